@@ -1,0 +1,52 @@
+# The commands of this project. `make help` lists them.
+#
+# Nothing needs to be installed but Python 3.11 (with its venv module) and make. What else a test
+# needs (Java and Maven for the Kafka broker, the shared data) is never installed from here: such
+# tests skip and say how to enable them. .ci/run installs it and turns those skips into failures.
+
+PYTHON ?= $(shell command -v python3.11 || echo python3)
+ARGS ?=
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest -q -n 2
+# The doctests of the two packages are part of every run.
+SUITE := --doctest-modules streammetrics consumers tests
+
+.DEFAULT_GOAL := help
+.PHONY: help setup check test demo bench
+
+help:  ## list the commands
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
+
+setup: .venv/.dev  ## make .venv and install what development needs
+
+check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in about a minute
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(PYTEST) -m "not kafka and not slow" $(SUITE)
+
+test: .venv/.dev  ## all tests
+	$(PYTEST) $(SUITE)
+
+demo: .venv/.serve  ## the main job on a simulated stream; ARGS=--once prints the table and ends
+	$(BIN)/python -m consumers.demo $(ARGS)
+
+bench: .venv/.dev  ## all benchmarks, one after the other
+	@set -e; for file in benchmarks/bench_*.py; do \
+	  $(BIN)/python -m benchmarks.$$(basename $$file .py); done
+
+# The environment is brought up to date whenever pyproject.toml changes. Two marks, because the
+# demo needs a fifth of what development needs.
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "needs Python 3.11: install it, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; \
+	  echo "needs Python's venv module: on Debian the package python3.11-venv" >&2; exit 1; }
+
+.venv/.serve: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[serve]'
+	@touch $@
+
+.venv/.dev: pyproject.toml | .venv/bin/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch .venv/.serve $@

@@ -1,0 +1,35 @@
+"""What an error says to whoever typed the command, and the exit code that goes with it."""
+
+from __future__ import annotations
+
+from consumers.cli.exit_codes import FATAL, GAP, SETTINGS, TOO_MANY_BAD, USAGE
+from consumers.config.config import ConfigError
+from consumers.ledger.ledger import LedgerError
+from consumers.results.query import QueryError
+from consumers.results.state_files import UnknownState
+from consumers.server import ServeError
+from consumers.sources.source import GapError, SourceError, Unsuitable
+from consumers.worker.bad_share import TooManyBad
+from consumers.worker.reconnect import Disconnected
+from streammetrics import SettingsError, StreamMetricsError
+
+
+def explained(error: Exception) -> tuple[str, int] | None:
+    """(message, exit code) of an error that users can meet; None for one that is our mistake."""
+    match error:
+        case ConfigError() | QueryError() | Unsuitable():
+            return str(error), USAGE
+        case LedgerError() | Disconnected():
+            return str(error), error.exit_code
+        case GapError():
+            return f"{error}; read on where the log begins with --on-gap skip", GAP
+        case TooManyBad():
+            return str(error), TOO_MANY_BAD
+        case SettingsError() | UnknownState():
+            return str(error), SETTINGS
+        case StreamMetricsError() | SourceError() | ServeError():
+            return str(error), FATAL
+        case OSError():
+            said = f"{error.filename or 'this machine'}: {error.strerror or error}"
+            return f"{said}; check the path, its permissions and the room on its disk", FATAL
+    return None

@@ -1,0 +1,126 @@
+"""The commands and their flags, as a table: the parser, the environment and the help read it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A flag. `kind` is how its text is read, and bool for a switch without one."""
+
+    name: str
+    about: str
+    kind: type[str] | type[int] | type[float] | type[bool] = str
+    short: str = ""
+    again: bool = False
+    choices: tuple[str, ...] = ()
+    metavar: str | None = None
+    default: str | int | float | None = None
+
+    @property
+    def dest(self) -> str:
+        """Its name as an attribute."""
+        return self.name.replace("-", "_")
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that stands in for it."""
+        return "STREAMMETRICS_" + self.dest.upper()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: what it does, its positional words, and its flags."""
+
+    name: str
+    about: str
+    metavar: str
+    words_about: str
+    flags: tuple[Flag, ...]
+    nargs: str | None = None
+
+
+JSON: Final = Flag("json", "print JSON", bool)
+OUTPUT: Final = Flag("output", "the file to write", short="o", metavar="FILE")
+WINDOW: Final = Flag(
+    "window", "total (default), all, latest, or START/END in ISO UTC", metavar="WINDOW",
+    default="total",
+)  # fmt: skip
+WHERE: Final = Flag(
+    "where", "only slices that say so, such as variant=bts; again for: and", again=True,
+    metavar="NAME=VALUE",
+)  # fmt: skip
+METRIC: Final = Flag("metric", "only this metric, with all of its views", metavar="NAME")
+BY: Final = Flag(
+    "by", "the grouping, such as variant,phase; '' is all rows", metavar="NAMES"
+)  # fmt: skip
+GENERATION: Final = Flag(
+    "generation", "the results of older settings; without it the newest", int, metavar="N"
+)
+STORE_WORD: Final = "the store: a SQLite path or an SQLAlchemy URL"
+
+RUN: Final = (
+    Flag("until-end", "stop at the end that the log has now", bool),
+    Flag("store", STORE_WORD, metavar="STORE"),
+    Flag("no-serve", "do not serve the results", bool),
+    Flag("port", "the port to serve at; 0 is any free one", int, metavar="N"),
+    Flag("workers", "processes that share the partitions (Kafka)", int, metavar="N", default=1),
+    Flag("bootstrap-servers", "Kafka's servers", short="b", metavar="HOST:PORT,..."),
+    Flag("topic", "Kafka's topic", short="t", metavar="TOPIC"),
+    Flag("group", "the consumer group", short="g", metavar="GROUP"),
+    Flag(
+        "from",
+        "beginning (default), latest, or a TIME in ISO UTC: where partitions without a head start",
+        metavar="START",
+        default="beginning",
+    ),
+    Flag(
+        "on-gap",
+        "stop (default) or skip, where the log has lost what comes next",
+        choices=("stop", "skip"),
+        default="stop",
+    ),
+    Flag("partitions", "only these, such as 0,1, without a group", metavar="NUMBERS"),
+    Flag("check", "compare config, source and store, change nothing, and end", bool),
+    Flag("dry-run", "read to the end and print the results; write no store", bool),
+    Flag("new-generation", "start anew beside the old results", bool),
+    Flag("client", "a setting of the Kafka client", short="X", again=True, metavar="KEY=VALUE"),
+    Flag("log", "text (default) or json, on stderr", choices=("text", "json"), default="text"),
+)
+
+SIMULATE: Final = (
+    Flag("events", "how many events", int, metavar="N", default=100_000),
+    Flag("seed", "another seed is another stream", int, metavar="N", default=1),
+    Flag("rate", "events a second; as fast as it goes without", float, metavar="N"),
+    Flag("format", "jsonl (default) or csv", choices=("jsonl", "csv"), default="jsonl"),
+    Flag("output", "FILE, - (stdout), or kafka://HOST/TOPIC", short="o", metavar="WHERE",
+         default="-"),
+)  # fmt: skip
+
+COMMANDS: Final[tuple[Command, ...]] = (
+    Command("run", "Read events into a store, and serve its results.", "CONFIG",
+            "the config file (TOML)", RUN),
+    Command("results", "Print what a store has counted.", "STORE", STORE_WORD,
+            (JSON, WINDOW, BY, WHERE, METRIC, GENERATION)),
+    Command("export", "Write what a store has counted into one state file.", "STORE", STORE_WORD,
+            (OUTPUT, WINDOW, WHERE, METRIC, GENERATION)),
+    Command("merge", "Add state files up.", "FILE", "state files", (OUTPUT,), nargs="+"),
+    Command("show", "Print what a state file holds.", "FILE", "a state file", (JSON,)),
+    Command("quarantine", "Print the events that were refused.", "[list|export|retry] STORE",
+            f"list (default) or export, and {STORE_WORD}", (JSON, OUTPUT), nargs="+"),
+    Command("simulate", "Write a simulated stream of events.", "", "", SIMULATE),
+    Command("status", "Print how far a store is.", "STORE", STORE_WORD,
+            (JSON, GENERATION)),
+)  # fmt: skip
+
+_SOON: Final = "it comes with a later one"
+LATER_COMMANDS: Final[Mapping[str, str]] = {
+    "verify": _SOON,
+    "compact": f"{_SOON}; nothing is lost without it, reading is slower",
+    "serve": "it comes with the live page; `run` serves its store until then",
+    "watch": "it comes with the live page; use `results` until then",
+    "report": "it comes with the live page; use `results --json` until then",
+}

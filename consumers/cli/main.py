@@ -1,0 +1,92 @@
+"""The command line: `streammetrics COMMAND ...`.
+
+stdout has results and nothing else; logs, progress and errors go to stderr. Exit codes: 0 done,
+1 fatal, 2 usage or config, 3 settings or schema, 4 gap, 5 too many bad events, 75 try again.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from consumers.cli.arguments import Arguments, UsageError, parse
+from consumers.cli.exit_codes import DONE, FATAL, INTERRUPTED, USAGE
+
+_EXTRAS: Final = {
+    "sqlalchemy": "serve",
+    "msgspec": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "rich": "serve",
+    "kafka": "kafka",
+    "pyarrow": "parquet",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what the words ask for, and return the exit code."""
+    # Names from a stream may hold what a terminal's encoding has no letters for.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        arguments = parse(sys.argv[1:] if argv is None else argv, os.environ)
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        return _failed(str(error), USAGE)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; what Python still holds goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return DONE
+    except KeyboardInterrupt:
+        return _failed("interrupted", INTERRUPTED)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        return _failed(
+            f"expected the package {error.name}, came an installation without it; install it with "
+            f"pip install 'streammetrics[{extra}]'",
+            FATAL,
+        )
+
+
+def _run(arguments: Arguments) -> int:
+    from consumers.cli.errors import explained
+
+    try:
+        match arguments.command:
+            case "run":
+                from consumers.cli.run import run
+
+                return run(arguments, time.monotonic)
+            case "simulate":
+                from consumers.cli.run import simulate
+
+                return simulate(arguments, time.monotonic)
+            case _:
+                from consumers.cli.read import read
+
+                return read(arguments)
+    except (UsageError, BrokenPipeError, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        found = explained(error)
+        if found is None:
+            raise
+        text, code = found
+        return _failed(text, code)
+
+
+def _failed(text: str, code: int) -> int:
+    sys.stderr.write(f"streammetrics: {text}\n")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

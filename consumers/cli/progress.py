@@ -1,0 +1,86 @@
+"""How far a long command is: a bar on a terminal, a line of the log every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from consumers.results import printed
+from consumers.worker.run_options import Progress
+
+log = logging.getLogger(__name__)
+
+EVERY_S: Final = 5.0  # between two lines where there is no terminal
+Report = Callable[[Progress], None]
+
+
+@contextmanager
+def shown(what: str, monotonic: Callable[[], float]) -> Iterator[Report]:
+    """A function to tell how far we are, for as long as the block lasts."""
+    if not sys.stderr.isatty():
+        yield _lines(what, monotonic)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[text]}"),
+    )
+    # Output of others passes through the bar's console, which draws the bar below it again.
+    console = Console(stderr=True, markup=False, highlight=False)
+    with Bar(*columns, console=console, transient=True, refresh_per_second=8) as bar:
+        task = bar.add_task(what, total=None, text="")
+
+        def report(progress: Progress) -> None:
+            left = progress.remaining
+            bar.update(
+                task,
+                completed=progress.rows,
+                total=None if left is None else progress.rows + left,
+                text=described(progress),
+            )
+
+        yield report
+
+
+def described(progress: Progress) -> str:
+    """One line: events so far, the rate, and the time left where the end is known."""
+    text = f"{printed.count(progress.rows)} events, {progress.rows_per_second:,.0f}/s"
+    if progress.remaining is not None and progress.rows + progress.remaining:
+        share = progress.rows / (progress.rows + progress.remaining)
+        text += f", {share:.0%}"
+        if progress.remaining and progress.seconds_left is not None:
+            text += f", {duration(progress.seconds_left)} left"
+    return text
+
+
+def duration(seconds: float) -> str:
+    """A time to wait, as people say it.
+
+    >>> duration(3), duration(200), duration(7300)
+    ('3 s', '3 min 20 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def _lines(what: str, monotonic: Callable[[], float]) -> Report:
+    said_s = monotonic()
+
+    def report(progress: Progress) -> None:
+        nonlocal said_s
+        if monotonic() - said_s >= EVERY_S:
+            said_s = monotonic()
+            log.info("%s %s", what, described(progress))
+
+    return report

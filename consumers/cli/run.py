@@ -1,0 +1,180 @@
+"""The commands that write: run and simulate."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, cast
+
+from consumers.cli import logs, progress
+from consumers.cli.arguments import Arguments, UsageError
+from consumers.cli.flags import RUN
+from consumers.config.config import Config, Override, load_config
+from consumers.ledger.ledger import Ledger
+from consumers.results import printed
+from consumers.results.answers import results_text
+from consumers.results.query import Query, parse_time
+from consumers.results.reader import read_results
+from consumers.results.terminal import Style
+from consumers.server import announce, serving
+from consumers.simulate.output import write
+from consumers.simulate.stream import Simulation
+from consumers.sources.open_source import open_source
+from consumers.worker import service
+from consumers.worker.checking import check, require_options
+from consumers.worker.run_options import Options
+from consumers.worker.stop import Stop, signals_request
+
+Clock = Callable[[], float]
+
+# Flags that stand in for a key of the config.
+KEYS = {
+    "store": "store.url",
+    "port": "server.port",
+    "bootstrap-servers": "source.bootstrap_servers",
+    "topic": "source.topic",
+    "group": "source.group",
+}
+
+
+def run(arguments: Arguments, monotonic: Clock) -> int:
+    """`run CONFIG`."""
+    logs.to_stderr("json" if arguments.text("log") == "json" else "text")
+    config = load_config(arguments.words[0], overrides(arguments))
+    options = options_of(arguments)
+    workers = arguments.number("workers") or 0
+    if workers < 1:
+        raise UsageError(f"--workers: expected 1 or more, came {workers}; leave it out for 1")
+    if workers > 1 and config.source.kind == "stdin":
+        raise UsageError(
+            f"--workers: expected 1, since standard input cannot be shared, came {workers}; "
+            "leave it out"
+        )
+    require_options(config, options)
+    if arguments.on("check"):
+        anew = arguments.on("new-generation")
+        for line in check(config, options, new_generation=anew):
+            sys.stderr.write(printed.name(line, 500) + "\n")
+        return 0
+    if arguments.on("dry-run"):
+        return dry_run(config, options, monotonic)
+    stop = Stop()
+    with ExitStack() as stack:
+        stack.enter_context(signals_request(stop))
+        # Before anyone reads: the store is there, and its settings are ours.
+        with closing(Ledger.open(config.store.url, create=True)) as ledger:
+            service.begin(ledger, config, new_generation=arguments.on("new-generation"))
+        if not arguments.on("no-serve"):
+            announce(
+                stack.enter_context(
+                    serving(config.store.url, config.server.host, config.server.port)
+                )
+            )
+        if workers > 1:
+            return _several(arguments, workers, stop)
+        report = stack.enter_context(progress.shown("counting", monotonic))
+        service.run(config, options, stop=stop, report=report)
+    return 0
+
+
+def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
+    """Read to the end into a store of a moment, print its results, and leave no trace: neither in
+    the store of the config, nor in a consumer group."""
+    with closing(open_source(config, options)) as source:
+        numbers = tuple(partition.number for partition in source.partitions())
+    if config.source.kind == "kafka" and options.partitions is None:
+        options = replace(options, partitions=numbers)
+    stop = Stop()
+    with tempfile.TemporaryDirectory(prefix="streammetrics-") as folder:
+        url = str(Path(folder) / "dry-run.db")
+        config = replace(config, store=replace(config.store, url=url))
+        with signals_request(stop), progress.shown("dry run", monotonic) as report:
+            service.run(config, replace(options, until_end=True), stop=stop, report=report)
+        with closing(Ledger.open(url)) as ledger:
+            results = read_results(ledger, Query())
+    sys.stdout.write(results_text(results, Query(), Style.of(sys.stdout), store=url))
+    return 0
+
+
+def overrides(arguments: Arguments) -> dict[str, Override]:
+    """The keys of the config that flags or the environment stand in for."""
+    found: dict[str, Override] = {}
+    for flag, key in KEYS.items():
+        value = arguments.number(flag) if flag == "port" else arguments.text(flag)
+        if value is not None:
+            found[key] = Override(value, arguments.given[flag])
+    for pair in arguments.several("client"):
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"-X: expected KEY=VALUE, came {pair!r}; write -X linger_ms=5")
+        found[f"source.client.{name}"] = Override(text, f"-X {name}")
+    return found
+
+
+def options_of(arguments: Arguments) -> Options:
+    """How to run, from the flags."""
+    start = arguments.text("from") or "beginning"
+    return Options(
+        until_end=arguments.on("until-end"),
+        start=(
+            cast('Literal["beginning", "latest"]', start)
+            if start in ("beginning", "latest")
+            else parse_time(start, "--from")
+        ),
+        on_gap="skip" if arguments.text("on-gap") == "skip" else "stop",
+        partitions=_numbers(arguments.text("partitions")),
+    )
+
+
+def worker_command(arguments: Arguments) -> list[str]:
+    """The command of one of several workers: this one, but alone, silent, and starting nothing
+    anew."""
+    command = [sys.executable, "-m", "consumers.cli", "run", arguments.words[0]]
+    command += ["--no-serve", "--workers", "1"]
+    for flag in RUN:
+        if flag.name in ("no-serve", "workers", "new-generation", "port"):
+            continue
+        if flag.kind is bool:
+            command += [f"--{flag.name}"] if arguments.on(flag.name) else []
+        elif flag.again:
+            command += [f"--{flag.name}={value}" for value in arguments.several(flag.name)]
+        elif flag.name in arguments.given:
+            command.append(f"--{flag.name}={arguments.text(flag.name)}")
+    return command
+
+
+def _several(arguments: Arguments, workers: int, stop: Stop) -> int:
+    # The new generation is there; a worker that started one more would throw the others out.
+    os.environ.pop("STREAMMETRICS_NEW_GENERATION", None)
+    return service.supervise(worker_command(arguments), workers, stop)
+
+
+def _numbers(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    words = text.split(",")
+    if not all(word.strip().isdecimal() for word in words):
+        raise UsageError(f"--partitions: expected numbers, such as 0,1, came {text!r}")
+    return tuple(sorted({int(word) for word in words}))
+
+
+def simulate(arguments: Arguments, monotonic: Clock) -> int:
+    """`simulate`."""
+    logs.to_stderr("text")
+    where = arguments.text("output") or "-"
+    rate = arguments.real("rate")
+    if rate is not None and not 0 < rate < 1e9:
+        raise UsageError(f"--rate: expected a number above 0, came {rate:g}; leave it out for none")
+    form = cast("Literal['jsonl', 'csv']", arguments.text("format"))
+    try:
+        stream = Simulation(arguments.number("events") or 0, arguments.number("seed") or 0, form)
+    except ValueError as error:
+        raise UsageError(f"simulate: {error}") from None
+    with progress.shown("simulating", monotonic) as report:
+        write(stream, where, rate, report, monotonic)
+    return 0

@@ -1,0 +1,1 @@
+"""The config: a page of TOML, checked whole before anything starts."""

@@ -1,0 +1,181 @@
+"""The config file: one frozen dataclass for each table, and what follows from them.
+
+`load_config` reads TOML, applies the overrides (flags and environment, which the command line
+has put in order), checks everything, and raises one ConfigError that lists every bad setting.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from consumers.config.event import EventConfig, Field, read_event
+from consumers.config.fingerprint import describe, fingerprint
+from consumers.config.metrics import MetricConfig, read_metrics
+from consumers.config.record_paths import refuse_record_paths
+from consumers.config.schema import ConfigError, Override, Problem, Section, Value, did_you_mean
+from consumers.config.tables import (
+    ServerConfig,
+    SlicesConfig,
+    SourceConfig,
+    StoreConfig,
+    WindowsConfig,
+    read_server,
+    read_slices,
+    read_source,
+    read_store,
+    read_windows,
+)
+from streammetrics import Panel, PerKey, Windows
+
+__all__ = [
+    "Config",
+    "ConfigError",
+    "EventConfig",
+    "Field",
+    "MetricConfig",
+    "Override",
+    "Problem",
+    "ServerConfig",
+    "SlicesConfig",
+    "SourceConfig",
+    "StoreConfig",
+    "WindowsConfig",
+    "load_config",
+]
+
+TABLES = ("source", "event", "windows", "slices", "metrics", "store", "server")
+LATER_TABLES = {"experiment": "experiments", "join": "joins"}
+MAX_FILE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Config:
+    """A checked config.
+
+    `path` is the file it came from; relative paths in it are already relative to that file.
+    """
+
+    path: Path
+    source: SourceConfig
+    event: EventConfig
+    windows: WindowsConfig
+    slices: SlicesConfig
+    metrics: tuple[MetricConfig, ...]
+    store: StoreConfig
+    server: ServerConfig
+
+    def panel(self) -> Panel:
+        """The empty panel of all metrics; its columns are `Field.column` of what they read."""
+        return Panel(
+            {metric.name: metric.empty for metric in self.metrics},
+            inputs={metric.name: metric.columns for metric in self.metrics},
+        )
+
+    def per_key(self) -> PerKey:
+        """The empty state of one grouping: keys are (grouping, value, ...)."""
+        return self._per_key.empty()
+
+    def empty(self) -> Windows:
+        """The empty state of one grouping by window. Each grouping has one of its own, so that
+        the keys of one never push those of another into (other)."""
+        return self._windows.empty()
+
+    @cached_property
+    def _per_key(self) -> PerKey:
+        return PerKey(self.panel(), max_keys=self.slices.max_keys)
+
+    @cached_property
+    def _windows(self) -> Windows:
+        # Checking the settings of nested metrics takes half a millisecond; empty() takes none.
+        return Windows(self._per_key, size_s=self.windows.size_s, slide_s=self.windows.slide_s)
+
+    @cached_property
+    def descriptions(self) -> dict[str, dict[str, object]]:
+        """For each metric, everything that decides which rows it counts and how."""
+        return {
+            metric.name: describe(metric, self.event, self.windows, self.slices)
+            for metric in self.metrics
+        }
+
+    def fingerprints(self) -> dict[str, str]:
+        """The sha256 (hex) of each metric's description. Two runs whose fingerprints of a metric
+        agree may add to one state; where they do not, the descriptions say why."""
+        return {name: fingerprint(found) for name, found in self.descriptions.items()}
+
+    def floor_ms(self, greatest_event_ms: int) -> int:
+        """The retention floor after this event time: the start of a pane, so that a window
+        is above it as a whole or not at all."""
+        pane_ms = self.windows.pane_ms
+        return (greatest_event_ms - self.windows.retention_s * 1000) // pane_ms * pane_ms
+
+
+def load_config(
+    path: str | Path, overrides: Mapping[str, Override | Value] | None = None
+) -> Config:
+    """Read and check a config file.
+
+    overrides: dotted key (`store.url`) to a value that goes before the file's. Texts are turned
+    into numbers where the key is a number. An `Override` also names where it was given.
+    Raises ConfigError with every bad setting.
+    """
+    path = Path(path)
+    problems: list[Problem] = []
+    document = _read_toml(path)
+    given = _by_table(overrides or {}, problems)
+    directory = path.resolve().parent
+
+    def section(name: str) -> Section:
+        return Section(name, document.get(name, {}), problems, given.get(name))
+
+    for name, table in document.items():
+        if name in LATER_TABLES:
+            todo = f"remove it; {LATER_TABLES[name]} are not in this version"
+            problems.append(Problem(f"[{name}]", "no such table yet", f"{table!r}"[:60], todo))
+        elif name not in TABLES:
+            problems.append(Problem(f"[{name}]", "a known table", name, did_you_mean(name, TABLES)))
+    source = read_source(section("source"), directory)
+    windows = read_windows(section("windows"))
+    event = read_event(section("event"))
+    slices = read_slices(section("slices"), event)
+    store = read_store(section("store"), directory)
+    server = read_server(section("server"))
+    metrics = read_metrics(section("metrics"), event, slices)
+    if source.kind == "kafka":
+        refuse_record_paths(document, problems)
+    if problems:
+        raise ConfigError(str(path), problems)
+    return Config(path, source, event, windows, slices, metrics, store, server)
+
+
+def _read_toml(path: Path) -> dict[str, object]:
+    def failed(expected: str, came: object, todo: str) -> ConfigError:
+        return ConfigError(str(path), [Problem(str(path), expected, str(came), todo)])
+
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise failed("a readable file", error.strerror, "check the path") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise failed(f"at most {MAX_FILE_BYTES} bytes", "more", "is this a config file?")
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise failed("TOML 1.0 in UTF-8", error, "correct the file there") from None
+
+
+def _by_table(
+    overrides: Mapping[str, Override | Value], problems: list[Problem]
+) -> dict[str, dict[str, Override]]:
+    given: dict[str, dict[str, Override]] = {}
+    for key, value in overrides.items():
+        override = value if isinstance(value, Override) else Override(value, key)
+        table, _, name = key.partition(".")
+        if table not in TABLES or not name:
+            problems.append(Problem(override.where, "a key of the config", key, "see its names"))
+        given.setdefault(table, {})[name] = override
+    return given

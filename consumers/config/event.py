@@ -1,0 +1,102 @@
+"""[event]: which field of an event plays which role.
+
+Roles to arguments of metrics: label -> labels, numerators; score -> scores; user -> groups,
+users; list -> lists; item -> items; weight -> weights; time -> times_ms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, cast
+
+from consumers.config.schema import Section
+
+Kind = Literal["label", "real", "count", "text_id", "int_id", "label_list", "real_list"]
+
+ROLE_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "label": ("labels", "numerators"),
+    "score": ("scores",),
+    "user": ("groups", "users"),
+    "list": ("lists",),
+    "item": ("items",),
+    "weight": ("weights",),
+}
+ARGUMENT_ROLES: Final = {a: role for role, names in ROLE_ARGUMENTS.items() for a in names}
+ROLES: Final = ("time", "variant", *ROLE_ARGUMENTS)
+MAX_VARIANTS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class EventConfig:
+    """[event]: dotted paths by role. Only fields that something reads must be in an event."""
+
+    time: str
+    time_unit: Literal["s", "ms"] | None = None
+    variant: str | None = None
+    variants: tuple[str, ...] | None = None
+    user: str | None = None
+    label: str | None = None
+    score: str | None = None
+    list: str | None = None
+    item: str | None = None
+    weight: str | None = None
+
+    def path(self, name: str) -> str:
+        """The path of a role, or `name` itself, which is a path then."""
+        found = getattr(self, name) if name in ROLES else None
+        return found if isinstance(found, str) else name
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Field:
+    """One field of an event, and what it is read as."""
+
+    path: str
+    kind: Kind
+
+    @property
+    def column(self) -> str:
+        """The name of its column in a panel."""
+        return f"{self.path}:{self.kind}"
+
+
+def offsets_column(path: str) -> str:
+    """The name of the column that says where each list of a field begins."""
+    return f"{path}:offsets"
+
+
+def read_event(section: Section) -> EventConfig:
+    """[event]."""
+    paths = {role: section.path(role) for role in ROLES}
+    unit = section.raw("time_unit")
+    if unit is not None:
+        unit = section.choice("time_unit", "ms", ("s", "ms"))
+    variants = _read_variants(section)
+    for key in ("key", "header"):
+        section.later(key, f"reading from a record's {key}")
+    section.later("epoch", "epochs")
+    section.done()
+    if section.raw("time") is None:
+        section.bad("time", "a dotted path", 'name the field of the event time, such as "ts"')
+    if variants is not None and paths["variant"] is None:
+        section.bad("variants", "nothing, since there is no variant", "name the variant's field")
+    time = paths.pop("time") or "time"
+    return EventConfig(time, cast('Literal["s", "ms"] | None', unit), variants=variants, **paths)
+
+
+def _read_variants(section: Section) -> tuple[str, ...] | None:
+    value = section.raw("variants")
+    if value is None:
+        return None
+    if (
+        isinstance(value, list)
+        and 0 < len(value) <= MAX_VARIANTS
+        and all(isinstance(v, str) and 0 < len(v) <= 200 for v in value)
+        and len(set(value)) == len(value)
+    ):
+        return tuple(value)
+    section.bad(
+        "variants", f"a list of 1 to {MAX_VARIANTS} different texts", 'write ["control", "new"]'
+    )
+    return None

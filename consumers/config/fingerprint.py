@@ -1,0 +1,45 @@
+"""Whether two configs may add to the same state of a metric, and if not, why."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from consumers.ledger.rows import SHOWN
+
+if TYPE_CHECKING:
+    from consumers.config.event import EventConfig
+    from consumers.config.metrics import MetricConfig
+    from consumers.config.tables import SlicesConfig, WindowsConfig
+
+
+def describe(
+    made: MetricConfig, event: EventConfig, windows: WindowsConfig, slices: SlicesConfig
+) -> dict[str, object]:
+    """All that decides which rows a metric counts, and how, in plain values.
+
+    What changes only when rows are committed, dropped or shown (lateness, retention, commits,
+    size limits) is not in it, but for what stands under `shown`: it is there for those who show
+    results, and the fingerprint leaves it out.
+    """
+    return {
+        "type": made.empty.schema,
+        "settings": {name: str(value) for name, value in sorted(made.empty.settings().items())},
+        "inputs": {name: field.column for name, field in sorted(made.inputs.items())},
+        "time": [event.time, event.time_unit],
+        "variant": [event.variant, sorted(event.variants) if event.variants else None],
+        "windows": {"size_s": windows.size_s, "slide_s": windows.slide_s},
+        "max_ahead_s": windows.max_ahead_s,
+        "slices": [[[name, event.path(name)] for name in names] for names in slices.by],
+        "max_keys": slices.max_keys,
+        SHOWN: {"variants": list(event.variants or ())},
+    }
+
+
+def fingerprint(description: Mapping[str, object]) -> str:
+    """sha256 (hex) of a description's canonical JSON, without what is for display."""
+    meant = {name: value for name, value in description.items() if name != SHOWN}
+    text = json.dumps(meant, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,194 @@
+"""[metrics]: which metrics there are, and which field of an event feeds which argument.
+
+An argument is fed by its role (see config_event.py), or by the field that
+`inputs = { scores = "propensity" }` names. A metric of whole lists (one that takes `offsets`)
+reads arrays: an event is a list then.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from consumers.config.event import ARGUMENT_ROLES, EventConfig, Field, Kind, offsets_column
+from consumers.config.schema import Section, did_you_mean, is_path
+from streammetrics import Accumulator, SettingsError
+from streammetrics.registry import metric, metric_types
+
+if TYPE_CHECKING:
+    from consumers.config.tables import SlicesConfig
+
+Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
+
+ID_ARGUMENTS: Final = ("groups", "users", "lists", "items")
+LABEL_ARGUMENTS: Final = ("labels", "numerators")
+COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups")
+MAX_METRICS: Final = 100
+MAX_ROWS: Final = 10_000_000  # of an exact state in a process that runs without end
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricConfig:
+    """One entry of [metrics]: its settings, the field of each argument, and the empty metric."""
+
+    name: str
+    type: str
+    settings: Mapping[str, Setting]
+    inputs: Mapping[str, Field]
+    empty: Accumulator
+
+    @property
+    def of_lists(self) -> bool:
+        """Whether it takes a whole list from each event."""
+        return "offsets" in self.empty.arguments()
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The column of each argument, in a panel."""
+        columns = {argument: field.column for argument, field in self.inputs.items()}
+        if self.of_lists:
+            columns["offsets"] = offsets_column(self.inputs["labels"].path)
+        return columns
+
+
+def read_metrics(
+    section: Section, event: EventConfig, slices: SlicesConfig
+) -> tuple[MetricConfig, ...]:
+    """[metrics], each constructed once so that a bad setting shows here."""
+    if not section.table and isinstance(section.table, dict):
+        section.problem("[metrics]", "at least one metric", None,
+                        'add one, such as ctr = { type = "Ratio" }')  # fmt: skip
+    if len(section.table) > MAX_METRICS:
+        section.problem("[metrics]", f"at most {MAX_METRICS} metrics", len(section.table),
+                        "leave some out")  # fmt: skip
+    found = []
+    for name in list(section.table)[:MAX_METRICS]:
+        made = _read_metric(section, name, event)
+        if made is not None:
+            found.append(made)
+    section.done()
+    if event.weight and not any("weights" in made.empty.arguments() for made in found):
+        section.problem("[event] weight", "nothing, since no metric here takes weights",
+                        event.weight, "remove it")  # fmt: skip
+    _refuse_clashes(section, event, slices, found)
+    return tuple(sorted(found, key=lambda made: made.name))
+
+
+def _read_metric(section: Section, name: str, event: EventConfig) -> MetricConfig | None:
+    table = section.raw(name)
+    where = f"[metrics] {name}"
+    if not _NAME.fullmatch(name):
+        section.problem(where, "a name of up to 64 letters, digits, `_`, `.` or `-`", name,
+                        "rename it")  # fmt: skip
+    if not isinstance(table, dict):
+        section.problem(where, "a table", table, 'write { type = "HistogramAUC" }')
+        return None
+    type_name = table.get("type")
+    known = [kind for kind in metric_types() if kind not in COMBINATORS]
+    if not isinstance(type_name, str) or type_name not in known:
+        section.problem(f"{where}.type", "a metric", type_name,
+                        did_you_mean(str(type_name), known))  # fmt: skip
+        return None
+    settings = {k: _setting(v) for k, v in table.items() if k not in ("type", "inputs")}
+    accepted = [f.name for f in fields(metric_types()[type_name])]
+    unknown = [key for key in settings if key not in accepted]
+    for key in unknown:
+        section.problem(f"{where}.{key}", f"a setting of {type_name}", settings.pop(key),
+                        did_you_mean(key, ["type", "inputs", *accepted]))  # fmt: skip
+    if "max_rows" in accepted:
+        settings.setdefault("max_rows", MAX_ROWS)
+    if "ids" in accepted:
+        settings.setdefault("ids", "hashed")
+    try:
+        empty = metric(type_name, settings)
+    except SettingsError as error:
+        named = [word for word in re.findall(r"\w+", error.where) if word in accepted]
+        at = f"{where}.{named[-1]}" if named else where
+        section.problem(at, error.expected, error.came, error.todo)
+        return None
+    inputs = _read_inputs(section, where, table.get("inputs", {}), event, empty)
+    return MetricConfig(name, type_name, settings, inputs, empty)
+
+
+def _setting(value: object) -> Setting:
+    # Settings are immutable, so TOML's arrays become tuples; a fraction is written as "1/10".
+    if isinstance(value, list):
+        return tuple(_setting(item) for item in value)
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}/[1-9][0-9]{0,17}", value):
+        return Fraction(value)
+    return cast("Setting", value)
+
+
+def _read_inputs(
+    section: Section, where: str, given: object, event: EventConfig, empty: Accumulator
+) -> dict[str, Field]:
+    takes = {a: required for a, required in empty.arguments().items() if a != "offsets"}
+    of_lists = "offsets" in empty.arguments()
+    if not isinstance(given, dict):
+        section.problem(f"{where}.inputs", "a table", given, 'write { scores = "propensity" }')
+        given = {}
+    for argument, path in given.items():
+        if argument not in takes:
+            section.problem(f"{where}.inputs.{argument}", f"an argument of {type(empty).__name__}",
+                            path, did_you_mean(argument, list(takes)))  # fmt: skip
+        elif not is_path(path):
+            section.problem(f"{where}.inputs.{argument}", "a dotted path in an event", path,
+                            "name a field")  # fmt: skip
+    found: dict[str, Field] = {}
+    for argument, required in takes.items():
+        role = ARGUMENT_ROLES.get(argument)
+        path = given.get(argument, getattr(event, role) if role else None)
+        if isinstance(path, str) and is_path(path):
+            ids = empty.settings().get("ids")
+            found[argument] = Field(event.path(path), _kind(argument, of_lists, ids))
+        elif required and argument not in given:
+            todo = f"name [event] {role}, or" if role else "write"
+            section.problem(where, f"a field for `{argument}`", None,
+                            f'{todo} inputs = {{ {argument} = "..." }}')  # fmt: skip
+    if of_lists and "labels" in found and found.get("scores") == found["labels"]:
+        section.problem(where, "different fields for labels and scores", found["labels"].path,
+                        "name two fields")  # fmt: skip
+    return found
+
+
+def _kind(argument: str, of_lists: bool, ids: object) -> Kind:
+    if argument in ID_ARGUMENTS:
+        return "int_id" if ids == "integer" else "text_id"
+    if argument == "n_relevant":
+        return "count"
+    if argument in LABEL_ARGUMENTS:
+        return "label_list" if of_lists else "label"
+    return "real_list" if of_lists and argument == "scores" else "real"
+
+
+def _refuse_clashes(
+    section: Section, event: EventConfig, slices: SlicesConfig, metrics: list[MetricConfig]
+) -> None:
+    """A field is one value, or a list, or an object that holds others; not two of these."""
+    uses = [("[event] time", event.time, False)]
+    if event.variant:
+        uses.append(("[event] variant", event.variant, False))
+    uses += [("[slices] by", event.path(name), False) for name in slices.names]
+    for made in metrics:
+        for argument, field in made.inputs.items():
+            where = f"[metrics] {made.name}, {argument}"
+            uses.append((where, field.path, field.kind.endswith("_list")))
+    first: dict[str, tuple[str, bool]] = {}
+    for where, path, is_list in uses:
+        known, known_list = first.setdefault(path, (where, is_list))
+        if is_list != known_list:
+            section.problem(
+                where,
+                f"a field with {'a list' if is_list else 'one value'}",
+                path,
+                f"{known} reads it as {'a list' if known_list else 'one value'}; name another",
+            )
+    for path, (where, _) in first.items():
+        for other, (known, _) in first.items():
+            if path.startswith(other + "."):
+                todo = f"{known} reads {other!r} itself; name another"
+                section.problem(where, "a field of an object", path, todo)

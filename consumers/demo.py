@@ -1,0 +1,137 @@
+"""The main job, end to end, on a simulated stream: `python -m consumers.demo [--once] [--port N]`.
+
+It does what a person would do with the command line: writes events (`streammetrics simulate`),
+counts them (`streammetrics run`), and prints the results, with the difference that the stream was
+made with beside the one that was measured. Everything is left in `.demo` to look at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from consumers.cli.exit_codes import DONE, FATAL
+from consumers.cli.main import main as streammetrics
+from consumers.ledger.ledger import Ledger
+from consumers.results.answers import results_text
+from consumers.results.figures_table import Truth
+from consumers.results.query import Query
+from consumers.results.reader import read_results
+from consumers.results.terminal import Style
+from consumers.server import ServeError, announce, serving
+from consumers.simulate.stream import VARIANTS, Simulation
+from consumers.worker.stop import Stop, signals_request
+
+FOLDER: Final = Path(".demo")
+EVENTS: Final = 200_000
+SEED: Final = 1
+CONFIG: Final = """\
+# The stream that `streammetrics simulate` writes. Run it again with
+#     streammetrics run .demo/demo.toml
+[source]
+kind = "file"
+path = "events.jsonl"
+[event]
+time = "ts"
+variant = "variant"
+variants = ["control", "treatment"]
+user = "user"
+label = "label"
+score = "score"
+[windows]
+size_s = 21600
+[slices]
+by = [[], ["variant"], ["segment"], ["variant", "segment"]]
+[metrics]
+auc = { type = "HistogramAUC" }
+ctr = { type = "Ratio" }
+gauc = { type = "GroupedAUC" }
+[store]
+url = "demo.db"
+commit_interval_s = 1
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demonstration, and return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m consumers.demo", allow_abbrev=False)
+    parser.add_argument("--once", action="store_true", help="print the table and end")
+    parser.add_argument("--port", type=int, default=8765, help="the port to serve at; 0: any")
+    parser.add_argument("--events", type=int, default=EVENTS, help="how many events")
+    asked = parser.parse_args(argv)
+    try:
+        return _demo(asked.events, once=asked.once, port=asked.port)
+    except KeyboardInterrupt:
+        return DONE
+
+
+def _demo(events: int, *, once: bool, port: int) -> int:
+    store = FOLDER / "demo.db"
+    # What an earlier demonstration left is ours to remove; the folder has no other use.
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir()
+    (FOLDER / "demo.toml").write_text(CONFIG, encoding="utf-8")
+    started_s = time.monotonic()
+    for command in (
+        ["simulate", "--events", str(events), "--seed", str(SEED), "-o",
+         str(FOLDER / "events.jsonl")],
+        ["run", str(FOLDER / "demo.toml"), "--until-end", "--no-serve"],
+    ):  # fmt: skip
+        _say(f"$ streammetrics {shlex.join(command)}")
+        code = streammetrics(command)
+        if code != DONE:
+            return code
+    _say(f"{events:,} events simulated and counted in {time.monotonic() - started_s:.1f} s\n")
+    with closing(Ledger.open(str(store))) as ledger:
+        results = read_results(ledger, Query())
+    text = results_text(
+        results, Query(), Style.of(sys.stdout), store=str(store), truth=truth_of(events)
+    )
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    return DONE if once else _serve(store, port)
+
+
+def truth_of(events: int) -> Truth:
+    """What the stream was made with: true differences, of infinitely many events."""
+    true = Simulation(events=events, seed=SEED).truth()
+    control, treatment = VARIANTS
+    return Truth(
+        control,
+        treatment,
+        {
+            ("ctr", "ratio"): float(true[treatment].ctr - true[control].ctr),
+            ("auc", "auc"): float(true[treatment].auc - true[control].auc),
+        },
+    )
+
+
+def _serve(store: Path, port: int) -> int:
+    stop = Stop()
+    try:
+        with signals_request(stop), serving(str(store), "127.0.0.1", port) as url:
+            _say("")
+            announce(url)
+            _say(f"JSON: {url}api/results  text: {url}results.txt  end: Ctrl-C")
+            while not stop.wait(3600):
+                pass
+    except ServeError as error:
+        _say(f"streammetrics: {error}")
+        return FATAL
+    return DONE
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""From raw records to columns by role, one refusal for each bad event."""

@@ -1,0 +1,171 @@
+"""From the values of one field over a chunk to a column that metrics take.
+
+Each function gets a list of plain values (what JSON, CSV or a column store gave) and answers the
+column, with a stand-in at each bad row, and what is wrong by row. What a value becomes depends
+on that value alone, never on its neighbours, so a chunk may be cut anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consumers.events.refusals import Unfit, shown
+from consumers.events.times import GREATEST_MS, LEAST_MS, iso_to_ms
+from streammetrics import Coded
+
+_INT64: Final = 1 << 63
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """A column whose rows are lists: row i is `values[offsets[i]:offsets[i + 1]]`.
+
+    values: float64 [m]; offsets: intp [n + 1].
+    """
+
+    values: NDArray[np.float64]
+    offsets: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def take(self, at: NDArray[np.intp]) -> Lists:
+        """The rows at these places."""
+        sizes = np.diff(self.offsets)[at]
+        offsets = np.concatenate([np.zeros(1, np.intp), np.cumsum(sizes)]).astype(np.intp)
+        inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
+        return Lists(self.values[np.repeat(self.offsets[:-1][at], sizes) + inside], offsets)
+
+
+Column: TypeAlias = "NDArray[np.float64] | NDArray[np.int64] | Coded | Lists"
+Bad: TypeAlias = dict[int, Unfit]
+Converted: TypeAlias = tuple[Column, Bad]
+Converter: TypeAlias = Callable[[list[object], str], Converted]
+
+
+def missing(path: str) -> Unfit:
+    """The refusal of an event without this field."""
+    return Unfit("missing_field", path, "the event has no such field")
+
+
+def wrong(path: str, expected: str, value: object) -> Unfit:
+    """The refusal of a value of another type."""
+    if value is None:
+        return Unfit("missing_field", path, f"expected {expected}, came null")
+    return Unfit("wrong_type", path, f"expected {expected}, came {shown(value)}")
+
+
+def _sorted_out(
+    values: list[object], path: str, types: tuple[type, ...], expected: str, stand_in: object
+) -> tuple[list[object], Bad]:
+    """The values with `stand_in` for each that has none of these exact types."""
+    if set(map(type, values)) <= set(types):
+        return values, {}
+    bad = {i: wrong(path, expected, v) for i, v in enumerate(values) if type(v) not in types}
+    return [stand_in if i in bad else v for i, v in enumerate(values)], bad
+
+
+def _floats(values: list[object], path: str, bad: Bad) -> NDArray[np.float64]:
+    """Numbers as doubles, as in most readers of JSON; NaN and what no double holds are bad."""
+    try:
+        array = np.array(values, np.float64)
+    except OverflowError:
+        array = np.zeros(len(values), np.float64)
+        for i, value in enumerate(values):
+            try:
+                array[i] = float(value)  # type: ignore[arg-type]
+            except OverflowError:
+                bad[i] = Unfit("out_of_range", path, f"no double holds {shown(value)}")
+    for i in np.flatnonzero(np.isnan(array)).tolist():
+        bad[i] = Unfit("not_a_number", path, "NaN")
+        array[i] = 0.0
+    return array
+
+
+def reals(values: list[object], path: str) -> Converted:
+    """Numbers as float64 [n]."""
+    values, bad = _sorted_out(values, path, (float, int), "a number", 0.0)
+    return _floats(values, path, bad), bad
+
+
+def labels(values: list[object], path: str) -> Converted:
+    """Numbers, or true and false, as float64 [n]. Which numbers are labels a metric decides."""
+    values, bad = _sorted_out(values, path, (float, int, bool), "a number, true or false", 0.0)
+    return _floats(values, path, bad), bad
+
+
+def integers(values: list[object], path: str) -> Converted:
+    """Whole numbers as int64 [n]."""
+    values, bad = _sorted_out(values, path, (int,), "a whole number", 0)
+    try:
+        return np.array(values, np.int64), bad
+    except OverflowError:
+        for i, value in enumerate(values):
+            if isinstance(value, int) and not -_INT64 <= value < _INT64:
+                bad[i] = Unfit("out_of_range", path, f"{shown(value)} does not fit 64 bits")
+        plain = [0 if i in bad else v for i, v in enumerate(values)]
+        return np.array(plain, np.int64), bad
+
+
+def lists(values: list[object], path: str, *, booleans: bool) -> Converted:
+    """Arrays of numbers as one flat column."""
+    values, bad = _sorted_out(values, path, (list,), "an array of numbers", [])
+    kinds = (float, int, bool) if booleans else (float, int)
+    rows: list[list[object]] = values  # type: ignore[assignment]
+    if not set(map(type, chain.from_iterable(rows))) <= set(kinds):
+        for i, row in enumerate(rows):
+            for value in row:
+                if type(value) not in kinds:
+                    bad[i] = Unfit("wrong_type", path, f"an array holds {shown(value)}")
+                    break
+    rows = [[] if i in bad else row for i, row in enumerate(rows)] if bad else rows
+    offsets = np.zeros(len(rows) + 1, np.intp)
+    np.cumsum(list(map(len, rows)), out=offsets[1:])
+    inner: Bad = {}
+    flat = _floats(list(chain.from_iterable(rows)), path, inner)
+    for at, unfit in inner.items():
+        bad[int(np.searchsorted(offsets, at, side="right")) - 1] = unfit
+    return Lists(flat, offsets), bad
+
+
+def times_iso(values: list[object], path: str) -> Converted:
+    """ISO texts as milliseconds, int64 [n]."""
+    values, bad = _sorted_out(values, path, (str,), "a text with an ISO time and its zone", "")
+    texts: list[str] = values  # type: ignore[assignment]
+    ms, good = iso_to_ms(texts)
+    for i in np.flatnonzero(~good).tolist():
+        bad.setdefault(
+            i, Unfit("bad_time", path, f"expected an ISO time with a zone, came {shown(texts[i])}")
+        )
+    return ms, bad
+
+
+def times_from_store(values: NDArray[np.datetime64], path: str) -> Converted:
+    """Times that a column store already knows as such, datetime64[ms] [n]."""
+    bad: Bad = {i: missing(path) for i in np.flatnonzero(np.isnat(values)).tolist()}
+    ms = np.where(np.isnat(values), 0, values.astype(np.int64))
+    for i in np.flatnonzero((ms < LEAST_MS) | (ms > GREATEST_MS)).tolist():
+        bad[i] = Unfit("out_of_range", path, f"{ms[i]} ms is outside of the years 1 to 9999")
+        ms[i] = 0
+    return ms, bad
+
+
+def times_in(unit_ms: int) -> Converter:
+    """Whole numbers of this many milliseconds each as milliseconds, int64 [n]."""
+    low, high = LEAST_MS // unit_ms, GREATEST_MS // unit_ms
+
+    def convert(values: list[object], path: str) -> Converted:
+        array, bad = integers(values, path)
+        assert isinstance(array, np.ndarray)
+        for i in np.flatnonzero((array < low) | (array > high)).tolist():
+            bad[i] = Unfit("out_of_range", path, f"{array[i]} is outside of the years 1 to 9999")
+            array[i] = 0
+        return array.astype(np.int64) * unit_ms, bad
+
+    return convert

@@ -1,0 +1,84 @@
+"""Which fields of an event a config reads, and as what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from consumers.events.columns import (
+    Converter,
+    integers,
+    labels,
+    lists,
+    reals,
+    times_in,
+    times_iso,
+)
+from consumers.events.texts import coded_texts, variants
+
+if TYPE_CHECKING:
+    from consumers.config.config import Config
+
+_CONVERTERS: Final[Mapping[str, Converter]] = {
+    "time_iso": times_iso,
+    "time_s": times_in(1000),
+    "time_ms": times_in(1),
+    "slice": partial(coded_texts, nullable=True),
+    "text_id": partial(coded_texts, name=False),
+    "int_id": integers,
+    "count": integers,
+    "label": labels,
+    "real": reals,
+    "label_list": partial(lists, booleans=True),
+    "real_list": partial(lists, booleans=False),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One column that is made of a field: its name, the field's path, and the conversion."""
+
+    name: str
+    path: str
+    kind: str
+    convert: Converter
+
+    @property
+    def is_key(self) -> bool:
+        """Whether rows are sliced by it, rather than measured."""
+        return self.kind in ("variant", "slice")
+
+
+def slice_column(config: Config, name: str) -> str:
+    """The column that holds the values of a name of [slices] by."""
+    return "variant" if config.event.path(name) == config.event.variant else f"slice {name}"
+
+
+def uses(config: Config) -> tuple[Use, ...]:
+    """Every column that a config needs: the time, the variant, slices, and metrics' fields."""
+    event = config.event
+    found: dict[str, Use] = {}
+
+    def add(name: str, path: str, kind: str, convert: Converter | None = None) -> None:
+        found.setdefault(name, Use(name, path, kind, convert or _CONVERTERS[kind]))
+
+    add("time", event.time, f"time_{event.time_unit or 'iso'}")
+    if event.variant is not None:
+        add("variant", event.variant, "variant", variants(event.variants))
+    for name in config.slices.names:
+        add(slice_column(config, name), event.path(name), "slice")
+    for metric in config.metrics:
+        for field in metric.inputs.values():
+            add(field.column, field.path, field.kind)
+    return tuple(found.values())
+
+
+def paths(columns: Sequence[Use]) -> dict[str, frozenset[str]]:
+    """Each field that is read, with the kinds that it is read as; a field that something needs
+    comes without "slice", which takes any value or none."""
+    found: dict[str, set[str]] = {}
+    for use in columns:
+        found.setdefault(use.path, set()).add(use.kind)
+    return {path: frozenset(kinds - {"slice"} or kinds) for path, kinds in found.items()}

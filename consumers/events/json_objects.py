@@ -1,0 +1,212 @@
+"""Events that are JSON: one object in each record.
+
+The decoder knows which fields are read and as what, and skips all others, which is several times
+as fast as making a dict. When it refuses an event, that event alone is looked at again, slowly,
+to say what is wrong with it. Fields that nothing reads must be valid JSON and are not looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import attrgetter
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from consumers.events.columns import missing, wrong
+from consumers.events.refusals import Unfit, shown
+
+MAX_DEPTH: Final = 256  # of nested arrays and objects
+_SHORT: Final = 2 * MAX_DEPTH  # bytes; valid JSON of that size cannot nest deeper
+
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+
+_TYPES: Final[Mapping[str, object]] = {
+    "time_iso": str,
+    "time_s": int,
+    "time_ms": int,
+    "variant": str | int,
+    "text_id": str | int,
+    "slice": str | int | float | bool | None,
+    "int_id": int,
+    "count": int,
+    "label": float | bool,
+    "real": float,
+    "label_list": list[float | bool],
+    "real_list": list[float],
+}
+_EXPECTED: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
+    "time_iso": ("a text with an ISO time and its zone", (str,)),
+    "time_s": ("a whole number of seconds", (int,)),
+    "time_ms": ("a whole number of milliseconds", (int,)),
+    "variant": ("a text or a whole number", (str, int)),
+    "text_id": ("a text or a whole number", (str, int)),
+    "slice": ("a text, a number, true, false or null", (str, int, float, bool, type(None))),
+    "int_id": ("a whole number", (int,)),
+    "count": ("a whole number", (int,)),
+    "label": ("a number, true or false", (float, int, bool)),
+    "real": ("a number", (float, int)),
+    "label_list": ("an array of numbers", (list,)),
+    "real_list": ("an array of numbers", (list,)),
+}
+_SCALAR: Final = str | int | float | bool  # a field that is read as several kinds
+
+Fields = dict[str, list[object]]
+
+
+class JsonReader:
+    """Reads the fields at some paths. fields: path -> the kinds that it is read as."""
+
+    def __init__(self, fields: Mapping[str, frozenset[str]]) -> None:
+        self.fields = fields
+        tree: dict[str, Any] = {}
+        for path, kinds in fields.items():
+            *parents, name = path.split(".")
+            node = reduce(lambda inner, parent: inner.setdefault(parent, {}), parents, tree)
+            node[name] = kinds
+        struct, attributes = _struct(tree)
+        self.getters: Mapping[str, Callable[[object], object]] = {
+            path: attrgetter(attributes[path]) for path in fields
+        }
+        self.decode: Callable[[bytes], object] = msgspec.json.Decoder(struct).decode
+
+    def read(self, values: Sequence[bytes]) -> tuple[Fields, dict[int, Unfit]]:
+        """The values of each path over the good records, in order, and why each other is bad."""
+        bad: dict[int, Unfit] = {}
+        if not _is_utf8(b"\n".join(values)):
+            bad.update((i, INVALID_UTF8) for i, value in enumerate(values) if not _is_utf8(value))
+        if max(map(len, values), default=0) > _SHORT:
+            deep = (i for i, value in enumerate(values) if len(value) > _SHORT and _deep(value))
+            bad.update((i, TOO_DEEP) for i in deep)
+        todo = [v for i, v in enumerate(values) if i not in bad] if bad else values
+        places = [i for i in range(len(values)) if i not in bad] if bad else range(len(values))
+        events: list[object] = []
+        start = 0
+        while start < len(todo):
+            before = len(events)
+            try:
+                # A decode that raises leaves the events before it in the list.
+                events.extend(map(self.decode, todo[start:]))
+                break
+            except (msgspec.DecodeError, RecursionError) as error:
+                at = start + len(events) - before
+                bad[places[at]] = self.diagnose(todo[at], str(error))
+                start = at + 1
+        return {path: list(map(get, events)) for path, get in self.getters.items()}, bad
+
+    def diagnose(self, value: bytes, message: str) -> Unfit:
+        """What is wrong with one record. message: what the decoder said of it."""
+        text = value.decode("utf-8").strip(" \t\r\n")
+        if not text:
+            return EMPTY
+        if _deep(value):
+            return TOO_DEEP
+        try:
+            event, end = _SLOW.raw_decode(text)
+            if end < len(text):
+                _SLOW.raw_decode(text[end:].lstrip(" \t\r\n,"))
+                return Unfit("two_documents", None, "expected one JSON value, came several")
+        except _NotANumberError as error:
+            return Unfit("not_a_number", None, f"{error} is not JSON")
+        except (ValueError, RecursionError):
+            return Unfit("not_json", None, message[:200])
+        if not isinstance(event, dict):
+            return Unfit("not_an_object", None, f"expected an object, came {shown(event)}")
+        for path, kinds in self.fields.items():
+            found = _at_path(event, path, kinds)
+            if found is not None:
+                return found
+        return Unfit("not_json", None, message[:200])
+
+
+class _NotANumberError(ValueError):
+    """NaN, Infinity or -Infinity, which Python writes and JSON does not have."""
+
+
+def _refuse_constant(token: str) -> float:
+    raise _NotANumberError(token)
+
+
+def _bounded_int(digits: str) -> int:
+    return int(digits) if len(digits) < 1000 else _HUGE
+
+
+_HUGE: Final = 1 << 3000  # stands for an integer that would be slow to read
+_SLOW: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_int)
+
+EMPTY: Final = Unfit("empty", None, "the record holds no event")
+INVALID_UTF8: Final = Unfit("invalid_utf8", None, "the record is not UTF-8")
+TOO_DEEP: Final = Unfit("too_deep", None, f"nested deeper than {MAX_DEPTH}")
+
+
+def _struct(tree: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
+    """A struct type for a tree of names, and the attribute of each dotted path."""
+    required: list[Any] = []
+    optional: list[Any] = []
+    attributes: dict[str, str] = {}
+    rename = {}
+    for i, (name, node) in enumerate(tree.items()):
+        attribute = f"f{i}"
+        rename[attribute] = name
+        if isinstance(node, dict):
+            inner, below = _struct(node)
+            attributes.update((f"{name}.{path}", f"{attribute}.{a}") for path, a in below.items())
+            required.append((attribute, inner))
+            continue
+        attributes[name] = attribute
+        kind = _TYPES[next(iter(node))] if len(node) == 1 else _SCALAR
+        if node == {"slice"}:
+            optional.append((attribute, kind, None))
+        else:
+            required.append((attribute, kind))
+    return msgspec.defstruct("Event", required + optional, rename=rename, gc=False), attributes
+
+
+def _is_utf8(data: bytes) -> bool:
+    if data.isascii():
+        return True
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _deep(value: bytes) -> bool:
+    """Whether brackets outside of texts nest deeper than MAX_DEPTH."""
+    if value.count(b"[") + value.count(b"{") <= MAX_DEPTH:
+        return False
+    code = np.frombuffer(_STRING.sub(b"", value), np.uint8)
+    opens = (code == ord("[")) | (code == ord("{"))
+    closes = (code == ord("]")) | (code == ord("}"))
+    depth = np.cumsum(opens.astype(np.int64) - closes)
+    return bool(len(depth)) and int(depth.max()) > MAX_DEPTH
+
+
+def _at_path(event: dict[str, object], path: str, kinds: frozenset[str]) -> Unfit | None:
+    node: object = event
+    for name in path.split("."):
+        if not isinstance(node, dict):
+            return wrong(path, "an object on the way to the field", node)
+        if name not in node:
+            return None if kinds == {"slice"} else missing(path)
+        node = node[name]
+    for kind in sorted(kinds):
+        expected, types = _EXPECTED[kind]
+        if type(node) not in types:
+            return wrong(path, expected, node)
+        for value in node if isinstance(node, list) else [node]:
+            if isinstance(node, list) and type(value) not in (int, float, bool):
+                return Unfit("wrong_type", path, f"an array holds {shown(value)}")
+            if isinstance(value, int | float) and not abs(value) < _LIMITS.get(kind, _INT64):
+                return Unfit("out_of_range", path, f"{shown(value)} is too large")
+    return None
+
+
+_INT64: Final = 1 << 63
+_DOUBLES: Final = 1 << 1024
+_LIMITS: Final = dict.fromkeys(("label", "real", "label_list", "real_list"), _DOUBLES)

@@ -1,0 +1,94 @@
+"""Why an event is refused, and what is kept of it.
+
+A refused event goes to quarantine with its place, its reason and the beginning of its payload;
+it never stops the stream, and its neighbours are counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from consumers.sources.source import Chunk, Cut
+
+PAYLOAD_BYTES: Final = 4096  # what is kept of a refused event; its size and hash are of all of it
+
+Reason = Literal[
+    "empty",  # no bytes, only spaces, or a tombstone
+    "too_large",  # over source.max_event_bytes
+    "too_deep",  # nested deeper than MAX_DEPTH
+    "invalid_utf8",
+    "not_json",
+    "not_csv",  # another number of values than the header has, or broken quotes
+    "two_documents",  # more than one JSON value in a record
+    "not_a_number",  # NaN or Infinity, which JSON does not have
+    "not_an_object",
+    "missing_field",
+    "wrong_type",
+    "out_of_range",  # a number that does not fit 64 bits, a time outside of the calendar
+    "bad_time",  # not ISO 8601 with a zone
+    "too_long",  # a name longer than MAX_TEXT
+    "unknown_variant",
+    "future",  # further ahead of its record's timestamp than windows.max_ahead_s
+    "metric",  # a metric refuses the values: a label 2, a probability 1.5
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """Why a value cannot be used."""
+
+    reason: Reason
+    field: str | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """One event that was not counted.
+
+    `offset` is its record's place in the partition and `index` its place in the record (0 while
+    a record is one event). `payload` holds at most PAYLOAD_BYTES bytes of it; `size` (in bytes)
+    and `sha256` (hex) are those of all of it.
+    """
+
+    offset: int
+    index: int
+    reason: Reason
+    field: str | None
+    detail: str
+    payload: bytes
+    size: int
+    sha256: str
+
+    @property
+    def nbytes(self) -> int:
+        """Roughly the memory that it holds, in bytes."""
+        return len(self.payload) + len(self.detail) + 300
+
+
+def refused(chunk: Chunk, i: int, why: Unfit) -> Refused:
+    """The refusal of record `i` of a chunk."""
+    value = chunk.values[i] or b""
+    whole = chunk.cut.get(i) or Cut(len(value), hashlib.sha256(value).hexdigest())
+    return Refused(
+        offset=chunk.offsets[i],
+        index=0,
+        reason=why.reason,
+        field=why.field,
+        detail=why.detail,
+        payload=value[:PAYLOAD_BYTES],
+        size=whole.size,
+        sha256=whole.sha256,
+    )
+
+
+def shown(value: object, limit: int = 80) -> str:
+    """A value as a message shows it, cut to `limit` characters, whatever it is."""
+    if isinstance(value, int) and value.bit_length() > 300:
+        return f"an integer of {value.bit_length()} bits"
+    if isinstance(value, list | dict):
+        return "an array" if isinstance(value, list) else "an object"
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,115 @@
+"""Columns of texts: variants, the values of slices, ids; and what the texts of a CSV file say."""
+
+from __future__ import annotations
+
+import json
+from typing import Final, cast
+
+import msgspec
+import numpy as np
+
+from consumers.events.columns import Bad, Converted, Converter, wrong
+from consumers.events.refusals import Unfit, shown
+from streammetrics import Coded
+
+MAX_TEXT: Final = 1024  # characters of an id
+MAX_NAME: Final = 480  # bytes of a slice's value as JSON: eight and a bit fit into a key of 4,096
+_INT64: Final = 1 << 63
+
+
+def coded_texts(
+    values: list[object], path: str, *, name: bool = True, nullable: bool = False
+) -> Converted:
+    """Texts, each distinct one named once. Numbers and true/false count as what they look like,
+    so that JSON and CSV agree; a field that is missing or null is None where it may be.
+
+    name: whether it is a name that slices are shown under, rather than an id."""
+    bad: Bad = {}
+    try:
+        known: dict[object, int | None] = dict.fromkeys(values)
+        # Only a text equals a text, so if all distinct values are texts then all values are.
+        plain = set(map(type, known)) <= {str}
+    except TypeError:
+        plain = False
+    if not plain:
+        texts = [_text(value, path, nullable=nullable) for value in values]
+        bad = {i: text for i, text in enumerate(texts) if isinstance(text, Unfit)}
+        values = [None if isinstance(text, Unfit) else text for text in texts]
+        known = dict.fromkeys(values)
+    for code, value in enumerate(known):
+        known[value] = code
+        if isinstance(value, str) and len(value) > 40 and _too_long(value, name=name):
+            unfit = Unfit("too_long", path, f"a text of {len(value)} characters")
+            bad.update((i, unfit) for i, v in enumerate(values) if v == value)
+    codes = np.fromiter(map(known.__getitem__, values), np.intp, len(values))
+    return Coded(codes, tuple(cast("dict[str | None, int]", known))), bad
+
+
+def _text(value: object, path: str, *, nullable: bool) -> str | Unfit | None:
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() if -_INT64 <= value < _INT64:
+            return str(value)
+        case int():
+            return Unfit("out_of_range", path, f"{shown(value)} does not fit 64 bits")
+        case float() if value.is_integer() and abs(value) < 2**53:
+            return str(int(value))
+        case None if nullable:
+            return None
+    return wrong(path, "a text or a whole number", value)
+
+
+def _too_long(text: str, *, name: bool) -> bool:
+    return len(json.dumps(text)) > MAX_NAME if name else len(text) > MAX_TEXT
+
+
+def variants(known: tuple[str, ...] | None) -> Converter:
+    """Texts of a declared set; the column's values are that set, in its order."""
+    places = {name: i for i, name in enumerate(known or ())}
+
+    def convert(values: list[object], path: str) -> Converted:
+        column, bad = coded_texts(values, path)
+        assert isinstance(column, Coded)
+        if known is None:
+            return column, bad
+        to = np.array([places.get(str(v), -1) for v in column.values], np.intp)
+        codes = to[column.codes] if len(to) else column.codes
+        if len(to) and to.min() < 0:
+            for i in np.flatnonzero(codes < 0).tolist():
+                came = shown(column.values[column.codes[i]])
+                detail = f"expected one of {len(places)} variants, came {came}"
+                bad.setdefault(i, Unfit("unknown_variant", path, detail))
+            codes = np.maximum(codes, 0)
+        return Coded(codes, known), bad
+
+    return convert
+
+
+def from_text(kind: str, text: str) -> object:
+    """What a CSV text says for a column of this kind; the text itself where it says nothing."""
+    if kind in ("variant", "slice", "text_id", "time_iso"):
+        return text or None
+    stripped = text.strip(" \t")
+    if not stripped:
+        return None
+    if kind in ("label", "label_list") and stripped in ("true", "false", "True", "False"):
+        return stripped in ("true", "True")
+    if kind in ("label_list", "real_list"):
+        try:
+            return msgspec.json.decode(stripped)
+        except msgspec.DecodeError:
+            return text
+    return _number(stripped, whole=kind in ("int_id", "count", "time_s", "time_ms"))
+
+
+def _number(text: str, *, whole: bool) -> object:
+    # float() and int() also take underscores and other alphabets' digits.
+    if not text.isascii() or "_" in text or len(text) > 400:
+        return text
+    try:
+        return int(text) if whole else float(text)
+    except ValueError:
+        return text

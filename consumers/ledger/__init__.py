@@ -1,0 +1,1 @@
+"""States and offsets, together in one transaction."""

@@ -1,0 +1,330 @@
+"""The ledger: what was counted and how far it was read, changed together or not at all.
+
+A worker holds only the delta since its last commit. `commit` is one transaction:
+
+    1. the generation is still the current one, with the same metrics, and its floor did not rise
+    2. the head moves from `start` to `end`, on the condition that it still stands at `start`
+    3. the delta and the refused events of these records are written
+
+If a condition fails, nothing is written and the delta is thrown away: another worker has moved on
+(Fenced; reading resumes at the head) or the settings have (SettingsChanged).
+So recovery reads two numbers for each partition, and a zombie can write nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from consumers.ledger.read import (
+    read_deltas,
+    read_generation,
+    read_generations,
+    read_heads,
+    read_panes,
+    read_quarantine,
+)
+from consumers.ledger.rows import (
+    Begun,
+    Commit,
+    Generation,
+    Head,
+    Pane,
+    QuarantineRow,
+    Snapshot,
+)
+from consumers.ledger.schema import head
+from consumers.ledger.settings import SettingsChanged, begin, compared
+from consumers.ledger.store import (
+    BUSY_S,
+    PAUSES_S,
+    LedgerError,
+    NoStoreYet,
+    NotAStore,
+    SchemaMismatch,
+    Store,
+    StoreUnavailable,
+    open_store,
+)
+from consumers.ledger.write import (
+    Fenced,
+    check_generation,
+    close_head,
+    head_of,
+    insert_head,
+    is_at,
+    live,
+    move_head,
+    note_lateness,
+    raise_floor,
+    skip_offsets,
+    write_delta,
+)
+from consumers.sources.source import Partition
+
+__all__ = [
+    "Fenced",
+    "Ledger",
+    "LedgerError",
+    "LogChanged",
+    "NoStoreYet",
+    "NotAStore",
+    "SchemaMismatch",
+    "SettingsChanged",
+    "StoreUnavailable",
+    "TooLarge",
+]
+
+
+class LogChanged(LedgerError):
+    """The log under this name is not the one that was counted: made anew, or another cluster."""
+
+    exit_code = 4
+
+    def __init__(self, known: Head, found: Partition) -> None:
+        self.known, self.found = known, found
+        was, now = known.partition, found
+        what = "cluster" if was.cluster != now.cluster else "log (topic id)"
+        pair = (was.cluster, now.cluster) if was.cluster != now.cluster else (
+            was.topic_id, now.topic_id)  # fmt: skip
+        super().__init__(
+            f"{found}: this is another {what} than the one counted up to offset "
+            f"{known.next_offset}: it was {pair[0]}, now it is {pair[1]}; its offsets mean other "
+            "events. Read the old one to its end, start with --new-generation or another store, "
+            "or add this one to what is counted with --on-gap skip"
+        )
+
+
+class TooLarge(LedgerError):
+    """A read that would need more memory than it may."""
+
+
+class Ledger:
+    """A store of states and offsets. Any number of threads and processes may use one."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        create: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+        pauses_s: tuple[float, ...] = PAUSES_S,
+        busy_s: float = BUSY_S,
+    ) -> Ledger:
+        """The ledger at a path of a SQLite file or an SQLAlchemy URL.
+
+        Only a writer passes `create`; a reader that finds no ledger is told so. Raises NotAStore,
+        SchemaMismatch (exit 3) or StoreUnavailable (exit 75). A transaction whose connection
+        fails is tried again after each of `pauses_s`, and SQLite waits `busy_s` for its lock.
+        """
+        return cls(open_store(url, create=create, sleep=sleep, pauses_s=pauses_s, busy_s=busy_s))
+
+    def close(self) -> None:
+        """Let go of the database. Calling it twice does nothing more."""
+        self._store.close()
+
+    # -- reading ------------------------------------------------------------------------------
+    def generations(self) -> tuple[Generation, ...]:
+        """All generations, oldest first."""
+        return self._store.read(read_generations)
+
+    def generation(self, wanted: int | None = None) -> Generation:
+        """A generation as it is now; the current one for None."""
+        return self._store.read(lambda connection: self._generation(connection, wanted))
+
+    def heads(self, of: Generation) -> tuple[Head, ...]:
+        """The heads of a generation that are read, in the order in which they were made."""
+        return self._store.read(lambda connection: read_heads(connection, *live(of)))
+
+    def snapshot(
+        self,
+        choose: Callable[[Snapshot], Collection[Pane]] | None = None,
+        *,
+        generation: int | None = None,
+        max_bytes: int | None = None,
+    ) -> Snapshot:
+        """Heads, counters, metrics, panes, and the delta rows of the chosen panes, all of one
+        moment. The transaction is over before this returns.
+
+        `choose` is shown the snapshot without deltas and answers the panes whose rows it wants;
+        None wants none. It runs inside the transaction, so it must be quick. Rows of more than
+        `max_bytes` in all are a TooLarge error, and none is read.
+        """
+
+        def work(connection: Connection) -> Snapshot:
+            found = self._generation(connection, generation)
+            heads = read_heads(connection, head.c.generation == found.id)
+            outline = Snapshot(found, heads, read_panes(connection, found.id))
+            wanted = frozenset(choose(outline)) if choose else frozenset()
+            size = sum(pane.nbytes for pane in outline.panes if pane.pane in wanted)
+            if max_bytes is not None and size > max_bytes:
+                raise TooLarge(
+                    f"store {self._store.name}: this needs {size} bytes of states, and may use "
+                    f"{max_bytes}; ask for one metric, one window or one grouping"
+                )
+            return replace(outline, deltas=tuple(read_deltas(connection, found.id, wanted)))
+
+        return self._store.read(work)
+
+    def quarantine(
+        self,
+        *,
+        generation: int | None = None,
+        done: bool | None = False,
+        after: int = 0,
+        limit: int = 1000,
+    ) -> tuple[QuarantineRow, ...]:
+        """At most `limit` refused events with an id greater than `after`, in order of id.
+
+        done: False for those that are open, True for those that a retry has counted, None for all.
+        """
+
+        def work(connection: Connection) -> tuple[QuarantineRow, ...]:
+            found = self._generation(connection, generation)
+            return read_quarantine(connection, found.id, done, after, limit)
+
+        return self._store.read(work)
+
+    # -- before the first record --------------------------------------------------------------
+    def begin(
+        self,
+        fingerprints: Mapping[str, str],
+        descriptions: Mapping[str, Mapping[str, object]],
+        *,
+        new_generation: bool = False,
+    ) -> Begun:
+        """The generation that counts these metrics.
+
+        The current one, if each of its metrics is the same; metrics that are new to it start
+        where its heads stand now, and those that are missing end there. Else SettingsChanged
+        names the differences, or a new generation starts on request.
+        """
+        known: list[int] = []  # the current generation before the first try
+        return self._store.write(
+            lambda connection, _: begin(connection, fingerprints, descriptions, new_generation,
+                                        known)
+        )  # fmt: skip
+
+    def compare(
+        self,
+        fingerprints: Mapping[str, str],
+        descriptions: Mapping[str, Mapping[str, object]],
+    ) -> Begun | None:
+        """What `begin` would answer, without doing it; None where it would start the first
+        generation. Raises SettingsChanged."""
+
+        def work(connection: Connection) -> Begun | None:
+            current = read_generation(connection)
+            if current is None:
+                return None
+            added, ended = compared(current, fingerprints, descriptions)
+            return Begun(current, created=False, added=added, ended=ended)
+
+        return self._store.read(work)
+
+    def resolve(self, of: Generation, partition: Partition, start: int) -> Head:
+        """The head of a log; made at offset `start` if there is none, and read back.
+
+        After this, a crash before the first commit changes nothing. Raises LogChanged if another
+        log was counted under this name.
+        """
+
+        def work(connection: Connection, _: bool) -> Head:
+            check_generation(connection, of)
+            known = head_of(connection, of, partition)
+            if known is None:
+                return insert_head(connection, of, partition, start)
+            if known.partition != partition:
+                raise LogChanged(known, partition)
+            return known
+
+        return self._store.write(work)
+
+    # -- counting -----------------------------------------------------------------------------
+    def commit(self, of: Generation, commit: Commit) -> Head:
+        """Count these records: all of it or nothing. Answers the head as it stands then.
+
+        Raises Fenced, SettingsChanged (exit 3) or StoreUnavailable (exit 75).
+        """
+
+        def work(connection: Connection, again: bool) -> None:
+            floor_ms = check_generation(connection, of)
+            for piece in commit.pieces:
+                start_ms = piece.pane.start_ms
+                if floor_ms is not None and start_ms is not None and start_ms < floor_ms:
+                    raise Fenced(f"windows before {floor_ms} ms are gone")
+            if move_head(connection, commit):
+                write_delta(connection, commit)
+            elif not again or not is_at(connection, commit.head, commit.end):
+                raise Fenced(f"{commit.head.partition}: not at {commit.start} any more")
+            # Else an earlier try got through and its answer was lost. The head stands at `end`,
+            # so these records are counted once, by us or by another worker.
+
+        self._store.write(work)
+        return replace(
+            commit.head,
+            next_offset=commit.end,
+            greatest_event_ms=commit.greatest_event_ms,
+            counters=commit.head.counters + commit.counters,
+        )
+
+    def skip(self, of: Generation, known: Head, to: int) -> Head:
+        """Move a head over offsets that the log has lost, and count them as skipped."""
+
+        def work(connection: Connection, again: bool) -> None:
+            check_generation(connection, of)
+            if not skip_offsets(connection, known, to) and not (
+                again and is_at(connection, known, to)
+            ):
+                raise Fenced(f"{known.partition}: not at {known.next_offset} any more")
+
+        self._store.write(work)
+        lost = to - known.next_offset
+        return replace(known, next_offset=to, skipped=known.skipped + lost)
+
+    def follow(self, of: Generation, known: Head, partition: Partition, start: int) -> Head:
+        """Close a head whose log is gone or has lost its end; a new one follows `partition`."""
+
+        def work(connection: Connection, _: bool) -> Head:
+            check_generation(connection, of)
+            if close_head(connection, known):
+                return insert_head(connection, of, partition, start)
+            found = head_of(connection, of, partition)
+            if found is None or found.partition != partition:
+                raise Fenced(f"{partition}: another worker follows another log")
+            return found
+
+        return self._store.write(work)
+
+    def raise_floor(self, of: Generation, floor_ms: int) -> Generation:
+        """Drop the panes that start before `floor_ms`. The floor never falls."""
+
+        def work(connection: Connection, _: bool) -> Generation:
+            check_generation(connection, of)
+            raise_floor(connection, of, floor_ms)
+            return self._generation(connection, of.id)
+
+        return self._store.write(work)
+
+    def note_lateness(self, of: Generation, lateness_ms: int) -> Generation:
+        """Tell readers how long rows of a window that has ended are still expected."""
+
+        def work(connection: Connection, _: bool) -> Generation:
+            note_lateness(connection, of, lateness_ms)
+            return self._generation(connection, of.id)
+
+        return of if of.lateness_ms == lateness_ms else self._store.write(work)
+
+    def _generation(self, connection: Connection, wanted: int | None) -> Generation:
+        found = read_generation(connection, wanted)
+        if found is None:
+            what = "nothing yet" if wanted is None else f"no generation {wanted}"
+            raise NotAStore(f"store {self._store.name}: it holds {what}; run a config first")
+        return found

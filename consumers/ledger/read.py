@@ -1,0 +1,157 @@
+"""From rows of the tables to plain values, within a transaction of the caller."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from itertools import groupby
+from typing import Final
+
+from sqlalchemy import ColumnElement, Connection, Row, func, select
+
+from consumers.ledger.rows import (
+    Counters,
+    DeltaRow,
+    Generation,
+    Head,
+    Metric,
+    Pane,
+    PaneSize,
+    Piece,
+    QuarantineRow,
+)
+from consumers.ledger.schema import delta, generation, head, metric, metric_start, quarantine
+from consumers.sources.source import Partition
+
+_PANES_A_QUERY: Final = 500  # SQLite takes at least 999 parameters
+
+
+def read_generation(connection: Connection, wanted: int | None = None) -> Generation | None:
+    """A generation by its id; the current one for None."""
+    which = generation.c.current if wanted is None else generation.c.id == wanted
+    row = connection.execute(select(generation).where(which)).one_or_none()
+    if row is None:
+        return None
+    return Generation(
+        row.id,
+        row.revision,
+        bool(row.current),
+        row.floor_ms,
+        _read_metrics(connection, row.id),
+        row.lateness_ms,
+    )
+
+
+def read_generations(connection: Connection) -> tuple[Generation, ...]:
+    """All of them, oldest first."""
+    ids = connection.scalars(select(generation.c.id).order_by(generation.c.id)).all()
+    found = (read_generation(connection, one) for one in ids)
+    return tuple(one for one in found if one is not None)
+
+
+def _read_metrics(connection: Connection, wanted: int) -> tuple[Metric, ...]:
+    starts: dict[str, dict[int, int]] = {}
+    for row in connection.execute(select(metric_start).where(metric_start.c.generation == wanted)):
+        starts.setdefault(row.metric, {})[row.head] = row.start_offset
+    rows = connection.execute(
+        select(metric).where(metric.c.generation == wanted).order_by(metric.c.name)
+    )
+    return tuple(
+        Metric(
+            row.name,
+            row.fingerprint,
+            json.loads(row.description),
+            bool(row.ended),
+            starts.get(row.name, {}),
+        )
+        for row in rows
+    )
+
+
+def read_heads(connection: Connection, *which: ColumnElement[bool]) -> tuple[Head, ...]:
+    """Heads, in the order in which they were made."""
+    rows = connection.execute(select(head).where(*which).order_by(head.c.id))
+    return tuple(_head(row) for row in rows)
+
+
+def _head(row: Row[tuple[object, ...]]) -> Head:
+    return Head(
+        row.id,
+        row.generation,
+        Partition(row.cluster, row.topic, row.topic_id, row.partition),
+        bool(row.closed),
+        row.start_offset,
+        row.next_offset,
+        row.greatest_event_ms,
+        Counters(row.rows, row.late, row.future, row.expired, row.quarantined),
+        row.skipped,
+    )
+
+
+def read_panes(connection: Connection, wanted: int) -> tuple[PaneSize, ...]:
+    """The panes of a generation with the number and size of their rows; reads no state."""
+    key = (delta.c.metric, delta.c.grouping, delta.c.window_start_ms, delta.c.window_end_ms)
+    rows = connection.execute(
+        select(*key, func.count(), func.sum(delta.c.nbytes))
+        .where(delta.c.generation == wanted)
+        .group_by(*key)
+    )
+    # A sum of integers is a Decimal in PostgreSQL.
+    found = [PaneSize(Pane(*row[:4]), row[4], int(row[5])) for row in rows]
+    return tuple(sorted(found, key=lambda size: _order(size.pane)))
+
+
+def read_deltas(connection: Connection, wanted: int, panes: Collection[Pane]) -> Iterator[DeltaRow]:
+    """The delta rows of these panes."""
+    for (name, place), group in groupby(sorted(panes, key=_order), key=lambda p: p[:2]):
+        starts = [pane.start_ms for pane in group]
+        which = [delta.c.generation == wanted, delta.c.metric == name, delta.c.grouping == place]
+        if None in starts:
+            yield from _read_deltas(connection, *which, delta.c.window_start_ms.is_(None))
+        spans = [start for start in starts if start is not None]
+        for at in range(0, len(spans), _PANES_A_QUERY):
+            some = delta.c.window_start_ms.in_(spans[at : at + _PANES_A_QUERY])
+            yield from _read_deltas(connection, *which, some)
+
+
+def _read_deltas(connection: Connection, *which: ColumnElement[bool]) -> Iterator[DeltaRow]:
+    for row in connection.execute(select(delta).where(*which)):
+        pane = Pane(row.metric, row.grouping, row.window_start_ms, row.window_end_ms)
+        piece = Piece(pane, row.key_range, row.key_ranges, row.state)
+        yield DeltaRow(row.id, piece, row.head, row.start_offset, row.end_offset)
+
+
+def _order(pane: Pane) -> tuple[str, int, bool, int]:
+    return (pane.metric, pane.grouping, pane.start_ms is not None, pane.start_ms or 0)
+
+
+def read_quarantine(
+    connection: Connection, wanted: int, done: bool | None, after: int, limit: int
+) -> tuple[QuarantineRow, ...]:
+    """Refused events with an id greater than `after`, in order of id."""
+    query = (
+        select(quarantine, head)
+        .join(head, head.c.id == quarantine.c.head)
+        .where(quarantine.c.generation == wanted, quarantine.c.id > after)
+        .order_by(quarantine.c.id)
+        .limit(limit)
+    )
+    if done is not None:
+        query = query.where(quarantine.c.done == done)
+    return tuple(
+        QuarantineRow(
+            row[quarantine.c.id],
+            Partition(row[head.c.cluster], row[head.c.topic], row[head.c.topic_id],
+                      row[head.c.partition]),
+            row[quarantine.c.offset],
+            row[quarantine.c.index],
+            row[quarantine.c.reason],
+            row[quarantine.c.field],
+            row[quarantine.c.detail],
+            row[quarantine.c.payload],
+            row[quarantine.c.size],
+            row[quarantine.c.sha256],
+            bool(row[quarantine.c.done]),
+        )
+        for row in connection.execute(query).mappings()
+    )  # fmt: skip

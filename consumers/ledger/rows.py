@@ -1,0 +1,246 @@
+"""What goes into a ledger and what comes out of it, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+from consumers.sources.source import Partition
+
+SHOWN: Final = "shown"  # of a metric's description: what is for display, and may change
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """How many events were read (`rows`, accepted or refused), and what became of some of them."""
+
+    rows: int = 0
+    late: int = 0
+    future: int = 0
+    expired: int = 0
+    quarantined: int = 0
+
+    def __add__(self, other: Counters) -> Counters:
+        return Counters(
+            self.rows + other.rows,
+            self.late + other.late,
+            self.future + other.future,
+            self.expired + other.expired,
+            self.quarantined + other.quarantined,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How far one log was counted: [start_offset, next_offset).
+
+    `skipped` counts offsets that the log had lost before we came (`--on-gap skip`). Where a log
+    lost its end, or was made anew, and reading went on all the same, the head is `closed` and
+    another one follows the log. Recovery reads next_offset and greatest_event_ms alone.
+    """
+
+    id: int
+    generation: int
+    partition: Partition
+    closed: bool
+    start_offset: int
+    next_offset: int
+    greatest_event_ms: int | None
+    counters: Counters
+    skipped: int
+
+
+class Pane(NamedTuple):
+    """What a state counts: one metric, one grouping (its place in `[slices] by`) and the event
+    times [start_ms, end_ms), or all events since the start where these are None."""
+
+    metric: str
+    grouping: int
+    start_ms: int | None
+    end_ms: int | None
+
+    @property
+    def is_total(self) -> bool:
+        """Whether it counts all events since the start."""
+        return self.start_ms is None
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a pane's state: the keys whose hash lies in the `key_range`-th of `key_ranges`
+    equal ranges. `state` is `to_bytes()` of a PerKey of the plain metric. `key_ranges` is a power
+    of two, so ranges of different pieces nest."""
+
+    pane: Pane
+    key_range: int
+    key_ranges: int
+    state: bytes
+
+
+class Refused(Protocol):
+    """An event that is not counted: where it stands, why, and what it was."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def index(self) -> int:
+        """Its place within the record."""
+        ...
+
+    @property
+    def reason(self) -> str: ...
+    @property
+    def field(self) -> str | None: ...
+    @property
+    def detail(self) -> str: ...
+    @property
+    def payload(self) -> bytes:
+        """Its beginning, cut at a stated length."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Its full length in bytes."""
+        ...
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all of it, in hex."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one transaction writes: the records [start, end) of the log that `head` follows.
+
+    `greatest_event_ms` is that of all events before `end`.
+    """
+
+    head: Head
+    start: int
+    end: int
+    greatest_event_ms: int | None
+    counters: Counters
+    pieces: Sequence[Piece] = ()
+    refused: Sequence[Refused] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric of a generation.
+
+    `description`, as JSON reads it, is the readable form of what the fingerprint hashes, and under
+    `shown` what the last config says for display: its variants in their order.
+    `start_offsets` has an entry (head id to offset) where the metric was added after the head had
+    moved; elsewhere it counts from the head's own start. A metric with `ended` was taken out of
+    the config.
+    """
+
+    name: str
+    fingerprint: str
+    description: Mapping[str, object]
+    ended: bool
+    start_offsets: Mapping[int, int]
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The declared variants in the order of the config."""
+        shown = self.description.get(SHOWN)
+        found = shown.get("variants") if isinstance(shown, dict) else None
+        return tuple(map(str, found)) if isinstance(found, list) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """Results that belong together; settings cannot change within one.
+
+    `revision` grows when a metric is added or ended: a worker that knows an older one is refused,
+    because the new metric would have a hole in its rows. Only the current generation is written.
+    Windows that start before `floor_ms` are gone; the floor only rises. `lateness_ms` is that of
+    the last config: readers say by it when a window is closed, and nothing else rests on it.
+    """
+
+    id: int
+    revision: int
+    current: bool
+    floor_ms: int | None
+    metrics: tuple[Metric, ...]
+    lateness_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The generation to write, and how it came to be."""
+
+    generation: Generation
+    created: bool
+    added: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PaneSize:
+    """A pane that has delta rows, how many, and how many bytes they hold together."""
+
+    pane: Pane
+    rows: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaRow:
+    """A piece as it is stored: it counts the offsets [start_offset, end_offset) of the head."""
+
+    id: int
+    piece: Piece
+    head: int
+    start_offset: int
+    end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What one read transaction saw, whole: nothing in it is from before or after.
+
+    `heads` holds the closed ones too, in the order in which they were made. `panes` lists all
+    panes of the generation; `deltas` the rows of those that were asked for, in no certain order.
+    """
+
+    generation: Generation
+    heads: tuple[Head, ...]
+    panes: tuple[PaneSize, ...]
+    deltas: tuple[DeltaRow, ...] = ()
+
+    @property
+    def counters(self) -> Counters:
+        """All heads together."""
+        return sum((head.counters for head in self.heads), Counters())
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """The next offset of each log by its name (`topic/0`)."""
+        return {str(head.partition): head.next_offset for head in self.heads if not head.closed}
+
+    @property
+    def greatest_event_ms(self) -> int | None:
+        """The greatest event time read over all partitions, None before the first event."""
+        times = [h.greatest_event_ms for h in self.heads if h.greatest_event_ms is not None]
+        return max(times, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineRow:
+    """A refused event as it is stored. `done` says that a retry has counted it since."""
+
+    id: int
+    partition: Partition
+    offset: int
+    index: int
+    reason: str
+    field: str | None
+    detail: str
+    payload: bytes
+    size: int
+    sha256: str
+    done: bool

@@ -1,0 +1,163 @@
+"""The tables of a ledger, version 1.
+
+    meta         schema_version
+    generation   results that belong together; one is current
+    metric       what a generation counts, by name, with its fingerprint
+    metric_start where a metric that was added later starts, by head
+    head         how far each log was counted: one row for each partition (and incarnation)
+    delta        states of events that were counted: metric x grouping x pane x range of keys
+    quarantine   events that were refused
+
+A head and the deltas and refused events of the same records change in one transaction.
+Counters of a head say what became of its events; recovery does not read them.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Connection,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    inspect,
+    select,
+)
+
+VERSION: Final = 1
+
+_tables = MetaData()
+# SQLite numbers rows by itself only in a column whose type is INTEGER, and there it has 64 bits.
+_Id = BigInteger().with_variant(Integer(), "sqlite")
+
+meta = Table(
+    "meta",
+    _tables,
+    Column("key", String(64), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+
+generation = Table(
+    "generation",
+    _tables,
+    Column("id", _Id, primary_key=True),
+    Column("current", Boolean, nullable=False),
+    Column("revision", BigInteger, nullable=False),
+    Column("floor_ms", BigInteger),  # windows before it are gone; NULL while nothing is
+    Column("lateness_ms", BigInteger, nullable=False, default=0),  # says when a window is closed
+)
+
+metric = Table(
+    "metric",
+    _tables,
+    Column("generation", _Id, ForeignKey(generation.c.id), primary_key=True),
+    Column("name", String(256), primary_key=True),
+    Column("fingerprint", String(64), nullable=False),
+    Column("description", Text, nullable=False),  # JSON: what the fingerprint hashes
+    Column("ended", Boolean, nullable=False),
+)
+
+head = Table(
+    "head",
+    _tables,
+    Column("id", _Id, primary_key=True),
+    Column("generation", _Id, ForeignKey(generation.c.id), nullable=False),
+    Column("cluster", String(512), nullable=False),
+    Column("topic", Text, nullable=False),
+    Column("topic_id", String(512), nullable=False),
+    Column("partition", BigInteger, nullable=False),
+    Column("incarnation", BigInteger, nullable=False),
+    Column("closed", Boolean, nullable=False),  # the log went on without it
+    Column("start_offset", BigInteger, nullable=False),
+    Column("next_offset", BigInteger, nullable=False),
+    Column("greatest_event_ms", BigInteger),
+    Column("rows", BigInteger, nullable=False, default=0),
+    Column("late", BigInteger, nullable=False, default=0),
+    Column("future", BigInteger, nullable=False, default=0),
+    Column("expired", BigInteger, nullable=False, default=0),
+    Column("quarantined", BigInteger, nullable=False, default=0),
+    Column("skipped", BigInteger, nullable=False, default=0),
+    UniqueConstraint("generation", "cluster", "topic_id", "partition", "incarnation"),
+)
+
+metric_start = Table(
+    "metric_start",
+    _tables,
+    Column("generation", _Id, ForeignKey(generation.c.id), primary_key=True),
+    Column("metric", String(256), primary_key=True),
+    Column("head", _Id, ForeignKey(head.c.id), primary_key=True),
+    Column("start_offset", BigInteger, nullable=False),
+)
+
+delta = Table(
+    "delta",
+    _tables,
+    Column("id", _Id, primary_key=True),
+    Column("generation", _Id, ForeignKey(generation.c.id), nullable=False),
+    Column("metric", String(256), nullable=False),
+    Column("grouping", Integer, nullable=False),
+    Column("window_start_ms", BigInteger),  # both NULL: all events since the start
+    Column("window_end_ms", BigInteger),
+    Column("key_range", Integer, nullable=False),
+    Column("key_ranges", Integer, nullable=False),
+    Column("head", _Id, ForeignKey(head.c.id), nullable=False),
+    Column("start_offset", BigInteger, nullable=False),
+    Column("end_offset", BigInteger, nullable=False),
+    Column("nbytes", BigInteger, nullable=False),
+    Column("state", LargeBinary, nullable=False),
+)
+# It answers which panes there are, and how large, without a look at the states.
+Index(
+    "delta_by_pane",
+    delta.c.generation,
+    delta.c.metric,
+    delta.c.grouping,
+    delta.c.window_start_ms,
+    delta.c.window_end_ms,
+    delta.c.nbytes,
+)
+
+quarantine = Table(
+    "quarantine",
+    _tables,
+    Column("id", _Id, primary_key=True),
+    Column("generation", _Id, ForeignKey(generation.c.id), nullable=False),
+    Column("head", _Id, ForeignKey(head.c.id), nullable=False),
+    Column("offset", BigInteger, nullable=False),
+    Column("index", BigInteger, nullable=False),  # its place within the record
+    Column("reason", Text, nullable=False),
+    Column("field", Text),
+    Column("detail", Text, nullable=False),
+    Column("payload", LargeBinary, nullable=False),  # its beginning
+    Column("size", BigInteger, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("done", Boolean, nullable=False),  # a retry has counted it
+    UniqueConstraint("head", "offset", "index"),
+)
+
+
+def stored_version(connection: Connection) -> int | None:
+    """The schema version of this database; None if it has no tables, 0 if they are not ours."""
+    names = inspect(connection).get_table_names()
+    if not names:
+        return None
+    if meta.name not in names:
+        return 0
+    found = connection.scalar(select(meta.c.value).where(meta.c.key == "schema_version"))
+    return int(found) if isinstance(found, str) and found.isdecimal() else 0
+
+
+def create(connection: Connection) -> None:
+    """Make the tables of this version in an empty database."""
+    _tables.create_all(connection)
+    connection.execute(meta.insert().values(key="schema_version", value=str(VERSION)))

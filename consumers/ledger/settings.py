@@ -1,0 +1,186 @@
+"""Which generation a config may write to: fingerprints for each metric, compared by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from sqlalchemy import Connection, insert, update
+from sqlalchemy import select as sql_select
+
+from consumers.ledger.read import read_generation, read_heads
+from consumers.ledger.rows import SHOWN, Begun, Generation
+from consumers.ledger.schema import generation, head, metric, metric_start
+from consumers.ledger.store import LedgerError
+
+
+class SettingsChanged(LedgerError):
+    """The settings are not those that the store was counted with. `differences` names each."""
+
+    exit_code = 3
+
+    def __init__(self, differences: Sequence[str], todo: str) -> None:
+        self.differences = tuple(differences)
+        super().__init__("\n".join([*differences, todo]))
+
+
+def begin(
+    connection: Connection,
+    fingerprints: Mapping[str, str],
+    descriptions: Mapping[str, Mapping[str, object]],
+    new_generation: bool,
+    before: list[int],
+) -> Begun:
+    """See Ledger.begin. `before` keeps the current generation's id of the first try, so that a
+    try whose answer was lost does not start two generations."""
+    # A worker's commit holds this row, so that nothing moves while metrics start and end.
+    connection.execute(
+        sql_select(generation.c.id).where(generation.c.current).with_for_update()
+    ).all()
+    current = read_generation(connection)
+    if not before:
+        before.append(current.id if current else 0)
+    if current is None or (new_generation and current.id == before[0]):
+        return Begun(_start(connection, fingerprints, descriptions), created=True)
+    if new_generation:
+        return Begun(current, created=True)
+    added, ended = compared(current, fingerprints, descriptions)
+    _update_shown(connection, current, descriptions)
+    if not added and not ended:
+        return Begun(current, created=False)
+    connection.execute(
+        update(generation)
+        .where(generation.c.id == current.id)
+        .values(revision=generation.c.revision + 1)
+    )
+    _insert_metrics(connection, current.id, {name: fingerprints[name] for name in added},
+                    descriptions)  # fmt: skip
+    for one in read_heads(connection, head.c.generation == current.id):
+        for name in added:
+            connection.execute(
+                insert(metric_start).values(
+                    generation=current.id, metric=name, head=one.id, start_offset=one.next_offset
+                )
+            )
+    for name in ended:
+        connection.execute(
+            update(metric)
+            .where(metric.c.generation == current.id, metric.c.name == name)
+            .values(ended=True)
+        )
+    return Begun(_read(connection, current.id), created=False, added=added, ended=ended)
+
+
+def compared(
+    current: Generation,
+    fingerprints: Mapping[str, str],
+    descriptions: Mapping[str, Mapping[str, object]],
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The metrics that are new to a generation, and those that it would lose. Writes nothing.
+
+    Raises SettingsChanged where one of them is another than the one that was counted.
+    """
+    _refuse_changes(current, fingerprints, descriptions)
+    known = {one.name: one for one in current.metrics}
+    added = sorted(name for name in fingerprints if name not in known)
+    ended = sorted(n for n, one in known.items() if n not in fingerprints and not one.ended)
+    return tuple(added), tuple(ended)
+
+
+def _update_shown(
+    connection: Connection,
+    current: Generation,
+    descriptions: Mapping[str, Mapping[str, object]],
+) -> None:
+    """Keep what the last config says for display. The fingerprints agree, so no more can change."""
+    for one in current.metrics:
+        now = descriptions.get(one.name)
+        if now is not None and one.description.get(SHOWN) != now.get(SHOWN):
+            connection.execute(
+                update(metric)
+                .where(metric.c.generation == current.id, metric.c.name == one.name)
+                .values(description=json.dumps(now, sort_keys=True))
+            )
+
+
+def _start(
+    connection: Connection,
+    fingerprints: Mapping[str, str],
+    descriptions: Mapping[str, Mapping[str, object]],
+) -> Generation:
+    connection.execute(update(generation).where(generation.c.current).values(current=False))
+    made = connection.execute(insert(generation).values(current=True, revision=1))
+    (number,) = made.inserted_primary_key or (0,)
+    _insert_metrics(connection, number, fingerprints, descriptions)
+    return _read(connection, number)
+
+
+def _insert_metrics(
+    connection: Connection,
+    number: int,
+    fingerprints: Mapping[str, str],
+    descriptions: Mapping[str, Mapping[str, object]],
+) -> None:
+    for name, fingerprint in fingerprints.items():
+        connection.execute(
+            insert(metric).values(
+                generation=number,
+                name=name,
+                fingerprint=fingerprint,
+                description=json.dumps(descriptions[name], sort_keys=True),
+                ended=False,
+            )
+        )
+
+
+def _read(connection: Connection, number: int) -> Generation:
+    found = read_generation(connection, number)
+    assert found is not None
+    return found
+
+
+def _refuse_changes(
+    current: Generation,
+    fingerprints: Mapping[str, str],
+    descriptions: Mapping[str, Mapping[str, object]],
+) -> None:
+    found: list[str] = []
+    for one in current.metrics:
+        if one.name not in fingerprints:
+            continue
+        if one.ended:
+            found.append(
+                f"metric {one.name}: it was taken out of the config earlier, and has missed events "
+                "since; give it another name"
+            )
+        elif one.fingerprint != fingerprints[one.name]:
+            # Compared as they are stored, so that a tuple and a list are the same.
+            now = json.loads(json.dumps(descriptions[one.name]))
+            changes = ", ".join(_differences(one.description, now)) or "its meaning changed"
+            found.append(f"metric {one.name}: {changes}")
+    if found:
+        raise SettingsChanged(
+            found,
+            "The store was counted with the older settings. Put them back, give the metric another "
+            "name, or start over with --new-generation; `results --generation "
+            f"{current.id}` then shows the old ones.",
+        )
+
+
+def _differences(was: object, now: object, path: str = "") -> Iterator[str]:
+    if isinstance(was, Mapping) and isinstance(now, Mapping):
+        for key in sorted({*was, *now} - {SHOWN}):
+            inner = f"{path}.{key}" if path else key
+            if key not in was:
+                yield f"{inner} is new ({_shown(now[key])})"
+            elif key not in now:
+                yield f"{inner} is gone (it was {_shown(was[key])})"
+            else:
+                yield from _differences(was[key], now[key], inner)
+    elif was != now:
+        yield f"{path} was {_shown(was)}, is {_shown(now)}"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:79] + "…"

@@ -1,0 +1,1 @@
+"""What was counted, read from the ledger and shown."""

@@ -1,0 +1,241 @@
+"""State files: what a store counted, cut out of it (export), joined (merge) and looked at (show).
+
+A state file holds one state and, beside it, its provenance: which offsets of which logs, selected
+by which window, slice and metric, were counted. Two files that counted the same rows refuse to be
+merged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.rows import Head
+from consumers.results.query import OTHER, Query, QueryError, Span, iso_utc
+from consumers.results.reader import Selection, SliceState, select
+from consumers.results.results import Json, bounds, number
+from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
+from streammetrics.results import counts_of, views_of
+
+# How the library begins to say what it expected where a state is sound, but not for this version.
+_OTHER_VERSION: Final = ("format version", "a known schema")
+
+
+class UnknownState(StateError):
+    """A state of a schema or format that this version does not know; nothing is damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainState:
+    """A metric inside of a state: the names, keys and windows that lead to it."""
+
+    path: tuple[str, ...]
+    state: Accumulator
+
+
+def export(ledger: Ledger, query: Query) -> Accumulator:
+    """One state of a store, with its provenance.
+
+    It is that of one slice: the one that `where` names whole, or all rows without it. A metric
+    that is asked for by name is that metric's state, whose digest stands in `results`; else it is
+    a Panel of all. Raises QueryError where that is not one state, or nothing was counted.
+    """
+    if query.window == "all":
+        raise QueryError(
+            expected="one window",
+            came="'all'",
+            where="--window",
+            todo="export the total, the latest, or START/END, each into a file of its own",
+        )
+    names = frozenset(name for name, _ in query.where)
+    try:
+        selection = select(ledger, replace(query, by=names))
+    except QueryError as error:
+        if error.where != "--by":
+            raise
+        raise QueryError(
+            expected=f"for each name of {error.expected} a --where NAME=VALUE",
+            came=error.came,
+            where="--where",
+            todo="name one grouping whole, or leave --where out for all rows",
+        ) from None
+    found = list(selection.states())
+    if not found:
+        raise QueryError(
+            expected="a slice with rows",
+            came="one in which nothing was counted",
+            where="--where" if query.where else "--window",
+            todo="look at `results` for the slices and windows that there are",
+        )
+    state = found[0].state if query.metric is not None else _panel(found)
+    for one in found:
+        _add_provenance(state, selection, one)
+    return state
+
+
+def _panel(found: Sequence[SliceState]) -> Panel:
+    panel = Panel({one.metric: one.state.empty() for one in found})
+    for one in found:
+        panel.states.by_name[one.metric].merge(one.state)
+    return Panel.from_bytes(panel.to_bytes())
+
+
+def merge_files(paths: Sequence[Path]) -> Accumulator:
+    """The sum of state files.
+
+    Raises StateError for a damaged file, SettingsError for unequal settings, and OverlapError
+    where two files counted the same rows.
+    """
+    total = read_state(paths[0])
+    for path in paths[1:]:
+        total.merge(read_state(path))
+    return total
+
+
+def read_state(path: Path) -> Accumulator:
+    """The state in a file; UnknownState (exit 3) where another version of this program is to read
+    it, else StateError (exit 1) where it is none or is not there."""
+    try:
+        return load(path)
+    except StateError as error:
+        if not error.expected.startswith(_OTHER_VERSION):
+            raise
+        raise UnknownState(
+            expected=error.expected, came=error.came, where=error.where, todo=error.todo
+        ) from None
+    except OSError as error:
+        raise StateError(
+            expected="a state file",
+            came=str(error.strerror),
+            where=str(path),
+            todo="check the name and its permissions",
+        ) from None
+
+
+def write_state(state: Accumulator, path: Path) -> None:
+    """Write a state file whole or not at all: under another name first, then renamed."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
+    except OSError as error:
+        # Of the file that was asked for, not of the one that stands in for it.
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(state.to_file_bytes())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def plain_states(state: Accumulator, path: tuple[str, ...] = ()) -> Iterator[PlainState]:
+    """Every metric inside of a state, in its canonical order."""
+    match state:
+        case Panel():
+            for name in state.metrics:
+                yield from plain_states(state.state(name), (*path, name))
+        case PerKey():
+            for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
+                yield from plain_states(state.state(key), (*path, json.dumps(key)))
+            overflow = state.overflow_state()
+            if overflow is not None:
+                yield from plain_states(overflow, (*path, OTHER))
+        case Windows():
+            for start, end in state.windows():
+                span = str(Span(start, end))
+                yield from plain_states(state.window_state(start, end), (*path, span))
+            yield from plain_states(state.total_state(), (*path, "total"))
+        case _:
+            yield PlainState(path, state)
+
+
+def description(state: Accumulator) -> Json:
+    """What `show --json` says of a state."""
+    return {
+        "format": "streammetrics-state/1",
+        "type": type(state).__name__,
+        "schema": state.schema,
+        "settings": settings_json(state),
+        "digest": state.digest(),
+        "provenance": [
+            {"source": source, "piece": piece, "start": start, "end": end}
+            for source, piece, start, end in state.provenance
+        ],
+        "results": [_result_json(one) for one in plain_states(state)],
+    }
+
+
+def settings_json(state: Accumulator) -> dict[str, Json]:
+    """The settings of a state as plain values; metrics inside of it by what they print."""
+    return {name: _setting_json(value) for name, value in sorted(state.settings().items())}
+
+
+def _result_json(one: PlainState) -> Json:
+    result = one.state.compute()
+    views: dict[str, Json] = {}
+    for view, figure in views_of(result).items():
+        value, low, high = map(number, bounds(figure))
+        views[view] = {"value": value, "low": low, "high": high}
+    return {
+        "path": list(one.path),
+        "type": type(one.state).__name__,
+        "counts": dict(counts_of(result)),
+        "views": views,
+        "digest": one.state.digest(),
+    }
+
+
+def _setting_json(value: object) -> Json:
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return number(value)
+        case tuple():
+            return [_setting_json(one) for one in value]
+        case Mapping():
+            return {str(name): _setting_json(one) for name, one in value.items()}
+    return str(value)
+
+
+def _add_provenance(state: Accumulator, selection: Selection, one: SliceState) -> None:
+    """Note the offsets of every log, once for each pane, since panes are what is counted once."""
+    metric = next(m for m in selection.snapshot.generation.metrics if m.name == one.metric)
+    sources = _sources(selection.snapshot.heads)
+    for piece in _pieces(selection, one):
+        for head in selection.snapshot.heads:
+            start = metric.start_offsets.get(head.id, head.start_offset)
+            state.provenance.add(sources[head.id], start, max(start, head.next_offset), piece)
+
+
+def _pieces(selection: Selection, one: SliceState) -> Iterator[str]:
+    slice_ = json.dumps(one.slice, sort_keys=True, ensure_ascii=False)
+    start_ms, end_ms = one.window.start_ms, one.window.end_ms
+    if start_ms is None or end_ms is None:
+        yield f"total/{slice_}/{one.metric}"
+        return
+    pane_ms = selection.wanted[one.metric].layout.windows.pane_ms
+    for pane in range(start_ms, end_ms, pane_ms):
+        yield f"{iso_utc(pane)}+{pane_ms // 1000}s/{slice_}/{one.metric}"
+
+
+def _sources(heads: Sequence[Head]) -> dict[int, str]:
+    """A name for the log of each head that no other log has: its offsets mean its events."""
+    named: dict[int, str] = {}
+    times: Counter[str] = Counter()
+    for head in heads:
+        log = head.partition
+        name = f"{log.cluster}/{log.topic_id}/{log}"
+        # A log that lost its end gives the same offsets to other events.
+        named[head.id] = f"{name}~{times[name]}" if times[name] else name
+        times[name] += 1
+    return named

@@ -1,0 +1,70 @@
+"""What `show` prints of a state: its type and settings, results, digest and provenance."""
+
+from __future__ import annotations
+
+import json
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from consumers.results import printed
+from consumers.results.results import bounds
+from consumers.results.state_files import plain_states, settings_json
+from consumers.results.terminal import Style, rendered
+from streammetrics import Accumulator
+from streammetrics.results import counts_of, texts_of, views_of
+
+MAX_STATES = 200  # of one file; a person reads no more, and JSON has them all
+MAX_RANGES = 50
+
+
+def state_text(state: Accumulator, style: Style, *, title: str) -> str:
+    """The text of `show`."""
+    parts: list[RenderableType] = [
+        Text(f"{printed.name(title, 60)}: {type(state).__name__}", "bold"),
+        Text(""),
+    ]
+    parts.append(_pairs([(name, json.dumps(value)) for name, value in settings_json(state).items()]
+                        or [("settings", "none")]))  # fmt: skip
+    states = list(plain_states(state))
+    for one in states[:MAX_STATES]:
+        heading = " / ".join(printed.name(step, 60) for step in one.path)
+        parts.append(Text(f"\n{heading or 'result'} ({type(one.state).__name__})", "bold cyan"))
+        parts.append(_result(one.state))
+    if len(states) > MAX_STATES:
+        parts.append(Text(f"\n{len(states) - MAX_STATES} more: take --json"))
+    parts.append(Text(f"\ndigest {state.digest()}"))
+    ranges = list(state.provenance)
+    if not ranges:
+        parts.append(Text("provenance: none, so that a repeated merge cannot be noticed"))
+    for source, piece, start, end in ranges[:MAX_RANGES]:
+        counted = f"{printed.name(source, 120)} offsets {start} to {end - 1}"
+        parts.append(Text(f"counted {counted}: {printed.name(piece, 200)}"))
+    if len(ranges) > MAX_RANGES:
+        parts.append(Text(f"{len(ranges) - MAX_RANGES} more ranges: take --json"))
+    return rendered(parts, style)
+
+
+def _result(state: Accumulator) -> Table:
+    result = state.compute()
+    lines = []
+    for view, figure in views_of(result).items():
+        value, low, high = bounds(figure)
+        decimals = printed.decimals_for([value, low, high])
+        text = printed.number(value, decimals)
+        if low < high:
+            text += f"  {printed.interval(low, high, decimals)}"
+        lines.append((view, text))
+    lines += [(name, printed.count(n)) for name, n in counts_of(result).items()]
+    lines += texts_of(result).items()
+    return _pairs([(name.replace("_", " "), text) for name, text in lines])
+
+
+def _pairs(pairs: list[tuple[str, str]]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, text in pairs:
+        table.add_row(Text(printed.name(name)), Text(printed.name(text, 300)))
+    return table

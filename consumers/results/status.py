@@ -1,0 +1,150 @@
+"""How a store stands: its generation, how far each log was read, and what it holds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import cast
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.rows import Head, PaneSize, Snapshot
+from consumers.results import printed
+from consumers.results.query import iso_utc, require_generation
+from consumers.results.read_plan import Layout
+from consumers.results.results import Json, dumps
+from consumers.results.terminal import Style, rendered
+
+
+def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
+    """The bytes of `status --json` and of `GET /api/status`, of one generation or the newest."""
+    seen = _seen(ledger, wanted)
+    generation = seen.generation
+    return dumps(
+        {
+            "format": "streammetrics-status/1",
+            "generation": generation.id,
+            "revision": generation.revision,
+            "floor_ms": generation.floor_ms,
+            "watermark_ms": seen.greatest_event_ms,
+            "logs": [_head_json(head) for head in seen.heads],
+            "metrics": [
+                {
+                    "name": metric.name,
+                    "type": cast("Json", metric.description.get("type")),
+                    "settings": cast("Json", metric.description.get("settings")),
+                    "fingerprint": metric.fingerprint,
+                    "ended": metric.ended,
+                }
+                for metric in generation.metrics
+            ],
+            "deltas": {
+                "rows": sum(size.rows for size in seen.panes),
+                "panes": len(seen.panes),
+                "nbytes": sum(size.nbytes for size in seen.panes),
+            },
+        }
+    )
+
+
+def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None = None) -> str:
+    """The text of `status`."""
+    seen = _seen(ledger, wanted)
+    others = [str(one.id) for one in ledger.generations() if one.id != seen.generation.id]
+    parts: list[RenderableType] = [
+        Text(f"{printed.name(title, 60)}, generation {seen.generation.id}", "bold"),
+        Text(""),
+        _logs(seen.heads) if seen.heads else Text("no log was read yet"),
+        Text(""),
+        _metrics(seen),
+        Text(""),
+    ]
+    parts.extend(Text(line) for line in _windows(seen))
+    if others:
+        parts.append(Text(f"other generations: {', '.join(others)} (--generation N)"))
+    return rendered(parts, style)
+
+
+def _seen(ledger: Ledger, wanted: int | None) -> Snapshot:
+    if wanted is not None:
+        require_generation(wanted, [one.id for one in ledger.generations()])
+    return ledger.snapshot(generation=wanted)
+
+
+def _logs(heads: tuple[Head, ...]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column("log", overflow="fold")
+    for name in ("next offset", "read", "quarantined", "late"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("newest event", no_wrap=True)
+    for head in heads:
+        newest = head.greatest_event_ms
+        table.add_row(
+            Text(printed.name(head.partition, 80) + (" (closed)" if head.closed else "")),
+            printed.count(head.next_offset),
+            printed.count(head.counters.rows),
+            printed.count(head.counters.quarantined),
+            printed.count(head.counters.late),
+            "none" if newest is None else iso_utc(newest // 1000 * 1000),
+        )
+    return table
+
+
+def _metrics(seen: Snapshot) -> Table:
+    sizes: dict[str, list[PaneSize]] = defaultdict(list)
+    for size in seen.panes:
+        sizes[size.pane.metric].append(size)
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for name in ("metric", "schema"):
+        table.add_column(name, overflow="fold")
+    for name in ("states", "deltas", "bytes"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for metric in seen.generation.metrics:
+        mine = sizes[metric.name]
+        table.add_row(
+            Text(printed.name(metric.name) + (" (ended)" if metric.ended else "")),
+            Text(printed.name(metric.description.get("type"))),
+            printed.count(len(mine)),
+            printed.count(sum(size.rows for size in mine)),
+            printed.count(sum(size.nbytes for size in mine)),
+        )
+    return table
+
+
+def _windows(seen: Snapshot) -> list[str]:
+    starts = sorted({s.pane.start_ms for s in seen.panes if s.pane.start_ms is not None})
+    if not starts or not seen.generation.metrics:
+        return ["no windows yet"]
+    windows = Layout.of(seen.generation.metrics[0]).windows
+    spans = windows.over(starts, seen.generation.floor_ms)
+    lines = []
+    if spans:
+        windows_of = "1 window" if len(spans) == 1 else f"{printed.count(len(spans))} windows"
+        lines.append(
+            f"{windows_of} of {windows.size_ms / 1000:g} s, "
+            f"{iso_utc(spans[0].start_ms)} to {iso_utc(spans[-1].end_ms)}"
+        )
+    if seen.generation.floor_ms is not None:
+        lines.append(f"windows are kept from {iso_utc(seen.generation.floor_ms)} on")
+    return lines
+
+
+def _head_json(head: Head) -> Json:
+    return {
+        "cluster": head.partition.cluster,
+        "topic": head.partition.topic,
+        "topic_id": head.partition.topic_id,
+        "partition": head.partition.number,
+        "closed": head.closed,
+        "start_offset": head.start_offset,
+        "next_offset": head.next_offset,
+        "greatest_event_ms": head.greatest_event_ms,
+        "rows": head.counters.rows,
+        "late": head.counters.late,
+        "future": head.counters.future,
+        "expired": head.counters.expired,
+        "quarantined": head.counters.quarantined,
+        "skipped": head.skipped,
+    }

@@ -1,0 +1,73 @@
+"""A server in a thread beside the loop that counts: it reads the store and nothing else."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from threading import Thread
+from typing import Final
+
+import uvicorn
+
+from consumers.ledger.ledger import Ledger
+from consumers.server.application import application
+
+STOP_S: Final = 5.0  # how long open requests may take once we end
+
+
+class ServeError(Exception):
+    """The address cannot be had."""
+
+
+@contextmanager
+def serving(store: str, host: str, port: int) -> Iterator[str]:
+    """Serve a store at `http://HOST:PORT/`, the address that is given, until the block ends.
+
+    Port 0 is any free one. Raises ServeError where the address is taken or not ours.
+    """
+    with closing(_listen(host, port)) as listener, closing(Ledger.open(store)) as ledger:
+        server = uvicorn.Server(
+            uvicorn.Config(
+                application(ledger, store=store, hosts=(host,)),
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=int(STOP_S),
+            )
+        )
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="http", daemon=True)
+        thread.start()
+        try:
+            yield address(host, listener.getsockname()[1])
+        finally:
+            server.should_exit = True
+            thread.join(STOP_S + 1)
+
+
+def address(host: str, port: int) -> str:
+    """The address to print.
+
+    >>> address("::1", 80)
+    'http://[::1]:80/'
+    """
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def announce(url: str) -> None:
+    """Say on stderr where the results are, in the form that scripts wait for."""
+    sys.stderr.write(f"serving {url}\n")
+    sys.stderr.flush()
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        raise ServeError(
+            f"{address(host, port)} cannot be served: {error.strerror or error}; choose another "
+            "with --port (0: any free one), or --no-serve"
+        ) from None

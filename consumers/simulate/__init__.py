@@ -1,0 +1,1 @@
+"""A stream of an A/B test whose true difference is known."""

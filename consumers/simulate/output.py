@@ -1,0 +1,78 @@
+"""Where a simulated stream goes: a file, stdout, or a Kafka topic, at a rate or as fast as it
+goes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from consumers.cli.progress import Report
+from consumers.simulate.stream import Simulation
+from consumers.worker.run_options import Progress
+
+Sink = Callable[[list[bytes]], None]
+
+
+def write(
+    simulation: Simulation,
+    where: str,
+    rate: float | None,
+    report: Report,
+    monotonic: Callable[[], float],
+) -> None:
+    """Write a stream to a path, `-`, or `kafka://HOST[:PORT]/TOPIC`.
+
+    rate: events a second; batches are cut so that they come every tenth of a second at most.
+    """
+    started_s, rows = monotonic(), 0
+    with _sink(where) as sink:
+        header = simulation.header()
+        if header is not None:
+            sink([header])
+        for batch in _paced(simulation, rate, monotonic):
+            sink(batch)
+            rows += len(batch)
+            report(Progress(rows, monotonic() - started_s, simulation.events - rows))
+
+
+def _paced(
+    simulation: Simulation, rate: float | None, monotonic: Callable[[], float]
+) -> Iterator[list[bytes]]:
+    if rate is None:
+        yield from simulation.batches()
+        return
+    step = max(int(rate / 10), 1)
+    started_s, sent = monotonic(), 0
+    for batch in simulation.batches():
+        for at in range(0, len(batch), step):
+            piece = batch[at : at + step]
+            yield piece
+            sent += len(piece)
+            time.sleep(max(started_s + sent / rate - monotonic(), 0))
+
+
+@contextmanager
+def _sink(where: str) -> Iterator[Sink]:
+    if where.startswith("kafka://"):
+        from consumers.sources.kafka_source.producer import producing
+
+        parts = urlsplit(where)
+        with producing(parts.netloc, parts.path.strip("/")) as send:
+            yield send
+    elif where == "-":
+        yield _lines(sys.stdout.buffer.write, sys.stdout.buffer.flush)
+    else:
+        with Path(where).open("wb") as file:
+            yield _lines(file.write, file.flush)
+
+
+def _lines(out: Callable[[bytes], object], flush: Callable[[], object]) -> Sink:
+    def send(batch: list[bytes]) -> None:
+        out(b"".join(line + b"\n" for line in batch))
+        flush()
+
+    return send

@@ -1,0 +1,217 @@
+"""A seeded stream of impressions of an A/B test, whose true click rates and AUC are known.
+
+Users differ in activity (the rank-th most active has a weight near 1 / rank) and in how readily
+they click. Half of them, chosen by a coin, see variant `treatment`, whose clicks are more frequent
+and follow the score more closely. Scores are click probabilities that crowd near 0. Some events
+come late, and a few are broken in ways that real events are.
+
+The same seed gives the same bytes on every machine: draws are the raw bits of PCG64, and all else
+is integers and exact powers of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+from functools import cached_property
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consumers.simulate.faults import CSV_FAULTS, FIELDS, JSON_FAULTS
+
+Format = Literal["jsonl", "csv"]
+
+VARIANTS: Final = ("control", "treatment")
+START_MS: Final = 1_704_067_200_000  # 2024-01-01T00:00:00Z
+MEAN_GAP_MS: Final = 512  # 200,000 events take a day and four hours
+LATE_PER_65536: Final = 328  # about 0.5 %
+BROKEN_PER_65536: Final = 66  # about 0.1 %
+LEAST_LATE_MS: Final = 20 * 60_000  # well past the usual lateness of ten minutes
+ITEMS: Final = 64
+POSITIONS: Final = 4
+BATCH: Final = 8192
+
+_LEVELS: Final = 2048  # scores: 8 octaves up to 1/8, in 256 steps each
+_ONE: Final = 1 << 32  # probabilities are integers of this unit
+
+
+@dataclass(frozen=True, slots=True)
+class VariantTruth:
+    """What infinitely many good events of a variant would show, exactly."""
+
+    ctr: Fraction
+    auc: Fraction
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A stream of `events` events; see the module.
+
+    >>> one = Simulation(events=3, seed=1)
+    >>> lines = [line for batch in one.batches() for line in batch]
+    >>> len(lines), lines == [line for batch in one.batches() for line in batch]
+    (3, True)
+    """
+
+    events: int = 200_000
+    seed: int = 1
+    format: Format = "jsonl"
+    users: int = 20_000
+
+    def __post_init__(self) -> None:
+        if self.events < 0 or self.seed < 0 or not 2 <= self.users <= 1 << 20:
+            raise ValueError("events and seed must not be negative, users from 2 to 1,048,576")
+
+    def header(self) -> bytes | None:
+        """The first line of a CSV stream."""
+        return ",".join(FIELDS).encode() if self.format == "csv" else None
+
+    def batches(self) -> Iterator[list[bytes]]:
+        """The events, a few thousand at a time, each a record without line end."""
+        bits = np.random.PCG64(self.seed)
+        now_ms = START_MS
+        for start in range(0, self.events, BATCH):
+            # Whole batches are drawn, so that a longer stream begins with a shorter one.
+            draws = bits.random_raw(3 * BATCH).reshape(3, BATCH)[:, : self.events - start]
+            drawn = _Draws(draws, self._activity, now_ms)
+            now_ms = int(drawn.clock_ms[-1])
+            yield self._written(start, drawn)
+
+    def truth(self) -> dict[str, VariantTruth]:
+        """The true click rate and AUC of each variant."""
+        # A user's readiness is independent of the score, so only its mean matters here.
+        weights = np.diff(np.concatenate([np.zeros(1, np.int64), self._activity]))
+        ready = sum(
+            int(w) * readiness(rank) for rank, w in enumerate(weights.tolist())
+        )  # in halves, of _ONE
+        found = {}
+        for variant, clicks in zip(VARIANTS, _CLICKS, strict=True):
+            whole = 2 * _ONE * _ONE  # the unit of the products below
+            positives = [p * ready for p in clicks.tolist()]
+            below = area = 0
+            for p in positives:
+                area += p * (2 * below + whole - p)
+                below += whole - p
+            total = sum(positives)
+            found[variant] = VariantTruth(
+                Fraction(total, whole * _LEVELS), Fraction(area, 2 * total * below)
+            )
+        return found
+
+    @cached_property
+    def _activity(self) -> NDArray[np.int64]:
+        """Cumulated weights of the ranks, whose sum is _ONE. A rank is two users, one in each
+        variant."""
+        ranks = range(1, self.users // 2 + 1)
+        shares = [_ONE // rank for rank in ranks]
+        total = sum(shares)
+        weights = np.array([share * _ONE // total for share in shares], np.int64)
+        weights[0] += _ONE - int(weights.sum())
+        return np.cumsum(weights)
+
+    def _written(self, start: int, drawn: _Draws) -> list[bytes]:
+        write = _json_line if self.format == "jsonl" else _csv_line
+        faults = JSON_FAULTS if self.format == "jsonl" else CSV_FAULTS
+        lines = []
+        columns = zip(
+            drawn.times_ms.tolist(),
+            drawn.variants.tolist(),
+            drawn.ranks.tolist(),
+            drawn.levels.tolist(),
+            drawn.labels.tolist(),
+            drawn.places.tolist(),
+            strict=True,
+        )
+        for number, (ms, variant, rank, level, label, place) in enumerate(columns, start):
+            user = 2 * rank + variant
+            lines.append(
+                write(
+                    _iso(ms), VARIANTS[variant], f"u{user:06d}", 1 + place // POSITIONS % ITEMS,
+                    1 + place % POSITIONS, _SCORE_TEXTS[level], label,
+                    "new" if user % 3 == 0 else "returning", f"e{self.seed}-{number:09d}",
+                ).encode()
+            )  # fmt: skip
+        for i in np.flatnonzero(drawn.broken).tolist():
+            lines[i] = faults[int(drawn.faults[i]) % len(faults)](lines[i])
+        return lines
+
+
+def readiness(rank: int) -> int:
+    """How readily the users of a rank click, in halves: 1 or 3."""
+    return 3 if rank % 2 else 1
+
+
+class _Draws:
+    """The random choices of one batch. draws: uint64 [3, n]."""
+
+    def __init__(self, draws: NDArray[np.uint64], activity: NDArray[np.int64], now: int) -> None:
+        whom, click, when = draws
+        # Each choice has bits of its own; all are independent.
+        self.ranks = np.searchsorted(activity, _bits(whom, 0, 32), side="right")
+        self.variants = _bits(whom, 32, 1)
+        self.levels = _bits(whom, 33, 11)
+        self.places = _bits(whom, 44, 20)
+        chance = np.stack(_CLICKS)[self.variants, self.levels]
+        ready = np.where(self.ranks % 2 == 1, readiness(1), readiness(0))
+        self.labels = (_bits(click, 0, 32) < chance * ready // 2).astype(np.int64)
+        self.broken = _bits(click, 32, 16) < BROKEN_PER_65536
+        self.faults = _bits(click, 48, 16)
+        gaps = 1 + _bits(when, 0, 10) % (2 * MEAN_GAP_MS)
+        self.clock_ms = now + np.cumsum(gaps)
+        late = _bits(when, 10, 16) < LATE_PER_65536
+        self.times_ms = self.clock_ms - late * (LEAST_LATE_MS + _bits(when, 26, 21))
+
+
+def _bits(draws: NDArray[np.uint64], first: int, n: int) -> NDArray[np.int64]:
+    return ((draws >> np.uint64(first)) & np.uint64((1 << n) - 1)).astype(np.int64)
+
+
+def _scores() -> NDArray[np.float64]:
+    """Ascending; an octave and 256 steps in it are exact in binary."""
+    octaves, steps = np.divmod(np.arange(_LEVELS), 256)
+    scores: NDArray[np.float64] = np.ldexp(1 + steps / 256, octaves - 11)
+    return scores
+
+
+def _clicks() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Click probabilities by score for both variants, in units of 1 / _ONE, even.
+
+    Control mixes the score half and half with its mean; treatment follows it to three quarters,
+    and has an eighth more clicks.
+    """
+    scores = (_scores() * _ONE).astype(np.int64)  # exact: multiples of 2**-19
+    mean = int(scores.sum()) // _LEVELS
+    control = (scores + mean) // 2
+    treatment = (3 * scores + mean) // 4 * 9 // 8
+    return control // 2 * 2, treatment // 2 * 2
+
+
+_CLICKS: Final = _clicks()
+_SCORE_TEXTS: Final = [repr(score) for score in _scores().tolist()]
+
+
+def _iso(ms: int) -> str:
+    whole = datetime.fromtimestamp(ms // 1000, UTC)
+    return f"{whole:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
+
+
+def _json_line(
+    ts: str, variant: str, user: str, item: int, position: int, score: str, label: int,
+    segment: str, event_id: str,
+) -> str:  # fmt: skip
+    return (
+        f'{{"ts":"{ts}","variant":"{variant}","user":"{user}","item":{item},'
+        f'"position":{position},"score":{score},"label":{label},"segment":"{segment}",'
+        f'"event_id":"{event_id}"}}'
+    )
+
+
+def _csv_line(
+    ts: str, variant: str, user: str, item: int, position: int, score: str, label: int,
+    segment: str, event_id: str,
+) -> str:  # fmt: skip
+    return f"{ts},{variant},{user},{item},{position},{score},{label},{segment},{event_id}"

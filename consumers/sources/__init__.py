@@ -1,0 +1,1 @@
+"""The places that events come from, behind one seam."""

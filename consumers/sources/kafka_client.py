@@ -1,0 +1,130 @@
+"""The settings of a Kafka client: ours, those of the user, and which are not for the user.
+
+ours      what exactly-once rests on; giving them is an error
+defaults  what suits a counter; `[source.client]` and `-X key=value` go before them
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from consumers.config.schema import ConfigError, Problem, Value, did_you_mean
+from consumers.config.tables import OWNED_CLIENT_KEYS, SourceConfig
+from consumers.worker.reconnect import Disconnected
+
+OWNED: Final = frozenset(
+    [
+        *OWNED_CLIENT_KEYS,
+        "allow_auto_create_topics",
+        "consumer_timeout_ms",
+        "default_offset_commit_callback",
+        "kafka_client",
+    ]
+)
+DEFAULTS: Final[Mapping[str, Value]] = {
+    "client_id": "streammetrics",
+    # A worker that was killed holds its partitions for this long.
+    "session_timeout_ms": 10_000,
+    "heartbeat_interval_ms": 3_000,
+    "max_poll_records": 5_000,  # large enough that numpy's cost of a call does not show
+    "metadata_max_age_ms": 60_000,  # when a new partition, or a topic made anew, is seen
+    "request_timeout_ms": 15_000,
+    "metrics_enabled": False,
+}
+_SECRET: Final = re.compile(r"pass|secret|token|credential", re.IGNORECASE)
+_HIDDEN: Final = "********"
+
+
+def client_settings(source: SourceConfig, known: Mapping[str, object]) -> dict[str, object]:
+    """All settings for a client of `source`. `known` are the client's own defaults.
+
+    A text is read as the type of the client's default, and dots in a name are underscores, so
+    that `-X session.timeout.ms=6000` says what it says elsewhere. Raises ConfigError with every
+    key that is unknown, ours, or of another type.
+    """
+    problems: list[Problem] = []
+    given: dict[str, object] = {}
+    for name, value in source.client.items():
+        key, where = name.replace(".", "_"), f"[source.client] {name}"
+        if key in OWNED:
+            problems.append(Problem(where, "a setting that is free", shown(key, value),
+                                    "remove it; it is set for you"))  # fmt: skip
+        elif key not in known:
+            free = [one for one in known if one not in OWNED]
+            close = did_you_mean(key, free)
+            todo = close if close.startswith("did") else "see kafka-python's KafkaConsumer"
+            # The value stays unsaid: the key may be a misspelt password.
+            problems.append(Problem(where, "a setting of the client", repr(key), todo))
+        else:
+            try:
+                given[key] = _as(known[key], key, value)
+            except ValueError as error:
+                problems.append(Problem(where, str(error), shown(key, value), "correct it"))
+    if problems:
+        raise ConfigError("the Kafka client", problems)
+    return {
+        **DEFAULTS,
+        **given,
+        "bootstrap_servers": list(source.bootstrap_servers),
+        "group_id": source.group,
+        "enable_auto_commit": False,
+        "auto_offset_reset": "none",
+        "isolation_level": "read_committed",
+        "allow_auto_create_topics": False,
+    }
+
+
+def require_reachable(servers: Sequence[str], timeout_s: float) -> None:
+    """Raise Disconnected unless someone listens at one of these `host:port`.
+
+    A plain socket, since each try of the client that fails keeps a socket until it is collected.
+    """
+    failures = []
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout_s).close()
+            return
+        except OSError as error:
+            failures.append(f"{server}: {error.strerror or error}")
+    raise Disconnected(
+        f"kafka: no broker answers: {'; '.join(failures)}; start it, or correct its address"
+    )
+
+
+def masked(settings: Mapping[str, object]) -> dict[str, object]:
+    """The same for a log: what is secret is hidden."""
+    return {
+        key: _HIDDEN if _SECRET.search(key) and value is not None else value
+        for key, value in sorted(settings.items())
+    }
+
+
+def shown(key: str, value: object) -> str:
+    """A value for a message."""
+    return _HIDDEN if _SECRET.search(key) else repr(value)
+
+
+def _as(default: object, key: str, value: Value) -> object:
+    if key == "api_version":
+        if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+){1,2}", value):
+            return tuple(int(part) for part in value.split("."))
+        raise ValueError('a version such as "3.5"')
+    if isinstance(default, bool):
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        if not isinstance(value, bool):
+            raise ValueError("true or false")
+        return value
+    if isinstance(default, int):
+        if isinstance(value, str) and re.fullmatch(r"-?\d{1,12}", value):
+            return int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError("a whole number")
+        return value
+    if default is None or isinstance(default, str):
+        return value
+    raise ValueError("a setting that is a plain value; this one can only be given in Python")

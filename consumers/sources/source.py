@@ -1,0 +1,163 @@
+"""The seam between the shell and the places that events come from.
+
+A source hands over records as raw bytes, in offset order for each partition.
+It decodes nothing and remembers nothing: where reading starts is what the ledger says.
+Every source (file, stdin, memory, Kafka) has this shape, and the service knows only this file.
+
+    source.assign(listener)          -> listener.on_assigned([...]) answers the offsets to start at
+    while source.poll(0.5) ...       -> chunks, each of one partition
+    source.acknowledge({p: end})     -> a courtesy to lag tools; decides nothing
+    source.close()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values: TypeAlias = "list[object] | NDArray[np.datetime64]"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Partition:
+    """One ordered log. Equal partitions are the same log with the same offsets.
+
+    `topic_id` tells a log from another one that was later made under the same name: Kafka's topic
+    id, or a digest of the beginning of a file. A ledger that knows this cluster, topic and number
+    under another `topic_id` stands before a log made anew, and must stop rather than go on.
+    """
+
+    cluster: str
+    topic: str
+    topic_id: str
+    number: int
+
+    def __str__(self) -> str:
+        """The name that results use as the key of `offsets`, such as `clicks.jsonl/0`."""
+        return f"{self.topic}/{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The full size in bytes and the hash of a record of which a chunk holds only the beginning."""
+
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Records of one partition, in offset order.
+
+    `start` is the offset that reading stood at and `end` the next one to read, so chunks of a
+    partition follow each other without a seam even where offsets have holes. `values[i]` is the
+    raw record at `offsets[i]`, None for a tombstone. `timestamps_ms`, `keys` and `headers` are
+    None where a source has no such thing.
+
+    `cut` names the indices whose value is only the beginning, because the record is over the size
+    limit. `fields` is the header of a CSV file. `columns` holds the same rows by column (dotted
+    path to plain values, or times as datetime64[ms]) for sources that store columns; `values`
+    then makes the text of a row on demand.
+    """
+
+    partition: Partition
+    start: int
+    end: int
+    offsets: Sequence[int]
+    values: Sequence[bytes | None]
+    timestamps_ms: Sequence[int | None] | None = None
+    keys: Sequence[bytes | None] | None = None
+    headers: Sequence[Sequence[tuple[str, bytes]]] | None = None
+    cut: Mapping[int, Cut] = field(default_factory=dict)
+    fields: tuple[str, ...] | None = None
+    columns: Mapping[str, Values] | None = None
+
+    def __len__(self) -> int:
+        """How many records it holds."""
+        return len(self.offsets)
+
+
+class SourceError(Exception):
+    """A source cannot go on: the file is gone, the broker refuses, the format is another one."""
+
+
+class Unsuitable(SourceError):
+    """This source cannot do what was asked for: a mistake in the words, not in the source."""
+
+
+class GapError(SourceError):
+    """The offset to read next is not in the log any more, or not yet: rows would be lost."""
+
+    def __init__(self, partition: Partition, head: int, beginning: int, end: int) -> None:
+        self.partition = partition
+        self.head = head
+        self.beginning = beginning
+        self.end = end
+        super().__init__(
+            f"{partition}: reading stands at offset {head}, but the log holds "
+            f"{beginning} to {end} (end not included)"
+        )
+
+
+class Listener(Protocol):
+    """What a source tells about its partitions. It may be called from a thread of the source."""
+
+    def on_assigned(self, partitions: list[Partition]) -> dict[Partition, int]:
+        """These partitions are ours now. The answer is the offset to read each of them from."""
+        ...
+
+    def on_revoked(self, partitions: list[Partition]) -> None:
+        """These partitions go to someone else; there is still time to commit."""
+        ...
+
+    def on_lost(self, partitions: list[Partition]) -> None:
+        """These partitions already belong to someone else; what is not committed is dropped."""
+        ...
+
+
+class Source(Protocol):
+    """Where events come from."""
+
+    @property
+    def replayable(self) -> bool:
+        """Whether the same offsets can be read again after a restart."""
+        ...
+
+    def partitions(self) -> list[Partition]:
+        """All partitions of the log, also those that are assigned to others."""
+        ...
+
+    def beginning(self, partition: Partition) -> int:
+        """The first offset that can still be read."""
+        ...
+
+    def ends(self) -> dict[Partition, int]:
+        """The offset after the last record, by partition. Without an entry the end is not known
+        yet (stdin before it closes)."""
+        ...
+
+    def assign(self, listener: Listener) -> None:
+        """Start: `listener.on_assigned` is called, now or during a later poll, and answers where
+        to start. Raises GapError if an answer is outside of the log."""
+        ...
+
+    def poll(self, timeout_s: float) -> list[Chunk]:
+        """What has arrived, after waiting at most `timeout_s`. An empty list means nothing yet.
+        Raises SourceError, and GapError where the log has lost what is next."""
+        ...
+
+    def seek(self, partition: Partition, offset: int) -> None:
+        """Read this assigned partition from `offset` on. Raises GapError as `assign` does."""
+        ...
+
+    def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
+        """Tell the log what is safely stored. Failure must not matter to the caller."""
+        ...
+
+    def close(self) -> None:
+        """Let go of everything. Calling it twice does nothing more."""
+        ...

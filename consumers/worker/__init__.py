@@ -1,0 +1,1 @@
+"""The loop: source, decoder, delta, commit."""

@@ -1,0 +1,132 @@
+"""What can be known before anything is counted. Nothing here makes a file or changes a row.
+
+require_options(config, options)   the options fit the source, or an error of usage
+check(config, options)             source and store are there and fit, in lines to read
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+
+from consumers.config.config import Config
+from consumers.ledger.ledger import Ledger, LogChanged, NoStoreYet
+from consumers.ledger.rows import Begun, Head
+from consumers.sources.open_source import open_source, require_package
+from consumers.sources.source import GapError, Partition, Source, Unsuitable
+from consumers.worker.reconnect import Disconnected
+from consumers.worker.run_options import Options
+
+Opener = Callable[[Config, Options], Source]
+
+
+def require_options(config: Config, options: Options, *, opener: Opener = open_source) -> None:
+    """Raise Unsuitable where the source cannot do what the options ask for, and SourceError where
+    a file cannot be read.
+
+    Kafka is asked only about partitions that are named, and not at all while it is away: `run`
+    waits for it, and the worker asks again.
+    """
+    require_package(config)
+    if config.source.kind == "kafka":
+        if options.partitions is not None:
+            try:
+                with closing(opener(config, options)) as source:
+                    numbers = tuple(partition.number for partition in source.partitions())
+            except Disconnected:
+                return
+            require_partitions(options.partitions, numbers)
+        return
+    if not isinstance(options.start, str):
+        raise Unsuitable(
+            f"--from: expected beginning or latest, since a {config.source.kind} has no times of "
+            "its own, came a time; leave it out to read from the beginning"
+        )
+    if options.partitions is not None:
+        require_partitions(options.partitions, (0,))
+    if config.source.kind == "file":
+        opener(config, options).close()
+
+
+def require_partitions(wanted: tuple[int, ...], there: tuple[int, ...]) -> None:
+    """Raise Unsuitable where a partition is named that is not there."""
+    missing = sorted(set(wanted) - set(there))
+    if missing:
+        raise Unsuitable(
+            f"--partitions: expected some of {', '.join(map(str, there))}, which are there, "
+            f"came {', '.join(map(str, missing))}; leave out what is not there"
+        )
+
+
+def require_no_loss(config: Config, heads: Sequence[Head]) -> None:
+    """Raise GapError where a file that was counted has no record any more."""
+    path = config.source.path
+    for head in heads:
+        if path is not None and head.partition.topic == path.name and head.next_offset:
+            raise GapError(head.partition, head.next_offset, 0, 0)
+
+
+def check(
+    config: Config,
+    options: Options,
+    *,
+    new_generation: bool = False,
+    opener: Opener = open_source,
+) -> list[str]:
+    """Look at the source and the store, and say what is there and what a run would do.
+
+    Raises what a run would raise before its first record.
+    """
+    found = []
+    logs: dict[Partition, tuple[int, int | None]] = {}
+    with closing(opener(config, options)) as source:
+        ends = source.ends()
+        for partition in source.partitions():
+            first, end = source.beginning(partition), ends.get(partition)
+            logs[partition] = first, end
+            found.append(f"{partition}: offsets {first} to {'?' if end is None else end}")
+        if not logs:
+            found.append("source: no complete record is there yet")
+    store = f"store {config.store.url}"
+    try:
+        ledger = Ledger.open(config.store.url)
+    except NoStoreYet:
+        return [*found, f"{store}: not there yet; a run makes it"]
+    with closing(ledger):
+        if new_generation:
+            number = max((one.id for one in ledger.generations()), default=0)
+            return [*found, f"{store}: a run starts generation {number + 1}"]
+        begun = ledger.compare(config.fingerprints(), config.descriptions)
+        if begun is None:
+            return [*found, f"{store}: nothing is counted yet"]
+        heads = ledger.heads(begun.generation)
+    found.append(f"{store}: generation {begun.generation.id}")
+    found += _changes(begun)
+    if not logs and options.on_gap == "stop":
+        require_no_loss(config, heads)
+    for head in heads:
+        found.append(f"{head.partition}: counted up to offset {head.next_offset}")
+        if options.on_gap == "stop":
+            _require_same(head, logs)
+    return found
+
+
+def _changes(begun: Begun) -> list[str]:
+    return [
+        *(f"metric {name}: new; it would start at the offsets reached so far"
+          for name in begun.added),
+        *(f"metric {name}: not in the config; it would end at the offsets reached so far"
+          for name in begun.ended),
+    ]  # fmt: skip
+
+
+def _require_same(head: Head, logs: dict[Partition, tuple[int, int | None]]) -> None:
+    """The log that a head follows is still this one, and has not lost what comes next."""
+    known = head.partition
+    for partition, (first, end) in logs.items():
+        if (partition.topic, partition.number) != (known.topic, known.number):
+            continue
+        if partition != known:
+            raise LogChanged(head, partition)
+        if head.next_offset < first or (end is not None and head.next_offset > end):
+            raise GapError(known, head.next_offset, first, first if end is None else end)

@@ -1,0 +1,45 @@
+"""What a worker is told, and what it says about itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run.
+
+    until_end: stop at the end offsets seen at the start. start: where to begin in partitions that
+    have no head yet; a number is a time in milliseconds. on_gap: what to do where the log has lost
+    what was to be read next. partitions: only these numbers, without a group. The delta of a
+    partition is committed early when it passes `max_delta_rows`, and all are when they pass
+    `max_delta_bytes` together.
+    """
+
+    until_end: bool = False
+    start: Literal["beginning", "latest"] | int = "beginning"
+    on_gap: Literal["stop", "skip"] = "stop"
+    partitions: tuple[int, ...] | None = None
+    max_delta_bytes: int = 64 << 20
+    max_delta_rows: int = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """rows: events read by this worker. remaining: offsets to its ends, None where unknown."""
+
+    rows: int
+    seconds: float
+    remaining: int | None
+
+    @property
+    def rows_per_second(self) -> float:
+        """Since the worker started."""
+        return self.rows / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At this rate; None where the end is unknown."""
+        rate = self.rows_per_second
+        return self.remaining / rate if self.remaining is not None and rate > 0 else None

@@ -1,0 +1,339 @@
+"""One worker: records in, commits out.
+
+It holds a delta for each partition that it was given, and nothing else. It may be killed between
+any two of its lines: what is not committed is read again, by it or by another.
+
+A source may call `on_assigned`, `on_revoked` and `on_lost` from a thread of its own (Kafka's
+client does), so one lock guards the deltas. It is never held while the source is polled.
+"""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from threading import RLock
+from typing import Final, Protocol, runtime_checkable
+
+from consumers.config.config import Config
+from consumers.events.decoder import Decoder
+from consumers.ledger.ledger import Fenced, Ledger, LogChanged
+from consumers.ledger.rows import Generation, Head
+from consumers.sources.source import Chunk, Partition, Source, SourceError, Unsuitable
+from consumers.worker.bad_share import BadShare, TooManyBad
+from consumers.worker.checking import require_no_loss, require_partitions
+from consumers.worker.pieces import commit_of
+from consumers.worker.pipeline import Delta
+from consumers.worker.run_options import Options, Progress
+from consumers.worker.stop import Stop
+
+__all__ = ["Options", "Progress", "TooManyBad", "Worker"]
+
+log = logging.getLogger(__name__)
+
+POLL_S: Final = 0.5  # a signal is heeded when a poll returns
+LOOK_S: Final = 0.5  # between two looks at the heads of other workers' partitions
+
+
+@runtime_checkable
+class SeeksByTime(Protocol):
+    """A source that knows when its records were written."""
+
+    def offset_at(self, partition: Partition, time_ms: int) -> int:
+        """The first offset whose record is not older; the end if there is none."""
+        ...
+
+
+@dataclass(slots=True)
+class _Work:
+    """A partition of ours: the head that stands in the ledger, and what has come since."""
+
+    head: Head
+    delta: Delta
+
+
+class Worker:
+    """Reads a source into a ledger, until it is stopped or has reached the end."""
+
+    def __init__(
+        self,
+        config: Config,
+        ledger: Ledger,
+        generation: Generation,
+        source: Source,
+        options: Options,
+        *,
+        stop: Stop,
+        monotonic: Callable[[], float],
+        report: Callable[[Progress], None] = lambda progress: None,
+    ) -> None:
+        self.config, self.ledger, self.generation = config, ledger, generation
+        self.source, self.options = source, options
+        self.rows = 0  # events read, refused ones included, and never the same twice
+        self.duplicates = 0  # records that came although they were counted
+        self._stop, self._monotonic, self._report = stop, monotonic, report
+        self.decoder = Decoder(config)
+        self._lock = RLock()
+        self._work: dict[Partition, _Work] = {}
+        self._wanted: list[Partition] = []
+        self._ends: dict[Partition, int] = {}
+        self._needs_ends = False
+        self._bad_share = BadShare(config.store.max_bad_share)
+        self._started_s = self._committed_s = self._looked_s = monotonic()
+
+    # -- before the first record --------------------------------------------------------------
+    def prepare(self) -> None:
+        """Write down where each partition starts, before anything is read from it.
+
+        Raises LogChanged, LedgerError or SourceError.
+        """
+        self._wanted = self._chosen(self.source.partitions())
+        if not self._wanted and self.options.on_gap == "stop":
+            require_no_loss(self.config, self.ledger.heads(self.generation))
+        known = {
+            (h.partition.topic, h.partition.number) for h in self.ledger.heads(self.generation)
+        }
+        needs_ends = self.options.until_end or not self.source.replayable
+        ends = self.source.ends() if needs_ends or self.options.start == "latest" else {}
+        for partition in self._wanted:
+            new = _name(partition) not in known
+            self._resolve(partition, self._start(partition, ends) if new else 0)
+        if needs_ends:
+            self._needs_ends = True
+            self._ends = {p: end for p, end in ends.items() if p in self._wanted}
+
+    def _chosen(self, partitions: Sequence[Partition]) -> list[Partition]:
+        wanted = self.options.partitions
+        if wanted is None:
+            return list(partitions)
+        if partitions:
+            require_partitions(wanted, tuple(p.number for p in partitions))
+        return [p for p in partitions if p.number in wanted]
+
+    def _start(self, partition: Partition, ends: dict[Partition, int]) -> int:
+        start = self.options.start
+        if start == "beginning":
+            return self.source.beginning(partition)
+        if start == "latest":
+            return ends.get(partition, 0)
+        if isinstance(self.source, SeeksByTime):
+            return self.source.offset_at(partition, start)
+        raise Unsuitable("--from TIME: this source has no times of its own; use --from beginning")
+
+    def _resolve(self, partition: Partition, start: int, first: int | None = None) -> Head:
+        """The head to read from; `first` is where a log that takes another's place begins."""
+        try:
+            return self.ledger.resolve(self.generation, partition, start)
+        except LogChanged as changed:
+            if self.options.on_gap == "stop":
+                raise
+            log.warning("%s; going on with the new one", changed)
+            first = self.source.beginning(partition) if first is None else first
+            return self.ledger.follow(self.generation, changed.known, partition, first)
+
+    # -- the loop -----------------------------------------------------------------------------
+    def run(self) -> None:
+        """Read until the end or a stop, and commit.
+
+        Raises SourceError (what was read before is committed), LedgerError and TooManyBad.
+        """
+        try:
+            self.source.assign(self)
+            while not self._stop.requested and not self.step():
+                pass
+        except SourceError:
+            self.commit()
+            raise
+        self.commit(last=True)
+        self._report(self.progress())
+
+    def step(self) -> bool:
+        """Poll once, count what came, and commit if it is time; whether the end is reached."""
+        chunks = self.source.poll(POLL_S)
+        for chunk in chunks:
+            self.take(chunk)
+        self._commit_if_due()
+        self._report(self.progress())
+        return self._is_finished(idle=not chunks)
+
+    def take(self, chunk: Chunk) -> None:
+        """Add records to the delta of their partition, if they are what comes next in it."""
+        with self._lock:
+            work = self._work.get(chunk.partition)
+            if work is None:
+                return  # it was revoked while these records were on their way
+            delta = work.delta
+            if chunk.start > delta.end:
+                # Records of an earlier assignment. What lies between would be lost.
+                self.source.seek(chunk.partition, delta.end)
+                return
+            before = bisect_left(chunk.offsets, delta.end)
+            self.duplicates += before
+            if chunk.end <= delta.end:
+                return
+            if chunk.start < delta.end:
+                chunk = _rest(chunk, before, delta.end)
+            delta.add(self.decoder.decode(chunk))
+            self.rows += len(chunk)
+            if delta.counters.rows >= self.options.max_delta_rows:
+                self._commit([chunk.partition])
+
+    def commit(self, *, last: bool = False) -> None:
+        """Commit the deltas of all partitions."""
+        with self._lock:
+            self._commit(list(self._work), last=last)
+            self._committed_s = self._monotonic()
+            self.source.acknowledge({p: w.head.next_offset for p, w in self._work.items()})
+        self._raise_floor()
+
+    def progress(self) -> Progress:
+        """How far this worker is."""
+        with self._lock:
+            left = [
+                max(self._ends[p] - work.delta.end, 0)
+                for p, work in self._work.items()
+                if p in self._ends
+            ]
+        remaining = sum(left) if self._ends else None
+        return Progress(self.rows, self._monotonic() - self._started_s, remaining)
+
+    # -- what a source tells ------------------------------------------------------------------
+    def on_assigned(self, partitions: list[Partition]) -> dict[Partition, int]:
+        """Start a delta at the head of each partition. See source.Listener."""
+        with self._lock:
+            for partition in partitions:
+                # A partition that was added to the topic meanwhile begins at 0, and so does a
+                # file whose first record has come. This may be the source's thread: no questions.
+                self._begin(self._resolve(partition, 0, first=0))
+            log.info("assigned: %s", ", ".join(map(str, partitions)) or "nothing")
+            return {p: self._work[p].head.next_offset for p in partitions}
+
+    def on_revoked(self, partitions: list[Partition]) -> None:
+        """Commit, and let go."""
+        with self._lock:
+            try:
+                self._commit(partitions)
+            finally:
+                self.on_lost(partitions)
+
+    def on_lost(self, partitions: list[Partition]) -> None:
+        """Drop what is not committed: its new owner reads it again."""
+        with self._lock:
+            for partition in partitions:
+                work = self._work.pop(partition, None)
+                self.rows -= work.delta.counters.rows if work else 0
+
+    # -- commits ------------------------------------------------------------------------------
+    def _begin(self, head: Head) -> None:
+        delta = Delta(
+            self.config,
+            head.partition,
+            head.next_offset,
+            head.greatest_event_ms,
+            self.generation.floor_ms,
+        )
+        self._work[head.partition] = _Work(head, delta)
+
+    def _commit(self, partitions: Sequence[Partition], *, last: bool = False) -> None:
+        found = [self._work[partition] for partition in partitions if partition in self._work]
+        moved = [work for work in found if work.delta.end != work.delta.start]
+        self._bad_share.check([work.delta for work in moved], last=last)
+        for work in moved:
+            try:
+                head = self.ledger.commit(self.generation, commit_of(work.head, work.delta))
+            except Fenced as fenced:
+                self._resume(work, fenced)
+            else:
+                self._bad_share.count(work.delta)
+                self._begin(head)
+
+    def _resume(self, work: _Work, why: Fenced) -> None:
+        """Someone else has counted these records, or the floor rose: read on from the head."""
+        partition, lost = work.head.partition, work.delta.counters.rows
+        if not self.source.replayable:
+            raise SourceError(f"{why}; {lost} records of {partition} cannot be read again") from why
+        floor_ms = self.ledger.generation(self.generation.id).floor_ms
+        self.generation = replace(self.generation, floor_ms=floor_ms)
+        head = self.ledger.resolve(self.generation, partition, 0)
+        log.warning("%s; %d records are dropped, reading on at %d", why, lost, head.next_offset)
+        self.rows -= lost
+        self._begin(head)
+        self.source.seek(partition, head.next_offset)
+
+    def _commit_if_due(self) -> None:
+        with self._lock:
+            size = sum(work.delta.nbytes for work in self._work.values())
+        waited_s = self._monotonic() - self._committed_s
+        due = waited_s >= self.config.store.commit_interval_s
+        if due or size >= self.options.max_delta_bytes:
+            self.commit()
+
+    def _raise_floor(self) -> None:
+        """Drop windows that every partition has left behind for longer than the retention."""
+        with self._lock:
+            ours = self._floor_after([work.head for work in self._work.values()])
+            if ours is None or not self._work:
+                return
+            floor_ms = self._floor_after(self.ledger.heads(self.generation))
+            if floor_ms is None:
+                return
+            self.generation = self.ledger.raise_floor(self.generation, floor_ms)
+            for work in list(self._work.values()):
+                if work.delta.end == work.delta.start:
+                    self._begin(work.head)
+
+    def _floor_after(self, heads: Sequence[Head]) -> int | None:
+        """The floor that these heads allow, where it is higher than the one that is known."""
+        times = [head.greatest_event_ms for head in heads]
+        known = [time for time in times if time is not None]
+        if not known or len(known) < len(times):
+            return None
+        floor_ms = self.config.floor_ms(min(known))
+        lowest = self.generation.floor_ms
+        return floor_ms if lowest is None or floor_ms > lowest else None
+
+    # -- the end ------------------------------------------------------------------------------
+    def _is_finished(self, *, idle: bool) -> bool:
+        """Whether every partition, those of other workers too, has reached its end."""
+        if not self._needs_ends:
+            return False
+        if len(self._ends) < len(self._wanted):  # stdin: known when it closes
+            if idle:
+                self._ends = {**self.source.ends(), **self._ends}
+            return False
+        with self._lock:
+            ours = dict(self._work)
+            if any(work.delta.end < self._ends[p] for p, work in ours.items() if p in self._ends):
+                return False
+        if all(p in ours for p in self._wanted):
+            return True
+        now_s = self._monotonic()
+        if now_s - self._looked_s < LOOK_S:
+            return False
+        self._looked_s = now_s
+        self.commit()  # others wait for ours
+        heads = {head.partition: head.next_offset for head in self.ledger.heads(self.generation)}
+        return all(heads.get(p, -1) >= self._ends[p] for p in self._wanted)
+
+
+def _name(partition: Partition) -> tuple[str, int]:
+    return partition.topic, partition.number
+
+
+def _rest(chunk: Chunk, first: int, start: int) -> Chunk:
+    """A chunk without its first records; it starts at `start` then."""
+    columns = chunk.columns
+    return Chunk(
+        chunk.partition,
+        start,
+        chunk.end,
+        chunk.offsets[first:],
+        chunk.values[first:],
+        None if chunk.timestamps_ms is None else chunk.timestamps_ms[first:],
+        None if chunk.keys is None else chunk.keys[first:],
+        None if chunk.headers is None else chunk.headers[first:],
+        {i - first: cut for i, cut in chunk.cut.items() if i >= first},
+        chunk.fields,
+        None if columns is None else {name: column[first:] for name, column in columns.items()},
+    )

@@ -1,0 +1,288 @@
+"""Parts that hold accumulators: one for each name (a product), or one for each key (a map)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.codec import Reader, Writer, damaged
+from streammetrics.core.declared import Declared
+from streammetrics.core.keys import MAX_KEY_BYTES, decode_key, encode_key, key_hash
+from streammetrics.core.parts import Column, Part, Slots
+from streammetrics.core.rows import Coded, Key
+
+Rank = tuple[int, bytes]
+_OTHER: Final = b""  # the name of the state that all keys past `max_keys` share
+
+
+class ProductColumn(Column):
+    """One accumulator for each name, all of the same slots."""
+
+    def __init__(self, by_name: dict[str, Accumulator], width: int) -> None:
+        self.by_name, self.width = by_name, width
+
+    @property
+    def mass(self) -> int:
+        return max((a._exact_mass() for a in self.by_name.values()), default=0)
+
+    @property
+    def nbytes(self) -> int:
+        return sum(a.nbytes for a in self.by_name.values())
+
+    def widen(self, width: int) -> None:
+        self.width = width
+        for accumulator in self.by_name.values():
+            accumulator._widen(width)
+
+    def merge(self, other: Self, to: Slots) -> None:
+        for name, accumulator in self.by_name.items():
+            accumulator._merge_slots(other.by_name[name], to)
+
+    def take(self, slots: Slots) -> Self:
+        return type(self)({n: a._take(slots) for n, a in self.by_name.items()}, len(slots))
+
+    def encode(self, out: Writer) -> None:
+        for name in sorted(self.by_name):
+            self.by_name[name]._encode(out)
+
+
+class Product(Part[ProductColumn]):
+    """The states of the metrics that the setting `metrics` names."""
+
+    def empty(self, owner: Declared, width: int) -> ProductColumn:
+        return ProductColumn({n: m._empty(width) for n, m in _metrics(owner).items()}, width)
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> ProductColumn:
+        metrics = _metrics(owner)
+        return ProductColumn({n: metrics[n]._decode(width, data) for n in sorted(metrics)}, width)
+
+
+class MapColumn(Column):
+    """For each slot a map from key to state; all states lie side by side in one `child`.
+
+    `index[slot]` gives the child's slot of each key, `other[slot]` that of the keys past
+    `max_keys`. Those with the smallest ranks are kept, so what is kept depends on the set of
+    keys alone: a key of the final set is never evicted anywhere. Evictions wait until there
+    are a quarter too many, and are made up before anyone looks.
+    """
+
+    def __init__(self, child: Accumulator, width: int, max_keys: int | None) -> None:
+        self.child, self.width, self.max_keys = child, width, max_keys
+        self.index: list[dict[Key, int]] = [{} for _ in range(width)]
+        self.other: dict[int, int] = {}
+        self.ceiling: dict[int, Rank] = {}  # slots at their limit: the greatest rank kept
+        self.n_children = 0  # the child's width, and above it while room is being made
+        self.crowded = False  # a slot has a quarter too many
+
+    @property
+    def mass(self) -> int:
+        return self.child._exact_mass()
+
+    @property
+    def nbytes(self) -> int:
+        return self.child.nbytes + sum(200 * len(keys) for keys in self.index)
+
+    def locate(self, keys: Coded, slots: Slots | None) -> Slots:
+        """The child's slot of each row; new keys get one. One look-up for each distinct key.
+
+        keys: [n]; slots: [n], or None for slot 0.
+        """
+        m = len(keys.values)
+        pairs = keys.codes if slots is None else slots * m + keys.codes
+        present, inverse = _distinct(pairs, m if slots is None else m * self.width)
+        found = np.empty(len(present), np.intp)
+        for i, pair in enumerate(present.tolist()):
+            slot, code = divmod(pair, m)
+            found[i] = self._slot_of(slot, keys.values[code])
+        self._make_room()
+        return found[inverse]
+
+    def merge(self, other: Self, to: Slots) -> None:
+        child_to = np.zeros(other.child._width, np.intp)
+        for slot, keys in enumerate(other.index):
+            mine = int(to[slot])
+            for key, theirs in keys.items():
+                child_to[theirs] = self._slot_of(mine, key)
+            if slot in other.other:
+                child_to[other.other[slot]] = self._other_of(mine)
+        self._make_room()
+        self.child._merge_slots(other.child, child_to)
+        self.tidy()
+
+    def tidy(self) -> None:
+        """Evict once there are a quarter too many."""
+        if self.crowded:
+            self.settle()
+
+    def settle(self) -> None:
+        """Evict down to `max_keys`."""
+        self.crowded = False
+        if self.max_keys is None or all(len(keys) <= self.max_keys for keys in self.index):
+            return
+        to = np.zeros(self.child._width, np.intp)
+        n = 0
+        for slot, keys in enumerate(self.index):
+            ranked = sorted(keys, key=_rank)
+            kept, evicted = ranked[: self.max_keys], ranked[self.max_keys :]
+            to[[keys[key] for key in kept]] = np.arange(n, n + len(kept))
+            old_other = self.other.get(slot)
+            gone = [keys[key] for key in evicted] + ([] if old_other is None else [old_other])
+            self.index[slot] = {key: n + i for i, key in enumerate(kept)}
+            n += len(kept)
+            if gone:
+                to[gone] = self.other[slot] = n
+                n += 1
+            if evicted:
+                self.ceiling[slot] = _rank(kept[-1])
+        child = self.child._empty(n)
+        child._merge_slots(self.child, to)
+        self.child, self.n_children = child, n
+
+    def widen(self, width: int) -> None:
+        self.index.extend({} for _ in range(width - self.width))
+        self.width = width
+
+    def take(self, slots: Slots) -> Self:
+        self.settle()
+        new = type(self)(self.child, len(slots), self.max_keys)
+        order: list[int] = []
+        for i, slot in enumerate(slots.tolist()):
+            keys = self.index[slot]
+            new.index[i] = {key: len(order) + j for j, key in enumerate(keys)}
+            order.extend(keys.values())
+            if slot in self.other:
+                new.other[i] = len(order)
+                order.append(self.other[slot])
+            if slot in self.ceiling:
+                new.ceiling[i] = self.ceiling[slot]
+        new.child, new.n_children = self.child._take(np.array(order, np.intp)), len(order)
+        return new
+
+    def of_keys(self, slot: int, keys: list[Key], other: int | None) -> Self:
+        """A column of one slot with some of a slot's keys, and its other where given."""
+        new = type(self)(self.child, 1, self.max_keys)
+        order = [self.index[slot][key] for key in keys]
+        new.index[0] = {key: i for i, key in enumerate(keys)}
+        if other is not None:
+            new.other[0] = len(order)
+            order.append(other)
+        new.child, new.n_children = self.child._take(np.array(order, np.intp)), len(order)
+        return new
+
+    def encode(self, out: Writer) -> None:
+        self.settle()
+        sizes: list[int] = []
+        names: list[bytes] = []
+        order: list[int] = []
+        for slot, keys in enumerate(self.index):
+            entries = [(encode_key(key), at) for key, at in keys.items()]
+            if slot in self.other:
+                entries.append((_OTHER, self.other[slot]))
+            entries.sort()
+            sizes.append(len(entries))
+            names.extend(name for name, _ in entries)
+            order.extend(at for _, at in entries)
+        out.ints(np.array(sizes, np.int64))
+        for name in names:
+            out.text(name)
+        self.child._take(np.array(order, np.intp))._encode(out)
+
+    def read(self, data: Reader) -> None:
+        """Fill an empty column with what `encode` wrote."""
+        sizes = data.ints(self.width).tolist()
+        if sum(sizes) > data.left:
+            raise damaged(f"{sum(sizes)} keys in {data.left} bytes")
+        n = 0
+        for slot, size in enumerate(sizes):
+            before: bytes | None = None
+            for _ in range(size):
+                name = data.text(MAX_KEY_BYTES)
+                if before is not None and name <= before:
+                    raise damaged("keys out of order")
+                before = name
+                if name == _OTHER:
+                    self.other[slot] = n
+                else:
+                    self.index[slot][decode_key(name)] = n
+                n += 1
+            if self.max_keys is None and slot in self.other:
+                raise damaged("a state of other keys where there is no limit")
+            if self.max_keys is not None and len(self.index[slot]) > self.max_keys:
+                raise damaged(f"{len(self.index[slot])} keys where {self.max_keys} are kept")
+            if slot in self.other and len(self.index[slot]) == self.max_keys:
+                self.ceiling[slot] = max(map(_rank, self.index[slot]))
+        self.child, self.n_children = self.child._decode(n, data), n
+
+    def _slot_of(self, slot: int, key: Key) -> int:
+        known = self.index[slot].get(key)
+        if known is not None:
+            return known
+        if slot in self.ceiling and _rank(key) > self.ceiling[slot]:
+            return self._other_of(slot)
+        keys = self.index[slot]
+        keys[key] = self.n_children
+        self.n_children += 1
+        if self.max_keys is not None and 4 * len(keys) > 5 * self.max_keys:
+            self.crowded = True
+        return self.n_children - 1
+
+    def _other_of(self, slot: int) -> int:
+        if slot not in self.other:
+            self.other[slot] = self.n_children
+            self.n_children += 1
+        return self.other[slot]
+
+    def _make_room(self) -> None:
+        if self.n_children > self.child._width:
+            self.child._widen(self.n_children)
+
+
+class Map(Part[MapColumn]):
+    """A state of the setting `metric` for each key, at most `max_keys` where that is a setting."""
+
+    def empty(self, owner: Declared, width: int) -> MapColumn:
+        return MapColumn(_metric(owner)._empty(0), width, _max_keys(owner))
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> MapColumn:
+        column = MapColumn(_metric(owner)._empty(0), width, _max_keys(owner))
+        column.read(data)
+        return column
+
+
+def _metrics(owner: Declared) -> dict[str, Accumulator]:
+    metrics = owner.settings()["metrics"]
+    assert isinstance(metrics, Mapping)
+    return {n: m for n, m in metrics.items() if isinstance(m, Accumulator)}
+
+
+def _metric(owner: Declared) -> Accumulator:
+    metric = owner.settings()["metric"]
+    assert isinstance(metric, Accumulator)
+    return metric
+
+
+def _max_keys(owner: Declared) -> int | None:
+    limit = owner.settings().get("max_keys")
+    assert limit is None or isinstance(limit, int)
+    return limit
+
+
+def _rank(key: Key) -> Rank:
+    """Keys with the smallest are kept; the bytes decide between equal hashes."""
+    encoded = encode_key(key)
+    return key_hash(encoded), encoded
+
+
+def _distinct(pairs: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The distinct values of `pairs` [n], each below `size`, and the place of each row's value."""
+    if size > 4 * len(pairs) + 1024:
+        present, inverse = np.unique(pairs, return_inverse=True)
+        return present, inverse.astype(np.intp, copy=False)
+    present = np.flatnonzero(np.bincount(pairs, minlength=size) != 0)
+    place = np.empty(size, np.intp)
+    place[present] = np.arange(len(present))
+    return present, place[pairs]

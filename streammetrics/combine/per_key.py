@@ -1,0 +1,182 @@
+"""PerKey: one state of a metric for each key, with a bound on how many."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from streammetrics.combine.children import Map, MapColumn
+from streammetrics.combine.panel import Panel, part_of, require_empty
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.keys import coded, encode_key, key_hash
+from streammetrics.core.parts import Slots
+from streammetrics.core.rows import Coded, Key, Rows
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedResult(Mapping[Key, object]):
+    """The result of each key; `overflow` is that of all keys past `max_keys`, or None."""
+
+    results: Mapping[Key, object]
+    overflow: object | None
+
+    def __getitem__(self, key: Key) -> object:
+        return self.results[key]
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self.results)
+
+    def __len__(self) -> int:
+        return len(self.results)
+
+
+class PerKey(Accumulator, schema="per-key/1"):
+    """A metric for each key: variant, country, position, or a tuple of several.
+
+    Settings
+        metric: an empty metric.
+        max_keys: the `max_keys` keys with the smallest stable hash (BLAKE2b, 64 bits) are kept
+        and the rows of all others are summed into one overflow state. Which are kept is a
+        function of the set of keys, never of the order in which they came.
+    Rows
+        keys: [n] strings, integers, None, or tuples of these; then the metric's own columns.
+    State
+        A map from key to the metric's state.
+    Result
+        A mapping from key to result, and `overflow`.
+    Cost
+        One look-up for each distinct key of a batch; the metric's kernels run once for all keys.
+    Source
+        A map into a commutative monoid is one, added key by key (Boykin et al. 2014).
+
+    >>> from streammetrics import PerKey, Ratio
+    >>> ctr = PerKey(Ratio(), max_keys=100)
+    >>> ctr.update(["a", "b", "a"], numerators=[1, 0, 0])
+    >>> ctr.compute()["a"].ratio
+    0.5
+    """
+
+    metric: Accumulator
+    max_keys: int = 10_000
+    states = Map()
+
+    def check_settings(self) -> None:
+        self._set("metric", require_empty(self.metric, "PerKey.metric"))
+        if type(self.max_keys) is not int or not 1 <= self.max_keys <= 1 << 31:
+            raise SettingsError(
+                expected="an integer from 1 to 2**31",
+                came=shown(self.max_keys),
+                where="PerKey.max_keys",
+                todo="pass how many keys may be kept apart",
+            )
+
+    def arguments(self) -> Mapping[str, bool]:
+        return {"keys": True, **self.metric.arguments()}
+
+    def update(
+        self, keys: ArrayLike | Coded | Sequence[Key], **columns: ArrayLike | Coded | None
+    ) -> None:
+        """Feed each row to the state of its key."""
+        self._update(self.check(keys, **columns))
+
+    def check(
+        self, keys: ArrayLike | Coded | Sequence[Key], **columns: ArrayLike | Coded | None
+    ) -> Rows:
+        """The keys and the metric's rows, or InputError; changes nothing."""
+        codes = coded(keys)
+        rows = self.metric.check(**columns)
+        require_as_many(len(codes), rows.n, "keys")
+        return Rows(rows.n, (codes, rows), rows.mass)
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        absorb_by_key(self.states, rows, slots)
+
+    def compute(self) -> KeyedResult:
+        overflow = self.overflow_state()
+        return KeyedResult(
+            {key: self.state(key).compute() for key in self.keys()},
+            None if overflow is None else overflow.compute(),
+        )
+
+    def keys(self) -> tuple[Key, ...]:
+        """The keys that are kept apart, in their canonical order."""
+        return tuple(sorted(self._settled().index[0], key=encode_key))
+
+    def state(self, key: Key) -> Accumulator:
+        """The state of one key, as an accumulator of its own; empty for a key never seen."""
+        states = self._settled()
+        at = states.index[0].get(key)
+        return self.metric.empty() if at is None else self._child(at)
+
+    def overflow_state(self) -> Accumulator | None:
+        """The state of all keys past `max_keys`, or None while all are kept apart."""
+        at = self._settled().other.get(0)
+        return None if at is None else self._child(at)
+
+    def project(self, name: str) -> PerKey:
+        """Of a PerKey of a Panel, the PerKey of one of its metrics."""
+        if not isinstance(self.metric, Panel):
+            raise SettingsError(
+                expected="a PerKey of a Panel",
+                came=f"a PerKey of {type(self.metric).__name__}",
+                where="PerKey.project",
+                todo="use the PerKey as it is",
+            )
+        states = self._settled().take(np.zeros(1, np.intp))
+        assert isinstance(states.child, Panel)
+        states.child = states.child.states.by_name[name]
+        made = PerKey(self.metric.metrics[name], self.max_keys)
+        made.__dict__["states"] = states
+        return _as_per_key(part_of(self, made))
+
+    def split(self, n: int) -> list[PerKey]:
+        """`n` states by ranges of the keys' hash, which merge back into this one.
+
+        The overflow state goes to the last.
+        """
+        states = self._settled()
+        pieces = [self.empty() for _ in range(n)]
+        chosen: list[list[Key]] = [[] for _ in range(n)]
+        for key in states.index[0]:
+            chosen[key_hash(encode_key(key)) * n >> 64].append(key)
+        for i, (piece, keys) in enumerate(zip(pieces, chosen, strict=True)):
+            other = states.other.get(0) if i == n - 1 else None
+            piece.__dict__["states"] = states.of_keys(0, keys, other)
+            part_of(self, piece)
+        return pieces
+
+    def _child(self, at: int) -> Accumulator:
+        return part_of(self, self.states.child._take(np.array([at], np.intp)))
+
+    def _settled(self) -> MapColumn:
+        self._flush()
+        self.states.settle()
+        return self.states
+
+
+def absorb_by_key(states: MapColumn, rows: Rows, slots: Slots | None) -> None:
+    """Add rows (keys, rows of the child) to the child's states of their keys."""
+    keys, inner = rows.columns
+    assert isinstance(keys, Coded) and isinstance(inner, Rows)
+    states.child._absorb(inner, states.locate(keys, slots))
+    states.tidy()
+
+
+def require_as_many(n: int, wanted: int, name: str) -> None:
+    """Refuse a column of keys or times of another length than the rows."""
+    if n != wanted:
+        raise InputError(
+            expected=f"{wanted} values, one for each row (or list)",
+            came=f"{n}",
+            where=name,
+            todo="pass columns of equal length",
+        )
+
+
+def _as_per_key(accumulator: Accumulator) -> PerKey:
+    assert isinstance(accumulator, PerKey)
+    return accumulator

@@ -1,0 +1,1 @@
+"""The algebra: accumulators, the parts of their state, bytes, checks and errors."""

@@ -1,0 +1,281 @@
+"""Accumulator: a state that is fed, joined and read. What follows from its declaration."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+
+from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, Reader, Writer, frame, unframe
+from streammetrics.core.declared import CLASSES, Declared
+from streammetrics.core.errors import StateError
+from streammetrics.core.parts import Slots
+from streammetrics.core.provenance import Provenance
+from streammetrics.core.rows import Rows
+from streammetrics.core.settings import decode_head
+from streammetrics.core.stage import SMALL, Stage
+
+MAX_MASS: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64
+_SLOT_0: Final = np.zeros(1, np.intp)
+
+
+class Accumulator(Declared, ABC):
+    """A metric's state: a commutative monoid with `update`, `merge`, `+` and `compute`.
+
+    A metric declares settings and parts (see Declared) and adds `check`, `update`, `_absorb`
+    and `compute`; the rest is here. `_mass` is an upper bound of the sum of all counts.
+    """
+
+    # Each instance has its own; `ClassVar` only says that they are no settings.
+    _width: ClassVar[int]
+    _mass: ClassVar[int]
+    _stage: ClassVar[Stage]
+    _provenance: ClassVar[Provenance | None]
+
+    # -- what a metric adds; `Any` says that each has arguments of its own ------------------
+    @abstractmethod
+    def update(self, *args: Any, **columns: Any) -> None:
+        """Count these rows, or raise InputError and change nothing."""
+
+    @abstractmethod
+    def check(self, *args: Any, **columns: Any) -> Rows:
+        """What `update` would count, or the InputError that it would raise; changes nothing."""
+
+    @abstractmethod
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        """Add checked rows to the states of their slots (None: all to slot 0). Never fails."""
+
+    @abstractmethod
+    def compute(self) -> object:
+        """The result; pure, nan where undefined. Begins with `_flush()`, as all that looks does."""
+
+    # -- feeding --------------------------------------------------------------------------
+    def _begin(self, width: int) -> None:
+        self.__dict__.update(_mass=0, _stage=Stage(), _provenance=None)
+        super()._begin(width)
+
+    def _update(self, rows: Rows) -> None:
+        """Take in checked rows: small batches are copied and wait for each other."""
+        if not rows.n:
+            return
+        stage = self._stage
+        if self._mass + stage.mass + rows.mass > MAX_MASS:
+            self._require_room(rows.mass, "update")
+        if rows.n >= SMALL:
+            self.__dict__["_mass"] += rows.mass
+            self._absorb(rows, None)
+            return
+        if not stage.take(rows):
+            self._flush()
+            stage.take(rows)
+        if stage.full:
+            self._flush()
+
+    def _update_clean(self, labels: object, scores: object) -> bool:
+        """Whether these were clean enough to be counted without further checks."""
+        if self._mass > MAX_MASS // 2 or not self._stage.take_clean(labels, scores):
+            return False
+        if self._stage.full:
+            self._flush()
+        return True
+
+    def _flush(self) -> None:
+        if self._stage.n:
+            rows = self._stage.empty()
+            self.__dict__["_mass"] += rows.mass
+            self._absorb(rows, None)
+
+    def _require_room(self, more: int, where: str) -> None:
+        self._flush()
+        if self._mass + more > MAX_MASS:
+            self.__dict__["_mass"] = self._exact_mass()
+        if self._mass + more > MAX_MASS:
+            raise StateError(
+                expected=f"at most {MAX_MASS} rows (or units of weight) in one state",
+                came=f"{self._mass} and {more} more",
+                where=f"{type(self).__name__}.{where}",
+                todo="keep separate states, for instance one for each day",
+            )
+
+    def _exact_mass(self) -> int:
+        self._flush()
+        return max((self.__dict__[name].mass for name in self._parts), default=0)
+
+    # -- the monoid -----------------------------------------------------------------------
+    def empty(self) -> Self:
+        """The identity: the same settings and no rows."""
+        return self._empty(1)
+
+    def _empty(self, width: int) -> Self:
+        new = self._bare()
+        new._begin(width)
+        return new
+
+    def _bare(self) -> Self:
+        """An instance with these settings, whose state is still to be put in."""
+        new = object.__new__(type(self))
+        for name in self._settings:
+            new.__dict__[name] = self.__dict__[name]
+        new.__dict__["_head_bytes"] = self._head()
+        return new
+
+    def merge(self, other: Self | Iterable[Self]) -> None:
+        """Add the rows of another state, or of several; they do not change.
+
+        SettingsError where settings differ, OverlapError where provenance says that rows would
+        count twice, StateError where a count would overflow; each changes nothing.
+        """
+        if isinstance(other, Accumulator):
+            self._merge(other)
+            return
+        total = self.empty()
+        for state in other:
+            total._merge(state)
+        self._merge(total)
+
+    def _merge(self, other: Accumulator) -> None:
+        self._require_same_settings(other)
+        counted = self.provenance.united(other.provenance) if other._provenance else None
+        self._flush()
+        other._flush()
+        mass = other._mass if self._mass + other._mass <= MAX_MASS else other._exact_mass()
+        self._require_room(mass, "merge")
+        self._merge_slots(other.copy() if other is self else other, _SLOT_0)
+        self.__dict__["_mass"] += mass
+        if counted is not None:
+            self.provenance.accept(counted)
+
+    def _merge_slots(self, other: Accumulator, to: Slots) -> None:
+        """Add state i of `other` to state `to[i]`."""
+        self._flush()
+        other._flush()
+        for name in self._parts:
+            self.__dict__[name].merge(other.__dict__[name], to)
+
+    def _widen(self, width: int) -> None:
+        for name in self._parts:
+            self.__dict__[name].widen(width)
+        self.__dict__["_width"] = width
+
+    def _take(self, slots: Slots) -> Self:
+        """The states of these slots, in this order, as an accumulator of their own."""
+        self._flush()
+        new = self._bare()
+        new.__dict__.update(_mass=self._mass, _stage=Stage(), _provenance=None)
+        for name in self._parts:
+            new.__dict__[name] = self.__dict__[name].take(slots)
+        new.__dict__["_width"] = len(slots)
+        return new
+
+    def __add__(self, other: Self) -> Self:
+        if not isinstance(other, Accumulator):
+            return NotImplemented
+        total = self.copy()
+        total._merge(other)
+        return total
+
+    def __radd__(self, other: int) -> Self:
+        if other == 0:  # the start of sum()
+            return self.copy()
+        return NotImplemented
+
+    def copy(self) -> Self:
+        """An independent state with the same rows and provenance."""
+        new = self._take(_SLOT_0)
+        if self._provenance:
+            new.__dict__["_provenance"] = self._provenance.copy()
+        return new
+
+    def __copy__(self) -> Self:
+        return self.copy()
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self.copy()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Accumulator) or type(other) is not type(self):
+            return NotImplemented
+        return self.to_bytes() == other.to_bytes()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def provenance(self) -> Provenance:
+        """What this state counted, where the feeder says so; outside bytes, digest and `==`."""
+        if self._provenance is None:
+            self.__dict__["_provenance"] = Provenance()
+        assert self._provenance is not None
+        return self._provenance
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the state holds."""
+        return int(self._stage.nbytes + sum(self.__dict__[name].nbytes for name in self._parts))
+
+    # -- bytes ----------------------------------------------------------------------------
+    def to_bytes(self) -> bytes:
+        """The canonical bytes: equal states have equal bytes, on every machine."""
+        out = Writer()
+        self._encode(out)
+        return frame(STATE_MAGIC, self._head(), out.bytes_())
+
+    def _encode(self, out: Writer) -> None:
+        self._flush()
+        for name in self._parts:
+            self.__dict__[name].encode(out)
+
+    def _decode(self, width: int, data: Reader) -> Self:
+        """The states that `_encode` wrote for `width` slots, under these settings."""
+        new = self._bare()
+        new.__dict__.update(_mass=0, _stage=Stage(), _provenance=None, _width=width)
+        for name, part in self._parts.items():
+            new.__dict__[name] = part.decode(self, width, data)
+        mass = new._exact_mass()
+        new._require_room(mass, "from_bytes")
+        new.__dict__["_mass"] = mass
+        return new
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """The state that `to_bytes` wrote; StateError for anything else."""
+        head, body = unframe(STATE_MAGIC, data)
+        reader = Reader(body)
+        specification = decode_head(head, CLASSES)
+        if not isinstance(specification, cls):
+            raise StateError(
+                expected=f"a state of {cls.__name__}",
+                came=f"one of {type(specification).__name__}",
+                where="state bytes",
+                todo="read it with streammetrics.load, which takes any",
+            )
+        state = specification._decode(1, reader)
+        reader.finish()
+        return state
+
+    def digest(self) -> str:
+        """`sha256:` and the hash of `to_bytes()`: equal for equal rows, however counted."""
+        return "sha256:" + hashlib.sha256(self.to_bytes()).hexdigest()
+
+    def to_file_bytes(self) -> bytes:
+        """An envelope that holds the state and, beside it, its provenance."""
+        return frame(FILE_MAGIC, self.provenance.to_json(), self.to_bytes())
+
+    @classmethod
+    def from_file_bytes(cls, data: bytes) -> Self:
+        """What `to_file_bytes` wrote; StateError for anything else."""
+        head, body = unframe(FILE_MAGIC, data)
+        state = cls.from_bytes(bytes(body))
+        state.__dict__["_provenance"] = Provenance.from_json(head)
+        return state
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a state file; `streammetrics.load` reads it."""
+        Path(path).write_bytes(self.to_file_bytes())
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self).from_file_bytes, (self.to_file_bytes(),))

@@ -1,0 +1,306 @@
+"""Bag: the multiset of the rows themselves, the state of every exact metric that orders rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.bag_keys import Keys
+from streammetrics.core.bag_layout import U64, Layout, Rule, layout_for
+from streammetrics.core.bag_table import Table, exact_total, read_table, table_of, write_table
+from streammetrics.core.codec import Reader, Writer
+from streammetrics.core.declared import Declared
+from streammetrics.core.ids import Ids
+from streammetrics.core.parts import Column, Part, Slots
+from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.score_bits import Scores, scores_of
+from streammetrics.core.sorted_run import Run, Words
+
+_PIECE: Final = 1 << 24  # rows of a huge batch that are sorted at once: 128 MB of keys
+_WAIT: Final = 1 << 17  # rows whose group ids are looked up at once
+
+
+class BagColumn(Column):
+    """The rows of each slot, as keys.
+
+    `totals` counts all rows of a slot, also when it is past `max_rows` and holds none of them:
+    the total alone decides, so that the order of rows and merges does not show.
+    """
+
+    def __init__(self, rule: Rule, width: int, ids: Ids | None = None) -> None:
+        self.rule, self.width = rule, width
+        self.ids = rule.no_ids() if ids is None else ids
+        self.totals = np.zeros(width, np.int64)
+        self.over = np.zeros(width, np.bool_)  # past `max_rows`
+        self.dead = 0  # at most so many of the rows held belong to slots past `max_rows`
+        self.waiting: list[Rows] = []  # rows whose ids have no index yet
+        self.n_waiting = 0
+        self.keys = Keys(self._layout(None))
+
+    # -- what is inside -------------------------------------------------------------------
+    @property
+    def mass(self) -> int:
+        return exact_total(self.totals)
+
+    @property
+    def nbytes(self) -> int:
+        held = self.keys.nbytes + sum(rows.nbytes for rows in self.waiting)
+        ids = 0 if self.ids is None else self.ids.nbytes
+        return held + ids + self.totals.nbytes + self.over.nbytes
+
+    @property
+    def total(self) -> int:
+        """Rows of slot 0, dropped ones included."""
+        return int(self.totals[0])
+
+    @property
+    def dropped(self) -> bool:
+        """Whether slot 0 is past `max_rows`."""
+        return bool(self.over[0])
+
+    @property
+    def why_dropped(self) -> str:
+        """The reason why slot 0 is undefined, if it is dropped."""
+        return f"{self.total} rows are more than max_rows={self.rule.max_rows}"
+
+    @property
+    def scores_type(self) -> type[np.float32] | type[np.float64]:
+        """The type that scores are compared in."""
+        return np.float32 if self.rule.score_bits == 32 else np.float64
+
+    def settled(self) -> tuple[Layout, list[Run]]:
+        """All rows, as one sorted run for each store, and how their keys are laid out."""
+        self._index_waiting()
+        self._purge()
+        return self.keys.layout, self.keys.runs()
+
+    def planes(self) -> list[tuple[Words, Words | None]]:
+        """Keys of the one slot and their counts, in pieces of ascending score, so that within a
+        piece keys compare as one word does. Labels are the lowest bits."""
+        pieces = []
+        for run in self.settled()[1]:
+            cuts = [0]
+            if run.high is not None and len(run):  # the same but for the sign of the score
+                cuts += (np.flatnonzero(run.high[1:] != run.high[:-1]) + 1).tolist()
+            for start, end in pairwise([*cuts, len(run)]):
+                piece = run.slice(start, end)
+                pieces.append((piece.low, piece.counts))
+        return pieces
+
+    def points(self) -> Callable[[], tuple[Scores, NDArray[np.int64]]]:
+        """What gives the different scores of the one slot as it is now, ascending [k], and their
+        counts by label [labels, k]. Runs never change, so none is copied."""
+        layout, runs = self.settled()
+        totals = self.totals.copy()
+
+        def count() -> tuple[Scores, NDArray[np.int64]]:
+            table = table_of(layout, runs, totals, None)
+            return scores_of(table.codes), np.array(table.counts, np.int64)
+
+        return count
+
+    # -- growing --------------------------------------------------------------------------
+    def add(
+        self,
+        scores: NDArray[np.floating],
+        labels: NDArray[np.uint8],
+        slots: Slots | None = None,
+        groups: NDArray[np.int64] | Coded | None = None,
+    ) -> None:
+        """Add rows [n]; slots None: all to slot 0. No score is NaN."""
+        rows = Rows(len(scores), (scores, labels, slots, groups))
+        if slots is None:
+            self.totals[0] += rows.n
+        else:
+            np.add.at(self.totals, slots, 1)
+        self._drop()
+        if self.over.any():
+            here = np.zeros(rows.n, np.intp) if slots is None else slots
+            rows = rows.take(np.flatnonzero(~self.over[here]))
+        if isinstance(groups, np.ndarray) and rows.n < _WAIT // 2:
+            # Looking up a few ids costs nearly as much as looking up thousands.
+            if self.waiting and self.waiting[0].shape() != rows.shape():
+                self._index_waiting()
+            self.waiting.append(rows.copy())
+            self.n_waiting += rows.n
+            if self.n_waiting >= _WAIT:
+                self._index_waiting()
+            return
+        if rows.n <= _PIECE:
+            self._add(rows)
+            return
+        for i in range(0, rows.n, _PIECE):
+            self._add(rows.take(np.arange(i, min(i + _PIECE, rows.n))))
+
+    def _index_waiting(self) -> None:
+        if self.waiting:
+            rows, self.waiting, self.n_waiting = Rows.join(self.waiting), [], 0
+            self._add(rows)
+
+    def _add(self, rows: Rows) -> None:
+        scores, labels, slots, groups = rows.columns
+        assert isinstance(scores, np.ndarray) and isinstance(labels, np.ndarray)
+        assert slots is None or isinstance(slots, np.ndarray)
+        indices = None
+        if self.ids is not None:
+            assert isinstance(groups, (np.ndarray, Coded))
+            indices = self.ids.index(groups)
+            self._lay_out()
+        with np.errstate(over="ignore"):  # what is beyond float32 is infinite there
+            exact: Scores = scores.astype(self.scores_type, copy=False)
+        self.keys.add(exact, labels, slots, indices)
+
+    def widen(self, width: int) -> None:
+        more = width - self.width
+        self.totals = np.concatenate([self.totals, np.zeros(more, np.int64)])
+        self.over = np.concatenate([self.over, np.zeros(more, np.bool_)])
+        self.width = width
+        self._lay_out()
+
+    def merge(self, other: Self, to: Slots) -> None:
+        other._index_waiting()
+        other._purge()
+        indices: U64 | None = None
+        if self.ids is not None and other.ids is not None:
+            indices = self.ids.index_all(other.ids).astype(np.uint64)
+            self._lay_out()
+        np.add.at(self.totals, to, other.totals)
+        self._drop()
+        mine, theirs = self.keys.layout, other.keys.layout
+        over = self.over if self.over.any() else None
+        in_place = bool((to == np.arange(len(to))).all())
+        if indices is None and over is None and mine == theirs and in_place:
+            self.keys.share(other.keys)
+            return
+        slot_of = to.astype(np.uint64)
+
+        def renamed(lead: U64) -> tuple[U64, NDArray[np.intp] | None]:
+            slots, groups = theirs.parts(lead)
+            slots = slot_of[slots]
+            keep = None if over is None else np.flatnonzero(~over[slots])
+            return mine.lead(slots, None if indices is None else indices[groups]), keep
+
+        self.keys.carry(other.keys, renamed)
+
+    def take(self, slots: Slots) -> Self:
+        layout, _ = self.settled()
+        new = type(self)(self.rule, len(slots))
+        new.totals, new.over = self.totals[slots], self.over[slots]
+        if self.width == 1 == len(slots):
+            new.ids = None if self.ids is None else self.ids.twin()
+            new.keys = self.keys.twin()
+            return new
+        for fields, run, sizes in self.keys.picked(slots):
+            slot_of = np.repeat(np.arange(len(slots), dtype=np.uint64), sizes)
+            groups = None
+            if self.ids is not None:
+                used, inverse = np.unique(layout.parts(fields.lead)[1], return_inverse=True)
+                new.ids, indices = self.ids.subset(used.astype(np.uint32))
+                new._lay_out()
+                groups = indices.astype(np.uint64)[inverse]
+            new.keys.put(fields.led_by(new.keys.layout.lead(slot_of, groups)), run.counts)
+        return new
+
+    # -- bytes ----------------------------------------------------------------------------
+    def table(self) -> Table:
+        """Equal rows counted, in the one canonical form."""
+        layout, runs = self.settled()
+        return table_of(layout, runs, self.totals, self.ids)
+
+    def encode(self, out: Writer) -> None:
+        write_table(self.table(), out)
+
+    @classmethod
+    def of(cls, rule: Rule, table: Table) -> BagColumn:
+        """The column that such a table describes."""
+        new = cls(rule, len(table.totals), table.ids)
+        new.totals = table.totals
+        if rule.max_rows is not None:
+            new.over = table.totals > rule.max_rows
+        new.keys.add_table(table)
+        return new
+
+    # -- keeping order --------------------------------------------------------------------
+    def _layout(self, before: Layout | None) -> Layout:
+        rule, n_ids = self.rule, None if self.ids is None else self.ids.n
+        return layout_for(rule.score_bits, rule.label_bits, self.width, n_ids, before)
+
+    def _lay_out(self) -> None:
+        """Lay out all keys anew if slots or groups no longer fit."""
+        old = self.keys
+        layout = self._layout(old.layout)
+        if layout == old.layout:
+            return
+        grouped = self.ids is not None
+
+        def shifted(lead: U64) -> tuple[U64, None]:
+            slots, groups = old.layout.parts(lead)
+            return layout.lead(slots, groups if grouped else None), None
+
+        self.keys = Keys(layout)
+        self.keys.carry(old, shifted, ascending=True)
+
+    def _drop(self) -> None:
+        """Mark the slots that have passed `max_rows`, and clear them out once that pays."""
+        limit = self.rule.max_rows
+        if limit is None:
+            return
+        passed = np.flatnonzero((self.totals > limit) & ~self.over)
+        if not len(passed):
+            return
+        self.over[passed] = True
+        self.dead += limit * len(passed)
+        if 2 * self.dead >= self.n_waiting + len(self.keys):
+            if not self.over.all():
+                self._index_waiting()
+            self._purge()
+
+    def _purge(self) -> None:
+        """Drop the rows of slots past `max_rows`."""
+        if not self.dead:
+            return
+        keys, over, self.dead = self.keys, self.over, 0
+        self.keys = Keys(keys.layout)
+        if over.all():
+            self.waiting, self.n_waiting, self.ids = [], 0, self.rule.no_ids()
+            return
+
+        def kept(lead: U64) -> tuple[U64, NDArray[np.intp]]:
+            return lead, np.flatnonzero(~over[keys.layout.parts(lead)[0]])
+
+        self.keys.carry(keys, kept, ascending=True)
+
+
+class Bag(Part[BagColumn]):
+    """A multiset of rows (group, score, label); the arguments name settings.
+
+    score_type: "float32" or "float64"; label_bits: labels are below 2**label_bits;
+    ids: the setting that says what kind of ids groups have, or None for rows without groups.
+    The setting `max_rows` says how many rows a state may hold, or is None.
+    """
+
+    def __init__(
+        self, score_type: str = "score_type", label_bits: int = 1, ids: str | None = None
+    ) -> None:
+        self.score_type, self.label_bits, self.ids = score_type, label_bits, ids
+
+    def rule(self, owner: Declared) -> Rule:
+        """What a bag of an accumulator with these settings holds."""
+        settings = owner.settings()
+        ids = None if self.ids is None else settings[self.ids]
+        limit = settings["max_rows"]
+        assert ids is None or isinstance(ids, str)
+        assert limit is None or isinstance(limit, int)
+        score_bits = 32 if settings[self.score_type] == "float32" else 64
+        return Rule(score_bits, self.label_bits, ids, limit)
+
+    def empty(self, owner: Declared, width: int) -> BagColumn:
+        return BagColumn(self.rule(owner), width)
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> BagColumn:
+        rule = self.rule(owner)
+        return BagColumn.of(rule, read_table(rule, width, data))

@@ -1,0 +1,87 @@
+"""The checks that every metric with a bag of rows shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.core.checks import integers
+from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.ids import hashed_ids
+from streammetrics.core.keys import coded
+from streammetrics.core.rows import Coded, Key
+
+
+def check_choice(value: object, choices: Sequence[str], where: str) -> None:
+    """Refuse a setting that is none of the choices."""
+    if value not in choices:
+        raise SettingsError(
+            expected=f"one of {', '.join(choices)}",
+            came=shown(value),
+            where=where,
+            todo="choose one of them",
+        )
+
+
+def check_max_rows(value: object, where: str) -> None:
+    """Refuse a limit that is not a positive number of rows, or None."""
+    if value is not None and (type(value) is not int or not 1 <= value < 1 << 63):
+        raise SettingsError(
+            expected="a number of rows from 1, or None for no limit",
+            came=shown(value),
+            where=where,
+            todo="pass how many rows a state may hold before it is given up",
+        )
+
+
+def group_ids(groups: ArrayLike | Coded, kind: str) -> NDArray[np.int64] | Coded:
+    """Group ids [n] as a bag of ids "integer", "hashed" or "exact" takes them; kinds never mix."""
+    if kind == "integer":
+        return _integers(groups)
+    if isinstance(groups, Coded) and set(map(type, groups.values)) <= {str}:
+        strings = groups
+    else:
+        strings = coded(groups, "groups")
+        _refuse_others(strings, str, "strings", 'pass strings, or use ids="integer" for integers')
+    return strings if kind == "exact" else hashed_ids(strings.values)[strings.codes]
+
+
+def _integers(groups: ArrayLike | Coded) -> NDArray[np.int64]:
+    todo = 'pass integers, or use ids="exact" or ids="hashed" for strings'
+    if isinstance(groups, Coded):
+        _refuse_others(groups, int, "integers", todo)
+        values = [value if isinstance(value, int) else 0 for value in groups.values]
+        return integers(values, "groups")[groups.codes]
+    try:
+        return integers(groups, "groups")
+    except InputError as error:
+        raise InputError(
+            expected='integers of 64 bits, since ids="integer"',
+            came=error.came,
+            where=error.where,
+            todo=todo,
+            rows=error.rows,
+        ) from None
+
+
+def _refuse_others(groups: Coded, kind: type[str] | type[int], named: str, todo: str) -> None:
+    """Refuse values of another kind that some row has; those that no row has do not matter."""
+    bad = [i for i, value in enumerate(groups.values) if not _is(value, kind)]
+    rows = np.flatnonzero(np.isin(groups.codes, bad)) if bad else np.empty(0, np.intp)
+    if len(rows):
+        first = groups.values[groups.codes[rows[0]]]
+        raise InputError(
+            expected=f"{named} of at most 64 bits" if kind is int else named,
+            came=f"{shown(first)} ({type(first).__name__})",
+            where=f"groups[{rows[0]}]",
+            todo=todo,
+            rows=rows,
+        )
+
+
+def _is(value: Key, kind: type[str] | type[int]) -> bool:
+    if kind is str:
+        return isinstance(value, str)
+    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63

@@ -1,0 +1,119 @@
+"""The keys of a bag: stores of one layout, and what moves keys between slots and layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.bag_layout import U64, Fields, Layout
+from streammetrics.core.bag_table import Table, ranges
+from streammetrics.core.multiset import Tiers
+from streammetrics.core.score_bits import Scores
+from streammetrics.core.sorted_run import Run, narrowed
+
+_CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
+
+# From the leads of some keys to their new leads, and which to keep (None: all).
+Change: TypeAlias = Callable[[U64], tuple[U64, NDArray[np.intp] | None]]
+
+
+class Keys:
+    """Keys in tiers, laid out in one way."""
+
+    __slots__ = ("layout", "stores")
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.stores = [Tiers(layout.kind, layout.form == "wide") for _ in range(layout.stores)]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return sum(store.nbytes for store in self.stores)
+
+    def __len__(self) -> int:
+        """Entries held; equal rows may have several."""
+        return sum(map(len, self.stores))
+
+    def runs(self) -> list[Run]:
+        """All keys, as one sorted run for each store."""
+        return [store.settle() for store in self.stores]
+
+    def add(
+        self,
+        scores: Scores,
+        labels: NDArray[np.uint8],
+        slots: NDArray[np.intp] | None,
+        groups: NDArray[np.uint32] | None,
+    ) -> None:
+        """Add the keys of rows [n]."""
+        built = self.layout.build(scores, labels, slots, groups)
+        for store, run in zip(self.stores, built, strict=True):
+            store.add(run)
+
+    def add_table(self, table: Table) -> None:
+        """Add the rows that a table counts."""
+        lead = table.slots.astype(np.uint64)
+        if table.groups is not None:
+            lead = lead << np.uint64(self.layout.group_bits) | table.groups
+        moved: list[list[Run]] = [[] for _ in self.stores]
+        for leads, codes, counts in table.pieces(lead):
+            entry, label = np.nonzero(counts.T)
+            held = counts[label, entry]
+            fields = self.layout.fields(leads[entry], codes[entry], label.astype(np.uint8))
+            several = None if int(held.max()) == 1 else narrowed(held)
+            for pieces, piece in zip(moved, self.layout.close(fields, several), strict=True):
+                pieces.append(piece)
+        self._put(moved, ascending=bool((lead[1:] > lead[:-1]).all()))
+
+    def share(self, other: Keys) -> None:
+        """Add the keys of another of the same layout, as they are."""
+        for store, theirs in zip(self.stores, other.stores, strict=True):
+            for run in theirs.flush():
+                store.add_sorted(run)
+
+    def carry(self, other: Keys, change: Change, ascending: bool = False) -> None:
+        """Add the keys of another under other leads; `ascending`: their order stays."""
+        for number, theirs in enumerate(other.stores):
+            for run in theirs.flush():
+                moved: list[list[Run]] = [[] for _ in self.stores]
+                for i in range(0, len(run), _CHUNK):
+                    some = run.slice(i, i + _CHUNK)
+                    fields = other.layout.open(some, number)
+                    lead, keep = change(fields.lead)
+                    fields, counts = fields.led_by(lead), some.counts
+                    if keep is not None:
+                        fields, counts = fields.take(keep), None if counts is None else counts[keep]
+                    closed = self.layout.close(fields, counts)
+                    for pieces, piece in zip(moved, closed, strict=True):
+                        pieces.append(piece)
+                self._put(moved, ascending)
+
+    def picked(self, slots: NDArray[np.intp]) -> list[tuple[Fields, Run, NDArray[np.intp]]]:
+        """For each store the keys of these slots one after another, taken apart and as a run,
+        and how many there are of each."""
+        found = []
+        for number, run in enumerate(self.runs()):
+            at, sizes = ranges(*self.layout.bounds(run, slots))
+            some = run.take(at)
+            found.append((self.layout.open(some, number), some, sizes))
+        return found
+
+    def put(self, fields: Fields, counts: NDArray[np.unsignedinteger] | None) -> None:
+        """Add keys in ascending order."""
+        self._put([[run] for run in self.layout.close(fields, counts)], ascending=True)
+
+    def twin(self) -> Keys:
+        """The same keys; the runs are shared."""
+        new = Keys(self.layout)
+        new.stores = [store.twin() for store in self.stores]
+        return new
+
+    def _put(self, moved: list[list[Run]], ascending: bool) -> None:
+        for store, pieces in zip(self.stores, moved, strict=True):
+            if pieces:
+                # Joined even if there is one: it may be a view of a run that others hold.
+                (store.add_sorted if ascending else store.add)(Run.join(pieces))

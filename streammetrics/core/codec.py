@@ -1,0 +1,186 @@
+"""Bytes: what parts write and read, and the frame of a state and of a state file.
+
+The formats are drawn field by field in `core/README.md`; change that page first. A reader
+trusts nothing: each size is compared with the bytes that are there before anything of that
+size is made, and every failure is a StateError.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.errors import StateError
+
+STATE_MAGIC: Final = b"SMST"
+FILE_MAGIC: Final = b"SMFI"
+VERSION: Final = 1
+MAX_HEAD: Final = 1 << 20  # bytes of settings; far above any real ones
+_WIDTHS: Final = {0: None, 1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
+
+
+def damaged(came: str, where: str = "state bytes") -> StateError:
+    """The error for bytes that cannot be what they claim."""
+    return StateError(
+        expected="an undamaged state of this library",
+        came=came,
+        where=where,
+        todo="restore the bytes from where they were written, or count again",
+    )
+
+
+class Writer:
+    """Collects the canonical bytes of parts."""
+
+    __slots__ = ("chunks",)
+
+    def __init__(self) -> None:
+        self.chunks: list[bytes] = []
+
+    def uint(self, n: int) -> None:
+        """A non-negative integer of any size, 7 bits a byte, low bits first."""
+        out = bytearray()
+        while n > 127:
+            out.append(n & 127 | 128)
+            n >>= 7
+        out.append(n)
+        self.chunks.append(bytes(out))
+
+    def ints(self, values: NDArray[np.integer]) -> None:
+        """Integers from 0 to 2**63 - 1 [n]: the least of 0, 1, 2, 4 or 8 bytes that holds all."""
+        top = int(values.max()) if len(values) else 0
+        width = next(w for w in _WIDTHS if top < 256**w)
+        self.chunks.append(bytes((width,)))
+        kind = _WIDTHS[width]
+        if kind:
+            self.chunks.append(values.astype(kind).tobytes())
+
+    def words(self, values: NDArray[np.uint64]) -> None:
+        """uint64 [n], 8 bytes each."""
+        self.chunks.append(values.astype("<u8", copy=False).tobytes())
+
+    def raw(self, data: bytes) -> None:
+        """Bytes whose length the reader knows."""
+        self.chunks.append(data)
+
+    def text(self, data: bytes) -> None:
+        """Bytes with their length before them."""
+        self.uint(len(data))
+        self.chunks.append(data)
+
+    def bytes_(self) -> bytes:
+        """All that was written."""
+        return b"".join(self.chunks)
+
+
+class Reader:
+    """Reads what a Writer wrote, from bytes that may be hostile."""
+
+    __slots__ = ("at", "data", "end")
+
+    def __init__(self, data: bytes | memoryview, start: int = 0, end: int | None = None) -> None:
+        self.data = memoryview(data)
+        self.at = start
+        self.end = len(self.data) if end is None else end
+
+    @property
+    def left(self) -> int:
+        """Bytes not yet read: nothing larger can be there."""
+        return self.end - self.at
+
+    def raw(self, n: int) -> memoryview:
+        """The next `n` bytes."""
+        if n < 0 or n > self.left:
+            raise damaged(f"a claim of {n} bytes where {self.left} are left")
+        self.at += n
+        return self.data[self.at - n : self.at]
+
+    def uint(self, limit: int = 1 << 63) -> int:
+        """A varint of at most `limit`."""
+        n = shift = 0
+        while True:
+            byte = self.raw(1)[0]
+            n |= (byte & 127) << shift
+            shift += 7
+            if n > limit or shift > 4096:
+                raise damaged(f"an integer above its limit of {limit}")
+            if byte < 128:
+                if not byte and shift > 7:
+                    raise damaged("an integer that is longer than it needs to be")
+                return n
+
+    def ints(self, n: int) -> NDArray[np.int64]:
+        """int64 [n] as `Writer.ints` wrote them; `n` must be bounded by the caller."""
+        width = self.raw(1)[0]
+        if width not in _WIDTHS:
+            raise damaged(f"integers of {width} bytes")
+        kind = _WIDTHS[width]
+        if kind is None:
+            return np.zeros(n, np.int64)
+        values = np.frombuffer(self.raw(n * width), kind)
+        top = int(values.max()) if n else 0
+        if top >= 1 << 63:
+            raise damaged("a count of 2**63 or more")
+        if top < 256 ** (width // 2):  # widths double, and only the least that will do is written
+            raise damaged(f"integers of {width} bytes that need fewer")
+        return values.astype(np.int64)
+
+    def words(self, n: int) -> NDArray[np.uint64]:
+        """uint64 [n]."""
+        return np.frombuffer(self.raw(n * 8), "<u8").astype(np.uint64)
+
+    def text(self, limit: int) -> bytes:
+        """Bytes with their length before them, at most `limit`."""
+        return bytes(self.raw(self.uint(limit)))
+
+    def finish(self) -> None:
+        """Refuse bytes that nothing has read."""
+        if self.left:
+            raise damaged(f"{self.left} bytes too many")
+
+
+def frame(magic: bytes, head: bytes, body: bytes) -> bytes:
+    """magic, version, lengths, head, body, CRC-32 of all before it."""
+    if magic == STATE_MAGIC and len(head) > MAX_HEAD:
+        raise StateError(
+            expected=f"settings of at most {MAX_HEAD} bytes",
+            came=f"{len(head)}",
+            where="to_bytes",
+            todo="split the panel, or shorten its settings",
+        )
+    start = b"".join(
+        (
+            magic,
+            VERSION.to_bytes(1, "little"),
+            len(head).to_bytes(4, "little"),
+            len(body).to_bytes(8, "little"),
+            head,
+            body,
+        )
+    )
+    return start + zlib.crc32(start).to_bytes(4, "little")
+
+
+def unframe(magic: bytes, data: bytes | memoryview) -> tuple[bytes, memoryview]:
+    """The head and the body of a frame."""
+    view = memoryview(data)
+    if len(view) < 21 or view[:4] != magic:
+        raise damaged(f"{len(view)} bytes that do not begin with {magic.decode()}")
+    if view[4] != VERSION:
+        raise StateError(
+            expected=f"format version {VERSION}",
+            came=f"version {view[4]}",
+            where="state bytes",
+            todo="read it with the release of streammetrics that wrote it, or a later one",
+        )
+    n_head = int.from_bytes(view[5:9], "little")
+    n_body = int.from_bytes(view[9:17], "little")
+    too_long = magic == STATE_MAGIC and n_head > MAX_HEAD
+    if too_long or 21 + n_head + n_body != len(view):
+        raise damaged(f"{len(view)} bytes where {21 + n_head + n_body} are claimed")
+    if zlib.crc32(view[:-4]) != int.from_bytes(view[-4:], "little"):
+        raise damaged("a checksum that does not match")
+    return bytes(view[17 : 17 + n_head]), view[17 + n_head : -4]

@@ -1,0 +1,240 @@
+"""Counts: int64 cells that merge by addition, kept sparse while few of them are occupied."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.codec import Reader, Writer, damaged
+from streammetrics.core.parts import Column, Part, Slots
+
+if TYPE_CHECKING:
+    from streammetrics.core.declared import Declared
+
+_ALWAYS_DENSE: Final = 64  # cells; a sparse form of so few would be larger
+_DENSE_WHEN_FED: Final = 1 << 16  # cells; a single state of these costs half a megabyte at most
+_FEW_PENDING: Final = 1 << 15
+
+
+class CountsColumn(Column):
+    """`width` tables of counts of one shape.
+
+    Dense: `table` [width, cells]. Sparse: sorted codes (slot * cells + cell) with their counts,
+    and pending runs that are folded in when they outgrow what is settled.
+    """
+
+    def __init__(self, shape: tuple[int, ...], width: int) -> None:
+        self.shape, self.cells, self.width = shape, prod(shape), width
+        self.fed = 0  # rows added while sparse
+        self.codes = np.empty(0, np.int64)
+        self.counts = np.empty(0, np.int64)
+        self.pending: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+        self.n_pending = 0
+        self.table: NDArray[np.int64] | None = None
+        if self.cells <= _ALWAYS_DENSE:
+            self.table = np.zeros((width, self.cells), np.int64)
+
+    @property
+    def mass(self) -> int:
+        self._settle()
+        cells = self.counts if self.table is None else self.table[: self.width]
+        # The parts of 32 bits cannot overflow where the whole could.
+        return (int((cells >> 32).sum()) << 32) + int((cells & 0xFFFFFFFF).sum())
+
+    @property
+    def nbytes(self) -> int:
+        held = self.codes.nbytes + self.counts.nbytes + 16 * self.n_pending
+        return held + (0 if self.table is None else self.table.nbytes)
+
+    def add(
+        self,
+        cells: NDArray[np.intp],
+        slots: Slots | None = None,
+        weights: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Add 1, or the weight, to each given cell (flat index within one state)."""
+        at = cells if slots is None else slots * self.cells + cells
+        if self.table is None and self._wants_table(len(at)):
+            self._make_table()
+        if self.table is not None:
+            np.add.at(self.table.reshape(-1), at, 1 if weights is None else weights)
+            return
+        self.fed += len(at)
+        if weights is None:
+            self._append(*_counted(np.sort(at)))
+        else:
+            self._append(at.astype(np.int64), weights.astype(np.int64))
+
+    def dense(self, slot: int = 0) -> NDArray[np.int64]:
+        """One state as an array of the declared shape."""
+        if self.table is not None:
+            dense: NDArray[np.int64] = self.table[slot].reshape(self.shape).copy()
+            return dense
+        out = np.zeros(self.cells, np.int64)
+        cells, counts = self.occupied(slot)
+        out[cells] = counts
+        return out.reshape(self.shape)
+
+    def occupied(self, slot: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The flat indices of one state's occupied cells, ascending, and their counts."""
+        if self.table is not None:
+            cells = np.flatnonzero(self.table[slot] != 0)
+            return cells, self.table[slot][cells]
+        self._settle()
+        a, b = np.searchsorted(self.codes, [slot * self.cells, (slot + 1) * self.cells])
+        return self.codes[a:b] - slot * self.cells, self.counts[a:b].copy()
+
+    def widen(self, width: int) -> None:
+        if self.table is not None and width > len(self.table):
+            if self.cells > _ALWAYS_DENSE and self._is_thin(width):
+                self.codes, self.counts = self._sparse()
+                self.table = None
+            else:
+                grown = np.zeros((max(width, 2 * len(self.table)), self.cells), np.int64)
+                grown[: self.width] = self.table[: self.width]
+                self.table = grown
+        self.width = width
+
+    def merge(self, other: Self, to: Slots) -> None:
+        if self.table is not None and other.table is not None and self.width == other.width == 1:
+            self.table[:1] += other.table[:1]
+            return
+        codes, counts = other._sparse()
+        slots, cells = np.divmod(codes, self.cells)
+        self._place(to[slots] * self.cells + cells, counts)
+
+    def take(self, slots: Slots) -> Self:
+        new = type(self)(self.shape, len(slots))
+        if self.table is not None:
+            new.table = self.table[slots]
+            return new
+        self._settle()
+        first = np.searchsorted(self.codes, slots * self.cells)
+        sizes = np.searchsorted(self.codes, (slots + 1) * self.cells) - first
+        ends = np.cumsum(sizes)
+        at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + sizes, sizes)
+        shift = (np.arange(len(slots)) - slots) * self.cells
+        new.codes = self.codes[at] + np.repeat(shift, sizes)
+        new.counts = self.counts[at]
+        return new
+
+    def encode(self, out: Writer) -> None:
+        codes, counts = self._sparse()
+        if 4 * len(codes) > self.width * self.cells:
+            out.uint(1)
+            everything = np.zeros(self.width * self.cells, np.int64)
+            everything[codes] = counts
+            out.ints(everything)
+            return
+        out.uint(0)
+        slots, cells = np.divmod(codes, self.cells)
+        out.ints(np.bincount(slots, minlength=self.width))
+        out.ints(cells)
+        out.ints(counts)
+
+    def _sparse(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All occupied codes, ascending, and their counts."""
+        if self.table is None:
+            self._settle()
+            return self.codes, self.counts
+        flat = self.table[: self.width].reshape(-1)
+        codes = np.flatnonzero(flat != 0)
+        return codes, flat[codes]
+
+    def _place(self, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        """Add counts to the cells of these codes."""
+        if self.table is None:
+            self._append(codes, counts)
+        else:
+            np.add.at(self.table.reshape(-1), codes, counts)
+
+    def _append(self, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        self.pending.append((codes, counts))
+        self.n_pending += len(codes)
+        if self.n_pending > max(_FEW_PENDING, len(self.codes)):
+            self._settle()
+            if 4 * len(self.codes) > self.width * self.cells:
+                self._make_table()
+
+    def _settle(self) -> None:
+        if not self.pending:
+            return
+        codes = np.concatenate([self.codes, *(c for c, _ in self.pending)])
+        counts = np.concatenate([self.counts, *(n for _, n in self.pending)])
+        self.pending, self.n_pending = [], 0
+        if not len(codes):
+            return
+        order = np.argsort(codes, kind="stable")
+        codes, counts = codes[order], counts[order]
+        first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+        self.codes = codes[first]
+        self.counts = np.add.reduceat(counts, first)
+        if not self.counts.all():  # weights of zero are as if absent
+            here = np.flatnonzero(self.counts != 0)
+            self.codes, self.counts = self.codes[here], self.counts[here]
+
+    def _wants_table(self, n: int) -> bool:
+        small = self.width == 1 and self.cells <= _DENSE_WHEN_FED
+        return small and 4 * (self.fed + n) > self.cells
+
+    def _is_thin(self, width: int) -> bool:
+        """Whether a table for `width` states would be at most a quarter full."""
+        assert self.table is not None
+        return 4 * int(np.count_nonzero(self.table[: self.width])) <= width * self.cells
+
+    def _make_table(self) -> None:
+        codes, counts = self._sparse()
+        table = np.zeros(self.width * self.cells, np.int64)
+        table[codes] = counts
+        self.table = table.reshape(self.width, self.cells)
+        self.codes, self.counts = np.empty(0, np.int64), np.empty(0, np.int64)
+
+
+class Counts(Part[CountsColumn]):
+    """An int64 table whose axes are sizes, or names of settings or properties that hold them."""
+
+    def __init__(self, *axes: int | str) -> None:
+        self.axes = axes
+
+    def shape(self, owner: Declared) -> tuple[int, ...]:
+        """The shape of one state under these settings."""
+        return tuple(a if isinstance(a, int) else int(getattr(owner, a)) for a in self.axes)
+
+    def empty(self, owner: Declared, width: int) -> CountsColumn:
+        return CountsColumn(self.shape(owner), width)
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> CountsColumn:
+        column = CountsColumn(self.shape(owner), width)
+        cells = column.cells
+        if data.uint(1):
+            if width * cells > data.left:
+                raise damaged(f"a table of {width * cells} cells in {data.left} bytes")
+            everything = data.ints(width * cells)
+            codes = np.flatnonzero(everything != 0)
+            if 4 * len(codes) <= width * cells:
+                raise damaged(f"a table of {width * cells} cells with {len(codes)} occupied")
+            column._place(codes, everything[codes])
+            return column
+        sizes = data.ints(width)
+        n = sum(sizes.tolist())
+        if n > data.left or 4 * n > width * cells:
+            raise damaged(f"{n} of {width * cells} cells in {data.left} bytes")
+        at = data.ints(n)
+        counts = data.ints(n)
+        codes = np.repeat(np.arange(width) * cells, sizes) + at
+        ascending = bool((codes[1:] > codes[:-1]).all())
+        if n and not (ascending and at.max() < cells and counts.min() > 0):
+            raise damaged("cells out of order, out of range or empty")
+        column._place(codes, counts)
+        return column
+
+
+def _counted(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Each distinct value of sorted codes, and how often it is there."""
+    if not len(codes):
+        return codes, codes
+    first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+    return codes[first], np.diff(first, append=len(codes))

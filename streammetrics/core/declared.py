@@ -1,0 +1,112 @@
+"""Where a class body becomes a metric: the only metaprogramming. `core/README.md` explains it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from inspect import signature
+from typing import ClassVar, Final, dataclass_transform
+
+from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.parts import Column, Part
+from streammetrics.core.settings import Setting, difference, encode_head, forget_heads, frozen
+
+CLASSES: Final[dict[str, type[Declared]]] = {}  # every metric by its schema name
+
+
+@dataclass_transform(eq_default=False, frozen_default=True)
+class Declared:
+    """In a subclass an annotated name is a setting and a `Part` is state.
+
+    `class M(Accumulator, schema="m/1")` makes M final, gives it an `__init__` of its settings,
+    fixes them for life, and registers it under its schema name.
+    """
+
+    schema: ClassVar[str] = ""
+    _parts: ClassVar[dict[str, Part[Column]]] = {}
+    _settings: ClassVar[tuple[str, ...]] = ()
+    _arguments: ClassVar[Mapping[str, bool]] = {}
+
+    def __init_subclass__(cls, *, schema: str = "") -> None:
+        if any(getattr(base, "schema", "") for base in cls.__mro__[1:]):
+            raise TypeError(f"{cls.__name__}: a metric is final; share kernels and results instead")
+        if not schema:
+            return
+        dataclasses.dataclass(eq=False, repr=False)(cls)
+        cls.schema = schema
+        cls._parts = {k: v for k, v in vars(cls).items() if isinstance(v, Part)}
+        cls._settings = tuple(f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
+        update = next(vars(k)["update"] for k in cls.__mro__ if "update" in vars(k))
+        takes = list(signature(update).parameters.values())[1:]
+        cls._arguments = {p.name: p.default is p.empty for p in takes}
+        known = CLASSES.get(schema, cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise TypeError(f"schema {schema!r} is taken by {known.__qualname__}")
+        CLASSES[schema] = cls  # a cell of a notebook that is run again defines its class anew
+        forget_heads()
+
+    def __post_init__(self) -> None:
+        self.check_settings()
+        self._head()  # settings that bytes cannot hold are refused here, not when first written
+        self.__dict__.update({name: frozen(value) for name, value in self.settings().items()})
+        self._begin(1)
+
+    def check_settings(self) -> None:
+        """Raise SettingsError for a setting out of range; `_set` may bring it into one form."""
+
+    def _begin(self, width: int) -> None:
+        """Make empty state for `width` slots; from here on settings are fixed."""
+        state = self.__dict__
+        state["_width"] = width
+        for name, part in self._parts.items():
+            state[name] = part.empty(self, width)
+
+    def settings(self) -> Mapping[str, Setting]:
+        """The settings by name."""
+        return {name: self.__dict__[name] for name in self._settings}
+
+    def arguments(self) -> Mapping[str, bool]:
+        """The names that `update` takes, each with whether it must be given."""
+        return self._arguments
+
+    def _set(self, name: str, value: Setting) -> None:
+        self.__dict__[name] = value
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if "_width" in self.__dict__:
+            what = "a setting" if name in self._settings else "state" if name in self._parts else ""
+            raise AttributeError(f"{type(self).__name__}.{name} is {what or 'not to be set'}")
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name} is not to be deleted")
+
+    def __repr__(self) -> str:
+        inner = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
+        return f"{type(self).__name__}({inner})"
+
+    def _head(self) -> bytes:
+        """Schema and settings in their canonical form, made once."""
+        state = self.__dict__
+        if "_head_bytes" not in state:
+            state["_head_bytes"] = encode_head(self.schema, self.settings())
+        head: bytes = state["_head_bytes"]
+        return head
+
+    def _require_same_settings(self, other: object) -> None:
+        if not isinstance(other, Declared):
+            raise SettingsError(
+                expected=f"a {type(self).__name__}, or several",
+                came=f"{shown(other)} ({type(other).__name__})",
+                where=f"{type(self).__name__}.merge",
+                todo="pass accumulators",
+            )
+        if self._head() == other._head():
+            return
+        where, mine, theirs = difference(self, other)
+        raise SettingsError(
+            expected=f"{where}={mine}",
+            came=f"{where}={theirs}",
+            where=f"{type(self).__name__}.merge",
+            todo="merge states of equal settings, or count anew with one of them",
+        )

@@ -1,0 +1,84 @@
+"""Every error says four things: what was expected, what came, where, and what to do.
+
+ValueError
+└── StreamMetricsError
+    ├── InputError      rows that an update refuses
+    ├── SettingsError   a setting out of range, or states with unequal settings
+    ├── StateError      bytes that are not a state, or a count that would overflow
+    └── OverlapError    two states that counted the same rows
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+_NO_ROWS = np.empty(0, np.intp)
+
+
+class StreamMetricsError(ValueError):
+    """The base of all errors of this library.
+
+    >>> try:
+    ...     raise StreamMetricsError(
+    ...         expected="a number", came="'x'", where="weights[3]", todo="pass numbers"
+    ...     )
+    ... except ValueError as error:
+    ...     print(error)
+    weights[3]: expected a number, came 'x'; pass numbers
+    """
+
+    def __init__(self, *, expected: str, came: str, where: str, todo: str) -> None:
+        self.expected, self.came, self.where, self.todo = expected, came, where, todo
+        super().__init__(f"{where}: expected {expected}, came {came}; {todo}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # The default would call the class with the message as a positional argument.
+        parts = (type(self), self.expected, self.came, self.where, self.todo)
+        return (_rebuild, parts, self.__dict__)
+
+
+class InputError(StreamMetricsError):
+    """Rows that cannot be counted; nothing was changed.
+
+    `rows` holds the indices of all offending rows where the check knows them, else nothing.
+    """
+
+    def __init__(
+        self,
+        *,
+        expected: str,
+        came: str,
+        where: str,
+        todo: str,
+        rows: NDArray[np.intp] = _NO_ROWS,
+    ) -> None:
+        super().__init__(expected=expected, came=came, where=where, todo=todo)
+        self.rows = rows
+
+
+class SettingsError(StreamMetricsError):
+    """A setting out of range, or two states whose settings differ."""
+
+
+class StateError(StreamMetricsError):
+    """Bytes that are not a state of this library, or a state that cannot grow further."""
+
+
+class OverlapError(StreamMetricsError):
+    """Two states that counted the same piece of the same source."""
+
+
+def _rebuild(
+    kind: type[StreamMetricsError], expected: str, came: str, where: str, todo: str
+) -> StreamMetricsError:
+    return kind(expected=expected, came=came, where=where, todo=todo)
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """`repr`, cut to `limit` characters, so that hostile input cannot flood a message."""
+    try:
+        text = repr(value.item()) if isinstance(value, np.generic) else repr(value)
+    except Exception:  # as for an integer of more than 4,300 digits
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= limit else text[: limit - 1] + "…"

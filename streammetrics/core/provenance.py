@@ -1,0 +1,134 @@
+"""What a state counted: ranges of named sources, each for a piece that was selected from it.
+
+It stands beside a state and not in it: bytes, digest and `==` ignore it, a state file keeps it.
+Different pieces (a window, a key) of one range unite; the same piece of the same range refuses,
+so that a retry or a second delivery cannot count twice in silence.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from operator import index
+
+from streammetrics.core.codec import damaged
+from streammetrics.core.errors import InputError, OverlapError, shown
+
+Ranges = list[tuple[int, int]]  # sorted, disjoint, not adjacent, [start, end)
+
+
+class Provenance:
+    """The ranges of each (source, piece) that a state counted.
+
+    >>> seen = Provenance()
+    >>> seen.add("clicks/0", 0, 500)
+    >>> seen.add("clicks/0", 500, 900)
+    >>> list(seen)
+    [('clicks/0', '', 0, 900)]
+    """
+
+    __slots__ = ("_ranges",)
+
+    def __init__(self) -> None:
+        self._ranges: dict[tuple[str, str], Ranges] = {}
+
+    def add(self, source: str, start: int, end: int, piece: str = "") -> None:
+        """Note that rows [start, end) of `source` were counted, or raise OverlapError."""
+        named = all(isinstance(name, str) for name in (source, piece))
+        if not (named and all(hasattr(offset, "__index__") for offset in (start, end))):
+            came = f"{shown(source)}, {shown(piece)}, {shown(start)}, {shown(end)}"
+            raise _bad_range("names that are strings, and offsets that are integers", came)
+        start, end = index(start), index(end)
+        if not 0 <= start <= end:
+            raise _bad_range("0 <= start <= end", f"[{start}, {end})")
+        if start < end:
+            known = self._ranges.get((source, piece), [])
+            self._ranges[source, piece] = _united(known, start, end, source, piece)
+
+    def united(self, other: Provenance) -> Mapping[tuple[str, str], Ranges]:
+        """The ranges that change when `other` is added, or OverlapError; for `accept`."""
+        changed: dict[tuple[str, str], Ranges] = {}
+        for key, ranges in other._ranges.items():
+            mine = self._ranges.get(key, [])
+            for start, end in ranges:
+                mine = _united(mine, start, end, *key)
+            changed[key] = mine
+        return changed
+
+    def accept(self, changed: Mapping[tuple[str, str], Ranges]) -> None:
+        """Take over what `united` found. Two steps, so that nothing changes before all is known."""
+        self._ranges.update(changed)
+
+    def copy(self) -> Provenance:
+        """The same, to be changed apart."""
+        twin = Provenance()
+        twin._ranges = {key: list(ranges) for key, ranges in self._ranges.items()}
+        return twin
+
+    def __bool__(self) -> bool:
+        return bool(self._ranges)
+
+    def __iter__(self) -> Iterator[tuple[str, str, int, int]]:
+        """(source, piece, start, end), sorted."""
+        for source, piece in sorted(self._ranges):
+            for start, end in self._ranges[source, piece]:
+                yield source, piece, start, end
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Provenance) and self._ranges == other._ranges
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Provenance({', '.join(_shown(*row) for row in self)})"
+
+    def to_json(self) -> bytes:
+        """Canonical JSON, for a state file."""
+        return json.dumps(list(self), separators=(",", ":")).encode()
+
+    @staticmethod
+    def from_json(data: bytes) -> Provenance:
+        """Read `to_json`; anything else is a StateError."""
+        try:
+            rows = json.loads(data)
+            made = Provenance()
+            for source, piece, start, end in rows:
+                made.add(source, start, end, piece)
+        except (ValueError, TypeError, RecursionError) as error:
+            why = shown(str(error))
+            raise damaged(f"provenance that cannot be read ({why})", "state file") from None
+        if made.to_json() != data:
+            raise damaged("provenance that is not in its canonical form", "state file")
+        return made
+
+
+def _united(known: Ranges, start: int, end: int, source: str, piece: str) -> Ranges:
+    at = bisect_left(known, (start, end))
+    for s, e in known[max(at - 1, 0) : at + 1]:
+        if s < end and start < e:
+            raise OverlapError(
+                expected="rows that were not counted before",
+                came=f"[{max(s, start)}, {min(e, end)}) twice",
+                where=f"{source}{f', {piece}' if piece else ''}",
+                todo="merge each state once; leave out the one that repeats these rows",
+            )
+    first = last = at
+    if at < len(known) and known[at][0] == end:
+        end, last = known[at][1], at + 1
+    if at and known[at - 1][1] == start:
+        start, first = known[at - 1][0], at - 1
+    return [*known[:first], (start, end), *known[last:]]
+
+
+def _bad_range(expected: str, came: str) -> InputError:
+    return InputError(
+        expected=expected,
+        came=came,
+        where="Provenance.add",
+        todo="pass a source, its first offset and the one after the last",
+    )
+
+
+def _shown(source: str, piece: str, start: int, end: int) -> str:
+    return f"{source}{' ' if piece else ''}{piece}: [{start}, {end})"

@@ -1,0 +1,204 @@
+"""Settings: what they may be, their one JSON form, and the first difference of two of them."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from streammetrics.core.codec import damaged
+from streammetrics.core.errors import SettingsError, StateError, shown
+
+if TYPE_CHECKING:
+    from streammetrics.core.declared import Declared
+
+Setting: TypeAlias = (
+    "bool | int | float | str | Fraction | tuple[Setting, ...] | Mapping[str, Setting]"
+    " | Declared | None"
+)
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+
+# No exponent: Python would spend hours on raising ten to the power of "1e999999999".
+_FRACTION: Final = re.compile(r"-?[0-9]{1,100}(/[1-9][0-9]{0,99})?")
+MAX_NESTING: Final = 16  # metrics within metrics; three are in use
+
+
+class _FrozenMap(Mapping[str, Setting]):
+    """A mapping that nobody changes any more."""
+
+    __slots__ = ("_inner",)
+
+    def __init__(self, inner: Mapping[str, Setting]) -> None:
+        self._inner = {name: frozen(value) for name, value in inner.items()}
+
+    def __getitem__(self, name: str) -> Setting:
+        return self._inner[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._inner)
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def __repr__(self) -> str:
+        return repr(self._inner)
+
+
+def frozen(value: Setting) -> Setting:
+    """The same setting, in a form that its giver cannot change."""
+    match value:
+        case tuple():
+            return tuple(map(frozen, value))
+        case Mapping():
+            return _FrozenMap(value)
+        case _:
+            return value
+
+
+def encode_head(schema: str, settings: Mapping[str, Setting]) -> bytes:
+    """Canonical JSON of a schema name and its settings."""
+    return _dumps([schema, _inner(schema, settings, 0)])
+
+
+def decode_head(head: bytes, classes: Mapping[str, type[Declared]]) -> Declared:
+    """The empty accumulator that a head describes."""
+    return _decoded_head(head, _Classes(classes))
+
+
+def forget_heads() -> None:
+    """Forget what was made of heads, because a class has changed."""
+    _decoded_head.cache_clear()
+
+
+class _Classes:
+    """Known schemas; equal to every other, so that a cache asks for the head alone."""
+
+    def __init__(self, known: Mapping[str, type[Declared]]) -> None:
+        self.known = known
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Classes)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+@lru_cache(maxsize=64)
+def _decoded_head(head: bytes, classes: _Classes) -> Declared:
+    try:
+        value = json.loads(head)
+    except (ValueError, RecursionError):
+        raise damaged("settings that are not JSON") from None
+    try:
+        made = _accumulator(value, classes.known)
+    except RecursionError:
+        raise damaged("settings nested too deep") from None
+    if made._head() != head:
+        raise damaged("settings that are not in their canonical form")
+    return made
+
+
+def _accumulator(value: Json, classes: Mapping[str, type[Declared]]) -> Declared:
+    match value:
+        case [str(schema), dict(settings)]:
+            pass
+        case _:
+            raise damaged("settings that are not a schema and its values")
+    if schema not in classes:
+        raise StateError(
+            expected=f"a known schema ({', '.join(sorted(classes))})",
+            came=shown(schema),
+            where="state bytes",
+            todo="import the module that defines it, or use the release that wrote it",
+        )
+    made = classes[schema]
+    if set(settings) != set(made._settings):
+        raise damaged(f"the settings {shown(sorted(settings))} for {made.__name__}")
+    try:
+        return made(**{name: _from_json(v, classes) for name, v in settings.items()})
+    except StateError:
+        raise
+    except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError) as error:
+        # A metric checks the values of its settings; hostile bytes may hold any type.
+        raise damaged(f"settings that {made.__name__} refuses ({shown(str(error))})") from None
+
+
+def _inner(schema: str, settings: Mapping[str, Setting], depth: int) -> Json:
+    return {name: _to_json(value, f"{schema}: {name}", depth) for name, value in settings.items()}
+
+
+def _to_json(value: Setting, where: str = "settings", depth: int = 0) -> Json:
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float() if value == value:
+            return {"$float": str(float(value))} if math.isinf(value) else value
+        case Fraction() if _FRACTION.fullmatch(str(value)):
+            return {"$fraction": str(value)}
+        case tuple():
+            return [_to_json(v, where, depth) for v in value]
+        case Mapping() if all(isinstance(name, str) for name in value):
+            return {"$map": {name: _to_json(v, where, depth) for name, v in value.items()}}
+    if hasattr(value, "schema") and not isinstance(value, type) and depth < MAX_NESTING:
+        metric: Declared = value  # type: ignore[assignment]
+        return {"$metric": [metric.schema, _inner(metric.schema, metric.settings(), depth + 1)]}
+    raise SettingsError(
+        expected="a bool, integer, float, string, None, Fraction, tuple, mapping from strings,"
+        f" or metric (at most {MAX_NESTING} within each other)",
+        came=f"{shown(value)} ({type(value).__name__})",
+        where=where,
+        todo="convert it",
+    )
+
+
+def _from_json(value: Json, classes: Mapping[str, type[Declared]]) -> Setting:
+    match value:
+        case list():
+            return tuple(_from_json(v, classes) for v in value)
+        case {"$float": ("inf" | "-inf") as text, **rest} if not rest:
+            return float(text)
+        case {"$fraction": str(text), **rest} if not rest and _FRACTION.fullmatch(text):
+            return Fraction(text)
+        case {"$map": dict(inner), **rest} if not rest:
+            return {name: _from_json(v, classes) for name, v in inner.items()}
+        case {"$metric": list(inner), **rest} if not rest:
+            return _accumulator(inner, classes)
+        case None | bool() | int() | float() | str():
+            return value
+        case _:
+            raise damaged(f"the setting {shown(value)}")
+
+
+def difference(mine: Declared, theirs: Declared) -> tuple[str, str, str]:
+    """The first setting in which two accumulators differ: its name, and both values."""
+    if type(mine) is not type(theirs):
+        return "type", type(mine).__name__, type(theirs).__name__
+    for name, value in mine.settings().items():
+        found = _difference(name, value, theirs.settings()[name])
+        if found:
+            return found
+    return "settings", "equal", "equal"
+
+
+def _difference(name: str, a: Setting, b: Setting) -> tuple[str, str, str] | None:
+    if _dumps(_to_json(a)) == _dumps(_to_json(b)):
+        return None
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        for key in sorted({*a, *b}):
+            if key not in a or key not in b:
+                return f"{name}[{key!r}]", shown(a.get(key, "absent")), shown(b.get(key, "absent"))
+            found = _difference(f"{name}[{key!r}]", a[key], b[key])
+            if found:
+                return found
+    if hasattr(a, "schema") and type(a) is type(b):
+        where, x, y = difference(a, b)  # type: ignore[arg-type]
+        return f"{name}.{where}", x, y
+    return name, shown(a), shown(b)
+
+
+def _dumps(value: Json) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()

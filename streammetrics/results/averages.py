@@ -1,0 +1,45 @@
+"""The averages of measures over lists, and what they are averages of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Averages(Mapping[str, float]):
+    """A mean for each measure, by the text that the measure prints.
+
+    result[NDCG @ 10] and result["NDCG@10"] are the same; a mean over no lists is nan.
+
+    means: by measure. lists_kept: lists with something relevant. lists_empty: lists with nothing
+    relevant, which are left out or count as 0, as the setting `empty` of the metric says.
+
+    >>> result = Averages({"NDCG@10": 0.25}, lists_kept=2, lists_empty=1)
+    >>> result["NDCG @ 10"], result.rows
+    (0.25, 3)
+    """
+
+    means: Mapping[str, float]
+    lists_kept: int
+    lists_empty: int
+
+    @property
+    def rows(self) -> int:
+        """All lists: those kept and those with nothing relevant."""
+        return self.lists_kept + self.lists_empty
+
+    def __getitem__(self, measure: object) -> float:
+        text = "".join(str(measure).split())
+        if text not in self.means:
+            raise KeyError(f"{text} is not one of {', '.join(self.means)}")
+        return self.means[text]
+
+    def __contains__(self, measure: object) -> bool:
+        return "".join(str(measure).split()) in self.means
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.means)
+
+    def __len__(self) -> int:
+        return len(self.means)

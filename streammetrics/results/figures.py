@@ -1,0 +1,100 @@
+"""The figures of a result: which of its attributes are views, and which are counts.
+
+The rule is one for all results, so that a table, a file or a page needs no list of metrics:
+a float or `Bounded` is a view, a whole number is a count, and everything else (curves, tables,
+texts) is neither. A new metric says nothing more than its result's attributes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Hashable, Iterator, Mapping
+from functools import cache, cached_property
+
+import numpy as np
+
+from streammetrics.results.bounded import Bounded
+
+
+def views_of(result: object) -> dict[str, float | Bounded]:
+    """The values of a result by name, the one that it is known by first.
+
+    Of a mapping (the measures of ranked lists) its entries come first, under `str` of their key.
+    Then the properties and then the fields of the class, each in the order of its definition:
+    what a result concludes goes before what it holds.
+
+    >>> from streammetrics import Ratio
+    >>> ctr = Ratio()
+    >>> ctr.update([1, 0, 0, 1])
+    >>> next(iter(views_of(ctr.compute()).items()))
+    ('ratio', 0.5)
+    """
+    return {
+        name: value if isinstance(value, Bounded) else float(value)
+        for name, value in _attributes(result)
+        if isinstance(value, (float, np.floating, Bounded))
+    }
+
+
+def counts_of(result: object) -> dict[str, int]:
+    """What a result counted, by name: its denominators.
+
+    >>> from streammetrics import Ratio
+    >>> ctr = Ratio()
+    >>> ctr.update([1, 0, 0, 1])
+    >>> counts_of(ctr.compute())["rows"]
+    4
+    """
+    return {
+        name: int(value)
+        for name, value in _attributes(result)
+        if isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    }
+
+
+def headlines_of(result: object) -> tuple[str, ...]:
+    """The views that a result is known by: every measure of a mapping, else its first view.
+
+    >>> from streammetrics import HistogramAUC
+    >>> headlines_of(HistogramAUC().compute())
+    ('auc',)
+    """
+    views = tuple(views_of(result))
+    if isinstance(result, Mapping):
+        measures = {str(key) for key in result}
+        return tuple(view for view in views if view in measures)
+    return views[:1]
+
+
+def texts_of(result: object) -> dict[str, str]:
+    """What a result says in words, by name: why it is undefined, how exact it is.
+
+    >>> from streammetrics import GroupedAUC
+    >>> texts_of(GroupedAUC().compute())["compared_as"]
+    'float32'
+    """
+    return {name: value for name, value in _attributes(result) if isinstance(value, str) and value}
+
+
+def _attributes(result: object) -> Iterator[tuple[str, object]]:
+    if isinstance(result, Mapping):
+        for key in result:
+            yield str(key), result[key]
+    for name in _names(type(result)):  # type: ignore[arg-type]
+        yield name, getattr(result, name)
+
+
+@cache
+def _names(kind: Hashable) -> tuple[str, ...]:
+    """Public properties, then public fields, each in order of definition, bases first."""
+    assert isinstance(kind, type)
+    bases = [base for base in reversed(kind.__mro__) if base is not object]
+    properties = [
+        name
+        for base in bases
+        for name, value in vars(base).items()
+        if isinstance(value, (property, cached_property))
+    ]
+    fields = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+    public = [name for name in (*properties, *fields) if not name.startswith("_")]
+    return tuple(dict.fromkeys(public))

@@ -1,0 +1,169 @@
+"""Rates: what two classes, counted by truth and prediction, have to say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.errors import InputError, shown
+from streammetrics.kernels.rounding import over_root, ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Counts of truth against prediction, and every rate that follows from them.
+
+    tp, fp, fn, tn: true and false positives, false and true negatives. A rate is one division
+    of exact integers, rounded once; 0/0 is nan. P is precision, R recall.
+
+    >>> rates = Rates(tp=1, fp=1, fn=0, tn=1)
+    >>> rates.precision, rates.recall, rates.specificity
+    (0.5, 1.0, 0.5)
+    """
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+    @property
+    def accuracy(self) -> float:
+        """(TP + TN) / all."""
+        return ratio(self.tp + self.tn, self.rows)
+
+    @property
+    def error_rate(self) -> float:
+        """(FP + FN) / all."""
+        return ratio(self.fp + self.fn, self.rows)
+
+    @property
+    def precision(self) -> float:
+        """TP / (TP + FP): the share of the predicted positives that are."""
+        return ratio(self.tp, self.tp + self.fp)
+
+    @property
+    def recall(self) -> float:
+        """TP / (TP + FN), also called sensitivity and TPR."""
+        return ratio(self.tp, self.tp + self.fn)
+
+    @property
+    def specificity(self) -> float:
+        """TN / (TN + FP), also called TNR."""
+        return ratio(self.tn, self.tn + self.fp)
+
+    @property
+    def fpr(self) -> float:
+        """FP / (TN + FP), the false positive rate."""
+        return ratio(self.fp, self.tn + self.fp)
+
+    @property
+    def fnr(self) -> float:
+        """FN / (TP + FN), the false negative rate."""
+        return ratio(self.fn, self.tp + self.fn)
+
+    @property
+    def npv(self) -> float:
+        """TN / (TN + FN): the share of the predicted negatives that are."""
+        return ratio(self.tn, self.tn + self.fn)
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """(recall + specificity) / 2."""
+        positives, negatives = self.positives, self.tn + self.fp
+        return ratio(self.tp * negatives + self.tn * positives, 2 * positives * negatives)
+
+    @property
+    def mcc(self) -> float:
+        """Matthews: (TP TN - FP FN) / √((TP + FP)(TP + FN)(TN + FP)(TN + FN)).
+
+        (Biochim. Biophys. Acta 405, 1975.)
+        """
+        margins = (self.tp + self.fp) * (self.tp + self.fn) * (self.tn + self.fp)
+        return over_root(self._determinant, margins * (self.tn + self.fn))
+
+    @property
+    def kappa(self) -> float:
+        """Cohen: (p_o - p_e) / (1 - p_e), p_e the agreement expected by chance.
+
+        (Educ. Psychol. Meas. 20, 1960.)
+        """
+        by_chance = (self.tp + self.fp) * (self.fp + self.tn)
+        by_chance += (self.tp + self.fn) * (self.fn + self.tn)
+        return ratio(2 * self._determinant, by_chance)
+
+    @property
+    def jaccard(self) -> float:
+        """TP / (TP + FP + FN)."""
+        return ratio(self.tp, self.tp + self.fp + self.fn)
+
+    @property
+    def f1(self) -> float:
+        """2 P R / (P + R) = 2 TP / (2 TP + FN + FP)."""
+        return ratio(2 * self.tp, 2 * self.tp + self.fn + self.fp)
+
+    @property
+    def rows(self) -> int:
+        """All that were counted."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def positives(self) -> int:
+        """TP + FN."""
+        return self.tp + self.fn
+
+    def f_beta(self, b: float) -> float:
+        """(1 + b²) P R / (b² P + R): recall counts b times as much as precision; b >= 0.
+
+        As a ratio of counts, (1 + b²) TP / ((1 + b²) TP + b² FN + FP), which is 0 rather than
+        undefined where nothing is predicted positive. (van Rijsbergen, 1979, chapter 7.)
+
+        >>> Rates(tp=1, fp=1, fn=0, tn=1).f_beta(2)
+        0.8333333333333334
+        """
+        square = _within(b, "b", 0, None) ** 2
+        hits = (1 + square) * self.tp
+        return ratio(hits, hits + square * self.fn + self.fp)
+
+    def f_alpha(self, a: float) -> float:
+        """1 / (a / P + (1 - a) / R), the F of b² = 1/a - 1; 0 <= a <= 1 is the weight of P.
+
+        >>> Rates(tp=1, fp=1, fn=0, tn=1).f_alpha(0.5)
+        0.6666666666666666
+        """
+        weight = _within(a, "a", 0, 1)
+        return ratio(self.tp, self.tp + weight * self.fp + (1 - weight) * self.fn)
+
+    def table(self, layout: Literal["sklearn", "positive_first"] = "sklearn") -> NDArray[np.int64]:
+        """The counts as int64 [truth, prediction].
+
+        "sklearn": [[TN, FP], [FN, TP]]. "positive_first": [[TP, FN], [FP, TN]].
+        """
+        if layout == "sklearn":
+            return np.array([[self.tn, self.fp], [self.fn, self.tp]], np.int64)
+        if layout == "positive_first":
+            return np.array([[self.tp, self.fn], [self.fp, self.tn]], np.int64)
+        raise InputError(
+            expected='"sklearn" or "positive_first"',
+            came=shown(layout),
+            where="Rates.table(layout)",
+            todo="name one of the two",
+        )
+
+    @property
+    def _determinant(self) -> int:
+        return self.tp * self.tn - self.fp * self.fn
+
+
+def _within(value: float, name: str, low: int, high: int | None) -> Fraction:
+    if low <= value < float("inf") and (high is None or value <= high):
+        return Fraction(value)
+    raise InputError(
+        expected=f"a number of at least {low}" + ("" if high is None else f" and at most {high}"),
+        came=shown(value),
+        where=f"Rates.f_{'beta' if name == 'b' else 'alpha'}({name})",
+        todo="choose the weight of recall against precision within this range",
+    )

@@ -1,0 +1,30 @@
+"""The laws that every metric keeps, as functions that you can run on metrics of your own.
+
+Needs hypothesis: `pip install streammetrics[testing]`. `strategies` draws rows.
+"""
+
+try:
+    import hypothesis as _hypothesis  # noqa: F401 - only to say what to install
+except ImportError as error:
+    raise ImportError(
+        "streammetrics.testing needs hypothesis: pip install 'streammetrics[testing]'"
+    ) from error
+
+from streammetrics.testing.case import Case, compare
+from streammetrics.testing.laws import (
+    LAWS,
+    broken_laws,
+    check_exhaustively,
+    check_law,
+    check_laws,
+)
+
+__all__ = [
+    "LAWS",
+    "Case",
+    "broken_laws",
+    "check_exhaustively",
+    "check_law",
+    "check_laws",
+    "compare",
+]

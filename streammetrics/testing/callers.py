@@ -1,0 +1,51 @@
+"""The caller's side of an update: arrays of the types that callers hold, and what they do next."""
+
+from __future__ import annotations
+
+import copy
+from typing import Final
+
+import numpy as np
+
+from streammetrics.core.rows import Coded
+
+_NARROW: Final = {"i": np.uint8, "f": np.float32}
+
+
+def as_array(column: object, *, narrow: bool) -> object:
+    """A list as the array that a caller would hold; anything else as a copy of itself.
+
+    Of objects where the values are mixed; `narrow`: in a narrower type where that holds the same
+    values, since some types are taken without a copy.
+    """
+    if not isinstance(column, list):
+        return copy.deepcopy(column)
+    kinds = set(map(type, column))
+    short = kinds == {int} and all(-(1 << 63) <= value < 1 << 63 for value in column)
+    if not short and kinds not in ({bool}, {float}, {str}):
+        objects = np.empty(len(column), object)
+        objects[:] = column
+        return objects
+    array = np.array(column)
+    if narrow and array.dtype.kind in _NARROW:
+        with np.errstate(all="ignore"):
+            smaller = array.astype(_NARROW[array.dtype.kind])
+        if smaller.astype(array.dtype).tobytes() == array.tobytes():
+            return smaller
+    return array
+
+
+def is_kept(column: object, before: object) -> bool:
+    """Whether an update left a column as it was."""
+    if isinstance(column, Coded) and isinstance(before, Coded):
+        return column.values == before.values and column.codes.tolist() == before.codes.tolist()
+    if isinstance(column, np.ndarray) and isinstance(before, np.ndarray):
+        return column.dtype == before.dtype and repr(column.tolist()) == repr(before.tolist())
+    return column is before or repr(column) == repr(before)
+
+
+def spoil(column: object) -> None:
+    """Change an array, as a caller may who uses it again."""
+    array = column.codes if isinstance(column, Coded) else column
+    if isinstance(array, np.ndarray):
+        array[...] = array[::-1].copy() if array.dtype.kind in "OU" else 1

@@ -1,0 +1,82 @@
+"""Case: a metric, rows to feed it, and what is known about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Generic, TypeAlias, TypeVar
+
+from hypothesis import strategies as st
+
+from streammetrics.core.accumulator import Accumulator
+
+Row = TypeVar("Row")
+Exact: TypeAlias = "Fraction | int | Mapping[Any, Exact] | None"  # None: undefined
+
+
+@dataclass(frozen=True, eq=False)
+class Case(Generic[Row]):
+    """What the laws need to know about a metric.
+
+    empty: the metric with its settings.
+    row: a hypothesis strategy for one row.
+    columns: the keywords of `update` for some rows; `strategies.columns` makes it for tuples.
+    refused: keywords that `update` must refuse with InputError.
+    others: metrics that must refuse to merge with this one.
+    oracle: exact values of attributes (or keys) of the result by brute force from the rows; a
+    mapping for results within results.
+    """
+
+    empty: Accumulator
+    row: st.SearchStrategy[Row]
+    columns: Callable[[Sequence[Row]], Mapping[str, object]]
+    refused: Sequence[Mapping[str, object]] = ()
+    others: Sequence[Accumulator] = ()
+    oracle: Callable[[Sequence[Row]], Exact] | None = None
+    name: str = field(default="")
+
+    def __str__(self) -> str:
+        return self.name or repr(self.empty)
+
+    def fed(self, rows: Sequence[Row]) -> Accumulator:
+        """The state after one update with these rows."""
+        state = self.empty.empty()
+        if rows:
+            state.update(**self.columns(rows))
+        return state
+
+
+def compare(where: str, result: object, exact: Exact) -> None:
+    """Each value is the exact one, correctly rounded, or an interval that contains it.
+
+    Raises AssertionError with the place and both values.
+    """
+    if isinstance(exact, Mapping):
+        for name, inner in exact.items():
+            known = isinstance(result, Mapping) and name in result
+            value = result[name] if known else getattr(result, str(name))  # type: ignore[index]
+            compare(f"{where}[{name!r}]" if known else f"{where}.{name}", value, inner)
+        return
+    low, high = (getattr(result, name, result) for name in ("low", "high"))
+    assert isinstance(low, int | float) and isinstance(high, int | float), f"{where} is {result!r}"
+    if exact is None:
+        assert math.isnan(low) and math.isnan(high), f"{where} is {result}, but it is undefined"
+        return
+    assert not math.isnan(low) and not math.isnan(high), f"{where} is nan, but it is {exact}"
+    if low == high == result:
+        assert result == _rounded(exact), f"{where} is {result!r}, but it is {_rounded(exact)!r}"
+        return
+    value = getattr(result, "value", result)
+    assert low <= value <= high, f"{where} is {value!r}, outside its own [{low!r}, {high!r}]"
+    assert low <= exact <= high, f"{where} is in [{low!r}, {high!r}], but it is {exact}"
+
+
+def _rounded(exact: Fraction | int) -> float | int:
+    if isinstance(exact, int):
+        return exact
+    try:
+        return exact.numerator / exact.denominator
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf

@@ -1,0 +1,330 @@
+"""The algebra that every metric keeps, as small functions that raise AssertionError.
+
+Each law takes a case, some rows and a source of randomness. `check_laws` runs all of them under
+hypothesis, which looks for the smallest rows that break one.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+import pickle
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import combinations_with_replacement
+from random import Random
+from typing import Final
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.errors import InputError, SettingsError, StateError
+from streammetrics.testing.callers import as_array, is_kept, spoil
+from streammetrics.testing.case import Case, Row, compare
+
+_LARGE_BATCH: Final = 9_000  # rows that are not staged, but go straight into the state
+# Doublings after which a count of a few is just above 2**24 or 2**53, where floats begin to drop
+# ones; after 32 an int32 would be 0 again. All stay below the limit of 2**63.
+_HUGE: Final = (*range(19, 26), 32, *range(48, 55))
+
+
+def monoid(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+    """`+` is associative and commutative, `empty` is its identity."""
+    a, b, c = (case.fed(shard) for shard in _shards(rows, 3, random))
+    _same(a + b, b + a, "a + b", "b + a")
+    _same((a + b) + c, a + (b + c), "(a + b) + c", "a + (b + c)")
+    _same(a + a.empty(), a, "a + empty", "a")
+    _same(a.empty() + a, a, "empty + a", "a")
+    _same(sum([a, b, c], start=a.empty()), a + b + c, "sum of states", "a + b + c")
+    if random.random() < 0.2:
+        _huge_counts(a, b, c)
+    twice = a + a
+    a.merge(a)
+    _same(a, twice, "a merged into itself", "a + a")
+
+
+def _huge_counts(a: Accumulator, b: Accumulator, c: Accumulator) -> None:
+    huge, empty = a, a.empty()
+    for doublings in range(1, _HUGE[-1] + 1):
+        if huge.nbytes > 1 << 16:  # what holds every row cannot be doubled for long
+            return
+        huge = huge + huge
+        if doublings in _HUGE:
+            name = f"a doubled {doublings} times"
+            _same((huge + b) + c, huge + (b + c), f"({name} + b) + c", f"{name} + (b + c)")
+            assert a == empty or huge != empty, f"{name} is empty"
+
+
+def sharding(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+    """Any split of any permutation, updated and merged in any tree, equals one update."""
+    whole = case.fed(rows)
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    states = []
+    for shard in _shards(shuffled, random.randint(1, 4), random):
+        state = case.empty.empty()
+        for batch in _shards(shard, random.randint(1, 3), random):
+            if batch:
+                state.update(**case.columns(batch))
+            if random.random() < 0.3:
+                state.compute()  # looking in between changes nothing
+        states.append(state)
+    while len(states) > 1:
+        b = states.pop(random.randrange(len(states)))
+        a = states.pop(random.randrange(len(states)))
+        if random.random() < 0.5:
+            states.append(a + b)
+        else:
+            a.merge(iter([b]))
+            states.append(a)
+    _same(states[0], whole, "sharded", "at once")
+    _same_result(states[0], whole)
+
+
+def waiting(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+    """Rows that wait in small batches are seen by whatever looks at a state first."""
+
+    def fresh() -> Accumulator:
+        state = case.empty.empty()
+        for row in rows:
+            state.update(**case.columns([row]))
+        return state
+
+    settled = fresh()
+    data = settled.to_bytes()
+    text = repr(settled.compute())
+    assert repr(fresh().compute()) == text, "compute passes over rows that wait"
+    empty = case.empty.empty()
+    for name, state in (
+        ("the left of +", fresh() + empty),
+        ("the right of +", empty + fresh()),
+        ("copy", fresh().copy()),
+        ("pickle", pickle.loads(pickle.dumps(fresh()))),
+    ):
+        assert state.to_bytes() == data, f"{name} passes over rows that wait"
+
+
+def operands_kept(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+    """`merge` leaves its argument, `update` its arrays; later changes do not reach the state."""
+    first, second = _shards(rows, 2, random)
+    a, b = case.fed(first), case.fed(second)
+    before = b.to_bytes()
+    a.merge(b)
+    assert b.to_bytes() == before, "merge changed its argument"
+    if not rows:
+        return
+    for merged in (a, a.empty() + b):
+        joined, before = merged.to_bytes(), _updated(b, case, rows)
+        assert merged.to_bytes() == joined, "a later update of the argument reached the sum"
+        _updated(merged, case, rows)
+        assert b.to_bytes() == before, "a later update of the sum reached the argument"
+    for narrow in (False, True):
+        _arrays_are_kept(case, rows, narrow)
+    if random.random() < 0.1:
+        _arrays_are_kept(case, list(rows) * (_LARGE_BATCH // len(rows) + 1), random.random() < 0.5)
+
+
+def _updated(state: Accumulator, case: Case[Row], rows: Sequence[Row]) -> bytes:
+    """Its bytes after one more update, of which nothing waits any more."""
+    state.update(**case.columns(rows))
+    return state.to_bytes()
+
+
+def _arrays_are_kept(case: Case[Row], rows: Sequence[Row], narrow: bool) -> None:
+    arrays = {name: as_array(column, narrow=narrow) for name, column in case.columns(rows).items()}
+    kept = copy.deepcopy(arrays)
+    state = case.empty.empty()
+    state.update(**arrays)
+    for name, array in arrays.items():
+        assert is_kept(array, kept[name]), f"update changed {name}"
+        spoil(array)
+    _same(state, case.fed(rows), "a state whose arrays changed after the update", "a fresh one")
+
+
+def atomic(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+    """An update that raises leaves the digest as it was."""
+    state = case.fed(rows)
+    before = state.digest()
+    for columns in case.refused:
+        for refuse in (state.update, state.check):
+            try:
+                refuse(**columns)
+            except InputError as error:
+                parts = (error.expected, error.came, error.where, error.todo)
+                assert all(parts), f"an error without all four parts: {parts}"
+            else:
+                raise AssertionError(f"{case} took {columns}")
+            assert state.digest() == before, f"{case} changed although it refused {columns}"
+
+
+def settings_differ(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+    """States with unequal settings refuse to merge, and stay as they were."""
+    state = case.fed(rows)
+    before = state.digest()
+    for other in case.others:
+        theirs = other.digest()
+        merges: tuple[Callable[[], object], ...] = (
+            partial(state.merge, other),
+            partial(state.merge, [state.copy(), other]),
+            partial(other.merge, state),
+            partial(operator.add, state, other),
+        )
+        for merge in merges:
+            try:
+                merge()
+            except SettingsError as error:
+                assert error.expected != error.came, "the error does not name the difference"
+            else:
+                raise AssertionError(f"{state!r} merged {other!r}")
+            assert state.digest() == before, "a refused merge changed the state"
+            assert other.digest() == theirs, "a refused merge changed its argument"
+        assert state != other, f"{state!r} equals {other!r}"
+
+
+def canonical(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+    """Bytes lead back to an equal state, and equal states have equal bytes."""
+    state = case.fed(rows)
+    data = state.to_bytes()
+    assert state.to_bytes() == data, "to_bytes twice differs"
+    back = type(state).from_bytes(data)
+    _same(back, state, "from_bytes(to_bytes(m))", "m")
+    _same_result(back, state)
+    _same(pickle.loads(pickle.dumps(state)), state, "pickled", "m")
+    _same(copy.deepcopy(state), state, "deepcopy", "m")
+    if rows:
+        back.update(**case.columns(rows))
+        _same(back, state + state, "a state that went through bytes and on", "m + m")
+    for damaged in (data[:-1], data + b"\0", _flipped(data, random)):
+        try:
+            type(state).from_bytes(damaged)
+        except StateError:
+            continue
+        raise AssertionError("damaged bytes were read as a state")
+
+
+def pure(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+    """`compute` twice is the same and changes nothing; on an empty state it is silent."""
+    state = case.fed(rows)
+    before = state.to_bytes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = state.compute()
+        text = repr(result)
+        assert repr(state.compute()) == text, "compute twice differs"
+        case.empty.compute()
+    assert state.to_bytes() == before, "compute changed the state"
+    if rows:
+        state.update(**case.columns(rows))
+        state.to_bytes()
+        assert repr(result) == text, "a later update reached an earlier result"
+
+
+def bound(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+    """Each value is the exact one, correctly rounded, or an interval that contains it."""
+    if case.oracle is not None:
+        compare(str(case), case.fed(rows).compute(), case.oracle(rows))
+
+
+LAWS: Final[tuple[Callable[..., None], ...]] = (
+    monoid,
+    sharding,
+    waiting,
+    operands_kept,
+    atomic,
+    settings_differ,
+    canonical,
+    pure,
+    bound,
+)
+
+
+def check_laws(case: Case[Row], *, examples: int = 40, max_rows: int = 30) -> None:
+    """Run every law on `examples` sets of up to `max_rows` rows; AssertionError if one breaks."""
+    for law in LAWS:
+        check_law(law, case, examples=examples, max_rows=max_rows)
+
+
+def check_law(
+    law: Callable[..., None],
+    case: Case[Row],
+    *,
+    examples: int = 40,
+    max_rows: int = 30,
+    shrink: bool = True,
+) -> None:
+    """Run one law under hypothesis, which then looks for the smallest rows (`shrink`)."""
+
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
+    )
+    @given(st.lists(case.row, max_size=max_rows), st.randoms(use_true_random=False))
+    def run(rows: Sequence[Row], random: Random) -> None:
+        law(case, rows, random)
+
+    try:
+        run()
+    except Exception as error:
+        error.add_note(f"{case} breaks the law {law.__name__!r}: {law.__doc__}")
+        raise
+
+
+def broken_laws(case: Case[Row], *, examples: int = 40, max_rows: int = 30) -> Mapping[str, str]:
+    """The laws that a metric breaks, by name, each with what went wrong."""
+    broken = {}
+    for law in LAWS:
+        try:
+            check_law(law, case, examples=examples, max_rows=max_rows, shrink=False)
+        except Exception as error:
+            broken[law.__name__] = f"{type(error).__name__}: {error}"
+    return broken
+
+
+def check_exhaustively(case: Case[Row], domain: Sequence[Row], upto: int = 6) -> int:
+    """Compare with the oracle on every multiset of up to `upto` rows of `domain`.
+
+    Each is fed as it is, and again in another order and in two batches. Returns how many.
+    """
+    n = 0
+    random = Random(0)
+    for rows in _multisets(domain, upto):
+        bound(case, rows, random)
+        shuffled = list(rows)
+        random.shuffle(shuffled)
+        cut = random.randint(0, len(rows))
+        state = case.fed(shuffled[:cut])
+        if shuffled[cut:]:
+            state.update(**case.columns(shuffled[cut:]))
+        _same(state, case.fed(rows), "in another order", "at once")
+        n += 1
+    return n
+
+
+def _multisets(domain: Sequence[Row], upto: int) -> Iterator[tuple[Row, ...]]:
+    for n in range(upto + 1):
+        yield from combinations_with_replacement(domain, n)
+
+
+def _shards(rows: Sequence[Row], n: int, random: Random) -> list[list[Row]]:
+    owners = [random.randrange(n) for _ in rows]
+    return [[r for r, o in zip(rows, owners, strict=True) if o == i] for i in range(n)]
+
+
+def _same(a: Accumulator, b: Accumulator, name_a: str, name_b: str) -> None:
+    assert a.to_bytes() == b.to_bytes(), f"{name_a} is not {name_b}"
+    assert a == b, f"{name_a} has the bytes of {name_b}, but is not equal"
+
+
+def _same_result(a: Accumulator, b: Accumulator) -> None:
+    assert repr(a.compute()) == repr(b.compute()), "equal states, different results"
+
+
+def _flipped(data: bytes, random: Random) -> bytes:
+    at = random.randrange(len(data))
+    return data[:at] + bytes((data[at] ^ 1 << random.randrange(8),)) + data[at + 1 :]

@@ -1,0 +1,97 @@
+"""Bags to test: how rows are fed, and what a column holds by its bytes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+import numpy as np
+import pytest
+
+from streammetrics.core.bag import BagColumn
+from streammetrics.core.bag_layout import Rule
+from streammetrics.core.bag_table import read_table
+from streammetrics.core.codec import Reader, Writer
+from streammetrics.core.rows import Coded
+from streammetrics.core.score_bits import scores_of
+
+Row = tuple[int, object, float, int]  # slot, group, score, label
+RULES = [
+    Rule(score_bits, 1, kind, None)
+    for score_bits, kind in product((32, 64), (None, "integer", "hashed", "exact"))
+]
+any_rule = pytest.mark.parametrize("rule", RULES, ids=lambda r: f"{r.score_bits}-{r.ids}")
+SCORES = (-np.inf, -1e300, -1.0, -0.0, 0.0, 1e-300, 0.5, float(np.nextafter(0.5, 1)), np.inf)
+
+
+def names(rule: Rule) -> list[object]:
+    if rule.ids == "exact":
+        return ["", "a", "é", "\U0001f600", "b" * 300]
+    return [0, 1, -7, 2**62, -(2**63), 3 << 40]
+
+
+def feed(column: BagColumn, rows: list[Row], plain: bool = False) -> None:
+    """Add rows; plain: without slots."""
+    slots, groups, scores, labels = zip(*rows, strict=True) if rows else ((), (), (), ())
+    kind = column.rule.ids
+    of: np.ndarray | Coded | None = None
+    if kind == "exact":
+        known = sorted(set(groups))
+        of = Coded(np.array([known.index(g) for g in groups], np.intp), tuple(known))
+    elif kind:
+        of = np.array(groups, np.int64)
+    column.add(
+        np.array(scores, np.float64),
+        np.array(labels, np.uint8),
+        None if plain else np.array(slots, np.intp),
+        of,
+    )
+
+
+def in_precision(rule: Rule, score: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float32(score)) + 0.0 if rule.score_bits == 32 else score + 0.0
+
+
+def expected(rule: Rule, rows: list[Row]) -> Counter[Row]:
+    return Counter(
+        (slot, group if rule.ids else None, in_precision(rule, score), label)
+        for slot, group, score, label in rows
+    )
+
+
+def held(column: BagColumn) -> Counter[Row]:
+    """What a column holds, read from its bytes."""
+    table = read_table(column.rule, column.width, Reader(data(column)))
+    scores = scores_of(table.codes).tolist()
+    known: list[object] = getattr(table.ids, "names", None) or getattr(table.ids, "ids", [])
+    found: Counter[Row] = Counter()
+    ends = np.cumsum(table.sizes).tolist()
+    for g, (slot, size, end) in enumerate(
+        zip(table.slots.tolist(), table.sizes.tolist(), ends, strict=True)
+    ):
+        group = None if table.groups is None else known[int(table.groups[g])]
+        group = group.item() if isinstance(group, np.integer) else group
+        for i, label in product(range(end - size, end), range(len(table.counts))):
+            if table.counts[label][i]:
+                found[slot, group, scores[i], label] += int(table.counts[label][i])
+    return found
+
+
+def data(column: BagColumn) -> bytes:
+    out = Writer()
+    column.encode(out)
+    return out.bytes_()
+
+
+def some_rows(rule: Rule, n: int, width: int, rng: np.random.Generator) -> list[Row]:
+    known = names(rule)
+    return [
+        (
+            int(rng.integers(width)),
+            known[int(rng.integers(len(known)))],
+            SCORES[int(rng.integers(len(SCORES)))],
+            int(rng.random() < 0.4),
+        )
+        for _ in range(n)
+    ]

@@ -1,0 +1,154 @@
+"""A Case for every public accumulator: its settings, rows, refusals, and exact values.
+
+`CASES` is what the laws run over; a public accumulator that is not in it fails `test_laws.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hypothesis import strategies as st
+
+from streammetrics import (
+    Accumulator,
+    BinaryConfusion,
+    ExactAUC,
+    GroupedAUC,
+    HistogramAUC,
+    Panel,
+    PerKey,
+    RankingMetrics,
+    Ratio,
+    Windows,
+)
+from streammetrics.testing import Case, strategies
+from tests.oracles import maps
+from tests.plain_cases import (
+    BINARY,
+    GROUPED,
+    NAN,
+    PLAIN,
+    RANKING,
+    RATIOS,
+    Rows,
+    area,
+    ranked,
+    rates,
+    ratio,
+)
+
+
+def panel() -> Case[Any]:
+    """Clicks with a score and a propensity: four metrics, one of them of another column."""
+    metric = Panel(
+        {
+            "auc": HistogramAUC(resolution=3),
+            "propensity": ExactAUC(),
+            "hits": BinaryConfusion(),
+            "ctr": Ratio(),
+        },
+        inputs={"ctr": {"numerators": "labels"}, "propensity": {"scores": "propensities"}},
+    )
+
+    def oracle(rows: Rows) -> dict[str, Any]:
+        scored, other = [(y, s) for y, s, _ in rows], [(y, p) for y, _, p in rows]
+        return {
+            "auc": area(scored),
+            "propensity": area(other),
+            "hits": rates(scored),
+            "ctr": ratio([(y, 1) for y, _ in scored]),
+        }
+
+    good = {"labels": [0, 1], "scores": [0.1, 0.2], "propensities": [0.3, 0.4]}
+    return Case(
+        metric,
+        st.tuples(strategies.labels(), strategies.probabilities(), strategies.scores()),
+        strategies.columns("labels", "scores", "propensities"),
+        refused=[
+            {**good, "propensities": [0.3, NAN]},  # bad for one metric alone
+            {**good, "scores": [0.3, 1.5]},
+            {**good, "denominators": [1, NAN]},
+            {**good, "labels": [0, 2]},
+            {**good, "colours": [1, 2]},
+            {"labels": [0, 1], "scores": [0.1, 0.2]},
+            {},
+        ],
+        others=(Panel({"auc": HistogramAUC(resolution=3)}), Panel(metric.metrics), Ratio()),
+        oracle=oracle,
+        name="Panel of four",
+    )
+
+
+def per_key(inner: Case[Any], max_keys: int) -> Case[Any]:
+    """Rows (key, row of the inner case)."""
+
+    def columns(rows: Rows) -> dict[str, object]:
+        return {"keys": [key for key, _ in rows], **inner.columns([row for _, row in rows])}
+
+    return Case(
+        PerKey(inner.empty, max_keys),
+        st.tuples(strategies.keys(), inner.row),
+        columns,
+        refused=[
+            *({"keys": ["a", "b"], **bad} for bad in inner.refused if bad),
+            *({**_first(inner), "keys": keys} for keys in ([1.5], [True], ["a", "b"], "a", [])),
+        ],
+        others=(PerKey(inner.empty, max_keys + 1), PerKey(Panel({"x": inner.empty}), max_keys)),
+        oracle=maps.per_key(inner.oracle, max_keys) if inner.oracle else None,
+        name=f"PerKey({inner}, {max_keys})",
+    )
+
+
+def windows(inner: Case[Any], size_s: float, slide_s: float | None = None) -> Case[Any]:
+    """Rows (time in milliseconds, row of the inner case)."""
+
+    def columns(rows: Rows) -> dict[str, object]:
+        return {"times_ms": [time for time, _ in rows], **inner.columns([row for _, row in rows])}
+
+    made = Windows(inner.empty, size_s, slide_s)
+    return Case(
+        made,
+        st.tuples(strategies.times_ms(), inner.row),
+        columns,
+        refused=[
+            *({"times_ms": [0, 1], **bad} for bad in inner.refused if bad),
+            *({**_first(inner), "times_ms": t} for t in ([1.5], ["a"], [1 << 63], [0, 1], 3, [])),
+        ],
+        others=(Windows(inner.empty, 2 * size_s, slide_s), Ratio()),
+        oracle=maps.windows(inner.oracle, made.size_ms, made.slide_ms) if inner.oracle else None,
+        name=f"Windows({inner}, {size_s}, {slide_s})",
+    )
+
+
+def _first(inner: Case[Any]) -> Mapping[str, object]:
+    """The columns of one good row."""
+    row = ([1], 0) if inner.columns is ranked else _ONE_ROW[type(inner.empty)]
+    return inner.columns([row])
+
+
+_ONE_ROW: Mapping[type[Accumulator], Any] = {
+    HistogramAUC: (1, 0.5),
+    ExactAUC: (1, 0.5),
+    BinaryConfusion: (1, 0.5),
+    Ratio: (1, 1),
+    GroupedAUC: (1, 1, 0.5),
+    RankingMetrics: [(0.5, 1)],
+    Panel: (1, 0.5, 0.5),
+    PerKey: ("a", (1, 0.5, 0.5)),
+}
+
+COMBINED: list[Case[Any]] = [
+    panel(),
+    per_key(BINARY[0], 3),
+    per_key(BINARY[9], 100),
+    per_key(GROUPED[0], 2),
+    per_key(RANKING[1], 4),
+    per_key(panel(), 3),
+    windows(BINARY[6], 3600),
+    windows(BINARY[1], 10_800, 3600),
+    windows(RATIOS[0], 7.5, 5),
+    windows(RANKING[0], 86_400),
+    windows(per_key(panel(), 3), 7200, 3600),
+]
+CASES = [*PLAIN, *COMBINED]

@@ -1,0 +1,121 @@
+"""A logged A/B test with 20,000 events, against values that others computed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from streammetrics.classification import BinaryConfusion, HistogramAUC, Ratio
+from streammetrics.results.bounded import Bounded
+
+Event = Mapping[str, Any]
+Case = Mapping[str, Any]
+Column = NDArray[np.generic]
+RATES = (
+    *("accuracy", "error_rate", "recall", "specificity", "fpr", "npv", "jaccard"),
+    *("balanced_accuracy", "kappa", "precision", "mcc"),
+)
+
+
+class Events:
+    """The events, as the columns of the rows that a case is about."""
+
+    def __init__(self, path: Path) -> None:
+        self.rows: list[Event] = list(map(json.loads, path.read_text().splitlines()))
+        self.known: dict[str, tuple[Column, Column]] = {}
+
+    def columns(self, case: Case) -> tuple[Column, Column]:
+        """Labels and scores."""
+        where = dict(case.get("where", {}))
+        key = repr(where)
+        if key not in self.known:
+            score, last_day = where.pop("score_field", "score"), where.pop("ts_date_at_most", "9")
+            kept = [
+                e
+                for e in self.rows
+                if e["ts"][:10] <= last_day and all(e[k] == v for k, v in where.items())
+            ]
+            labels, scores = [e["label"] for e in kept], [e[score] for e in kept]
+            self.known[key] = np.array(labels), np.array(scores)
+        return self.known[key]
+
+
+@pytest.fixture(scope="module")
+def events(data: Path) -> Events:
+    return Events(data / "obd_men_events.jsonl")
+
+
+@pytest.fixture(scope="module")
+def cases(data: Path) -> list[Case]:
+    found = json.loads((data / "obd_men_events.expected.json").read_text())
+    return list(found["cases"])
+
+
+def of(cases: list[Case], *metrics: str, least: int) -> list[Case]:
+    found = [c for c in cases if c["metric"] in metrics]
+    assert len(found) >= least
+    return found
+
+
+def test_click_rates(events: Events, cases: list[Case]) -> None:
+    for case in of(cases, "ctr", least=7):
+        metric = Ratio()
+        metric.update(events.columns(case)[0])
+        assert metric.compute().ratio == case["value"], case["id"]
+
+
+def test_confusions_and_their_rates(events: Events, cases: list[Case]) -> None:
+    for case in of(cases, "confusion", "f_beta", *RATES, least=280):
+        metric = BinaryConfusion(threshold=case["params"]["threshold"])
+        metric.update(*events.columns(case))
+        rates = metric.compute()
+        if case["metric"] == "confusion":
+            expected = [[case["tn"], case["fp"]], [case["fn"], case["value"]]]
+            assert rates.table().tolist() == expected, case["id"]
+            continue
+        beta = case["params"].get("beta")
+        found = rates.f_beta(beta) if beta else getattr(rates, case["metric"])
+        if case["value"] is None:
+            assert np.isnan(found), case["id"]
+        else:
+            assert found == case["value"], case["id"]
+
+
+def test_areas_of_equal_buckets_and_their_bounds(events: Events, cases: list[Case]) -> None:
+    sides = {"bucket_auc_mid": "value", "bucket_auc_lower": "low", "bucket_auc_upper": "high"}
+    for case in of(cases, *sides, least=57):
+        bits = int(case["params"]["B"]).bit_length() - 1
+        metric = HistogramAUC(grid="equal", resolution=bits)
+        metric.update(*events.columns(case))
+        found = getattr(metric.compute().auc, sides[case["metric"]])
+        if case["metric"] == "bucket_auc_mid":
+            assert found == case["value"], case["id"]
+        else:  # outward, so at most one float further out than the nearest
+            outward = -np.inf if case["metric"] == "bucket_auc_lower" else np.inf
+            assert found in (case["value"], np.nextafter(case["value"], outward)), case["id"]
+
+
+def test_the_default_grid_bounds_every_exact_area(events: Events, cases: list[Case]) -> None:
+    for case in of(cases, "auc", "gini", least=14):
+        metric = HistogramAUC()
+        metric.update(*events.columns(case))
+        found = getattr(metric.compute(), case["metric"])
+        assert isinstance(found, Bounded)
+        assert found.low <= case["value"] <= found.high, case["id"]
+
+
+def test_the_default_grid_is_three_times_as_sharp_as_16384_equal_buckets(
+    events: Events,
+) -> None:
+    metric = HistogramAUC()
+    metric.update(*events.columns({}))
+    found = metric.compute()
+    assert isinstance(found.auc, Bounded)
+    assert found.auc.width < 0.0015
+    assert (found.rows, found.positives) == (20_000, 115)

@@ -1,0 +1,215 @@
+"""Panel: several metrics of the same rows, all or none of them fed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    BinaryConfusion,
+    ExactAUC,
+    GroupedAUC,
+    HistogramAUC,
+    InputError,
+    Panel,
+    RankingMetrics,
+    Ratio,
+    SettingsError,
+)
+from tests.toys import Reach, Tally
+
+LABELS = [0, 1, 1, 0, 1]
+SCORES = [0.1, 0.9, 0.4, 0.4, 0.2]
+USERS = [1, 1, 2, 2, 2]
+
+
+def four() -> Panel:
+    return Panel(
+        {"auc": HistogramAUC(), "gauc": GroupedAUC(), "ctr": Ratio(), "hits": BinaryConfusion()},
+        inputs={"gauc": {"groups": "users"}, "ctr": {"numerators": "labels"}},
+    )
+
+
+def test_each_metric_has_the_state_that_it_would_have_alone() -> None:
+    panel = four()
+    panel.update(labels=LABELS, scores=SCORES, users=USERS)
+    auc, gauc, ctr, hits = HistogramAUC(), GroupedAUC(), Ratio(), BinaryConfusion()
+    auc.update(LABELS, SCORES)
+    gauc.update(LABELS, SCORES, groups=USERS)
+    ctr.update(LABELS)
+    hits.update(LABELS, SCORES)
+    alone = {"auc": auc, "gauc": gauc, "ctr": ctr, "hits": hits}
+    assert {name: panel.state(name) for name in alone} == alone
+    result = panel.compute()
+    assert list(result) == ["auc", "ctr", "gauc", "hits"]
+    assert len(result) == 4
+    for name, metric in alone.items():
+        assert repr(result[name]) == repr(metric.compute())
+
+
+def test_the_order_of_names_does_not_matter() -> None:
+    a = Panel({"x": Ratio(), "y": Reach()}, inputs={"y": {"values": "v"}, "x": {"numerators": "n"}})
+    b = Panel({"y": Reach(), "x": Ratio()}, inputs={"x": {"numerators": "n"}, "y": {"values": "v"}})
+    a.update(n=[1], v=[2])
+    b.update(v=[2], n=[1])
+    assert a == b
+
+
+def test_inputs_of_no_renames_are_no_inputs() -> None:
+    assert Panel({"x": Ratio()}, inputs={"x": {}}) == Panel({"x": Ratio()}, inputs={})
+    assert Panel({"x": Ratio()}, inputs={}) == Panel({"x": Ratio()})
+
+
+def test_one_column_may_feed_several_arguments() -> None:
+    panel = Panel(
+        {"self": Ratio(), "ctr": Ratio()},
+        inputs={
+            "self": {"numerators": "v", "denominators": "v"},
+            "ctr": {"numerators": "v"},
+        },
+    )
+    panel.update(v=[1.0, 3.0])
+    assert panel.compute()["self"].ratio == 1.0  # type: ignore[attr-defined]
+    assert panel.compute()["ctr"].ratio == 2.0  # type: ignore[attr-defined]
+
+
+def test_arguments_are_the_columns_and_required_where_any_metric_requires_them() -> None:
+    assert four().arguments() == {
+        "labels": True,
+        "scores": True,
+        "users": True,
+        "denominators": False,
+    }
+
+
+def test_an_optional_column_is_used_where_it_is_given() -> None:
+    panel = four()
+    panel.update(labels=LABELS, scores=SCORES, users=USERS, denominators=[2.0] * 5)
+    assert panel.compute()["ctr"].ratio == 0.3  # type: ignore[attr-defined]
+    panel = four()
+    panel.update(labels=LABELS, scores=SCORES, users=USERS, denominators=None)
+    assert panel.compute()["ctr"].ratio == 0.6  # type: ignore[attr-defined]
+
+
+def refused(columns: dict[str, Any]) -> InputError:
+    panel = four()
+    panel.update(labels=LABELS, scores=SCORES, users=USERS)
+    before = panel.digest()
+    with pytest.raises(InputError) as caught:
+        panel.update(**columns)
+    assert panel.digest() == before
+    assert all(panel.state(name) == four_fed().state(name) for name in panel.metrics)
+    return caught.value
+
+
+def four_fed() -> Panel:
+    panel = four()
+    panel.update(labels=LABELS, scores=SCORES, users=USERS)
+    return panel
+
+
+def test_a_missing_column_is_named_with_the_metric_that_needs_it() -> None:
+    error = refused({"labels": LABELS, "scores": SCORES})
+    assert error.expected == "the column 'users'"
+    assert error.came == "only labels, scores"
+    assert error.where == "Panel.update, metric 'gauc'"
+    assert refused({}).came == "only nothing"
+    assert refused({"labels": LABELS, "scores": None, "users": USERS}).where.endswith("'auc'")
+
+
+def test_an_unknown_column_is_named_with_those_that_are_known() -> None:
+    error = refused({"labels": LABELS, "scores": SCORES, "users": USERS, "score": SCORES})
+    assert error.came == "'score'"
+    assert "labels, scores, denominators, users" in error.expected
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "metric", "rows"),
+    [
+        ("users", [1, 1, 2, 2, 2.5], "gauc", [4]),
+        ("denominators", [1, float("nan"), 1, 1, 1], "ctr", [1]),
+        ("scores", [0.1, 1.5, 0.2, 7, 1], "auc", [1, 3]),
+        ("labels", [0, 1, 2, 0, 1], "auc", [2]),
+    ],
+)
+def test_a_column_that_is_bad_for_one_metric_changes_none(
+    name: str, column: list[Any], metric: str, rows: list[int]
+) -> None:
+    error = refused({"labels": LABELS, "scores": SCORES, "users": USERS, name: column})
+    assert error.where.startswith(f"metric {metric!r}, ")
+    assert error.rows.tolist() == rows
+
+
+def test_metrics_of_lists_and_metrics_of_events_do_not_mix() -> None:
+    panel = Panel(
+        {"rank": RankingMetrics(["MRR"]), "hits": Tally()}, inputs={"hits": {"cells": "shown"}}
+    )
+    panel.update(labels=[[0, 1], [1, 0]], shown=[1, 2])
+    with pytest.raises(InputError, match="expected 3 rows, as 'hits' has, came 2"):
+        panel.update(labels=[[0, 1], [1, 0]], shown=[1, 2, 3])
+
+
+def test_extracted_states_are_independent() -> None:
+    panel = four_fed()
+    before = panel.digest()
+    auc = panel.state("auc")
+    auc.update([1], [0.5])
+    auc.merge(auc)
+    assert panel.digest() == before
+    panel.update(labels=[1], scores=[0.5], users=[9])
+    assert panel.state("auc").compute().rows == 6  # type: ignore[attr-defined]
+
+
+def test_a_metric_that_is_fed_after_it_was_given_does_not_feed_the_panel() -> None:
+    given = {"t": Tally()}
+    panel = Panel(given)
+    given["t"].update([1])
+    given["u"] = Tally()
+    assert panel == Panel({"t": Tally()})
+    assert Panel.from_bytes(panel.to_bytes()) == panel
+    panel.update(cells=[2])
+    assert panel.state("t").compute().cells == (0, 0, 1, 0)  # type: ignore[attr-defined]
+    assert panel.empty().state("t") == Tally()
+
+
+@pytest.mark.parametrize(
+    ("metrics", "inputs", "where"),
+    [
+        ({}, None, "Panel.metrics"),
+        ([Ratio()], None, "Panel.metrics"),
+        (Ratio(), None, "Panel.metrics"),
+        ({"": Ratio()}, None, "Panel.metrics"),
+        ({1: Ratio()}, None, "Panel.metrics"),
+        ({"a": Ratio}, None, "Panel.metrics['a']"),
+        ({"a": "Ratio"}, None, "Panel.metrics['a']"),
+        ({"a": Ratio()}, "labels", "Panel.inputs"),
+        ({"a": Ratio()}, {"b": {}}, "Panel.inputs"),
+        ({"a": Ratio()}, {"a": "labels"}, "Panel.inputs"),
+        ({"a": Ratio()}, {"a": {"labels": "x"}}, "Panel.inputs['a']"),
+        ({"a": Ratio()}, {"a": {"numerators": 3}}, "Panel.inputs['a']"),
+    ],
+    ids=range(12),
+)
+def test_settings_that_make_no_panel_are_refused(metrics: Any, inputs: Any, where: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        Panel(metrics, inputs=inputs)
+    assert caught.value.where == where
+
+
+def test_a_metric_that_has_counted_is_no_specification() -> None:
+    fed = Tally()
+    fed.update([1])
+    with pytest.raises(SettingsError, match="one that has counted rows"):
+        Panel({"t": fed})
+
+
+def test_bytes_and_memory() -> None:
+    panel = four_fed()
+    assert Panel.from_bytes(panel.to_bytes()) == panel
+    assert sum(panel.state(name).nbytes for name in panel.metrics) <= 2 * panel.nbytes
+    large = np.linspace(0, 1, 20_000)
+    panel = Panel({"auc": ExactAUC()})
+    panel.update(labels=large > 0.5, scores=large)
+    assert 20_000 * 4 < panel.nbytes < 20_000 * 40

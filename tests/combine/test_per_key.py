@@ -1,0 +1,308 @@
+"""PerKey: each key's state is that of the plain metric fed with its rows."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import hypothesis
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streammetrics import (
+    BinaryConfusion,
+    Coded,
+    InputError,
+    Panel,
+    PerKey,
+    Ratio,
+    SettingsError,
+)
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.errors import StateError
+from streammetrics.core.keys import encode_key
+from streammetrics.core.rows import Key
+from streammetrics.testing import Case, strategies
+from tests.cases import panel, per_key
+from tests.oracles.maps import rank, rows_of_keys
+from tests.plain_cases import PLAIN
+from tests.toys import Tally
+
+FEW = hypothesis.settings(max_examples=12)
+
+
+def tally(keys: Sequence[Key], limit: int = 3) -> PerKey:
+    """Each key counts one row, whose cell is its place in the list."""
+    state = PerKey(Tally(64), limit)
+    state.update(keys, cells=range(len(keys)) if len(keys) else [])
+    return state
+
+
+@pytest.mark.parametrize("case", [*PLAIN, panel()], ids=str)
+@pytest.mark.parametrize("limit", [2, 100])
+def test_every_state_equals_that_of_the_plain_metric_fed_with_its_rows(
+    case: Case[Any], limit: int
+) -> None:
+    keyed = per_key(case, limit)
+
+    @FEW
+    @given(st.lists(st.tuples(strategies.keys(), case.row), max_size=30))
+    def check(rows: Sequence[tuple[Key, Any]]) -> None:
+        state = PerKey(case.empty, limit)
+        for some in (rows[:5], rows[5:7], rows[7:]):
+            if some:
+                state.update(**keyed.columns(some))
+        by_key, others = rows_of_keys(rows, limit)
+        assert state.keys() == tuple(sorted(by_key, key=encode_key))
+        for key, mine in by_key.items():
+            assert state.state(key) == case.fed(mine)
+        overflow = state.overflow_state()
+        assert (overflow is None) == (others is None)
+        if overflow is not None and others is not None:
+            assert overflow == case.fed(others)
+        result = state.compute()
+        assert set(result) == set(by_key)
+        assert len(result) == len(by_key)
+        assert (result.overflow is None) == (others is None)
+
+    check()
+
+
+def test_a_key_that_never_came_has_an_empty_state() -> None:
+    state = tally(["a"])
+    assert state.state("b") == Tally(64)
+    state.state("b").update([1])
+    assert state.keys() == ("a",)
+    with pytest.raises(KeyError):
+        state.compute()["b"]
+
+
+def test_one_and_true_and_the_text_1_are_not_one_key() -> None:
+    state = PerKey(Tally(), 10)
+    state.update([1, "1", (1,)], cells=[1, 2, 3])
+    assert len(state.keys()) == 3
+    with pytest.raises(InputError):
+        state.update([True], cells=[1])
+
+
+def test_forms_of_the_same_keys_are_the_same_keys() -> None:
+    keys, cells = ["a", "b", "a"], [1, 2, 3]
+    states = []
+    for form in (
+        keys,
+        tuple(keys),
+        np.array(keys),
+        np.array(keys, object),
+        Coded(np.array([0, 1, 0]), ("a", "b")),
+        Coded(np.array([2, 1, 0]), ("a", "b", "a")),
+        Coded(np.array([3, 1, 3]), ("never", "b", "not once", "a")),
+    ):
+        state = PerKey(Tally(), 10)
+        state.update(form, cells=cells)
+        states.append(state)
+    assert all(state == states[0] for state in states)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_which_keys_are_kept_depends_on_no_order_and_on_no_sharding(limit: int) -> None:
+    random = Random(limit)
+    keys = [f"k{i}" for i in range(12)]
+    rows = [(random.choice(keys), random.randrange(64)) for _ in range(60)]
+    whole = PerKey(Tally(64), limit)
+    whole.update([key for key, _ in rows], cells=[cell for _, cell in rows])
+    assert set(whole.keys()) == set(sorted({key for key, _ in rows}, key=rank)[:limit])
+    for _ in range(30):
+        random.shuffle(rows)
+        shards = [PerKey(Tally(64), limit) for _ in range(4)]
+        for key, cell in rows:
+            shard = random.choice(shards)
+            shard.update([key], cells=[cell])
+            if random.random() < 0.3:
+                shard.keys()  # evicts
+        if random.random() < 0.5:
+            shards = [PerKey.from_bytes(shard.to_bytes()) for shard in shards]
+        random.shuffle(shards)
+        assert sum(shards[1:], start=shards[0]) == whole
+
+
+def test_every_order_of_few_keys_gives_the_same_state() -> None:
+    rows = list(enumerate(["a", "b", "c", "d", "a"]))
+    found = {one_by_one(order).to_bytes() for order in itertools.permutations(rows)}
+    # "a" came twice, in cells 0 and 4, and no order tells these apart.
+    assert len(found) == 1
+
+
+def one_by_one(rows: Sequence[tuple[int, Key]]) -> PerKey:
+    state = PerKey(Tally(64), 2)
+    for cell, key in rows:
+        state.update([key], cells=[cell])
+        state.keys()
+    return state
+
+
+def test_no_rows_are_lost_to_the_limit() -> None:
+    state = tally([f"k{i}" for i in range(64)], limit=5)
+    overflow = state.overflow_state()
+    assert overflow is not None
+    total = overflow.copy()
+    total.merge(map(state.state, state.keys()))
+    assert total.compute().cells == (1,) * 64  # type: ignore[attr-defined]
+
+
+def test_keys_that_cannot_be_kept_take_no_place() -> None:
+    keys = sorted((f"k{i}" for i in range(100)), key=rank)
+    state = tally(keys[:5], limit=4)
+    assert len(state.keys()) == 4
+    width = state.states.child._width
+    state.update(keys[5:6], cells=[1])
+    state._flush()
+    assert state.states.child._width == width == 5
+
+
+def test_a_state_far_past_its_limit_stays_small() -> None:
+    state = PerKey(Ratio(), 100)
+    sizes = []
+    for start in range(0, 20_000, 1_000):
+        state.update(np.arange(start, start + 1_000), numerators=np.ones(1_000))
+        state.to_bytes()
+        sizes.append(state.nbytes)
+    assert sizes[-1] <= sizes[0] * 2
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7])
+@pytest.mark.parametrize("limit", [3, 100])
+def test_pieces_by_hash_merge_back_into_the_whole(n: int, limit: int) -> None:
+    state = tally([f"k{i}" for i in range(40)], limit)
+    pieces = state.split(n)
+    assert len(pieces) == n
+    found = list(itertools.chain.from_iterable(piece.keys() for piece in pieces))
+    assert sorted(found) == sorted(state.keys())
+    for order in (pieces, pieces[::-1]):
+        back = state.empty()
+        back.merge(order)
+        assert back == state
+        back.merge([])
+    stored = [PerKey.from_bytes(piece.to_bytes()) for piece in pieces]
+    assert sum(stored[1:], start=stored[0]) == state
+
+
+def test_pieces_go_on_counting_apart_and_still_merge_to_the_whole() -> None:
+    keys = [f"k{i}" for i in range(40)]
+    whole = tally(keys, 5)
+    a, b, c = whole.split(3)
+    for piece, some in ((a, keys[:20]), (b, keys[10:]), (c, ["new", "k3"])):
+        piece.update(some, cells=[0] * len(some))
+        piece.keys()
+        whole.update(some, cells=[0] * len(some))
+    assert c + a + b == whole
+
+
+def test_a_projection_is_the_state_of_one_metric_alone() -> None:
+    both = PerKey(Panel({"t": Tally(), "r": Ratio()}, inputs={"r": {"numerators": "cells"}}), 2)
+    alone, ratios = PerKey(Tally(), 2), PerKey(Ratio(), 2)
+    for keys in (["a", "b"], ["c", "a"], ["d"]):
+        cells = [1, 2][: len(keys)]
+        both.update(keys, cells=cells)
+        alone.update(keys, cells=cells)
+        ratios.update(keys, numerators=cells)
+    assert both.project("t") == alone
+    assert both.project("r") == ratios
+    projected = both.project("t")
+    before = both.digest()
+    projected.update(["a"], cells=[3])
+    assert both.digest() == before
+    with pytest.raises(SettingsError, match="a PerKey of Tally"):
+        alone.project("t")
+
+
+def test_extracted_states_are_independent() -> None:
+    state = tally(["a", "b", "c", "d", "e"])
+    before = state.digest()
+    overflow = state.overflow_state()
+    assert overflow is not None
+    for part in (state.state("a"), overflow, *state.split(2), state.copy()):
+        if isinstance(part, PerKey):
+            part.update(["a"], cells=[1])
+        else:
+            part.update([1])
+    assert state.digest() == before
+
+
+def test_a_metric_that_is_fed_after_it_was_given_does_not_feed_the_map() -> None:
+    metric = Tally()
+    state = PerKey(metric)
+    metric.update([1])
+    assert state == PerKey(Tally())
+    assert state.state("never") == Tally()
+    parts = {"t": Tally()}
+    keyed = PerKey(Panel(parts))
+    parts["t"].update([1])
+    assert keyed.project("t") == PerKey(Tally())
+
+
+@pytest.mark.parametrize(
+    ("keys", "columns"),
+    [
+        (["a"], {"cells": [1, 2]}),
+        (["a", "b"], {"cells": [1]}),
+        (["a", 1.5], {"cells": [1, 2]}),
+        (["a", "b"], {"cells": [1, 9]}),
+        (Coded(np.array([0, 5]), ("a",)), {"cells": [1, 2]}),
+        ("ab", {"cells": [1, 2]}),
+    ],
+)
+def test_a_refused_update_changes_nothing(keys: Any, columns: Any) -> None:
+    state = PerKey(Tally(), 2)
+    state.update(["x"], cells=[1])
+    before = state.digest()
+    with pytest.raises(InputError):
+        state.update(keys, **columns)
+    assert state.digest() == before
+    assert state.keys() == ("x",)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 2.0, True, None, (1 << 31) + 1, "3"])
+def test_limits_that_are_none_are_refused(limit: Any) -> None:
+    with pytest.raises(SettingsError) as caught:
+        PerKey(Tally(), limit)
+    assert caught.value.where == "PerKey.max_keys"
+
+
+@pytest.mark.parametrize("metric", [Tally, None, "Tally"])
+def test_what_is_no_metric_is_refused(metric: Any) -> None:
+    with pytest.raises(SettingsError) as caught:
+        PerKey(metric)
+    assert caught.value.where == "PerKey.metric"
+
+
+def test_many_keys_cost_bytes_for_what_they_hold() -> None:
+    state = PerKey(BinaryConfusion(), 100_000)
+    n = 5_000
+    state.update(np.arange(n), labels=np.ones(n, int), scores=np.ones(n))
+    assert len(state.to_bytes()) < 20 * n
+    assert state.nbytes < 1_000 * n
+
+
+def test_the_limit_of_mass_is_that_of_all_keys_together() -> None:
+    state = PerKey(Tally(), 10)
+    state.update(["a"], cells=[1], weights=[2**62])
+    state.update(["b"], cells=[1], weights=[2**62 - 1])
+    before = state.digest()
+    with pytest.raises(StateError):
+        state.update(["c"], cells=[1])
+    with pytest.raises(StateError):
+        state.merge(one_more())
+    assert state.digest() == before
+    extracted: Accumulator = state.state("a")
+    extracted.update([1], weights=[2**62 - 1])
+    assert extracted.compute().rows == 2**63 - 1  # type: ignore[attr-defined]
+
+
+def one_more() -> PerKey:
+    state = PerKey(Tally(), 10)
+    state.update(["c"], cells=[1])
+    return state

@@ -1,0 +1,63 @@
+"""Fixtures and settings for every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+from tests.requirements import UnknownPart, absent, data_folder, required_parts
+
+# Derandomized: a run that passed passes again. The number keeps the laws under a minute; raise it
+# with `--hypothesis-profile=long` when a law or a part changes.
+hypothesis.settings.register_profile(
+    "default", max_examples=40, deadline=None, derandomize=True, database=None
+)
+hypothesis.settings.register_profile("long", max_examples=2_000, deadline=None)
+hypothesis.settings.load_profile("default")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse a misspelt STREAMMETRICS_REQUIRE before any test runs."""
+    try:
+        required_parts()
+    except UnknownPart as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that use the broker are marked, and share the worker process that owns it."""
+    for item in items:
+        if "kafka" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.kafka)
+            item.add_marker(pytest.mark.xdist_group("kafka"))
+            # The first of them waits for the download and the start of the broker.
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(300))
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of the shared data: real events and values that others computed."""
+    folder = data_folder()
+    if not (folder / "MANIFEST.sha256").is_file():
+        absent("data", f"{folder} has no MANIFEST.sha256")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[str]:
+    """The bootstrap servers of a real Apache Kafka broker, shared by the whole run."""
+    from tests.kafka_broker import Unavailable, running_broker
+
+    broker = running_broker()
+    try:
+        bootstrap = broker.__enter__()
+    except Unavailable as error:
+        absent("kafka", str(error))
+    try:
+        yield bootstrap
+    finally:
+        broker.__exit__(None, None, None)

@@ -1,0 +1,315 @@
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from consumers.events.decoder import Decoded, Decoder
+from consumers.sources.source import Cut, SourceError
+from streammetrics import Coded
+from tests.consumers.small_config import EVENT, SLICES, chunk, config, event
+
+METRICS = (
+    'auc = { type = "HistogramAUC" }\n'
+    'ctr = { type = "Ratio", inputs = { numerators = "label", denominators = "shown.n" } }'
+)
+SMALL = config()
+DEEP = b'{"ts":"2024-01-01T00:00:00Z","variant":"a","label":0,"score":0.5,"x":%s}'
+
+
+def decode(*values: bytes | None, **parts: str) -> Decoded:
+    return Decoder(config(**parts) if parts else SMALL).decode(chunk(values))
+
+
+def reasons(decoded: Decoded) -> list[tuple[str, str | None]]:
+    return [(entry.reason, entry.field) for entry in decoded.refused]
+
+
+def texts(column: Coded) -> list[object]:
+    return [column.values[code] for code in column.codes.tolist()]
+
+
+def test_an_event_becomes_columns_by_role() -> None:
+    found = decode(event(score=0.5, label=1, phase="eval"), event(variant="b", label="true"))
+    assert found.times_ms.tolist() == [1_704_067_200_000] * 2
+    assert texts(found.keys["variant"]) == ["a", "b"]
+    assert texts(found.keys["slice phase"]) == ["eval", "fit"]
+    assert np.asarray(found.columns["label:label"]).tolist() == [1.0, 1.0]
+    assert np.asarray(found.columns["score:real"]).tolist() == [0.5, 0.25]
+    assert not found.refused
+
+
+def test_fields_that_nothing_reads_may_be_anything() -> None:
+    value = event()[:-1] + b',"user":[{}],"more":{"ts":1e999,"x":[null,"\\u00e9"]}}'
+    assert len(decode(value)) == 1
+
+
+def test_a_dotted_path_leads_into_objects() -> None:
+    value = b'{"ts":"2024-01-01T00:00:00Z","variant":"a","label":1,"score":0.5,"shown":{"n":3}}'
+    found = decode(value, metrics=METRICS)
+    assert np.asarray(found.columns["shown.n:real"]).tolist() == [3.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason", "field"),
+    [
+        (None, "empty", None),
+        (b"", "empty", None),
+        (b" \t\r\n", "empty", None),
+        (b"{", "not_json", None),
+        (b"not json", "not_json", None),
+        (b'{"ts":}', "not_json", None),
+        (event() + b"x", "not_json", None),
+        (event() + event(), "two_documents", None),
+        (event() + b"\n" + event(), "two_documents", None),
+        (event(score="NaN"), "not_a_number", None),
+        (event(score="Infinity"), "not_a_number", None),
+        (event(label="-Infinity"), "not_a_number", None),
+        (b"[" + event() + b"]", "not_an_object", None),
+        (b"null", "not_an_object", None),
+        (b'"text"', "not_an_object", None),
+        (b"17", "not_an_object", None),
+        (b"\xff\xfe{}", "invalid_utf8", None),
+        (event(phase="\xff").decode().encode("latin-1"), "invalid_utf8", None),
+        (b"\xef\xbb\xbf" + event(), "not_json", None),
+        (event().replace(b'"label":0,', b""), "missing_field", "label"),
+        (event().replace(b'"ts"', b'"t"'), "missing_field", "ts"),
+        (event(label="null"), "missing_field", "label"),
+        (event(label='"0"'), "wrong_type", "label"),
+        (event(label="[0]"), "wrong_type", "label"),
+        (event(score="true"), "wrong_type", "score"),
+        (event(score='"0.5"'), "wrong_type", "score"),
+        (event(score="{}"), "wrong_type", "score"),
+        (event(score="1e400"), "out_of_range", "score"),
+        (event(score="1" + "0" * 400), "out_of_range", "score"),
+        (event(score="1" + "0" * 5000), "out_of_range", "score"),
+        (event().replace(b'"a"', b"1e5"), "wrong_type", "variant"),
+        (event(variant="c"), "unknown_variant", "variant"),
+        (event(variant=""), "unknown_variant", "variant"),
+        (event(variant="A"), "unknown_variant", "variant"),
+        (event(variant="x" * 2000), "too_long", "variant"),
+        (event(phase="\u20ac" * 81), "too_long", "phase"),
+        (event().replace(b'"fit"', b"0.5"), "wrong_type", "phase"),
+        (event().replace(b'"fit"', b"[]"), "wrong_type", "phase"),
+        (event().replace(b'"fit"', b"9" * 25), "out_of_range", "phase"),
+        (event(ts="2024-01-01T00:00:00"), "bad_time", "ts"),
+        (event(ts="yesterday"), "bad_time", "ts"),
+        (event().replace(b'"2024-01-01T00:00:00Z"', b"1704067200"), "wrong_type", "ts"),
+        (DEEP % (b"[" * 300 + b"]" * 300), "too_deep", None),
+        (DEEP % (b'{"a":' * 5000 + b"1" + b"}" * 5000), "too_deep", None),
+        (b"[" * 100_000, "too_deep", None),
+        (event(phase="x" * 300_000), "too_large", None),
+    ],
+)  # fmt: skip
+def test_a_bad_event_is_refused_alone(value: bytes | None, reason: str, field: str | None) -> None:
+    found = decode(event(), value, event(variant="b"))
+    assert reasons(found) == [(reason, field)]
+    assert found.at.tolist() == [0, 2]
+    assert found.refused[0].offset == 1
+    assert texts(found.keys["variant"]) == ["a", "b"]
+
+
+def test_nesting_that_is_allowed_is_read() -> None:
+    assert len(decode(DEEP % (b"[" * 255 + b"]" * 255))) == 1
+    assert len(decode(DEEP % (b'"' + b"[" * 5000 + b'"'))) == 1
+
+
+def test_a_deeply_nested_event_is_judged_alike_however_deep_the_caller_is() -> None:
+    value = DEEP % (b"[" * 255 + b"]" * 255)
+
+    def deeper(levels: int) -> int:
+        return deeper(levels - 1) if levels else len(decode(value))
+
+    assert deeper(400) == 1
+
+
+def test_quarantine_keeps_the_beginning_and_the_hash_of_all() -> None:
+    value = b"{" + b"x" * 10_000
+    (entry,) = decode(value).refused
+    assert entry.payload == value[:4096]
+    assert (entry.size, entry.sha256) == (10_001, hashlib.sha256(value).hexdigest())
+
+
+def test_an_event_may_be_exactly_as_large_as_the_limit() -> None:
+    small = config(source='kind = "file"\npath = "a.jsonl"\nmax_event_bytes = 100')
+    value = event(phase="")
+    value = event(phase="x" * (100 - len(value)))
+    found = Decoder(small).decode(chunk([value, value + b" "]))
+    assert found.at.tolist() == [0] and reasons(found) == [("too_large", None)]
+
+
+def test_a_record_that_its_source_has_cut_is_too_large() -> None:
+    cut = replace(chunk([b"begin", event()]), cut={0: Cut(999_999, "ab")})
+    (entry,) = Decoder(SMALL).decode(cut).refused
+    assert (entry.reason, entry.size, entry.sha256) == ("too_large", 999_999, "ab")
+    assert entry.payload == b"begin"
+
+
+def test_a_slice_may_be_missing_or_null_and_numbers_are_what_they_look_like() -> None:
+    values = [
+        event().replace(b',"phase":"fit"', b""), event().replace(b'"fit"', b"null"),
+        event().replace(b'"fit"', b"3"), event(phase="3"), event().replace(b'"fit"', b"3.0"),
+        event().replace(b'"fit"', b"true"), event().replace(b'"fit"', b"1"),
+    ]  # fmt: skip
+    column = decode(*values).keys["slice phase"]
+    assert texts(column) == [None, None, "3", "3", "3", "true", "1"]
+
+
+def test_variants_that_are_not_declared_may_be_any() -> None:
+    found = decode(event(variant="z"), event(variant="7").replace(b'"7"', b"7"),
+                   event=EVENT.replace('variants = ["a", "b"]', ""))  # fmt: skip
+    assert texts(found.keys["variant"]) == ["z", "7"]
+
+
+@pytest.mark.parametrize(("unit", "number", "ms"), [("s", 1_704_067_200, 1000), ("ms", 17, 1)])
+def test_a_time_may_be_an_integer_of_a_unit(unit: str, number: int, ms: int) -> None:
+    said = EVENT + f'time_unit = "{unit}"'
+    good = event().replace(b'"2024-01-01T00:00:00Z"', str(number).encode())
+    far = event().replace(b'"2024-01-01T00:00:00Z"', b"9" * 17)
+    huge = event().replace(b'"2024-01-01T00:00:00Z"', b"9" * 30)
+    found = decode(good, event(), far, huge, good, event=said)
+    assert found.times_ms.tolist() == [number * ms] * 2
+    assert reasons(found) == [("wrong_type", "ts"), ("out_of_range", "ts"), ("out_of_range", "ts")]
+
+
+def test_ids_are_texts_unless_the_metric_wants_integers() -> None:
+    text = decode(event(user="7").replace(b'"7"', b"7"), event(user="x"),
+                  metrics='g = { type = "GroupedAUC" }')  # fmt: skip
+    column = text.columns["user:text_id"]
+    assert isinstance(column, Coded) and texts(column) == ["7", "x"]
+    whole = decode(event(user="7").replace(b'"7"', b"7"), event(user="x"),
+                   metrics='g = { type = "GroupedAUC", ids = "integer" }')  # fmt: skip
+    assert np.asarray(whole.columns["user:int_id"]).tolist() == [7]
+    assert reasons(whole) == [("wrong_type", "user")]
+
+
+RANKED = {
+    "event": 'time = "ts"\nlabel = "clicks"\nscore = "scores"',
+    "slices": "by = [[]]",
+    "metrics": 'r = { type = "RankingMetrics", measures = ["NDCG@3"] }',
+}
+
+
+def ranked(clicks: str, scores: str) -> bytes:
+    return f'{{"ts":"2024-01-01T00:00:00Z","clicks":{clicks},"scores":{scores}}}'.encode()
+
+
+def test_an_event_may_be_a_whole_list() -> None:
+    found = decode(
+        ranked("[1,0]", "[0.5,1]"), ranked("[]", "[]"), ranked("[1,0]", "[1]"),
+        ranked("[true]", "[0.25]"), ranked("[1]", '["x"]'), ranked("[null]", "[1]"),
+        ranked("1", "[1]"), ranked("[1]", "[1e999]"), **RANKED,
+    )  # fmt: skip
+    labels, scores = found.columns["clicks:label_list"], found.columns["scores:real_list"]
+    assert labels.values.tolist() == [1, 0, 1] and scores.values.tolist() == [0.5, 1, 0.25]  # type: ignore[union-attr]
+    assert labels.offsets.tolist() == [0, 2, 2, 3]  # type: ignore[union-attr]
+    assert [reason for reason, _ in reasons(found)] == ["wrong_type"] * 4 + ["out_of_range"]
+    assert [entry.offset for entry in found.refused] == [2, 4, 5, 6, 7]
+
+
+NOISE = st.sampled_from(
+    [event(), event(variant="b", label=1), event(variant="z"), event(label="[]"), b"{", b"", None,
+     event() + event(), event(ts="x"), event(score="NaN"), b"\xff", event(phase="p")]
+)  # fmt: skip
+
+
+@given(st.lists(NOISE, max_size=12), st.data())
+def test_where_a_chunk_is_cut_does_not_matter(
+    values: list[bytes | None], data: st.DataObject
+) -> None:
+    at = data.draw(st.integers(0, len(values)))
+    decoder = Decoder(SMALL)
+    whole = decoder.decode(chunk(values))
+    parts = [decoder.decode(chunk(values[:at])), decoder.decode(chunk(values[at:], at))]
+    assert [e for part in parts for e in part.refused] == list(whole.refused)
+    for column in ("label:label", "score:real"):
+        halves = [np.asarray(part.columns[column]) for part in parts]
+        assert np.concatenate(halves).tolist() == np.asarray(whole.columns[column]).tolist()
+    assert [t for part in parts for t in texts(part.keys["slice phase"])] == texts(
+        whole.keys["slice phase"]
+    )
+
+
+@given(st.binary(max_size=40) | st.text(max_size=20).map(str.encode))
+def test_no_record_brings_the_decoder_down(value: bytes) -> None:
+    found = decode(event(), value, event())
+    assert len(found) + len(found.refused) == 3
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+    ),
+    max_leaves=6,
+)  # fmt: skip
+
+
+@given(st.sampled_from(["ts", "variant", "label", "score", "phase"]), JSON)
+def test_any_value_in_any_field_is_taken_or_refused(field: str, value: object) -> None:
+    changed = {**json.loads(event()), field: value}
+    found = decode(event(), json.dumps(changed).encode(), event())
+    assert len(found) + len(found.refused) == 3
+    assert all(entry.offset == 1 for entry in found.refused)
+
+
+HEADER = ("ts", "variant", "label", "score", "phase", "extra")
+CSV_GOOD = b"2024-01-01T00:00:00Z,a,1,0.5,fit,x"
+
+
+def decode_csv(*values: bytes, header: Sequence[str] = HEADER) -> Decoded:
+    return Decoder(SMALL).decode(chunk(values, fields=tuple(header)))
+
+
+def test_a_csv_row_is_an_event() -> None:
+    quoted = b'"2024-01-01T00:00:00Z",b,true,1e-3,"a ""quoted"", value\nin two lines",'
+    found = decode_csv(CSV_GOOD, quoted, CSV_GOOD.replace(b"fit", b""))
+    assert np.asarray(found.columns["label:label"]).tolist() == [1, 1, 1]
+    assert np.asarray(found.columns["score:real"]).tolist() == [0.5, 0.001, 0.5]
+    assert texts(found.keys["slice phase"]) == ["fit", 'a "quoted", value\nin two lines', None]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason", "field"),
+    [
+        (b"", "empty", None),
+        (b"a,b", "not_csv", None),
+        (CSV_GOOD + b",y", "not_csv", None),
+        (CSV_GOOD.replace(b"fit", b'"fi"t'), "not_csv", None),
+        (CSV_GOOD.replace(b"fit", b"\xff"), "invalid_utf8", None),
+        (CSV_GOOD.replace(b",1,", b",,"), "missing_field", "label"),
+        (CSV_GOOD.replace(b",1,", b",one,"), "wrong_type", "label"),
+        (CSV_GOOD.replace(b"0.5", b"nan"), "not_a_number", "score"),
+        (CSV_GOOD.replace(b"0.5", b"1_0"), "wrong_type", "score"),
+        (CSV_GOOD.replace(b"0.5", "\u0661".encode()), "wrong_type", "score"),
+        (CSV_GOOD.replace(b",a,", b",q,"), "unknown_variant", "variant"),
+        (CSV_GOOD.replace(b"Z", b""), "bad_time", "ts"),
+    ],
+)
+def test_a_bad_csv_row_is_refused_alone(value: bytes, reason: str, field: str | None) -> None:
+    found = decode_csv(CSV_GOOD, value, CSV_GOOD)
+    assert reasons(found) == [(reason, field)]
+    assert found.at.tolist() == [0, 2]
+
+
+def test_a_table_that_lacks_a_column_is_an_error_and_no_heap_of_refusals() -> None:
+    with pytest.raises(SourceError, match="no column 'score'"):
+        decode_csv(CSV_GOOD, header=("ts", "variant", "label", "p", "phase", "extra"))
+
+
+def test_csv_and_json_give_the_same_columns() -> None:
+    rows = [event(label=1, score=0.125), event(variant="b", phase="7")]
+    said = [b"2024-01-01T00:00:00Z,a,1,0.125,fit,", b"2024-01-01T00:00:00Z,b,0,0.25,7,"]
+    one, other = decode(*rows), decode_csv(*said)
+    for name in one.keys:
+        assert texts(one.keys[name]) == texts(other.keys[name])
+    for name in one.columns:
+        assert np.asarray(one.columns[name]).tolist() == np.asarray(other.columns[name]).tolist()
+
+
+def test_slices_by_more_than_one_field_name_each_once() -> None:
+    assert set(decode(event(), slices=SLICES).keys) == {"variant", "slice phase"}

@@ -1,0 +1,385 @@
+"""The ledger: heads and deltas change together, under conditions, or not at all."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+import consumers.ledger.ledger as ledger_module
+from consumers.ledger.ledger import Fenced, Ledger, LogChanged, SettingsChanged, TooLarge
+from consumers.ledger.rows import Commit, Counters, Generation, Head, Pane, Piece
+from consumers.sources.source import Partition
+
+LOG = Partition("cluster", "clicks", "id-1", 0)
+TOTAL, HOUR = Pane("auc", 0, None, None), Pane("auc", 0, 3_600_000, 7_200_000)
+PRINTS = {"auc": "print-of-auc", "ctr": "print-of-ctr"}
+DESCRIPTIONS: Mapping[str, Mapping[str, object]] = {
+    "auc": {"type": "HistogramAUC", "settings": {"resolution": 8}},
+    "ctr": {"type": "Ratio"},
+}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An event for the quarantine."""
+
+    offset: int
+    index: int = 0
+    reason: str = "not_json"
+    field: str | None = None
+    detail: str = "line 1"
+    payload: bytes = b"{"
+    size: int = 1
+    sha256: str = "00" * 32
+
+
+def opened(folder: Path) -> Ledger:
+    return Ledger.open(str(folder / "ledger.db"), create=True, pauses_s=(), busy_s=0.2)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with closing(opened(tmp_path)) as ledger:
+        yield ledger
+
+
+@pytest.fixture
+def generation(ledger: Ledger) -> Generation:
+    return ledger.begin(PRINTS, DESCRIPTIONS).generation
+
+
+@pytest.fixture
+def head(ledger: Ledger, generation: Generation) -> Head:
+    return ledger.resolve(generation, LOG, 10)
+
+
+def commit(head: Head, rows: int, *panes: Pane, greatest_event_ms: int = 5) -> Commit:
+    pieces = [Piece(pane, 0, 1, b"state") for pane in panes]
+    counters = Counters(rows, late=1, quarantined=1)
+    start = head.next_offset
+    return Commit(
+        head, start, start + rows, greatest_event_ms, counters, pieces, [Refusal(start)]
+    )  # fmt: skip
+
+
+def everything(ledger: Ledger) -> object:
+    return ledger.snapshot(lambda seen: [size.pane for size in seen.panes]), ledger.quarantine()
+
+
+def test_a_head_is_made_once_and_read_back(ledger: Ledger, generation: Generation) -> None:
+    first = ledger.resolve(generation, LOG, 10)
+    assert (first.start_offset, first.next_offset) == (10, 10)
+    assert ledger.resolve(generation, LOG, 0) == first
+
+
+def test_a_commit_moves_the_head_and_writes_all_that_belongs_to_it(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    moved = ledger.commit(generation, commit(head, 4, TOTAL, HOUR))
+    assert ledger.heads(generation) == (moved,)
+    assert (moved.next_offset, moved.greatest_event_ms) == (14, 5)
+    seen = ledger.snapshot(lambda seen: [TOTAL])
+    assert [(size.pane, size.rows, size.nbytes) for size in seen.panes] == [
+        (TOTAL, 1, 5),
+        (HOUR, 1, 5),
+    ]
+    (row,) = seen.deltas
+    assert (row.piece, row.head) == (Piece(TOTAL, 0, 1, b"state"), head.id)
+    assert (row.start_offset, row.end_offset) == (10, 14)
+    (entry,) = ledger.quarantine()
+    assert (entry.partition, entry.offset, entry.reason, entry.payload) == (
+        LOG, 10, "not_json", b"{"
+    )  # fmt: skip
+
+
+def test_counters_add_up(ledger: Ledger, generation: Generation, head: Head) -> None:
+    head = ledger.commit(generation, commit(head, 4))
+    ledger.commit(generation, commit(head, 3))
+    assert ledger.snapshot().counters == Counters(7, late=2, quarantined=2)
+
+
+def test_a_commit_from_where_the_head_no_longer_stands_is_fenced_and_writes_nothing(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    ledger.commit(generation, commit(head, 4, TOTAL))
+    before = everything(ledger)
+    for rows in (2, 4, 9):
+        with pytest.raises(Fenced):
+            ledger.commit(generation, commit(head, rows, TOTAL))
+    assert everything(ledger) == before
+
+
+def test_a_crash_inside_the_transaction_leaves_nothing(
+    ledger: Ledger, generation: Generation, head: Head, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = everything(ledger)
+
+    def write_delta(connection: Connection, commit: Commit) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(ledger_module, "write_delta", write_delta)
+        ledger.commit(generation, commit(head, 4, TOTAL))
+    assert everything(ledger) == before
+    ledger.commit(generation, commit(head, 4, TOTAL))
+
+
+def test_threads_that_commit_at_once_wait_for_each_other(
+    ledger: Ledger, generation: Generation
+) -> None:
+    def count(number: int) -> int:
+        head = ledger.resolve(generation, replace(LOG, number=number), 0)
+        for _ in range(10):
+            head = ledger.commit(generation, commit(head, 2, TOTAL))
+        return head.next_offset
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(count, range(4))) == [20] * 4
+    assert ledger.snapshot().counters.rows == 80
+
+
+def test_of_workers_that_commit_the_same_records_one_succeeds(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    def attempt(_: int) -> bool:
+        try:
+            ledger.commit(generation, commit(head, 4, TOTAL))
+        except Fenced:
+            return False
+        return True
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(pool.map(attempt, range(8))) == 1
+
+
+# -- another log under the same name
+
+
+@pytest.mark.parametrize(
+    "found",
+    [replace(LOG, topic_id="id-2"), replace(LOG, cluster="other")],
+    ids=["topic made anew", "another cluster"],
+)
+def test_another_log_under_the_same_name_stops_with_an_explanation(
+    ledger: Ledger, generation: Generation, head: Head, found: Partition
+) -> None:
+    with pytest.raises(LogChanged, match="clicks/0: this is another") as caught:
+        ledger.resolve(generation, found, 0)
+    assert caught.value.exit_code == 4
+    assert caught.value.known == head
+
+
+def test_a_head_that_was_closed_fences_those_who_still_follow_it(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    found = replace(LOG, topic_id="id-2")
+    followed = ledger.follow(generation, head, found, 3)
+    assert ledger.follow(generation, head, found, 0) == followed  # by the next worker
+    assert ledger.resolve(generation, found, 0) == followed
+    with pytest.raises(Fenced):
+        ledger.commit(generation, commit(head, 4, TOTAL))
+    ledger.commit(generation, commit(followed, 2, TOTAL))
+    seen = ledger.snapshot()
+    assert [one.closed for one in seen.heads] == [True, False]
+    assert seen.offsets == {"clicks/0": 5}
+
+
+def test_a_log_that_lost_its_end_is_followed_from_a_new_head(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    head = ledger.commit(generation, commit(head, 90))
+    again = ledger.follow(generation, head, LOG, 80)
+    assert (again.start_offset, again.next_offset) == (80, 80)
+    with pytest.raises(Fenced):
+        ledger.commit(generation, commit(head, 4))
+
+
+def test_skipped_offsets_are_counted(ledger: Ledger, generation: Generation, head: Head) -> None:
+    moved = ledger.skip(generation, head, 25)
+    assert (moved.next_offset, moved.skipped) == (25, 15)
+    assert ledger.heads(generation) == (moved,)
+    with pytest.raises(Fenced):
+        ledger.skip(generation, head, 30)
+
+
+# -- settings
+
+
+def test_the_same_settings_go_on_in_the_same_generation(
+    ledger: Ledger, generation: Generation
+) -> None:
+    begun = ledger.begin(PRINTS, DESCRIPTIONS)
+    assert (begun.generation, begun.created) == (generation, False)
+
+
+def test_a_changed_metric_is_refused_and_the_difference_named(
+    ledger: Ledger, generation: Generation
+) -> None:
+    changed = {**DESCRIPTIONS, "auc": {"type": "HistogramAUC", "settings": {"resolution": 7}}}
+    with pytest.raises(SettingsChanged) as caught:
+        ledger.begin({**PRINTS, "auc": "other"}, changed)
+    assert caught.value.exit_code == 3
+    assert caught.value.differences == ("metric auc: settings.resolution was 8, is 7",)
+    assert ledger.generation() == generation
+
+
+def test_an_added_metric_starts_where_the_heads_stand_and_the_others_go_on(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    ledger.commit(generation, commit(head, 4, TOTAL))
+    begun = ledger.begin({**PRINTS, "ks": "p"}, {**DESCRIPTIONS, "ks": {"type": "HistogramAUC"}})
+    assert (begun.added, begun.ended, begun.created) == (("ks",), (), False)
+    assert begun.generation.id == generation.id
+    starts = {metric.name: metric.start_offsets for metric in begun.generation.metrics}
+    assert starts == {"auc": {}, "ctr": {}, "ks": {head.id: 14}}
+
+
+def test_a_worker_that_does_not_know_the_added_metric_is_refused(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    ledger.begin({**PRINTS, "ks": "p"}, {**DESCRIPTIONS, "ks": {"type": "HistogramAUC"}})
+    with pytest.raises(SettingsChanged, match="have changed"):
+        ledger.commit(generation, commit(head, 4, TOTAL))
+    assert ledger.snapshot().panes == ()
+
+
+def test_a_metric_that_was_taken_out_ends_and_cannot_come_back(
+    ledger: Ledger, generation: Generation
+) -> None:
+    fewer = {"auc": PRINTS["auc"]}
+    begun = ledger.begin(fewer, DESCRIPTIONS)
+    assert begun.ended == ("ctr",)
+    assert [metric.name for metric in begun.generation.metrics if metric.ended] == ["ctr"]
+    assert ledger.begin(fewer, DESCRIPTIONS).ended == ()
+    with pytest.raises(SettingsChanged, match="metric ctr: it was taken out"):
+        ledger.begin(PRINTS, DESCRIPTIONS)
+
+
+def test_a_new_generation_starts_empty_and_the_old_one_stays_readable(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    ledger.commit(generation, commit(head, 4, TOTAL))
+    begun = ledger.begin({"auc": "other"}, DESCRIPTIONS, new_generation=True)
+    assert begun.created
+    assert ledger.snapshot().panes == ()
+    assert ledger.resolve(begun.generation, LOG, 0).next_offset == 0
+    old = ledger.snapshot(lambda seen: [TOTAL], generation=generation.id)
+    assert [row.piece.state for row in old.deltas] == [b"state"]
+    assert [one.current for one in ledger.generations()] == [False, True]
+
+
+def test_a_worker_of_an_older_generation_is_refused(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    ledger.begin(PRINTS, DESCRIPTIONS, new_generation=True)
+    for write in (
+        lambda: ledger.commit(generation, commit(head, 4)),
+        lambda: ledger.resolve(generation, replace(LOG, number=1), 0),
+        lambda: ledger.skip(generation, head, 20),
+        lambda: ledger.raise_floor(generation, 0),
+    ):
+        with pytest.raises(SettingsChanged, match="generation 1 is closed"):
+            write()
+
+
+# -- retention
+
+
+def test_the_floor_drops_what_starts_before_it_and_keeps_totals(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    later = HOUR._replace(start_ms=7_200_000, end_ms=10_800_000)
+    ledger.commit(generation, commit(head, 4, TOTAL, HOUR, later))
+    raised = ledger.raise_floor(generation, 7_200_000)
+    assert raised.floor_ms == 7_200_000
+    assert [size.pane for size in ledger.snapshot().panes] == [TOTAL, later]
+
+
+def test_the_floor_never_falls(ledger: Ledger, generation: Generation) -> None:
+    ledger.raise_floor(generation, 7_200_000)
+    assert ledger.raise_floor(generation, 3_600_000).floor_ms == 7_200_000
+
+
+def test_a_delta_with_a_window_below_the_floor_is_fenced(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    ledger.raise_floor(generation, 7_200_000)
+    with pytest.raises(Fenced, match="windows before"):
+        ledger.commit(generation, commit(head, 4, TOTAL, HOUR))
+    ledger.commit(generation, commit(head, 4, TOTAL))
+
+
+# -- reading
+
+
+def test_a_snapshot_is_of_one_moment_whatever_is_committed_meanwhile(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    moved = ledger.commit(generation, commit(head, 4, TOTAL))
+
+    def choose(seen: ledger_module.Snapshot) -> list[Pane]:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(ledger.commit, generation, commit(moved, 4, TOTAL)).result()
+        return [TOTAL]
+
+    seen = ledger.snapshot(choose)
+    assert [one.next_offset for one in seen.heads] == [14]
+    assert [row.end_offset for row in seen.deltas] == [14]
+    assert ledger.snapshot().offsets == {"clicks/0": 18}
+
+
+def test_a_snapshot_over_its_memory_limit_says_so_before_it_reads(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    ledger.commit(generation, commit(head, 4, TOTAL, HOUR))
+    assert len(ledger.snapshot(lambda seen: [TOTAL], max_bytes=5).deltas) == 1
+    with pytest.raises(TooLarge, match="10 bytes"):
+        ledger.snapshot(lambda seen: [TOTAL, HOUR], max_bytes=9)
+
+
+def test_many_panes_are_read_at_once(ledger: Ledger, generation: Generation, head: Head) -> None:
+    panes = [Pane("auc", g, i * 1000, i * 1000 + 1000) for g in range(2) for i in range(1200)]
+    ledger.commit(generation, commit(head, 4, TOTAL, *panes))
+    seen = ledger.snapshot(lambda seen: panes)
+    assert sorted(row.piece.pane for row in seen.deltas) == sorted(panes)
+
+
+def test_the_quarantine_is_read_by_pages(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    entries = [Refusal(offset, index) for offset in (10, 11) for index in range(3)]
+    ledger.commit(generation, Commit(head, 10, 12, None, Counters(6, quarantined=6), (), entries))
+    first = ledger.quarantine(limit=4)
+    second = ledger.quarantine(limit=4, after=first[-1].id)
+    assert [(e.offset, e.index) for e in (*first, *second)] == [
+        (e.offset, e.index) for e in entries
+    ]
+    assert ledger.quarantine(done=True) == ()
+
+
+def test_the_next_offset_and_the_greatest_time_come_back_as_they_were_written(
+    ledger: Ledger, generation: Generation
+) -> None:
+    far = ledger.resolve(generation, replace(LOG, number=1), (1 << 62) - 4)
+    moved = ledger.commit(generation, commit(far, 4, greatest_event_ms=-(1 << 53)))
+    assert ledger.heads(generation) == (moved,)
+
+
+def test_what_is_in_the_file_outlives_the_process(tmp_path: Path) -> None:
+    first = opened(tmp_path)
+    generation = first.begin(PRINTS, DESCRIPTIONS).generation
+    first.commit(generation, commit(first.resolve(generation, LOG, 10), 4, TOTAL))
+    before = everything(first)
+    first.close()
+    with closing(opened(tmp_path)) as second:
+        assert everything(second) == before
+    with sqlite3.connect(tmp_path / "ledger.db") as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    connection.close()

@@ -1,0 +1,159 @@
+"""From deltas to states: any number of commits, any windows, under a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from consumers.cli.main import main
+from consumers.ledger.ledger import Ledger, LedgerError
+from consumers.results.query import Query, QueryError, Span, parse_query
+from consumers.results.reader import read_results, select
+from consumers.results.results import Results, to_json
+from streammetrics import Ratio
+from tests.consumers.stores import EVENTS, event, make_store, write_config, write_events
+
+HOUR = 3_600_000
+SLIDING = "slide_s = 1200"
+
+
+@contextmanager
+def reading(store: Path) -> Iterator[Ledger]:
+    """The ledger of a store."""
+    with closing(Ledger.open(str(store))) as ledger:
+        yield ledger
+
+
+def read(store: Path, query: Query) -> Results:
+    """The answer to a query."""
+    with reading(store) as ledger:
+        return read_results(ledger, query)
+
+
+def clicks(times: list[int], labels: list[int]) -> str:
+    """The digest of the click rate of these events."""
+    ratio = Ratio()
+    if times:
+        ratio.update(labels)
+    return ratio.digest()
+
+
+def test_many_commits_give_the_bytes_of_one(tmp_path: Path, store: Path) -> None:
+    write_config(tmp_path)
+    for end in range(1, len(EVENTS) + 1):
+        write_events(tmp_path, EVENTS[:end])
+        code = main(["run", str(tmp_path / "clicks.toml"), "--until-end", "--no-serve"])
+        assert code == 0
+    once, often = (read(s, Query("all")) for s in (store, tmp_path / "store.db"))
+    assert to_json(often) == to_json(once)
+
+
+def test_a_sliding_window_is_the_sum_of_its_panes(tmp_path: Path) -> None:
+    events = [event(minute, "a", minute % 2, 0.5) for minute in range(0, 150, 7)]
+    store = make_store(tmp_path, events, windows=SLIDING)
+    rows = [
+        row
+        for row in read(store, parse_query("all", "", metric="ctr")).rows
+        if row.view == "ratio" and row.window.start_ms is not None
+    ]
+    assert len(rows) == 10
+    for row in rows:
+        start, end = row.window.start_ms, row.window.end_ms
+        assert start is not None and end is not None and end - start == HOUR
+        inside = [m for m in range(0, 150, 7) if start <= m * 60_000 < end]
+        assert row.digest == clicks(inside, [m % 2 for m in inside])
+
+
+def test_merged_sliding_windows_count_each_event_once(tmp_path: Path) -> None:
+    events = [event(minute, "a", minute % 2, 0.5) for minute in range(0, 150, 7)]
+    store = make_store(tmp_path, events, windows=SLIDING)
+    span = Span(1_200_000, 2 * HOUR)
+    (row, *_) = read(store, Query(span, frozenset(), (), "ctr")).rows
+    inside = [m for m in range(0, 150, 7) if span.holds(m * 60_000)]
+    assert row.digest == clicks(inside, [m % 2 for m in inside])
+    assert (row.window.start_ms, row.window.end_ms) == (span.start_ms, span.end_ms)
+
+
+def test_the_latest_window_is_the_one_that_starts_last(tmp_path: Path) -> None:
+    events = [event(0, "a", 1, 0.5), event(125, "a", 1, 0.5)]
+    store = make_store(tmp_path, events, windows=SLIDING)
+    (window,) = {row.window for row in read(store, Query("latest")).rows}
+    assert window.start_ms == 2 * HOUR
+
+
+@pytest.mark.parametrize(("minute", "state"), [(59, "open"), (60, "closing"), (61, "closed")])
+def test_a_window_closes_once_the_lateness_has_passed_in_event_time(
+    tmp_path: Path, minute: int, state: str
+) -> None:
+    store = make_store(tmp_path, [event(0, "a", 1, 0.5), event(minute, "a", 1, 0.5)])
+    windows = {row.window for row in read(store, Query("all")).rows}
+    assert [w.state for w in windows if w.start_ms == 0] == [state]
+
+
+def test_a_store_without_windows_has_no_latest_one(tmp_path: Path) -> None:
+    assert read(make_store(tmp_path, [b"x"]), Query("latest")).rows == ()
+
+
+def test_keys_past_max_keys_are_summed_in_a_slice_of_their_own(tmp_path: Path) -> None:
+    events = [event(0, "a", 1, 0.5, phase=f"phase {i}") for i in range(5)]
+    store = make_store(tmp_path, events, slices="max_keys = 2")
+    found = read(store, parse_query("total", "variant,phase", metric="ctr"))
+    rows = {str(row.slice): row.counts["rows"] for row in found.rows if row.view == "ratio"}
+    assert len(rows) == 3
+    assert rows["{'(other)': ('variant', 'phase')}"] == 3
+    (all_rows,) = {row.counts["rows"] for row in read(store, parse_query(by="")).rows}
+    assert all_rows == 5
+
+
+def test_a_missing_field_of_a_slice_is_a_slice_of_its_own(tmp_path: Path) -> None:
+    store = make_store(tmp_path, [event(0, "a", 1, 0.5, phase=None)])
+    found = read(store, parse_query(where=["phase=null"]))
+    assert {row.slice["phase"] for row in found.rows} == {None}
+
+
+def test_windows_below_the_retention_floor_are_not_shown_and_totals_are(tmp_path: Path) -> None:
+    events = [event(0, "a", 1, 0.5), event(60, "a", 1, 0.5), event(600, "a", 0, 0.5)]
+    store = make_store(tmp_path, events, windows="retention_s = 7200")
+    found = read(store, Query("all", frozenset(), (), "ctr")).rows
+    assert {row.window.start_ms for row in found} == {None, 10 * HOUR}
+    assert {row.counts["rows"] for row in found if row.window.start_ms is None} == {3}
+    with pytest.raises(QueryError, match="a START from 1970-01-01T08:00:00Z on"):
+        read(store, Query(Span(0, HOUR)))
+
+
+def test_a_metric_that_the_config_has_no_more_is_shown_only_by_name(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    path = tmp_path / "clicks.toml"
+    path.write_text(path.read_text().replace('auc = { type = "HistogramAUC" }\n', ""))
+    assert main(["run", str(path), "--until-end", "--no-serve"]) == 0
+    assert {row.metric for row in read(store, Query()).rows} == {"ctr"}
+    assert {row.metric for row in read(store, Query(metric="auc")).rows} == {"auc"}
+
+
+def test_only_the_panes_of_the_answer_are_read(store: Path) -> None:
+    with reading(store) as ledger:
+        found = select(ledger, parse_query("latest", "variant", metric="ctr")).snapshot
+    assert {row.piece.pane for row in found.deltas} == {("ctr", 1, HOUR, 2 * HOUR)}
+    assert len(found.panes) > len(found.deltas)
+
+
+def test_an_answer_over_the_limit_of_bytes_is_refused_before_it_is_read(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("consumers.results.reader.MAX_DELTA_BYTES", 100)
+    with pytest.raises(LedgerError):
+        read(store, Query("all"))
+
+
+def test_an_answer_over_the_limit_of_memory_says_what_to_ask_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = make_store(tmp_path, EVENTS[:2])
+    write_events(tmp_path, EVENTS)
+    assert main(["run", str(tmp_path / "clicks.toml"), "--until-end", "--no-serve"]) == 0
+    monkeypatch.setattr("consumers.results.reader.MAX_STATE_BYTES", 100)
+    with pytest.raises(QueryError, match="ask for fewer windows with --window"):
+        read(store, Query())

@@ -1,0 +1,40 @@
+"""The server beside the loop: a real socket, a real address."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from pathlib import Path
+
+import httpx
+import pytest
+
+from consumers.ledger.ledger import LedgerError
+from consumers.server import ServeError, serving
+
+
+def test_the_address_is_the_real_one_and_ends_with_the_block(store: Path) -> None:
+    with serving(str(store), "127.0.0.1", 0) as url:
+        assert not url.endswith(":0/")
+        with httpx.Client() as client:
+            assert client.get(url + "readyz").text == "ready\n"
+            assert client.get(url).headers["content-type"] == "text/html; charset=utf-8"
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(url)
+    assert not any(thread.name == "http" for thread in threading.enumerate())
+
+
+def test_a_port_that_is_taken_is_said_with_what_to_do(store: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with (
+            pytest.raises(ServeError, match="choose another with --port") as refused,
+            serving(str(store), "127.0.0.1", port),
+        ):
+            raise AssertionError("served on a port that is taken")
+    assert str(refused.value).startswith(f"http://127.0.0.1:{port}/ cannot be served: ")
+
+
+def test_a_store_that_is_not_there_leaves_no_open_port(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError), serving(str(tmp_path / "no.db"), "127.0.0.1", 0):
+        raise AssertionError("served a store that is not there")

@@ -1,0 +1,93 @@
+"""Where a simulated stream goes."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from consumers.cli.main import main
+from consumers.config.config import load_config
+from consumers.simulate.output import write
+from consumers.simulate.stream import Simulation
+from consumers.sources.open_source import open_source
+from consumers.worker.run_options import Options, Progress
+from tests.kafka_broker import create_topic
+
+CONFIG = """\
+[source]
+kind = "kafka"
+bootstrap_servers = "{bootstrap}"
+topic = "{topic}"
+group = "{topic}"
+[event]
+time = "ts"
+variant = "variant"
+variants = ["control", "treatment"]
+label = "label"
+[metrics]
+ctr = {{ type = "Ratio" }}
+[store]
+url = "store.db"
+"""
+
+
+def test_a_rate_is_kept_by_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = [0.0]
+    waits: list[float] = []
+
+    def sleep(wait_s: float) -> None:
+        waits.append(wait_s)
+        seconds[0] += wait_s
+
+    monkeypatch.setattr("consumers.simulate.output.time.sleep", sleep)
+    told: list[Progress] = []
+    write(Simulation(100, 1), str(tmp_path / "x"), 50.0, told.append, lambda: seconds[0])
+    assert len((tmp_path / "x").read_bytes().splitlines()) == 100
+    assert seconds[0] == 2.0
+    assert max(waits) <= 0.1 + 1e-9
+    assert (told[-1].rows, told[-1].remaining) == (100, 0)
+
+
+def test_a_stream_fills_the_partitions_of_a_topic_in_turn_and_is_counted(
+    kafka: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = create_topic(kafka, 3)
+    assert main(["simulate", "--events", "3000", "-o", f"kafka://{kafka}/{topic}"]) == 0
+    config = tmp_path / "kafka.toml"
+    config.write_text(CONFIG.format(bootstrap=kafka, topic=topic), encoding="utf-8")
+    with closing(open_source(load_config(config), Options(partitions=(0, 1, 2)))) as source:
+        assert list(source.ends().values()) == [1000, 1000, 1000]
+    assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
+    capsys.readouterr()
+    assert main(["results", str(tmp_path / "store.db"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows_read"] == 3000
+    assert found["offsets"] == {f"{topic}/{number}": 1000 for number in range(3)}
+
+
+def test_a_dry_run_of_a_topic_prints_its_results_and_leaves_no_store(
+    kafka: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topic = create_topic(kafka, 2)
+    assert main(["simulate", "--events", "10", "-o", f"kafka://{kafka}/{topic}"]) == 0
+    config = tmp_path / "kafka.toml"
+    config.write_text(CONFIG.format(bootstrap=kafka, topic=topic), encoding="utf-8")
+    assert main(["run", str(config), "--dry-run"]) == 0
+    assert "10 read, 0 quarantined" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kafka.toml"]
+
+
+def test_a_topic_that_is_not_there_is_exit_1_with_what_to_do(
+    kafka: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["simulate", "--events", "1", "-o", f"kafka://{kafka}/nothing-here"]) == 1
+    assert "create the topic first" in capsys.readouterr().err
+
+
+def test_a_broker_that_is_not_there_is_exit_75(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("kafka")
+    assert main(["simulate", "--events", "1", "-o", "kafka://127.0.0.1:1/x"]) == 75
+    assert "no broker answers: 127.0.0.1:1" in capsys.readouterr().err

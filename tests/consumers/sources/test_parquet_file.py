@@ -1,0 +1,133 @@
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from consumers.events.decoder import Decoded, Decoder
+from consumers.sources.source import Chunk, GapError, SourceError
+from streammetrics import Coded
+from tests.consumers.file_sources import From, close_all, drained, source
+from tests.consumers.small_config import EVENT, config
+
+SMALL = config()
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """Close what a test opens."""
+    yield
+    close_all()
+
+
+TS = "2024-01-01T00:00:00Z"
+
+
+def write(path: Path, rows: int = 7, group: int = 3, **columns: object) -> Path:
+    """A parquet file of good events with some columns replaced, a few rows in each row group."""
+    table = {
+        "ts": [TS] * rows,
+        "variant": ["a", "b"] * rows,
+        "label": [0, 1, 0] * rows,
+        "score": [0.25] * rows,
+        "phase": [f"p{i}" for i in range(rows)],
+        **columns,
+    }
+    pq.write_table(
+        pa.table({name: values[:rows] for name, values in table.items()}),  # type: ignore[index]
+        path,
+        row_group_size=group,
+    )
+    return path
+
+
+def chunks(path: Path, start: int = 0) -> list[Chunk]:
+    opened = source(path)
+    opened.assign(From(start))
+    return list(drained(opened))
+
+
+def decoded(path: Path, event: str = EVENT) -> Decoded:
+    (one,) = chunks(path)
+    return Decoder(config(event=event)).decode(one)
+
+
+def phases(found: Decoded) -> list[object]:
+    column = found.keys["slice phase"]
+    return [column.values[code] for code in column.codes.tolist()]
+
+
+@pytest.mark.parametrize("start", [0, 1, 3, 5, 7])
+def test_a_row_has_its_number_as_offset(tmp_path: Path, start: int) -> None:
+    found = chunks(write(tmp_path / "a.parquet"), start)
+    assert [o for chunk in found for o in chunk.offsets] == list(range(start, 7))
+    rows = [phase for chunk in found for phase in phases(Decoder(SMALL).decode(chunk))]
+    assert rows == [f"p{i}" for i in range(start, 7)]
+
+
+def test_the_rows_are_events(tmp_path: Path) -> None:
+    found = decoded(write(tmp_path / "a.parquet", group=100))
+    assert found.times_ms.tolist() == [1_704_067_200_000] * 7
+    assert np.asarray(found.columns["label:label"]).tolist() == [0, 1, 0, 0, 1, 0, 0]
+    assert not found.refused
+
+
+def test_a_column_of_times_needs_no_text(tmp_path: Path) -> None:
+    moments = [datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC), None]
+    column = pa.array(moments, pa.timestamp("us", "Europe/Paris"))
+    found = decoded(write(tmp_path / "a.parquet", rows=2, ts=column))
+    assert found.times_ms.tolist() == [-1]
+    assert [(e.reason, e.field) for e in found.refused] == [("missing_field", "ts")]
+
+
+def test_a_column_of_times_without_a_zone_is_an_error(tmp_path: Path) -> None:
+    column = pa.array([0], pa.timestamp("ms"))
+    with pytest.raises(SourceError, match="without a zone"):
+        decoded(write(tmp_path / "a.parquet", rows=1, ts=column))
+
+
+def test_columns_of_structs_are_reached_by_dotted_paths(tmp_path: Path) -> None:
+    column = pa.array([{"y": 1}, None, {"y": 0}], pa.struct([("y", pa.int8())]))
+    found = decoded(
+        write(tmp_path / "a.parquet", rows=3, click=column),
+        EVENT.replace('label = "label"', 'label = "click.y"'),
+    )
+    assert np.asarray(found.columns["click.y:label"]).tolist() == [1, 0]
+    assert [(e.offset, e.reason) for e in found.refused] == [(1, "missing_field")]
+
+
+def test_a_bad_row_is_refused_alone_with_its_text(tmp_path: Path) -> None:
+    found = decoded(write(tmp_path / "a.parquet", rows=3, score=[0.5, float("nan"), 0.5]))
+    (entry,) = found.refused
+    assert (entry.offset, entry.reason, entry.field) == (1, "not_a_number", "score")
+    assert json.loads(entry.payload)["phase"] == "p1"
+
+
+def test_dictionaries_and_missing_slices_are_texts(tmp_path: Path) -> None:
+    column = pa.array(["x", None, "x"]).dictionary_encode()
+    found = decoded(write(tmp_path / "a.parquet", rows=3, phase=column))
+    assert phases(found) == ["x", None, "x"]
+    assert isinstance(found.keys["variant"], Coded)
+
+
+def test_a_parquet_file_without_a_column_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"ts": [TS]}), path)
+    with pytest.raises(SourceError, match="no column 'variant', 'label', 'score'"):
+        decoded(path)
+
+
+def test_what_is_no_parquet_file_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"{}\n" * 100)
+    with pytest.raises(SourceError, match="not a parquet file"):
+        source(path)
+
+
+def test_a_head_past_the_last_row_is_a_gap(tmp_path: Path) -> None:
+    with pytest.raises(GapError):
+        chunks(write(tmp_path / "a.parquet"), 8)

@@ -1,0 +1,90 @@
+"""A small store, made as a user makes one: a config, a file of events, and `run`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from consumers.cli.main import main
+
+CONFIG = """\
+[source]
+kind = "file"
+path = "clicks.jsonl"
+[event]
+time = "ts"
+variant = "variant"
+{variants}
+label = "label"
+score = "score"
+[windows]
+size_s = 3600
+lateness_s = 60
+{windows}
+[slices]
+by = [[], ["variant"], ["variant", "phase"]]
+{slices}
+[metrics]
+auc = {{ type = "HistogramAUC" }}
+ctr = {{ type = "Ratio" }}
+[store]
+url = "store.db"
+[server]
+port = 0
+"""
+HOSTILE = "<script>alert(1)</script>\x1b[31m[bold]"
+
+
+def event(
+    minute: int, variant: str, label: int, score: float, phase: str | None = "fit"
+) -> dict[str, object]:
+    """An event of 1970-01-01, so many minutes after midnight."""
+    time = f"1970-01-01T{minute // 60:02d}:{minute % 60:02d}:00Z"
+    return {"ts": time, "variant": variant, "label": label, "score": score, "phase": phase}
+
+
+EVENTS: Sequence[object] = (
+    event(0, "a", 0, 0.1),
+    event(1, "b", 1, 0.2),
+    event(2, "a", 1, 0.3, "eval"),
+    event(3, "b", 0, 0.4, "eval"),
+    b"not json \x1b[2J\xff",
+    event(70, "a", 0, 0.5),
+    event(71, "b", 0, 0.1),
+    event(72, "b", 1, 0.9),
+    event(30, "a", 1, 0.7),
+    event(125, "a", 2, 0.7),
+)
+
+
+def write_config(
+    folder: Path,
+    *,
+    variants: str = 'variants = ["a", "b"]',
+    windows: str = "",
+    slices: str = "",
+    more: str = "",
+) -> Path:
+    """The config file, in a folder."""
+    path = folder / "clicks.toml"
+    text = CONFIG.format(variants=variants, windows=windows, slices=slices) + more
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def write_events(folder: Path, events: Sequence[object] = EVENTS) -> Path:
+    """The file of events; bytes are written as they are."""
+    path = folder / "clicks.jsonl"
+    lines = [one if isinstance(one, bytes) else json.dumps(one).encode() for one in events]
+    path.write_bytes(b"".join(line + b"\n" for line in lines))
+    return path
+
+
+def make_store(folder: Path, events: Sequence[object] = EVENTS, **config: str) -> Path:
+    """A store that has counted the events."""
+    write_events(folder, events)
+    path = write_config(folder, **config)
+    code = main(["run", str(path), "--until-end", "--no-serve"])
+    assert code == 0
+    return folder / "store.db"

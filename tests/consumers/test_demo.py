@@ -1,0 +1,64 @@
+"""The demonstration, as a person runs it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from consumers.demo import main, truth_of
+from tests.requirements import ROOT
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The demonstration leaves its files where one is."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_it_prints_each_variant_and_the_true_difference_and_ends(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["--once", "--events", "20000"]) == 0
+    out, err = capsys.readouterr()
+    assert re.search(r"control +treatment +difference +true", out)
+    true = truth_of(20_000).by_figure["ctr", "ratio"]
+    (line,) = [line for line in out.splitlines() if line.startswith("ctr")]
+    assert line.split()[-1] == f"{true:+.5f}"
+    for metric in ("auc", "gauc"):
+        assert re.search(rf"^{metric} ", out, re.M)
+    assert all(len(line) <= 80 for line in out.splitlines())
+    assert "$ streammetrics run .demo/demo.toml --until-end --no-serve" in err
+    assert "20,000 events simulated and counted" in err
+
+
+def test_it_can_be_run_again(capsys: pytest.CaptureFixture[str]) -> None:
+    tables = []
+    for _ in range(2):
+        assert main(["--once", "--events", "2000"]) == 0
+        tables.append(capsys.readouterr().out)
+    assert tables[0] == tables[1]
+
+
+def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "consumers.demo", "--events", "2000", "--port", "0"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stderr is not None and process.stdout is not None
+        line = next(line for line in process.stderr if line.startswith("serving "))
+        assert re.fullmatch(r"serving http://127\.0\.0\.1:\d+/\n", line)
+        process.send_signal(signal.SIGINT)
+        err = process.stderr.read()
+        assert process.wait(timeout=30) == 0
+        assert "Traceback" not in err
+        assert "since the start, by variant" in process.stdout.read()

@@ -1,0 +1,143 @@
+"""Several worker processes under one: they end together, and one that is killed starts again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from consumers.worker import service
+from consumers.worker.service import supervise
+from consumers.worker.stop import Stop, signals_request
+from tests.requirements import ROOT
+
+
+def python(script: str, *arguments: object) -> list[str]:
+    return [sys.executable, "-c", script, *map(str, arguments)]
+
+
+def test_when_all_have_ended_well_so_has_the_whole(tmp_path: Path) -> None:
+    script = "import sys, os, pathlib; pathlib.Path(sys.argv[1], str(os.getpid())).touch()"
+    assert supervise(python(script, tmp_path), 3, Stop()) == 0
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_an_error_of_one_ends_the_others_and_is_the_exit_code(tmp_path: Path) -> None:
+    # The first to make the folder fails, the others would wait for long.
+    script = (
+        "import sys, time, os\n"
+        "try: os.mkdir(sys.argv[1])\n"
+        "except FileExistsError: time.sleep(60)\n"
+        "else: sys.exit(4)\n"
+    )
+    start = time.monotonic()
+    assert supervise(python(script, tmp_path / "first"), 3, Stop()) == 4
+    assert time.monotonic() - start < 30
+
+
+def test_a_worker_that_a_signal_has_killed_is_started_again(tmp_path: Path) -> None:
+    script = (
+        "import sys, os, signal\n"
+        "try: os.mkdir(sys.argv[1])\n"
+        "except FileExistsError: sys.exit(0)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    assert supervise(python(script, tmp_path / "once"), 2, Stop()) == 0
+
+
+def test_a_worker_that_is_killed_again_and_again_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(service, "RESTARTS", 1)
+    script = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    assert supervise(python(script), 1, Stop()) == 1
+
+
+def asked_after_start(folder: Path, workers: int) -> Stop:
+    """A wish to end, once so many workers have made a file."""
+    stop = Stop()
+
+    def ask() -> None:
+        while len(list(folder.iterdir())) < workers:
+            time.sleep(0.01)
+        stop.request()
+
+    threading.Thread(target=ask, daemon=True).start()
+    return stop
+
+
+WAITING = (
+    "import sys, os, pathlib, signal, time\n"
+    "signal.signal(signal.SIGTERM, {handler})\n"
+    "pathlib.Path(sys.argv[1], str(os.getpid())).touch()\n"
+    "time.sleep(60)\n"
+)
+
+
+def test_a_stop_asks_each_worker_once(tmp_path: Path) -> None:
+    script = WAITING.format(handler="lambda *_: sys.exit(0)")
+    assert supervise(python(script, tmp_path), 2, asked_after_start(tmp_path, 2)) == 0
+
+
+SUPERVISING = """
+import sys
+from consumers.worker.service import supervise
+from consumers.worker.stop import Stop, signals_request
+stop = Stop()
+with signals_request(stop):
+    sys.exit(supervise([sys.executable, "-c", *sys.argv[1:]], 2, stop))
+"""
+HEARING = """
+import os, pathlib, signal, sys
+both, place = {signal.SIGINT, signal.SIGTERM}, pathlib.Path(sys.argv[1], str(os.getpid()))
+signal.pthread_sigmask(signal.SIG_BLOCK, both)
+place.touch()
+heard = [signal.sigwait(both).name]
+while more := signal.sigtimedwait(both, 0.2):  # as if it committed
+    heard.append(signal.Signals(more.si_signo).name)
+place.write_text(" ".join(heard))
+"""
+
+
+def test_ctrl_c_reaches_the_workers_once_and_as_a_request(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", SUPERVISING, HEARING, tmp_path],
+        cwd=ROOT,
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        while len(list(tmp_path.iterdir())) < 2:
+            assert process.poll() is None
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: to the whole group
+        _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, err) == (0, b"")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["SIGTERM", "SIGTERM"]
+
+
+def test_workers_that_do_not_heed_are_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(service, "END_LIMIT_S", 0.2)
+    script = WAITING.format(handler="signal.SIG_IGN")
+    assert supervise(python(script, tmp_path), 2, asked_after_start(tmp_path, 2)) == 1
+
+
+def test_the_first_signal_asks_and_the_second_one_is_the_systems() -> None:
+    stop = Stop()
+    before = signal.getsignal(signal.SIGTERM)
+    with signals_request(stop):
+        signal.raise_signal(signal.SIGTERM)
+        assert stop.requested
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is before

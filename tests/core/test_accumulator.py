@@ -1,0 +1,328 @@
+"""What follows from a declaration: settings, the monoid, the limit of mass, bytes and files."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics.core import accumulator as accumulator_module
+from streammetrics.core.accumulator import MAX_MASS, Accumulator
+from streammetrics.core.errors import InputError, SettingsError, StateError
+from streammetrics.core.stage import STAGE_BATCHES, STAGE_ROWS
+from tests.toys import Reach, Tallied, Tally
+
+
+def fed(*cells: int, size: int = 4) -> Tally:
+    state = Tally(size)
+    state.update(cells)
+    return state
+
+
+def heavy(mass: int) -> Tally:
+    """A state of that many rows."""
+    state = Tally()
+    state.update([0], weights=[mass])
+    return state
+
+
+# -- the monoid -----------------------------------------------------------------------------
+
+
+def test_adding_gives_a_new_state_and_changes_neither() -> None:
+    a, b = fed(1, 2), fed(2, 3)
+    assert (a + b).compute() == Tallied(4, (0, 1, 2, 1))
+    assert (a, b) == (fed(1, 2), fed(2, 3))
+
+
+def test_a_state_added_to_itself_counts_twice() -> None:
+    a = fed(1, 2)
+    assert (a + a).compute() == Tallied(4, (0, 2, 2, 0))
+    a.merge(a)
+    assert a.compute() == Tallied(4, (0, 2, 2, 0))
+    b = fed(1)
+    b.merge([b, b])
+    assert b.compute() == Tallied(3, (0, 3, 0, 0))
+
+
+def test_sum_adds_states_and_needs_no_start() -> None:
+    parts = [fed(1), fed(2), fed(3)]
+    assert sum(parts) == fed(1, 2, 3)
+    one = sum(parts[:1])
+    assert isinstance(one, Tally)
+    one.update([0])
+    assert parts[0] == fed(1)
+
+
+def test_a_generator_of_states_is_merged() -> None:
+    total = fed(0)
+    total.merge(fed(i) for i in (1, 2, 3))
+    assert total == fed(0, 1, 2, 3)
+    total.merge([])
+    assert total == fed(0, 1, 2, 3)
+
+
+def bad_in_the_middle() -> Iterator[Tally]:
+    yield fed(1)
+    yield fed(1, size=9)
+
+
+def broken_in_the_middle() -> Iterator[Tally]:
+    yield fed(1)
+    raise OSError("the disk is gone")
+
+
+@pytest.mark.parametrize(
+    ("states", "error"),
+    [
+        (bad_in_the_middle, SettingsError),
+        (broken_in_the_middle, OSError),
+        (lambda: [fed(1), Reach()], SettingsError),
+        (lambda: [fed(1), 3], SettingsError),
+        (lambda: [fed(1), None], SettingsError),
+        (lambda: "abc", SettingsError),
+        (lambda: [fed(1), heavy(MAX_MASS)], StateError),
+        (lambda: [heavy(MAX_MASS)], StateError),
+        (lambda: 5, TypeError),
+        (lambda: None, TypeError),
+    ],
+)
+def test_a_merge_that_fails_anywhere_changes_nothing(
+    states: Callable[[], Any], error: type[Exception]
+) -> None:
+    total = fed(0, 3)
+    with pytest.raises(error):
+        total.merge(states())
+    assert total == fed(0, 3)
+
+
+def test_other_metrics_are_neither_added_nor_equal() -> None:
+    with pytest.raises(SettingsError, match="type=Tally, came type=Reach"):
+        fed(1) + Reach()  # type: ignore[operator]
+    assert fed(1) != Reach()
+    assert fed(1) != fed(1, size=9)
+    assert fed(1) != 1
+    for other in (1, "a", None):
+        with pytest.raises(TypeError):
+            fed(1) + other  # type: ignore[operator]
+        with pytest.raises(TypeError):
+            other + fed(1)  # type: ignore[operator]
+
+
+def test_copies_are_independent() -> None:
+    a = fed(1)
+    for twin in (a.copy(), copy.copy(a), copy.deepcopy(a), pickle.loads(pickle.dumps(a))):
+        assert twin == a
+        twin.update([2])
+        assert a == fed(1)
+        a.update([3])
+        assert twin == fed(1, 2)
+        a = fed(1)
+
+
+def test_empty_has_the_settings_and_no_rows() -> None:
+    assert fed(1, size=9).empty() == Tally(9)
+
+
+# -- feeding --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 100, STAGE_ROWS // 4 - 1, STAGE_ROWS // 4, STAGE_ROWS + 1])
+def test_small_and_large_batches_count_alike_and_keep_no_array_of_the_caller(n: int) -> None:
+    cells = np.arange(n) % 4
+    state = Tally()
+    state.update([3])
+    state.update(cells)
+    cells[:] = 0
+    expected = np.bincount(np.append(np.arange(n) % 4, 3), minlength=4)
+    assert state.compute() == Tallied(n + 1, tuple(expected.tolist()))
+
+
+def test_more_batches_than_may_wait_are_counted() -> None:
+    state = Tally()
+    for i in range(STAGE_BATCHES + 3):
+        state.update([i % 2])
+        assert state._stage.batches < STAGE_BATCHES
+    assert state.compute().rows == STAGE_BATCHES + 3
+
+
+LOOKS: list[Callable[[Tally], object]] = [
+    lambda state: state.compute().rows == 3 or pytest.fail("compute"),
+    lambda state: state == fed(1, 2, 3) or pytest.fail("=="),
+    lambda state: Tally.from_bytes(state.to_bytes()) == fed(1, 2, 3) or pytest.fail("to_bytes"),
+    lambda state: state.digest() == fed(1, 2, 3).digest() or pytest.fail("digest"),
+    lambda state: state.copy() == fed(1, 2, 3) or pytest.fail("copy"),
+    lambda state: state + Tally() == fed(1, 2, 3) or pytest.fail("left of +"),
+    lambda state: Tally() + state == fed(1, 2, 3) or pytest.fail("right of +"),
+    lambda state: pickle.loads(pickle.dumps(state)) == fed(1, 2, 3) or pytest.fail("pickle"),
+]
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_rows_that_wait_are_seen_by_whoever_looks(look: Callable[[Tally], object]) -> None:
+    state = Tally()
+    for cell in (1, 2, 3):
+        state.update([cell])
+    assert state._stage.n == 3
+    assert look(state)
+
+
+def test_rows_with_and_without_weights_wait_together() -> None:
+    state = Tally()
+    for _ in range(3):
+        state.update([1])
+        state.update([1], weights=[5])
+    assert state.compute().cells == (0, 18, 0, 0)
+
+
+def test_memory_counts_the_rows_that_wait() -> None:
+    state = Tally()
+    before = state.nbytes
+    state.update(np.zeros(1000, np.int64))
+    assert state.nbytes >= before + 8000
+
+
+def test_an_update_that_raises_changes_nothing_and_names_its_rows() -> None:
+    state = fed(1)
+    before = state.digest()
+    with pytest.raises(InputError) as caught:
+        state.update([1, 7, 2, -1])
+    assert caught.value.rows.tolist() == [1, 3]
+    assert state.digest() == before
+    with pytest.raises(InputError):
+        state.update([1, 2], weights=[1])
+    assert state.digest() == before
+
+
+# -- the limit of mass ----------------------------------------------------------------------
+
+
+def test_a_state_holds_up_to_two_to_the_sixty_third_less_one() -> None:
+    state = heavy(MAX_MASS - 1)
+    state.update([1])
+    assert state.compute().rows == MAX_MASS == 2**63 - 1
+
+
+@pytest.mark.parametrize("wait", [True, False])
+def test_an_update_past_the_limit_is_refused_and_changes_nothing(
+    wait: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not wait:
+        monkeypatch.setattr(accumulator_module, "SMALL", 1)
+    state = heavy(MAX_MASS - 1)
+    before = state.digest()
+    with pytest.raises(StateError) as caught:
+        state.update([1, 2])
+    assert caught.value.where == "Tally.update"
+    assert state.digest() == before
+    with pytest.raises(StateError):
+        state.update([1, 2], weights=[MAX_MASS, MAX_MASS])
+    assert state.digest() == before
+    state.update([1])
+    with pytest.raises(StateError):
+        state.update([1])
+
+
+def test_a_merge_past_the_limit_is_refused_and_changes_nothing() -> None:
+    state, other = heavy(MAX_MASS - 1), fed(1, 2)
+    before, theirs = state.digest(), other.digest()
+    for merge in (
+        lambda: state.merge(other),
+        lambda: other.merge(state),
+        lambda: state + other,
+        lambda: state.merge(state),
+        lambda: state.merge([fed(1), fed(2)]),
+    ):
+        with pytest.raises(StateError):
+            merge()
+        assert (state.digest(), other.digest()) == (before, theirs)
+    state.merge(fed(1))
+    assert state.compute().rows == MAX_MASS
+
+
+def test_bytes_past_the_limit_are_refused() -> None:
+    whole = Tally()
+    whole.counts.add(np.array([0, 1]), None, np.full(2, MAX_MASS))
+    with pytest.raises(StateError, match="at most 9223372036854775807"):
+        Tally.from_bytes(whole.to_bytes())
+
+
+def test_the_limit_knows_what_a_state_holds_and_not_what_once_was_merged() -> None:
+    # The upper bound of a part of a state is that of the whole until the limit is near.
+    whole = heavy(MAX_MASS - 10)
+    part = fed(1)
+    part.__dict__["_mass"] = MAX_MASS - 10
+    whole.merge(part)
+    part.update([2])
+    part.merge(heavy(MAX_MASS - 10))
+    assert part.compute().rows == MAX_MASS - 8
+
+
+# -- bytes and files ------------------------------------------------------------------------
+
+
+def test_equal_rows_have_equal_digests_however_they_were_counted() -> None:
+    digest = fed(1, 2, 3).digest()
+    assert digest.startswith("sha256:")
+    assert len(digest) == 7 + 64
+    assert (fed(3) + fed(2, 1)).digest() == digest
+
+
+def test_bytes_name_their_metric() -> None:
+    data = fed(1).to_bytes()
+    assert type(Accumulator.from_bytes(data)) is Tally
+    with pytest.raises(StateError, match="a state of Reach, came one of Tally"):
+        Reach.from_bytes(data)
+
+
+def test_bytes_after_the_last_part_are_refused() -> None:
+    from streammetrics.core.codec import STATE_MAGIC, frame, unframe
+
+    head, body = unframe(STATE_MAGIC, fed(1).to_bytes())
+    with pytest.raises(StateError, match="1 bytes too many"):
+        Tally.from_bytes(frame(STATE_MAGIC, head, bytes(body) + b"\0"))
+
+
+def test_a_state_file_is_saved_and_read(tmp_path: Path) -> None:
+    from streammetrics.registry import load
+
+    state = fed(1, 2)
+    state.provenance.add("s", 0, 2)
+    state.save(tmp_path / "a.state")
+    for source in (tmp_path / "a.state", str(tmp_path / "a.state"), state.to_file_bytes()):
+        back = load(source)
+        assert back == state
+        assert back.provenance == state.provenance
+    assert load(state.to_bytes()) == state
+    (tmp_path / "cut.state").write_bytes(state.to_file_bytes()[:-1])
+    with pytest.raises(StateError) as caught:
+        load(tmp_path / "cut.state")
+    assert caught.value.where == str(tmp_path / "cut.state")
+
+
+def test_a_damaged_state_inside_an_undamaged_file_is_refused() -> None:
+    from streammetrics.core.codec import FILE_MAGIC, frame
+
+    data = fed(1).to_bytes()
+    for bad in (data[:-1], b"", data[:-1] + b"\0", frame(FILE_MAGIC, b"[]", data)):
+        with pytest.raises(StateError):
+            Tally.from_file_bytes(frame(FILE_MAGIC, b"[]", bad))
+
+
+def test_errors_keep_their_four_parts_and_their_rows_in_another_process() -> None:
+    with pytest.raises(InputError) as caught:
+        fed(1).update([7])
+    back = pickle.loads(pickle.dumps(caught.value))
+    assert str(back) == str(caught.value)
+    assert (back.expected, back.came, back.where, back.todo) == (
+        "cells below 4",
+        "7",
+        "cells[0]",
+        "pass smaller ones",
+    )
+    assert back.rows.tolist() == [0]

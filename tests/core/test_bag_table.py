@@ -1,0 +1,104 @@
+"""Bytes that are not those of a bag."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from streammetrics.core.bag import BagColumn
+from streammetrics.core.bag_layout import Rule
+from streammetrics.core.bag_table import read_table
+from streammetrics.core.codec import Reader, Writer
+from streammetrics.core.errors import StateError
+from tests.bags import any_rule, data, feed, names
+
+
+def good(rule: Rule) -> bytes:
+    column = BagColumn(rule, 1)
+    known = names(rule)
+    rows = [(0, known[i], s, y) for i, s, y in ((0, 0.5, 0), (0, 2.0, 1), (1, 0.5, 1), (1, 0.5, 1))]
+    feed(column, rows, plain=True)
+    return data(column)
+
+
+@any_rule
+def test_bytes_cut_anywhere_are_refused(rule: Rule) -> None:
+    whole = good(rule)
+    for end in range(len(whole)):
+        with pytest.raises(StateError):
+            read_table(rule, 1, Reader(whole[:end]))
+
+
+@any_rule
+def test_a_changed_byte_is_refused_or_gives_another_bag(rule: Rule) -> None:
+    whole = good(rule)
+    for at, value in product(range(len(whole)), (0, 1, 2, 3, 4, 8, 127, 128, 255)):
+        changed = bytearray(whole)
+        changed[at] = value
+        reader = Reader(bytes(changed))
+        try:
+            column = BagColumn.of(rule, read_table(rule, 1, reader))
+            reader.finish()
+        except StateError:
+            continue
+        assert data(column) == bytes(changed)  # canonical: other bytes, other rows
+
+
+def written(*fields: object) -> bytes:
+    out = Writer()
+    for field in fields:
+        if isinstance(field, int):
+            out.uint(field)
+        elif isinstance(field, bytes):
+            out.raw(field)
+        else:
+            out.ints(np.array(field, np.int64))
+    return out.bytes_()
+
+
+HALF, ONE = 0x3F000000 + 2**31, 0x3F800000 + 2**31
+
+
+@pytest.mark.parametrize(
+    ("what", "fields"),
+    [
+        ("entries in", ([1], [2**62])),
+        ("out of order", ([2], [2], [ONE, HALF], [1, 1], [0, 0])),
+        ("out of order", ([2], [2], [ONE, ONE], [1, 1], [0, 0])),
+        ("not a number", ([1], [1], [2**32 - 1], [1], [0])),
+        ("not a number", ([1], [1], [0x7FFFFFFF], [1], [0])),  # -0.0
+        ("without rows", ([1], [2], [HALF, ONE], [1, 0], [0, 0])),
+        ("totals", ([3], [1], [HALF], [1], [1])),
+        ("2\\*\\*63", ([1], [1], [HALF], [2**63 - 1], [1])),
+    ],
+)
+def test_scores_that_no_bag_writes_are_refused(what: str, fields: tuple[object, ...]) -> None:
+    with pytest.raises(StateError, match=what):
+        read_table(Rule(32, 1, None, None), 1, Reader(written(*fields)))
+
+
+@pytest.mark.parametrize(
+    ("what", "fields"),
+    [
+        ("above its limit", ([1], 2**40)),
+        ("claim", ([1], 3, 0, b"\1\1")),
+        ("entries in", ([1], 1, 0, [7], [2**40])),
+        ("no known id", ([1], 1, 0, [7], [1], [1], [1], [HALF], [1], [0])),
+        ("no known id", ([2], 1, 0, [7], [2], [0, 0], [1, 1], [HALF, ONE], [1, 1], [0, 0])),
+        ("without a group", ([1], 2, 0, [7, 1], [1], [0], [1], [HALF], [1], [0])),
+        ("without scores", ([1], 2, 0, [7, 1], [2], [0, 0], [0, 1], [HALF], [1], [0])),
+        ("out of order", ([1], 2, 0, [7, 0], [2], [0, 0], [1, 1], [HALF, ONE], [1, 1], [0, 0])),
+    ],
+)
+def test_groups_that_no_bag_writes_are_refused(what: str, fields: tuple[object, ...]) -> None:
+    with pytest.raises(StateError, match=what):
+        read_table(Rule(32, 1, "integer", None), 1, Reader(written(*fields)))
+
+
+def test_rows_of_a_state_past_max_rows_are_refused() -> None:
+    rule = Rule(32, 1, None, 2)
+    read_table(rule, 1, Reader(written([3], [0], [], [], [])))
+    with pytest.raises(StateError, match="totals"):
+        read_table(rule, 1, Reader(written([3], [1], [HALF], [3], [0])))

@@ -1,0 +1,323 @@
+"""Checks of rows: what is taken, in which form, and what is refused with all its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics.core.checks import (
+    binary_labels,
+    grades,
+    integers,
+    numbers,
+    probabilities,
+    same_length,
+    scores,
+    vector,
+)
+from streammetrics.core.errors import InputError
+
+Check = Callable[..., Any]
+NAN, INF = float("nan"), float("inf")
+
+
+class Frame:
+    """What pandas, polars, pyarrow and CPU tensors have in common."""
+
+    def __init__(self, values: Any, dtype: Any = None) -> None:
+        self.values = np.array(values, dtype)
+
+    def __repr__(self) -> str:
+        return f"Frame({self.values!r})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self.values if dtype is None else self.values.astype(dtype)
+
+
+class OnTheGpu:
+    """A tensor whose values cannot be had."""
+
+    def __init__(self, error: type[Exception]) -> None:
+        self.error = error
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        raise self.error("can't convert cuda:0 device type tensor to numpy")
+
+
+class NotAvailable:
+    """A missing value whose comparison has no truth, as pandas.NA."""
+
+    def __eq__(self, other: object) -> Any:
+        return self
+
+    def __bool__(self) -> bool:
+        raise TypeError("boolean value of NA is ambiguous")
+
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment]
+
+
+def refused(check: Check, values: Any, **options: Any) -> InputError:
+    with pytest.raises(InputError) as caught:
+        check(values, "name", **options)
+    error = caught.value
+    assert all((error.expected, error.came, error.where, error.todo))
+    assert error.where.startswith("name")
+    return error
+
+
+ALL_CHECKS = [binary_labels, grades, scores, probabilities, numbers, integers]
+VECTOR_CHECKS = [binary_labels, scores, probabilities, numbers, integers]
+named = pytest.mark.parametrize("check", ALL_CHECKS, ids=lambda f: f.__name__)
+
+
+@named
+@pytest.mark.parametrize(
+    "values",
+    [
+        [0, 1, 1],
+        (0, 1, 1),
+        [False, True, True],
+        np.array([0, 1, 1], np.int8),
+        np.array([0, 1, 1], np.uint8),
+        np.array([0, 1, 1], ">i2"),
+        np.array([0, 1, 1], ">i8"),
+        np.array([0, 1, 1], np.uint64),
+        np.array([0, 1, 1], object),
+        np.array([False, True, True]),
+        np.array([0, 5, 1, 5, 1], np.int32)[::2],
+        np.array([1, 1, 0], np.int8)[::-1],
+        [np.int64(0), np.uint8(1), np.True_],
+        np.ma.array([0, 1, 1]),
+        Frame([0, 1, 1]),
+        Frame([0, 1, 1], object),
+        Frame([False, True, True]),
+    ],
+    ids=repr,
+)
+def test_zeros_and_ones_of_every_kind_are_taken(check: Check, values: Any) -> None:
+    made = check(values, "name")
+    assert type(made) is np.ndarray
+    assert made.dtype.isnative
+    assert made.tolist() == [0, 1, 1]
+
+
+@named
+@pytest.mark.parametrize("empty", [[], (), np.empty(0), np.empty(0, object), np.empty(0, "U1")])
+def test_no_rows_are_rows_too(check: Check, empty: Any) -> None:
+    assert len(check(empty, "name")) == 0
+
+
+@named
+@pytest.mark.parametrize("error", [TypeError, ValueError, RuntimeError])
+def test_a_column_whose_values_cannot_be_had_is_refused(
+    check: Check, error: type[Exception]
+) -> None:
+    assert "cuda" in refused(check, OnTheGpu(error)).came
+
+
+@pytest.mark.parametrize("check", VECTOR_CHECKS)
+@pytest.mark.parametrize(
+    "values", [1, 0.5, "abc", None, {"a": 1}, {1, 2}, [[0, 1]], np.ones((2, 1))]
+)
+def test_what_has_not_one_axis_is_refused(check: Check, values: Any) -> None:
+    assert "shape" in refused(check, values).came
+
+
+@named
+def test_lists_of_unequal_length_are_refused(check: Check) -> None:
+    refused(check, [[0, 1], [1]])
+
+
+@named
+@pytest.mark.parametrize(
+    "bad", [None, NotAvailable(), "x", b"x", 1j, Fraction(1, 3), [1], object()]
+)
+def test_an_object_that_is_no_number_is_refused_with_its_rows(check: Check, bad: Any) -> None:
+    rows = np.empty(4, object)
+    rows[:] = [0, bad, 1, bad]
+    assert refused(check, rows).rows.tolist() == [1, 3]
+
+
+@named
+def test_text_among_numbers_is_refused_and_not_its_neighbours(check: Check) -> None:
+    assert refused(check, [0, "1", 1]).rows.tolist() == [1]
+    assert refused(check, ["0", "1"]).rows.tolist() == [0, 1]
+    assert refused(check, np.array(["0", "1"])).rows.tolist() == [0, 1]
+
+
+@named
+@pytest.mark.parametrize("dtype", ["M8[s]", "m8[s]", "c16", "S1", "V2"])
+def test_arrays_of_what_is_no_number_are_refused(check: Check, dtype: str) -> None:
+    refused(check, np.zeros(3, dtype))
+
+
+@named
+def test_masked_values_are_missing_and_refused(check: Check) -> None:
+    values = np.ma.array([0, 1, 1], mask=[False, True, True])
+    assert refused(check, values).rows.tolist() == [1, 2]
+
+
+# -- labels ---------------------------------------------------------------------------------
+
+
+def test_labels_that_are_swapped_with_scores_are_recognised() -> None:
+    error = refused(binary_labels, [0.73, 0.1, 1.0])
+    assert error.came == "0.73"
+    assert error.where == "name[0]"
+    assert error.todo == "were labels and scores swapped?"
+    assert error.rows.tolist() == [0, 1]
+    assert refused(binary_labels, np.array([0, 0.5], object)).todo == error.todo
+
+
+def test_labels_may_be_whole_floats() -> None:
+    for dtype in ("f2", "f4", "f8", ">f8", "g"):
+        assert binary_labels(np.array([0, 1, -0.0], dtype)).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("values", "rows"),
+    [
+        (np.array([1, -1, 0, -1], np.int8), [1, 3]),
+        (np.array([0, 255], np.uint8), [1]),
+        (np.array([0, 256, 1], np.int16), [1]),
+        (np.array([0, 2**63], np.uint64), [1]),
+        (np.array([NAN, 0, INF, -INF]), [0, 2, 3]),
+        ([0, 2], [1]),
+        ([0, 2**70], [1]),
+        ([0, -1], [1]),
+        ([0, NAN], [1]),
+        ([True, 0.5], [1]),
+    ],
+)
+def test_labels_other_than_0_and_1_are_refused_with_all_their_rows(
+    values: Any, rows: list[int]
+) -> None:
+    assert refused(binary_labels, values).rows.tolist() == rows
+
+
+def test_decimals_and_fractions_are_no_labels() -> None:
+    for one in (Decimal(1), Fraction(1)):
+        assert refused(binary_labels, np.array([0, one], object)).rows.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "labels"),
+    [
+        ([2, 0, 1], 2, [1, 0, 0]),
+        ([2.0, 0.5, -INF], 2, [1, 0, 0]),
+        ([1, 0], 0, [0, 1]),
+        (np.array([-1, 1], np.int8), -1, [1, 0]),
+        (np.array([True, False]), 0, [0, 1]),
+        (["yes", "no"], "yes", [1, 0]),
+        (np.array(["yes", "no"], object), "yes", [1, 0]),
+        (np.array(["yes", "no"], np.dtypes.StringDType()), "yes", [1, 0]),
+        (np.array([2, np.int64(3)], object), 2, [1, 0]),
+        ([0, 300], 300, [0, 1]),
+        (np.array([0, 44], np.uint8), 300, [0, 0]),
+        ([], "yes", []),
+        ([], 2, []),
+    ],
+    ids=repr,
+)
+def test_a_positive_class_may_be_named(values: Any, positive: Any, labels: list[int]) -> None:
+    made = binary_labels(values, "name", positive)
+    assert made.dtype == np.uint8
+    assert made.tolist() == labels
+
+
+@pytest.mark.parametrize(
+    ("values", "positive", "rows"),
+    [
+        ([1, 2], "yes", [0, 1]),
+        ([0.0, 1.0], "yes", [0, 1]),
+        (["yes", "no"], 2, [0, 1]),
+        ([2.0, NAN], 2, [1]),
+        (["yes", None], "yes", [1]),
+        ([2, None, 2], 2, [1]),
+        ([2, "2"], 2, [1]),
+        (np.array([b"yes"]), "yes", [0]),
+    ],
+    ids=repr,
+)
+def test_labels_of_another_kind_than_the_positive_class_are_refused(
+    values: Any, positive: Any, rows: list[int]
+) -> None:
+    assert refused(binary_labels, values, positive=positive).rows.tolist() == rows
+
+
+# -- grades ---------------------------------------------------------------------------------
+
+
+def test_grades_are_integers_from_0_to_15_in_any_shape() -> None:
+    assert grades([[0, 15], [3, 1]]).tolist() == [[0, 15], [3, 1]]
+    assert grades(np.array([0.0, 15.0], ">f4")).tolist() == [0, 15]
+    assert grades(np.array([3, np.int8(4), True], object)).tolist() == [3, 4, 1]
+    assert grades(np.empty((0, 5))).shape == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("values", "rows"),
+    [
+        (np.array([0, -1], np.int8), [1]),
+        (np.array([16, 0, 255], np.uint8), [0, 2]),
+        ([0.5, 1.0, NAN, INF], [0, 2, 3]),
+        ([0, 2**70], [1]),
+        (np.array([0, 1.0], object), [1]),
+    ],
+)
+def test_grades_out_of_range_are_refused(values: Any, rows: list[int]) -> None:
+    assert refused(grades, values).rows.tolist() == rows
+
+
+# -- integers -------------------------------------------------------------------------------
+
+
+def test_integers_of_64_bits_are_kept() -> None:
+    ends = [-(2**63), 2**63 - 1]
+    assert integers(ends, "name").tolist() == ends
+    assert integers(np.array(ends, object), "name").tolist() == ends
+    assert integers(np.array([2**63 - 1], np.uint64), "name").tolist() == [2**63 - 1]
+    values = np.array(ends)
+    assert integers(values, "name") is values
+
+
+@pytest.mark.parametrize(
+    ("values", "rows"),
+    [
+        ([1.0, 2.0], [0, 1]),
+        ([1, 2.5], [1]),
+        ([2**63, 1], [0]),
+        ([2**64, 1], [0]),
+        ([-(2**63) - 1, 1], [0]),
+        (np.array([1, 2**63], np.uint64), [1]),
+        (np.array([1, 1.0, np.float32(1)], object), [1, 2]),
+        (np.array([1, np.timedelta64(1, "s")], object), [1]),
+    ],
+    ids=repr,
+)
+def test_what_is_no_integer_of_64_bits_is_refused(values: Any, rows: list[int]) -> None:
+    assert refused(integers, values).rows.tolist() == rows
+
+
+# -- the rest -------------------------------------------------------------------------------
+
+
+def test_a_column_of_another_length_is_refused() -> None:
+    same_length(2, np.ones(2), "weights", "labels")
+    with pytest.raises(InputError) as caught:
+        same_length(2, np.ones(3), "weights", "labels")
+    assert str(caught.value) == (
+        "weights: expected 2 values, one for each row of labels, came 3;"
+        " pass arrays of equal length"
+    )
+
+
+def test_a_vector_of_numpy_is_not_copied() -> None:
+    values = np.arange(3)
+    assert vector(values, "name") is values

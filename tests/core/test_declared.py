@@ -1,0 +1,129 @@
+"""Declarations: final classes with one schema each, settings fixed for life, state not rebound."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.counts import Counts, CountsColumn
+from streammetrics.core.errors import SettingsError
+from streammetrics.core.rows import Rows
+from tests.toys import Tally
+
+
+def fed(*cells: int) -> Tally:
+    state = Tally()
+    state.update(cells)
+    return state
+
+
+def test_a_metric_is_final() -> None:
+    with pytest.raises(TypeError, match="a metric is final; share kernels and results"):
+
+        class Finer(Tally):
+            pass
+
+    with pytest.raises(TypeError, match="a metric is final"):
+
+        class FinerStill(Tally, schema="toy-finer/1"):
+            pass
+
+
+def test_a_schema_names_one_metric() -> None:
+    with pytest.raises(TypeError, match="'toy-tally/1' is taken by Tally"):
+
+        class Other(Accumulator, schema="toy-tally/1"):
+            def update(self) -> None: ...
+
+    assert Tally.from_bytes(fed(1).to_bytes()) == fed(1)
+
+
+def cell_of_a_notebook() -> type[Accumulator]:
+    """The same class statement, run once more."""
+
+    class Mine(Accumulator, schema="toy-notebook/1"):
+        counts = Counts(3)
+
+        def update(self, cells: list[int]) -> None:
+            self._update(self.check(cells))
+
+        def check(self, cells: list[int]) -> Rows:
+            return Rows(len(cells), (np.array(cells),))
+
+        def _absorb(self, rows: Rows, slots: Any) -> None:
+            self.counts.add(rows.columns[0], slots)  # type: ignore[arg-type]
+
+        def compute(self) -> int:
+            self._flush()
+            return int(self.counts.dense().sum())
+
+    return Mine
+
+
+def test_a_metric_that_is_defined_again_reads_its_own_bytes_and_those_of_before() -> None:
+    first = cell_of_a_notebook()()
+    first.update([1, 2])
+    assert type(first).from_bytes(first.to_bytes()) == first
+    second = cell_of_a_notebook()
+    back = second.from_bytes(first.to_bytes())
+    assert type(back) is second
+    assert back.compute() == 2
+
+
+def test_an_abstract_metric_cannot_be_made() -> None:
+    class Half(Accumulator, schema="toy-half/1"):
+        def update(self) -> None: ...
+
+    with pytest.raises(TypeError, match="abstract"):
+        Half()  # type: ignore[abstract]
+
+
+def test_settings_are_fixed_for_life() -> None:
+    state = Tally(size=5)
+    with pytest.raises(AttributeError, match=r"Tally\.size is a setting"):
+        state.size = 6
+    with pytest.raises(AttributeError, match=r"Tally\.size is not to be deleted"):
+        del state.size
+    with pytest.raises(AttributeError):
+        state.__init__(7)  # type: ignore[misc]
+    assert state.size == 5
+
+
+def test_state_cannot_be_rebound() -> None:
+    state = Tally()
+    with pytest.raises(AttributeError, match=r"Tally\.counts is state"):
+        state.counts = Tally().counts  # type: ignore[assignment]
+    with pytest.raises(AttributeError, match=r"Tally\.threshold is not to be set"):
+        state.threshold = 0.5  # type: ignore[attr-defined]
+
+
+def test_the_class_gives_the_part_and_the_instance_its_column() -> None:
+    assert isinstance(Tally.counts, Counts)
+    assert isinstance(Tally().counts, CountsColumn)
+
+
+def test_settings_may_be_given_by_name_and_unknown_ones_are_refused() -> None:
+    assert Tally(note="x", size=3).settings() == {"size": 3, "note": "x"}
+    with pytest.raises(TypeError, match="sizes"):
+        Tally(sizes=3)  # type: ignore[call-arg]
+    with pytest.raises(SettingsError):
+        Tally(size=0)
+
+
+def test_repr_is_the_call_that_makes_an_equal_empty_state() -> None:
+    state = Tally(size=7, note="it's")
+    state.update([6])
+    assert repr(state) == 'Tally(size=7, note="it\'s")'
+    assert eval(repr(state)) == state.empty()
+
+
+def test_arguments_are_those_of_update_and_whether_they_must_be_given() -> None:
+    assert Tally().arguments() == {"cells": True, "weights": False}
+
+
+def test_a_state_has_no_hash_because_it_changes() -> None:
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(Tally())

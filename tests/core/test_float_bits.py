@@ -1,0 +1,63 @@
+"""Floats taken apart add up to themselves."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streammetrics.core.float_bits import (
+    UNIT,
+    Units,
+    sum_by_exponent,
+    sum_by_levels,
+    take_apart,
+)
+
+finite = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20)
+
+
+def total(rows: Units) -> Fraction:
+    parts = zip(*(column.tolist() for column in rows), strict=True)
+    return sum(
+        (Fraction((-1 if sign else 1) * (units << at), 1 << UNIT) for units, at, sign in parts),
+        Fraction(0),
+    )
+
+
+@given(finite)
+def test_units_at_their_positions_are_the_values(values: list[float]) -> None:
+    array = np.array(values)
+    expected = sum(map(Fraction, values), Fraction(0))
+    assert total(take_apart(array)) == expected
+    assert total(sum_by_exponent(array)) == expected
+
+
+def test_levels_give_floats_of_the_same_exact_sum() -> None:
+    values = np.random.default_rng(3).random(1 << 15)
+    sums = sum_by_levels(values, float(values.max()))
+    assert sums is not None
+    assert sum(map(Fraction, sums)) == sum(map(Fraction, values.tolist()))
+
+
+def test_one_level_is_enough_for_few_bits() -> None:
+    assert sum_by_levels(np.array([1.0, 0.0, -3.0, 2.5]), 3.0) == [0.5]
+
+
+def test_levels_decline_what_they_cannot_sum_exactly() -> None:
+    values = np.array([1.0] * 99 + [1e-300])
+    assert sum_by_levels(values, 1.0) is None  # past the sample that is looked at first
+    assert sum_by_levels(values[::-1], 1.0) is None
+    assert sum_by_levels(np.array([1e300]), 1e300) is None
+    assert sum_by_levels(np.array([1e-300]), 1e-300) is None
+
+
+def test_the_values_are_left_as_they_were() -> None:
+    values = np.random.default_rng(3).random(100)
+    before = values.copy()
+    sum_by_levels(values, 1.0)
+    take_apart(values)
+    sum_by_exponent(values)
+    assert np.array_equal(values, before)

@@ -1,0 +1,217 @@
+"""Provenance: what was counted, and that nothing is counted twice."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from random import Random
+
+import numpy as np
+import pytest
+
+from streammetrics.core.errors import InputError, OverlapError, StateError
+from streammetrics.core.provenance import Provenance
+from tests.toys import Tally
+
+
+def seen(*ranges: tuple[str, int, int] | tuple[str, int, int, str]) -> Provenance:
+    made = Provenance()
+    for row in ranges:
+        made.add(*row)
+    return made
+
+
+def fed(cells: list[int], *ranges: tuple[str, int, int]) -> Tally:
+    state = Tally()
+    state.update(cells)
+    for row in ranges:
+        state.provenance.add(*row)
+    return state
+
+
+def test_ranges_unite_whatever_their_order() -> None:
+    assert list(seen(("a", 5, 9), ("a", 0, 3), ("a", 3, 5))) == [("a", "", 0, 9)]
+    assert seen(("a", 0, 3), ("b", 3, 5)) == seen(("b", 3, 5), ("a", 0, 3))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_ranges_agree_with_a_set_of_rows(seed: int) -> None:
+    random, made, rows = Random(seed), Provenance(), set()
+    for _ in range(30):
+        start = random.randrange(40)
+        end = start + random.randrange(5)
+        new = set(range(start, end))
+        before = list(made)
+        if new & rows:
+            with pytest.raises(OverlapError):
+                made.add("a", start, end)
+            assert list(made) == before
+        else:
+            made.add("a", start, end)
+            rows |= new
+        assert {i for _, _, s, e in made for i in range(s, e)} == rows
+        assert all(a[3] < b[2] for a, b in zip(list(made), list(made)[1:], strict=False))
+
+
+def test_any_overlap_of_two_ranges_is_refused_and_nothing_else_is() -> None:
+    for a, b, c, d in product(range(5), repeat=4):
+        if a <= b and c <= d:
+            made = seen(("s", a, b))
+            if set(range(a, b)) & set(range(c, d)):
+                with pytest.raises(OverlapError):
+                    made.add("s", c, d)
+            else:
+                made.add("s", c, d)
+
+
+def test_different_pieces_of_one_range_unite_and_the_same_piece_refuses() -> None:
+    made = seen(("clicks/0", 0, 10, "window 1"), ("clicks/0", 0, 10, "window 2"))
+    with pytest.raises(OverlapError) as caught:
+        made.add("clicks/0", 9, 12, "window 2")
+    assert caught.value.where == "clicks/0, window 2"
+    assert caught.value.came == "[9, 10) twice"
+
+
+def test_a_source_and_a_piece_are_not_run_together() -> None:
+    made = seen(("a", 0, 1, "bc"))
+    made.add("ab", 0, 1, "c")
+    assert len(list(made)) == 2
+
+
+def test_an_empty_range_is_no_range() -> None:
+    assert not seen(("a", 3, 3))
+    assert seen(("a", 3, 3)) == Provenance()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        *(("a", 3, 2), ("a", -1, 2), ("a", 0.0, 2), ("a", 0, "2"), ("a", 0, None)),
+        *((None, 0, 2), (b"a", 0, 2), ("a", 0, 2, 7)),
+    ],
+)
+def test_ranges_that_are_none_are_refused(row: tuple[str, int, int]) -> None:
+    made = Provenance()
+    with pytest.raises(InputError):
+        made.add(*row)
+    assert not made
+
+
+def test_offsets_of_numpy_are_kept_as_integers() -> None:
+    made = seen(("a", np.int64(1), np.uint8(3)))
+    assert made.to_json() == b'[["a","",1,3]]'
+
+
+def test_json_leads_back_to_the_same_ranges() -> None:
+    made = seen(("b", 1, 2), ("a", 5, 2**70), ("a", 1, 2, "ü\ud800"), ("a", 1, 2))
+    assert made.to_json() == (
+        b'[["a","",1,2],["a","",5,1180591620717411303424],["a","\\u00fc\\ud800",1,2],["b","",1,2]]'
+    )
+    assert Provenance.from_json(made.to_json()) == made
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, 3, {}, {"a": 1}, [3], [[]], [["a", "", 1]], [["a", "", 1, 2, 3]]),
+        *([["a", "", 1, 1]], [["a", "", 2, 1]], [["a", "", -1, 1]], [["a", "", 1.0, 2]]),
+        *([["a", "", False, 2]], [[1, "", 1, 2]], [["a", None, 1, 2]]),
+        [["a", "", 1, 3], ["a", "", 2, 4]],
+        [["a", "", 1, 3], ["a", "", 3, 4]],
+        [["b", "", 1, 3], ["a", "", 3, 4]],
+    ],
+)
+def test_json_that_no_provenance_writes_is_refused(value: object) -> None:
+    with pytest.raises(StateError):
+        Provenance.from_json(json.dumps(value, separators=(",", ":")).encode())
+
+
+@pytest.mark.parametrize("data", [b"", b"[", b"[ ]", b"\xff", b"[" * 100_000])
+def test_bytes_that_are_not_its_json_are_refused(data: bytes) -> None:
+    with pytest.raises(StateError):
+        Provenance.from_json(data)
+
+
+def test_it_stands_outside_equality_digest_and_bytes() -> None:
+    plain, sourced = fed([1, 2]), fed([1, 2], ("a", 0, 2))
+    assert plain == sourced
+    assert plain.to_bytes() == sourced.to_bytes()
+    assert plain.digest() == sourced.digest()
+    assert plain.to_file_bytes() != sourced.to_file_bytes()
+
+
+def test_a_state_file_keeps_it() -> None:
+    state = fed([1, 2], ("a", 0, 2), ("b", 5, 9))
+    back = Tally.from_file_bytes(state.to_file_bytes())
+    assert back == state
+    assert list(back.provenance) == [("a", "", 0, 2), ("b", "", 5, 9)]
+    assert not Tally.from_bytes(state.to_bytes()).provenance
+
+
+def test_forty_thousand_ranges_fit_into_a_state_file() -> None:
+    state = Tally()
+    for i in range(40_000):
+        state.provenance.add(f"topic/{i % 12}", i, i + 1, piece=str(i))
+    assert Tally.from_file_bytes(state.to_file_bytes()).provenance == state.provenance
+
+
+def test_merging_unites_it_and_leaves_the_argument() -> None:
+    a, b = fed([1], ("s", 0, 1)), fed([2], ("s", 1, 2))
+    a.merge(b)
+    assert list(a.provenance) == [("s", "", 0, 2)]
+    assert list(b.provenance) == [("s", "", 1, 2)]
+    a.provenance.add("s", 2, 3)
+    assert list(b.provenance) == [("s", "", 1, 2)]
+
+
+def test_the_same_rows_by_two_routes_are_refused_and_change_nothing() -> None:
+    a, b = fed([1, 2], ("s", 0, 2)), fed([2, 3], ("t", 0, 9), ("s", 1, 3))
+    before, known = a.digest(), list(a.provenance)
+    with pytest.raises(OverlapError):
+        a.merge(b)
+    with pytest.raises(OverlapError):
+        a + b
+    assert (a.digest(), list(a.provenance)) == (before, known)
+
+
+def test_an_overlap_in_the_middle_of_several_states_changes_nothing() -> None:
+    a = fed([1], ("s", 0, 1))
+    others = [fed([2], ("s", 1, 2)), fed([3], ("s", 2, 3)), fed([3], ("s", 2, 3))]
+    before, known = a.digest(), list(a.provenance)
+    with pytest.raises(OverlapError):
+        a.merge(iter(others))
+    with pytest.raises(OverlapError):
+        a.merge([others[0], fed([3], ("s", 0, 1))])
+    assert (a.digest(), list(a.provenance)) == (before, known)
+
+
+def test_a_state_that_says_what_it_counted_is_not_merged_into_itself() -> None:
+    a = fed([1], ("s", 0, 1))
+    with pytest.raises(OverlapError):
+        a.merge(a)
+    with pytest.raises(OverlapError):
+        a + a
+    assert a == fed([1])
+
+
+def test_copies_have_their_own_and_empty_states_have_none() -> None:
+    a = fed([1], ("s", 0, 1))
+    twin = a.copy()
+    twin.provenance.add("s", 1, 2)
+    assert list(a.provenance) == [("s", "", 0, 1)]
+    assert not a.empty().provenance
+
+
+def test_it_shows_what_it_holds() -> None:
+    assert repr(seen(("a", 0, 2), ("b", 1, 3, "w"))) == "Provenance(a: [0, 2), b w: [1, 3))"
+
+
+def test_ten_thousand_states_of_one_source_merge_quickly() -> None:
+    states = []
+    for i in range(10_000):
+        state = Tally()
+        state.provenance.add("s", 3 * i, 3 * i + 2, piece=str(i % 5_000))
+        states.append(state)
+    total = Tally()
+    total.merge(states)  # quadratic work would outlast the time limit of tests
+    assert len(list(total.provenance)) == 10_000

@@ -1,0 +1,208 @@
+"""Golden state files: what they hold, how they are computed, and the script that writes them.
+
+    python -m tests.golden.write            write what is missing
+    python -m tests.golden.write --digests  print what today's code computes, as JSON
+
+A file whose bytes would change is left alone and named: bytes change only with the schema
+version of their metric, and then the file of the old version stays as long as it is read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from random import Random
+from typing import Any, Final
+
+import numpy as np
+
+from streammetrics import (
+    HR,
+    MRR,
+    NDCG,
+    Accumulator,
+    BinaryConfusion,
+    Bounded,
+    ExactAUC,
+    GroupedAUC,
+    HistogramAUC,
+    Panel,
+    PerKey,
+    RankingMetrics,
+    Ratio,
+    Windows,
+)
+
+FOLDER: Final = Path(__file__).parent
+RESULTS: Final = FOLDER / "results.json"
+SMALL: Final = 200  # rows in a state file
+LARGE: Final = 20_000  # rows behind a digest: they take the paths of large batches
+ODD_SCORES: Final = (0.0, -0.0, 1.0, 0.5, 5e-324, 2.0**-24, 2.0**-25, 1 - 2.0**-53, 0.1)
+
+
+def columns(n: int, *, real: bool = False) -> dict[str, Any]:
+    """The columns of `n` rows: the same on every machine.
+
+    Python promises the same random numbers for ever, numpy does not; and powers or logarithms
+    would differ from machine to machine.
+    """
+    random = Random(20191124)
+    users = [int(1 / (random.random() + 1e-3)) - 3 for _ in range(n)]
+    scores = [random.random() * random.random() * random.random() for _ in range(n)]
+    scores[: len(ODD_SCORES)] = ODD_SCORES
+    if real:
+        scores = [random.choice((-1, 1)) * s / (1 - s) if s < 1 else math.inf for s in scores]
+    return {
+        "labels": np.array([int(random.random() < 0.1 + 0.6 * min(1, abs(s))) for s in scores]),
+        "scores": np.array(scores),
+        "groups": np.array(users),
+        "names": np.array([f"user {user}" for user in users]),
+        "revenues": np.array(
+            [math.ldexp(random.random(), random.randrange(-60, 60)) for _ in range(n)]
+        ),
+        "times_ms": np.array([random.randrange(-5, 30) * 1_800_000 + i for i in range(n)]),
+        "keys": [("bts", "random")[user % 2] for user in users],
+        "phases": [(f"phase {user % 5}", user % 3) for user in users],
+    }
+
+
+def lists(n: int) -> dict[str, Any]:
+    """`n` lists of 0 to 19 graded items with some ties."""
+    random = Random(20191124)
+    sizes = [random.randrange(20) for _ in range(n)]
+    items = range(sum(sizes))
+    return {
+        "labels": np.array([random.choice((0, 0, 0, 1, 2, 5)) for _ in items]),
+        "scores": np.array([random.randrange(64) / 64 for _ in items], np.float32),
+        "offsets": np.cumsum([0, *sizes]),
+    }
+
+
+def _taken(*names: str, real: bool = False, **renamed: str) -> Callable[[int], dict[str, Any]]:
+    def given(n: int) -> dict[str, Any]:
+        every = columns(n, real=real)
+        return {name: every[renamed.get(name, name)] for name in (*names, *renamed)}
+
+    return given
+
+
+def _clicks() -> Panel:
+    return Panel(
+        {"auc": HistogramAUC(), "gauc": GroupedAUC(), "ctr": Ratio()},
+        inputs={"ctr": {"numerators": "labels"}},
+    )
+
+
+_SCORED: Final = _taken("labels", "scores")
+_REAL: Final = _taken("labels", "scores", real=True)
+_PANEL: Final = ("labels", "scores", "groups")
+
+GOLDEN: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = {
+    "binary-confusion": (BinaryConfusion(threshold=0.25), _SCORED),
+    "exact-auc": (ExactAUC(), _REAL),
+    "exact-auc-float32": (ExactAUC(score_type="float32"), _SCORED),
+    "grouped-auc": (GroupedAUC(), _taken("labels", "scores", "groups")),
+    "grouped-auc-exact": (
+        GroupedAUC(weight="positives", score_type="float64", ids="exact"),
+        _taken("labels", "scores", groups="names"),
+    ),
+    "grouped-auc-hashed": (
+        GroupedAUC(weight="uniform", ids="hashed"),
+        _taken("labels", "scores", groups="names"),
+    ),
+    "histogram-auc": (HistogramAUC(), _SCORED),
+    "histogram-auc-equal": (HistogramAUC(grid="equal", resolution=5), _SCORED),
+    "histogram-auc-real": (HistogramAUC(range="real", resolution=4), _REAL),
+    "panel": (_clicks(), _taken(*_PANEL)),
+    "per-key": (PerKey(_clicks(), max_keys=4), _taken(*_PANEL, keys="phases")),
+    "ranking-metrics": (RankingMetrics([NDCG @ 10, MRR, HR(rel=2) @ 3]), lists),
+    "ratio": (Ratio(), _taken(numerators="labels", denominators="revenues")),
+    "windows": (
+        Windows(PerKey(_clicks(), max_keys=4), size_s=7200, slide_s=3600),
+        _taken("times_ms", *_PANEL, "keys"),
+    ),
+}
+
+
+def computed(name: str, n: int = SMALL) -> Accumulator:
+    """The golden state of this name from `n` rows, with the provenance that its file holds."""
+    empty, given = GOLDEN[name]
+    state = empty.empty()
+    state.update(**given(n))
+    for piece in ("", "2019-11-24"):
+        state.provenance.add("golden/0", 0, n, piece)
+    return state
+
+
+def readable(result: object) -> Any:
+    """A result as JSON: its figures by name, nan as null."""
+    if isinstance(result, Bounded):
+        return {"low": result.low, "value": result.value, "high": result.high}
+    if isinstance(result, float):
+        return None if math.isnan(result) else result
+    if isinstance(result, int | str | None):
+        return result
+    found: dict[str, Any] = {}
+    if isinstance(result, Mapping):
+        found |= {str(key): readable(value) for key, value in result.items()}
+    for name in (
+        *("auc", "gini", "gauc", "ratio", "numerator", "denominator", "tp", "fp", "fn", "tn"),
+        *("accuracy", "precision", "recall", "f1", "mcc", "kappa", "rows", "positives", "groups"),
+        *("groups_kept", "groups_one_class", "lists_kept", "lists_empty", "overflow", "total"),
+    ):
+        if hasattr(result, name):
+            found[name] = readable(getattr(result, name))
+    return found
+
+
+def described(name: str) -> dict[str, Any]:
+    """What `results.json` says of a state, beside its file."""
+    state = computed(name)
+    return {
+        "metric": repr(state),
+        "schema": state.schema,
+        "digest": state.digest(),
+        f"digest of {LARGE} rows": computed(name, LARGE).digest(),
+        "provenance": [list(row) for row in state.provenance],
+        "result": readable(state.compute()),
+    }
+
+
+def main() -> int:
+    """Write what is missing; 1 if something would have to change."""
+    known = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    changed = []
+    for name in GOLDEN:
+        said, path = described(name), FOLDER / f"{name}.state"
+        if name in known and path.exists() and said["schema"] == known[name]["schema"]:
+            same = path.read_bytes() == computed(name).to_file_bytes()
+            if not same or json.loads(json.dumps(said)) != known[name]:
+                changed.append(f"{name} ({said['schema']})")
+            continue
+        path.write_bytes(computed(name).to_file_bytes())
+        known[name] = said
+    RESULTS.write_text(json.dumps(known, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    if changed:
+        sys.stderr.write(
+            f"changed under the same schema, and so not written: {', '.join(changed)}\n"
+            "raise the schema version, say so in the CHANGELOG, or delete the file by hand\n"
+        )
+    return 1 if changed else 0
+
+
+def print_digests() -> None:
+    """What today's code computes, and which SIMD features of numpy it used."""
+    found = {name: [computed(name, n).digest() for n in (SMALL, LARGE)] for name in GOLDEN}
+    results = {name: readable(computed(name).compute()) for name in GOLDEN}
+    features = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])  # type: ignore[call-overload, index]
+    sys.stdout.write(json.dumps({"digests": found, "results": results, "features": features}))
+
+
+if __name__ == "__main__":
+    if "--digests" in sys.argv:
+        print_digests()
+    else:
+        sys.exit(main())

@@ -1,0 +1,310 @@
+"""Metrics that are broken on purpose, each in one way; `test_mutants.py` says by which law."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+
+from streammetrics import Bounded
+from streammetrics.core import checks
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.codec import unframe
+from streammetrics.core.counts import Counts
+from streammetrics.core.errors import InputError
+from streammetrics.core.parts import Slots
+from streammetrics.core.rows import Rows
+from tests.laws.clicks import Clicked, Clicks, clicked, column
+from tests.laws.unsound_parts import Array, Dict, ForgetfulColumn, LastColumn
+
+# -- the mutants ----------------------------------------------------------------------------
+
+
+class Sound(Clicks, schema="mutant-sound/1"):
+    """Nothing is wrong with it."""
+
+    step: int = 1
+    counts = Counts(2)
+
+
+class FloatTotals(Clicks, schema="mutant-float-totals/1"):
+    """Adds scores up in float64."""
+
+    counts = Counts(2)
+    total = Array(1, np.float64)
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        super()._absorb(rows, slots)
+        self.total.values[0, 0] += column(rows, 1).sum()
+
+
+class Float32Counter(Clicks, schema="mutant-float32-counter/1"):
+    """Counts in float32, which stops at 16,777,216."""
+
+    counts = Array(2, np.float32)
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        np.add.at(self.counts.values[0], column(rows, 0), np.float32(1))
+
+
+class KeepsTheCallersArrays(Clicks, schema="mutant-keeps-arrays/1"):
+    """Remembers a batch without copying it."""
+
+    counts = Counts(2)
+
+    def _update(self, rows: Rows) -> None:
+        self.__dict__.setdefault("_held", []).append(rows)
+
+    def _flush(self) -> None:
+        for rows in self.__dict__.pop("_held", []):
+            self._absorb(rows, None)
+
+
+class SortsTheCallersArrays(Clicks, schema="mutant-sorts-arrays/1"):
+    """Works in the caller's memory."""
+
+    counts = Counts(2)
+
+    def update(self, labels: Any, scores: Any) -> None:
+        self._update(self.check(labels, scores))
+        if isinstance(scores, np.ndarray):
+            scores.sort()
+
+
+class ChangesBeforeItChecks(Clicks, schema="mutant-changes-first/1"):
+    """Counts the labels, then looks at the scores."""
+
+    counts = Counts(2)
+
+    def update(self, labels: Any, scores: Any) -> None:
+        y = checks.binary_labels(labels)
+        self._update(Rows(len(y), (y, y)))
+        self.check(labels, scores)
+
+
+class TakesNaN(Clicks, schema="mutant-takes-nan/1"):
+    """Drops rows without a score in silence."""
+
+    counts = Counts(2)
+
+    def check(self, labels: Any, scores: Any) -> Rows:
+        good = ~np.isnan(np.asarray(scores, np.float64))
+        return super().check(np.asarray(labels)[good], np.asarray(scores)[good])
+
+
+class SaysNothingToDo(Clicks, schema="mutant-says-nothing/1"):
+    """Refuses without a hint on what to do."""
+
+    counts = Counts(2)
+
+    def check(self, labels: Any, scores: Any) -> Rows:
+        try:
+            return super().check(labels, scores)
+        except InputError as error:
+            raise InputError(
+                expected=error.expected, came=error.came, where=error.where, todo=""
+            ) from None
+
+
+class KeepsTheLastRow(Clicks, schema="mutant-last-row/1"):
+    """Depends on the order of rows."""
+
+    counts = Counts(2)
+    last = Array(2, np.float64, LastColumn)
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        super()._absorb(rows, slots)
+        self.last.values[0] = column(rows, 1)[-1], 1
+
+
+class WritesADictInItsOrder(Clicks, schema="mutant-dict-order/1"):
+    """Equal states, other bytes."""
+
+    counts = Dict()
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        for label in column(rows, 0).tolist():
+            self.counts.add(label, 1)
+
+    def compute(self) -> Clicked:
+        self._flush()
+        return clicked(self.counts.counts.get(0, 0), self.counts.counts.get(1, 0))
+
+
+class ForgetsLabelsInBytes(Clicks, schema="mutant-forgetful-bytes/1"):
+    """Bytes from which the state cannot be made again."""
+
+    counts = Array(2, np.int64, ForgetfulColumn)
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        np.add.at(self.counts.values[0], column(rows, 0), 1)
+
+
+class ReadsAnything(Clicks, schema="mutant-reads-anything/1"):
+    """Takes damaged bytes for an empty state."""
+
+    counts = Counts(2)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        try:
+            unframe(b"SMST", data)
+        except ValueError:
+            return cls()
+        return super().from_bytes(data)
+
+
+class CountsItsReaders(Clicks, schema="mutant-counts-readers/1"):
+    """`compute` changes what `compute` gives."""
+
+    counts = Counts(2)
+
+    def compute(self) -> Clicked:
+        self._flush()
+        n = self.__dict__["_reads"] = self.__dict__.get("_reads", 0) + 1
+        return clicked(int(self.counts.dense()[0]) + n, int(self.counts.dense()[1]))
+
+
+class GivesItsOwnArrays(Clicks, schema="mutant-own-arrays/1"):
+    """A result that changes with the state."""
+
+    counts = Array(2, np.int64)
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        np.add.at(self.counts.values[0], column(rows, 0), 1)
+
+    def compute(self) -> Clicked:
+        self._flush()
+        return Clicked(0, 0, self.counts.values[0])
+
+
+class WarnsWhenEmpty(Clicks, schema="mutant-warns/1"):
+    """Divides by zero with a warning."""
+
+    counts = Counts(2)
+
+    def compute(self) -> Clicked:
+        result = super().compute()
+        if not result.rows:
+            warnings.warn("invalid value in divide", RuntimeWarning, stacklevel=1)
+        return result
+
+
+class ZeroForUndefined(Clicks, schema="mutant-zero/1"):
+    """A rate of no rows is 0.0."""
+
+    counts = Counts(2)
+
+    def compute(self) -> Clicked:
+        result = super().compute()
+        return result if result.rows else Clicked(0, 0, 0.0)
+
+
+class HalfForUndefined(Clicks, schema="mutant-half/1"):
+    """A rate of no rows is 0.5."""
+
+    counts = Counts(2)
+
+    def compute(self) -> Clicked:
+        result = super().compute()
+        return result if result.rows else Clicked(0, 0, 0.5)
+
+
+class Confident(Clicks, schema="mutant-confident/1"):
+    """Says that its error is smaller than it is."""
+
+    counts = Counts(2)
+
+    def compute(self) -> Clicked:
+        result = super().compute()
+        rate = round(float(str(result.rate)), 1)
+        return Clicked(result.rows, result.positives, Bounded(rate, rate - 0.01, rate + 0.01))
+
+
+class RoundsTwice(Clicks, schema="mutant-rounds-twice/1"):
+    """Is off by one in the last place now and then."""
+
+    counts = Counts(2)
+
+    def compute(self) -> Clicked:
+        result = super().compute()
+        share = 1 / result.rows if result.rows else float("nan")
+        return Clicked(result.rows, result.positives, result.positives * share)
+
+
+class EmptiesItsArgument(Clicks, schema="mutant-empties-argument/1"):
+    """`merge` moves rows instead of adding them."""
+
+    counts = Counts(2)
+
+    def _merge_slots(self, other: Accumulator, to: Slots) -> None:
+        super()._merge_slots(other, to)
+        other.__dict__["counts"] = other.empty().__dict__["counts"]
+
+
+class SharesItsArgument(Clicks, schema="mutant-shares-argument/1"):
+    """`merge` into an empty state takes the argument's memory."""
+
+    counts = Array(2, np.int64)
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        np.add.at(self.counts.values[0], column(rows, 0), 1)
+
+    def _merge_slots(self, other: Accumulator, to: Slots) -> None:
+        self._flush()
+        other._flush()
+        if self.counts.values.any():
+            super()._merge_slots(other, to)
+        else:
+            self.counts.values = other.__dict__["counts"].values
+
+
+class IgnoresItself(Clicks, schema="mutant-ignores-itself/1"):
+    """Believes that a state merged into itself is no news."""
+
+    counts = Counts(2)
+
+    def _merge(self, other: Accumulator) -> None:
+        if other is not self:
+            super()._merge(other)
+
+
+class IgnoresSettings(Clicks, schema="mutant-ignores-settings/1"):
+    """Adds what was counted under other settings."""
+
+    step: int = 1
+    counts = Counts(2)
+
+    def _require_same_settings(self, other: object) -> None:
+        pass
+
+
+class BeginsWithAPrior(Clicks, schema="mutant-prior/1"):
+    """Is not empty when it is."""
+
+    counts = Counts(2)
+
+    def _begin(self, width: int) -> None:
+        super()._begin(width)
+        self.counts.add(np.arange(2))
+
+
+class NormalisesEachBatch(Clicks, schema="mutant-normalises/1"):
+    """Divides by the largest score of the batch."""
+
+    counts = Counts(2)
+
+    def check(self, labels: Any, scores: Any) -> Rows:
+        rows = super().check(labels, scores)
+        scaled = column(rows, 1) / column(rows, 1).max(initial=0.01)
+        return Rows(rows.n, ((scaled > 0.5).astype(np.uint8), scaled))
+
+
+class ForgetsWhatWaits(Clicks, schema="mutant-forgets-waiting/1"):
+    """`compute` looks at the state and not at the stage."""
+
+    counts = Counts(2)
+
+    def compute(self) -> Clicked:
+        return clicked(*self.counts.dense().tolist())

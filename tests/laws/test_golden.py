@@ -1,0 +1,102 @@
+"""Golden states: today's code reads yesterday's bytes, and writes the same from the same rows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import load, registry
+from streammetrics.core.accumulator import Accumulator
+from tests.golden import write
+
+KNOWN: dict[str, Any] = json.loads(write.RESULTS.read_text())
+named = pytest.mark.parametrize("name", write.GOLDEN)
+
+
+def read(name: str) -> Accumulator:
+    return load(write.FOLDER / f"{name}.state")
+
+
+@named
+def test_a_golden_file_is_read_and_gives_its_results(name: str) -> None:
+    state, known = read(name), KNOWN[name]
+    assert repr(state) == known["metric"]
+    assert state.schema == known["schema"]
+    assert state.digest() == known["digest"]
+    assert json.loads(json.dumps(write.readable(state.compute()))) == known["result"]
+    assert [list(row) for row in state.provenance] == known["provenance"]
+
+
+@named
+def test_the_same_rows_give_the_same_bytes_today(name: str) -> None:
+    state = write.computed(name)
+    assert state.to_file_bytes() == (write.FOLDER / f"{name}.state").read_bytes()
+    assert state == read(name)
+    assert write.computed(name, write.LARGE).digest() == KNOWN[name]["digest of 20000 rows"]
+
+
+@named
+def test_a_golden_state_goes_on_counting(name: str) -> None:
+    state, more = read(name), write.GOLDEN[name][1](50)
+    state.update(**more)
+    fresh = write.computed(name)
+    fresh.update(**more)
+    assert state == fresh
+
+
+def test_every_public_accumulator_has_a_golden_file() -> None:
+    kinds = {type(empty) for empty, _ in write.GOLDEN.values()}
+    missing = set(registry.metric_types().values()) - kinds
+    assert not missing, f"add {sorted(m.__name__ for m in missing)} to tests/golden/write.py"
+
+
+def test_every_file_is_known_and_small() -> None:
+    files = {path.stem: path.stat().st_size for path in write.FOLDER.glob("*.state")}
+    assert set(files) == set(KNOWN) >= set(write.GOLDEN)
+    assert sum(files.values()) < 200_000
+
+
+def test_the_script_writes_nothing_anew_and_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(write, "FOLDER", tmp_path)
+    monkeypatch.setattr(write, "RESULTS", tmp_path / "results.json")
+    monkeypatch.setattr(write, "GOLDEN", {name: write.GOLDEN[name] for name in ("ratio", "panel")})
+    assert write.main() == 0
+    assert json.loads((tmp_path / "results.json").read_text()).keys() == {"ratio", "panel"}
+    kept = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert write.main() == 0
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == kept
+    (tmp_path / "ratio.state").write_bytes(b"other")
+    assert write.main() == 1
+    assert "ratio (ratio/1)" in capsys.readouterr().err
+    assert (tmp_path / "ratio.state").read_bytes() == b"other"
+
+
+@pytest.mark.parametrize("seed", ["0", "4242"])
+def test_another_processor_and_another_hash_seed_give_the_same_bytes(seed: str) -> None:
+    simd = np.show_config(mode="dicts")["SIMD Extensions"]  # type: ignore[call-overload, index]
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-m", "tests.golden.write", "--digests"],
+        cwd=Path(__file__).parents[2],
+        # What this numpy can choose at run time and this machine has; it warns about the rest.
+        env={**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(simd.get("found", []))}
+        | {"PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    said = json.loads(run.stdout)
+    assert said["features"] == []
+    assert said["results"] == {name: KNOWN[name]["result"] for name in write.GOLDEN}
+    assert said["digests"] == {
+        name: [KNOWN[name]["digest"], KNOWN[name]["digest of 20000 rows"]] for name in write.GOLDEN
+    }

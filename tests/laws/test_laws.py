@@ -1,0 +1,76 @@
+"""Every law over every public accumulator, and every small multiset of rows against its oracle.
+
+`--hypothesis-profile=long` runs fifty times as many examples, and larger multisets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import hypothesis
+import pytest
+
+from streammetrics import registry
+from streammetrics.testing import LAWS, Case, check_exhaustively, check_law
+from tests.cases import CASES
+from tests.plain_cases import PLAIN
+
+# A quarter of the profile's examples: there are three hundred pairs of a law and a case, and
+# `make check` must stay short.
+_DEFAULT = hypothesis.settings.default
+assert _DEFAULT is not None
+EXAMPLES = _DEFAULT.max_examples // 4
+DEEP = EXAMPLES > 100
+
+
+@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_every_public_accumulator_keeps_every_law(
+    case: Case[Any], law: Callable[..., None]
+) -> None:
+    check_law(law, case, examples=EXAMPLES, max_rows=25)
+
+
+def test_every_public_accumulator_has_a_case() -> None:
+    missing = set(registry.metric_types().values()) - {type(case.empty) for case in CASES}
+    assert not missing, f"add a Case to tests/cases.py for {sorted(m.__name__ for m in missing)}"
+
+
+def test_every_case_has_refusals_an_oracle_or_others_and_a_name_of_its_own() -> None:
+    assert len({str(case) for case in CASES}) == len(CASES)
+    for kind in registry.metric_types().values():
+        cases = [case for case in CASES if type(case.empty) is kind]
+        assert any(case.refused for case in cases), f"{kind.__name__} refuses nothing"
+        assert any(case.others for case in cases), f"{kind.__name__} merges with anything"
+        assert any(case.oracle for case in cases), f"{kind.__name__} has no oracle"
+
+
+LISTS = [[], [(0.5, 0)], [(0.5, 1), (0.5, 0)], [(0.0, 2), (1.0, 0)], [(1.0, 1), (0.0, 2), (0.0, 0)]]
+
+
+def kinds_of_rows(case: Case[Any]) -> tuple[Sequence[Any], int]:
+    """The different rows to make multisets of, and how many of them at most."""
+    labels: Sequence[Any] = (0, 1)
+    match type(case.empty).__name__, case.empty.settings():
+        case "BinaryConfusion", {"positive": "yes"}:
+            return list(product(("no", "yes"), (0.25, 0.5, 0.75))), 4
+        case "BinaryConfusion" | "HistogramAUC" | "ExactAUC", _:
+            return list(product(labels, (0.25, 0.5, 0.5 + 2**-40))), 6 if DEEP else 4
+        case "GroupedAUC", {"ids": "integer"}:
+            return list(product((3, -3), labels, (0.25, 0.5))), 5 if DEEP else 3
+        case "GroupedAUC", _:
+            return list(product(("a", "b"), labels, (0.25, 0.5))), 5 if DEEP else 3
+        case "Ratio", _ if "clicks" in str(case):
+            return [(0,), (1,)], 6
+        case "Ratio", _:
+            return list(product((0.1, 1e16, -1e16), (0.1, -0.1))), 6 if DEEP else 4
+        case _:
+            return LISTS, 4
+
+
+@pytest.mark.parametrize("case", [case for case in PLAIN if case.oracle], ids=str)
+def test_the_oracle_agrees_on_every_small_multiset_of_rows(case: Case[Any]) -> None:
+    rows, most = kinds_of_rows(case)
+    assert check_exhaustively(case, rows, most) >= 28

@@ -1,0 +1,103 @@
+"""Each broken metric is caught, by the law that it breaks and by no law that it keeps."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.testing import Case, broken_laws, check_laws, strategies
+from tests.laws import mutants
+from tests.laws.clicks import Clicks
+
+# Where several laws are named, the fault breaks each of them whatever the metric.
+BROKEN: dict[type[Accumulator], set[str]] = {
+    mutants.FloatTotals: {"monoid", "sharding"},
+    mutants.Float32Counter: {"monoid"},
+    mutants.KeepsTheCallersArrays: {"operands_kept"},
+    mutants.SortsTheCallersArrays: {"operands_kept"},
+    mutants.ChangesBeforeItChecks: {"atomic"},
+    mutants.TakesNaN: {"atomic"},
+    mutants.SaysNothingToDo: {"atomic"},
+    mutants.KeepsTheLastRow: {"monoid", "sharding"},
+    mutants.WritesADictInItsOrder: {"monoid", "sharding"},
+    mutants.ForgetsLabelsInBytes: {"canonical"},
+    mutants.ReadsAnything: {"canonical"},
+    mutants.CountsItsReaders: {"pure", "sharding"},
+    mutants.GivesItsOwnArrays: {"pure"},
+    mutants.WarnsWhenEmpty: {"pure"},
+    mutants.ZeroForUndefined: {"bound"},
+    mutants.HalfForUndefined: {"bound"},
+    mutants.Confident: {"bound"},
+    mutants.RoundsTwice: {"bound"},
+    mutants.EmptiesItsArgument: {"monoid", "operands_kept"},
+    mutants.SharesItsArgument: {"operands_kept"},
+    mutants.IgnoresItself: {"monoid"},
+    mutants.IgnoresSettings: {"settings_differ"},
+    mutants.BeginsWithAPrior: {"monoid", "sharding", "canonical", "waiting"},
+    mutants.NormalisesEachBatch: {"sharding"},
+    mutants.ForgetsWhatWaits: {"waiting"},
+}
+WITH_ORACLE = {"bound"}
+
+
+def case_of(kind: type[Accumulator], *, oracle: bool) -> Case[Any]:
+    settings: list[dict[str, Any]] = [{"step": 2}] if kind().settings() else []
+    return Case(
+        kind(),
+        st.tuples(strategies.labels(), strategies.probabilities()),
+        strategies.columns("labels", "scores"),
+        refused=(
+            {"labels": [0, 2], "scores": [0.5, 0.5]},
+            {"labels": [0, 1], "scores": [0.5, float("nan")]},
+        ),
+        others=[kind(**given) for given in settings],
+        oracle=share if oracle else None,
+    )
+
+
+def share(rows: Sequence[Any]) -> dict[str, Any]:
+    n, positives = len(rows), sum(label for label, _ in rows)
+    return {"rows": n, "positives": positives, "rate": Fraction(positives, n) if n else None}
+
+
+def broken(kind: type[Accumulator], *, oracle: bool) -> set[str]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a law that wants silence asks for it itself
+        return set(broken_laws(case_of(kind, oracle=oracle), examples=15))
+
+
+def test_a_sound_metric_breaks_no_law() -> None:
+    check_laws(case_of(mutants.Sound, oracle=True), examples=15)
+
+
+@pytest.mark.parametrize("mutant", BROKEN, ids=lambda mutant: mutant.__name__)
+def test_a_mutant_breaks_its_laws_and_no_others(mutant: type[Accumulator]) -> None:
+    assert broken(mutant, oracle=BROKEN[mutant] == WITH_ORACLE) == BROKEN[mutant]
+
+
+def test_every_mutant_is_listed() -> None:
+    found = {
+        kind
+        for kind in vars(mutants).values()
+        if isinstance(kind, type) and issubclass(kind, Clicks) and kind.schema
+    }
+    assert found - {mutants.Sound} == set(BROKEN)
+
+
+def test_every_law_catches_a_mutant() -> None:
+    from streammetrics.testing import LAWS
+
+    assert set().union(*BROKEN.values()) == {law.__name__ for law in LAWS}
+
+
+def test_a_failure_names_the_law_and_the_metric() -> None:
+    with pytest.raises(AssertionError) as caught:
+        check_laws(case_of(mutants.IgnoresItself, oracle=False), examples=10)
+    note = "\n".join(caught.value.__notes__)
+    assert "IgnoresItself() breaks the law 'monoid'" in note

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+from streammetrics.core.errors import InputError
+from streammetrics.kernels.lists import Lists
+from streammetrics.ranking.lists import graded_lists
+
+
+def lists_of(
+    labels: ArrayLike,
+    scores: ArrayLike | None = None,
+    offsets: ArrayLike | None = None,
+    n_relevant: ArrayLike | None = None,
+    needs_grades: bool = False,
+) -> Lists:
+    return graded_lists(labels, scores, offsets, n_relevant, needs_grades=needs_grades)
+
+
+def test_a_matrix_and_flat_rows_with_offsets_are_the_same_lists() -> None:
+    matrix = lists_of([[1, 0, 2], [0, 0, 1]], [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]])
+    flat = lists_of([1, 0, 2, 0, 0, 1], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6], offsets=[0, 3, 6])
+    for a, b in (
+        (matrix.grades, flat.grades),
+        (matrix.scores, flat.scores),
+        (matrix.offsets, flat.offsets),
+    ):
+        assert np.array_equal(a, b)  # type: ignore[arg-type]
+
+
+def test_a_matrix_that_is_not_contiguous_is_read_row_by_row() -> None:
+    labels = np.arange(6, dtype=np.uint8).reshape(3, 2).T
+    assert lists_of(labels, labels / 10).grades.tolist() == [0, 2, 4, 1, 3, 5]
+
+
+@pytest.mark.parametrize("kind", [bool, np.int8, np.uint8, np.int64, np.uint64, np.float32, float])
+def test_labels_of_every_kind_of_number_are_grades(kind: type) -> None:
+    lists = lists_of(np.array([[1, 0]], kind))
+    assert lists.grades.dtype == np.uint8
+    assert lists.grades.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("width", [0, 1, 3])
+def test_no_lists_are_lists(width: int) -> None:
+    assert len(lists_of(np.empty((0, width), np.int64))) == 0
+
+
+def test_lists_without_items_are_lists() -> None:
+    assert len(lists_of(np.empty((4, 0), np.int64))) == 4
+    assert len(lists_of([], offsets=[0, 0, 0])) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "where", "expected", "rows"),
+    [
+        ({"labels": [1, 0]}, "labels", "with offsets", []),
+        ({"labels": 1}, "labels", "with offsets", []),
+        ({"labels": [[1, 0], [1]]}, "labels", "array", []),
+        ({"labels": [[1, 0]], "offsets": [0, 2]}, "labels", "[lists, items]", []),
+        ({"labels": [[0, 1], [2, 16], [-1, 0]]}, "labels[1, 1]", "0 to 15", [1, 2]),
+        ({"labels": [[0, 0.5]]}, "labels[0, 1]", "0 to 15", [0]),
+        ({"labels": [[0, float("nan")]]}, "labels[0, 1]", "0 to 15", [0]),
+        ({"labels": [["a", "b"]]}, "labels[0, 0]", "0 to 15", [0]),
+        ({"labels": [0, 1, 99], "offsets": [0, 1, 1, 3]}, "labels[2] (list 2)", "0 to 15", [2]),
+        ({"labels": [[0, 1]], "scores": [0.1, 0.2]}, "scores", "the shape of labels", []),
+        ({"labels": [[0, 1]], "scores": [[0.1, 0.2, 0.3]]}, "scores", "shape of labels", []),
+        (
+            {"labels": [[0, 1], [0, 1]], "scores": [[0.1, 0.2], [float("nan"), 0.3]]},
+            "scores[1, 0]",
+            "numbers",
+            [1],
+        ),
+        ({"labels": [[0, 1]], "scores": [["x", "y"]]}, "scores[0, 0]", "numbers", [0]),
+        ({"labels": [0, 1], "offsets": [0, 1]}, "offsets", "from 0 to 2", []),
+        ({"labels": [0, 1], "offsets": [1, 2]}, "offsets", "from 0 to 2", []),
+        ({"labels": [0, 1], "offsets": []}, "offsets", "from 0 to 2", []),
+        ({"labels": [0, 1], "offsets": [0, 2, 1, 2]}, "offsets[2]", "do not fall", [1]),
+        ({"labels": [0, 1], "offsets": [0.0, 2.0]}, "offsets[0]", "integers", []),
+        ({"labels": [[0, 1]], "n_relevant": [1, 1]}, "n_relevant", "n_relevant [1]", []),
+        ({"labels": [[1, 1], [1, 0]], "n_relevant": [1, 1]}, "n_relevant[0]", "at least", [0]),
+        ({"labels": [[1, 1], [1, 0]], "n_relevant": [2, -1]}, "n_relevant[1]", "at least", [1]),
+        ({"labels": [[1]], "n_relevant": [2**21]}, "n_relevant[0]", "at most 1048576 more", [0]),
+        ({"labels": [[1]], "n_relevant": [[2**70]]}, "n_relevant[0]", "64 bits", [0]),
+        ({"labels": [[3]], "n_relevant": [[0, 1]]}, "n_relevant[0]", "grades up to 3", [0]),
+        ({"labels": [[1, 2]], "n_relevant": [[1, 0]]}, "n_relevant[0]", "at least", [0]),
+        (
+            {"labels": [[0], [0]], "n_relevant": [[1, 1], [1, 0.5]]},
+            "n_relevant[0]",
+            "64 bits",
+            [0, 1],
+        ),
+        ({"labels": [[1]], "n_relevant": [[[1]]]}, "n_relevant", "n_relevant [1]", []),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_place_and_its_lists(
+    arguments: dict[str, ArrayLike], where: str, expected: str, rows: list[int]
+) -> None:
+    with pytest.raises(InputError) as raised:
+        lists_of(**arguments)  # type: ignore[arg-type]
+    error = raised.value
+    assert error.where == where
+    assert expected in error.expected
+    assert error.rows.tolist() == rows
+
+
+def test_a_number_of_relevant_items_counts_those_that_the_list_lacks() -> None:
+    lists = lists_of([[1, 0], [0, 0], [1, 1]], n_relevant=[3, 0, 2])
+    assert lists.unseen is not None
+    assert lists.unseen.tolist() == [[2], [0], [0]]
+
+
+def test_relevant_items_may_be_numbered_by_grade() -> None:
+    lists = lists_of([[1, 3], [0, 0]], n_relevant=[[1, 2, 1], [0, 0, 5]], needs_grades=True)
+    assert lists.unseen is not None
+    assert lists.unseen.tolist() == [[0, 2, 0], [0, 0, 5]]
+
+
+def test_a_mere_number_is_ambiguous_for_a_graded_list_that_lacks_some() -> None:
+    with pytest.raises(InputError, match="only their number") as raised:
+        lists_of([[2, 1], [2, 1], [1, 0]], n_relevant=[2, 3, 3], needs_grades=True)
+    assert raised.value.rows.tolist() == [1]
+    assert lists_of([[2, 1]], n_relevant=[3]).unseen is not None

@@ -1,0 +1,301 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import ArrayLike
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.errors import InputError, SettingsError
+from streammetrics.core.rows import Rows
+from streammetrics.ranking import DCG, HR, MRR, NDCG, RankingMetrics
+from streammetrics.results.averages import Averages
+from tests.oracles import ranking as oracle
+
+ALL = (NDCG @ 10, DCG @ 10, MRR @ 10, HR @ 10, NDCG(gain="linear"), MRR(rel=2))
+
+
+def result(labels: ArrayLike, scores: ArrayLike | None = None, **settings: str) -> Averages:
+    metric = RankingMetrics(ALL, **settings)
+    metric.update(labels, scores)
+    return metric.compute()
+
+
+# -- definitions ------------------------------------------------------------------------------
+
+
+def test_a_list_with_one_of_three_known_items_has_an_ndcg_of_0_469279() -> None:
+    metric = RankingMetrics([NDCG @ 3])
+    metric.update_ranked([["a"]], [{"a", "b", "c"}])
+    assert round(metric.compute()[NDCG @ 3], 6) == 0.469279
+    same = RankingMetrics([NDCG @ 3])
+    same.update([[1]], n_relevant=[3])
+    assert same == metric
+
+
+@pytest.mark.parametrize(
+    ("measure", "value"),
+    [
+        (NDCG @ 4, 0.547831),
+        (NDCG @ 2, 0.070948),
+        (NDCG(gain="linear") @ 4, 0.613827),
+        (NDCG(gain="linear") @ 2, 0.148041),
+    ],
+)
+def test_the_list_b_c_d_a_with_a3_b0_c1_d2(measure: object, value: float) -> None:
+    metric = RankingMetrics([measure])  # type: ignore[list-item]
+    metric.update([[0, 1, 2, 3]])
+    assert round(metric.compute()[measure], 6) == value
+
+
+def test_a_relevant_item_tied_with_three_others() -> None:
+    found = RankingMetrics([MRR, NDCG @ 1])
+    found.update([[0, 1, 0, 0]], [[0.5, 0.5, 0.5, 0.5]])
+    assert round(found.compute()[MRR], 6) == 0.520833
+    assert found.compute()[NDCG @ 1] == 0.25
+
+
+def test_a_constant_scorer_gets_the_same_rank_in_every_measure() -> None:
+    labels, scores = [[0] * 12 + [1]], [[0.0] * 13]
+    assert result(labels, scores, ties="worst")[MRR @ 10] == 0
+    assert result(labels, scores, ties="worst")[NDCG @ 10] == 0
+    assert result(labels, scores, ties="best")[MRR @ 10] == 1
+    assert result(labels, scores, ties="best")[NDCG @ 10] == 1
+    mean = result(labels, scores)
+    assert 0 < mean[MRR @ 10] < mean[NDCG @ 10] < mean[HR @ 10] < 1
+
+
+def test_scores_at_or_below_zero_are_scores_like_others() -> None:
+    labels = [[1, 0, 1]]
+    assert result(labels, [[-1.0, -2.0, -3.0]]) == result(labels, [[9.0, 8.0, 7.0]])
+    assert result(labels, [[0.0, -1.0, -2.0]]) == result(labels, [[9.0, 8.0, 7.0]])
+
+
+def test_lists_that_differ_beyond_float32_are_not_tied() -> None:
+    assert result([[0, 1]], [[0.5, 0.5 + 1e-12]])[MRR @ 10] == 1
+
+
+def test_relevance_begins_at_the_grade_that_a_measure_names() -> None:
+    found = result([[1, 2]])
+    assert (found[MRR @ 10], found[MRR(rel=2)]) == (1, 0.5)
+
+
+def test_an_item_below_the_cut_is_not_there() -> None:
+    found = RankingMetrics([MRR @ 2, HR @ 2, NDCG @ 2, MRR])
+    found.update([[0, 0, 1]])
+    assert dict(found.compute()) == {"MRR@2": 0, "HR@2": 0, "NDCG@2": 0, "MRR": 1 / 3}
+
+
+def test_a_list_shorter_than_the_cut_is_a_list() -> None:
+    assert dict(result([[1]])) == dict.fromkeys(map(str, ALL), 1) | {"MRR(rel=2)": 0}
+
+
+# -- one denominator --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("empty", "share"), [("skip", 1), ("zero", Fraction(1, 2))])
+def test_lists_with_nothing_relevant_are_left_out_or_count_zero(
+    empty: str, share: Fraction
+) -> None:
+    found = result([[1, 0], [0, 0]], empty=empty)
+    assert (found[NDCG @ 10], found[MRR @ 10], found[HR @ 10]) == (share, share, share)
+    assert (found.lists_kept, found.lists_empty, found.rows) == (1, 1, 2)
+
+
+def test_a_list_without_items_is_empty_unless_something_is_known() -> None:
+    metric = RankingMetrics([MRR])
+    metric.update([], offsets=[0, 0, 0], n_relevant=[0, 2])
+    found = metric.compute()
+    assert (found[MRR], found.lists_kept, found.lists_empty) == (0, 1, 1)
+
+
+def test_no_lists_have_no_mean() -> None:
+    for empty in ("skip", "zero"):
+        found = RankingMetrics(ALL, empty=empty).compute()
+        assert all(math.isnan(found[measure]) for measure in ALL)
+        assert found.rows == 0
+    assert math.isnan(result([[0, 0]])[MRR @ 10])
+    assert result([[0, 0]], empty="zero")[MRR @ 10] == 0
+
+
+# -- exactness --------------------------------------------------------------------------------
+
+
+def test_the_mean_of_reciprocal_ranks_is_the_correctly_rounded_one() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(40):
+        ranks = rng.integers(1, 40, rng.integers(1, 60))
+        metric = RankingMetrics([MRR])
+        for rank in ranks.tolist():
+            metric.update([[0] * (rank - 1) + [1]])
+        exact = sum(Fraction(1, rank) for rank in ranks.tolist()) / len(ranks)
+        assert metric.compute()[MRR] == float(exact)
+
+
+items = st.tuples(st.integers(0, 3), st.integers(0, 3))
+
+
+@given(
+    st.lists(st.lists(items, max_size=6), min_size=1, max_size=6),
+    st.sampled_from(["expected", "worst", "best"]),
+    st.sampled_from(["skip", "zero"]),
+)
+def test_a_mean_is_that_of_all_orders_of_every_list(
+    lists: list[list[tuple[int, int]]], ties: str, empty: str
+) -> None:
+    metric = RankingMetrics([NDCG @ 3, MRR @ 3, HR @ 2], ties, empty)
+    metric.update(
+        [grade for one in lists for _, grade in one],
+        [score / 3 for one in lists for score, _ in one],
+        offsets=np.cumsum([0, *map(len, lists)]),
+    )
+    formulas = {
+        "NDCG@3": oracle.ndcg("exponential", 3),
+        "MRR@3": oracle.reciprocal_rank(1, 3),
+        "HR@2": oracle.hit(1, 2),
+    }
+    counted = [one for one in lists if empty == "zero" or any(grade for _, grade in one)]
+    for name, formula in formulas.items():
+        value = metric.compute()[name]
+        if not counted:
+            assert math.isnan(value)
+            continue
+        exact = sum(oracle.values(formula, one)[ties] for one in counted) / len(counted)
+        assert abs(Fraction(value) - exact) <= 4 * Fraction(math.ulp(float(exact)))
+
+
+def test_how_lists_are_cut_into_updates_and_shards_changes_no_bit() -> None:
+    rng = np.random.default_rng(6)
+    ends = np.concatenate([[0], np.cumsum(rng.integers(0, 30, 300))])
+    labels = rng.integers(0, 4, ends[-1])
+    scores = rng.integers(0, 9, ends[-1]) / 8
+    whole = RankingMetrics(ALL)
+    whole.update(labels, scores, offsets=ends)
+    for size in (1, 7, 100):
+        shards = [RankingMetrics(ALL) for _ in range(3)]
+        for i, first in enumerate(range(0, 300, size)):
+            some = ends[first : first + size + 1]
+            a, b = some[0], some[-1]
+            shards[i % 3].update(labels[a:b], scores[a:b], offsets=some - a)
+        assert sum(shards[::-1]) == whole
+
+
+def test_the_order_of_the_items_of_a_list_changes_no_bit() -> None:
+    rng = np.random.default_rng(7)
+    labels, scores = rng.integers(0, 4, (200, 25)), rng.integers(0, 6, (200, 25)) / 5
+    one, other = RankingMetrics(ALL), RankingMetrics(ALL)
+    one.update(labels, scores)
+    order = rng.permuted(np.tile(np.arange(25), (200, 1)), axis=1)
+    other.update(np.take_along_axis(labels, order, 1), np.take_along_axis(scores, order, 1))
+    assert one == other
+
+
+def test_squares_are_held_for_intervals() -> None:
+    metric = RankingMetrics([MRR])
+    metric.update([[0, 1], [1, 0]])
+    metric.digest()
+    assert metric.squares.fraction(0) == Fraction(5, 4)
+
+
+# -- being an accumulator ---------------------------------------------------------------------
+
+
+def test_a_state_comes_back_from_its_bytes() -> None:
+    metric = RankingMetrics(["NDCG @ 5", MRR(rel=3)], ties="worst", empty="zero")
+    metric.update([[3, 0, 1]], [[0.1, 0.2, 0.3]])
+    again = Accumulator.from_bytes(metric.to_bytes())
+    assert again == metric
+    assert again.compute() == metric.compute()
+    assert repr(again) == repr(metric)
+
+
+def test_settings_are_held_in_their_one_form() -> None:
+    metric = RankingMetrics([NDCG(gain="exponential") @ 5, " MRR ( rel = 1 ) "])
+    assert metric.settings() == {
+        "measures": ("NDCG@5", "MRR"),
+        "ties": "expected",
+        "empty": "skip",
+    }
+    assert metric == RankingMetrics(("NDCG@5", MRR))
+
+
+def test_the_setting_empty_leaves_the_method_empty_as_it_is() -> None:
+    metric = RankingMetrics([MRR], empty="zero")
+    metric.update([[0]])
+    identity = metric.empty()
+    assert identity.settings() == metric.settings()
+    assert identity.compute().rows == 0
+    with pytest.raises(AttributeError):
+        metric.empty = "skip"  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("settings", "where"),
+    [
+        ({"measures": []}, "measures"),
+        ({"measures": ["NDCG@x"]}, "measure"),
+        ({"measures": [MRR], "ties": "random"}, "RankingMetrics.ties"),
+        ({"measures": [MRR], "ties": None}, "RankingMetrics.ties"),
+        ({"measures": [MRR], "empty": "drop"}, "RankingMetrics.empty"),
+        ({"measures": [MRR], "empty": ["skip"]}, "RankingMetrics.empty"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, str], where: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        RankingMetrics(**settings)  # type: ignore[arg-type]
+    assert raised.value.where == where
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        RankingMetrics([MRR @ 5]),
+        RankingMetrics([MRR], ties="best"),
+        RankingMetrics([MRR], empty="zero"),
+        RankingMetrics([MRR, HR]),
+    ],
+)
+def test_states_of_other_settings_do_not_merge(other: RankingMetrics) -> None:
+    with pytest.raises(SettingsError):
+        RankingMetrics([MRR]).merge(other)
+
+
+def test_a_refused_update_leaves_no_trace() -> None:
+    metric = RankingMetrics(ALL)
+    metric.update([[1, 0]])
+    before = metric.digest()
+    with pytest.raises(InputError) as raised:
+        metric.update([[1, 0], [1, 99]])
+    assert raised.value.rows.tolist() == [1]
+    with pytest.raises(InputError):
+        metric.update_ranked([["a", "a"]], [{"a"}])
+    assert metric.digest() == before
+
+
+def test_checking_changes_nothing_and_keeps_nothing_of_the_input() -> None:
+    labels, scores = np.array([[1, 0]], np.uint8), np.array([[0.1, 0.2]])
+    metric = RankingMetrics(ALL)
+    assert metric.check(labels, scores).n == 1
+    assert metric == RankingMetrics(ALL)
+    metric.update(labels, scores)
+    before = metric.digest()
+    labels[:] = 0
+    scores[:] = 7
+    assert metric.digest() == before
+
+
+def test_states_for_many_slots_are_those_of_each_slot() -> None:
+    rng = np.random.default_rng(13)
+    labels, scores = rng.integers(0, 3, (90, 8)), rng.integers(0, 5, (90, 8)) / 4
+    slots = rng.integers(0, 4, 90)
+    wide = RankingMetrics(ALL)._empty(4)
+    rows: Rows = wide.check(labels, scores)
+    wide._absorb(rows, slots)
+    for slot in range(4):
+        alone = RankingMetrics(ALL)
+        alone.update(labels[slots == slot], scores[slots == slot])
+        assert wide._take(np.array([slot])) == alone

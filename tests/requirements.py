@@ -1,0 +1,59 @@
+"""What a test may need that a machine may lack: it skips with a reason, or must be there.
+
+`STREAMMETRICS_REQUIRE=kafka,data` names the parts whose absence is a failure. CI names all that
+exist; on a developer's machine the tests of an absent part skip and say how to enable them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# The parts, and how a developer enables each.
+PARTS = {
+    "kafka": "install Java 17 and Maven, or set KAFKA_BOOTSTRAP=host:port to use a running broker",
+    "postgres": "install PostgreSQL 15 or later, so that `initdb` and `postgres` are to be found",
+    "java": "install a Java 17 runtime, so that `java` is on the PATH",
+    "browser": "install Chromium, so that `chromium` is on the PATH",
+    "data": "put the shared data at ../shared/data, or set STREAMMETRICS_DATA to its folder",
+}
+
+
+class UnknownPart(ValueError):
+    """STREAMMETRICS_REQUIRE names something that is not in PARTS."""
+
+
+def required_parts(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
+    """The parts that must be there."""
+    named = environment.get("STREAMMETRICS_REQUIRE", "").split(",")
+    parts = frozenset(part.strip() for part in named) - {""}
+    unknown = ", ".join(sorted(parts - PARTS.keys()))
+    if unknown:
+        # A slip here would turn a requirement off without a word.
+        raise UnknownPart(f"STREAMMETRICS_REQUIRE names {unknown}; it knows {', '.join(PARTS)}")
+    return parts
+
+
+def absent(
+    part: str,
+    why: str,
+    *,
+    required: frozenset[str] | None = None,
+    skip: Callable[[str], NoReturn] = pytest.skip,
+    fail: Callable[[str], NoReturn] = pytest.fail,
+) -> NoReturn:
+    """Skip the test, or fail it where the part is required; the reason says how to enable it."""
+    end = fail if part in (required_parts() if required is None else required) else skip
+    end(f"no {part}: {why}. To enable: {PARTS[part]}")
+
+
+def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where the shared data is, or would be."""
+    given = environment.get("STREAMMETRICS_DATA")
+    return Path(given) if given else ROOT.parent / "shared" / "data"

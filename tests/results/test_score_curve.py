@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from streammetrics.results.bounded import Bounded
+from streammetrics.results.score_curve import ScoreCurve
+
+
+def curve(negatives: list[int], positives: list[int], *, exact: bool) -> ScoreCurve:
+    counts = np.array([negatives, positives], np.int64)
+    return ScoreCurve(np.arange(counts.shape[1]) / 4, counts, exact, int(counts.sum()))
+
+
+def test_an_exact_curve_has_areas_that_are_floats() -> None:
+    found = curve([1, 1, 0], [0, 1, 1], exact=True)
+    assert (found.auc, found.gini) == (0.875, 0.75)
+    assert (found.rows, found.positives) == (4, 2)
+
+
+def test_a_curve_of_buckets_has_areas_with_bounds() -> None:
+    found = curve([1, 1, 0], [0, 1, 1], exact=False)
+    assert found.auc == Bounded(0.875, low=0.75, high=1.0)
+    assert found.gini == Bounded(0.75, low=0.5, high=1.0)
+
+
+def test_perfect_separation_inside_one_bucket_is_never_a_confident_half() -> None:
+    assert curve([3], [4], exact=False).auc == Bounded(0.5, low=0.0, high=1.0)
+
+
+def test_one_class_has_no_area() -> None:
+    for counts in ([[1, 2], [0, 0]], [[0, 0], [1, 2]], [[], []]):
+        exact = curve(*counts, exact=True).auc
+        assert isinstance(exact, float) and math.isnan(exact)
+        rough = curve(*counts, exact=False).auc
+        assert isinstance(rough, Bounded)
+        assert all(map(math.isnan, (rough.value, rough.low, rough.high)))
+
+
+def test_a_curve_that_gave_up_says_why_and_keeps_its_count() -> None:
+    none = np.zeros((2, 0), np.int64)
+    found = ScoreCurve(np.empty(0), none, exact=True, rows=11, reason="past max_rows=10")
+    assert isinstance(found.auc, float) and math.isnan(found.auc)
+    assert (found.rows, found.positives) == (11, None)
+    assert "past max_rows=10" in repr(found)
+
+
+def test_curves_are_equal_by_what_they_hold() -> None:
+    assert curve([1, 2], [0, 1], exact=True) == curve([1, 2], [0, 1], exact=True)
+    assert curve([1, 2], [0, 1], exact=True) != curve([1, 2], [1, 1], exact=True)
+    assert curve([1, 2], [0, 1], exact=True) != curve([1, 2], [0, 1], exact=False)
+
+
+def test_its_text_is_one_line_whatever_it_holds() -> None:
+    text = repr(curve([1] * 5000, [2] * 5000, exact=True))
+    assert text == "ScoreCurve(auc=0.5, rows=15000, positives=10000)"

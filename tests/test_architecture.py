@@ -1,0 +1,329 @@
+"""The rules of docs/architecture.md, walked over the source.
+
+Every rule is shown a small bad source as well: a rule that finds nothing there is broken.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from functools import cache
+
+import pytest
+
+from tests import architecture_rules as rules
+from tests.architecture_rules import Layers, Source
+from tests.requirements import ROOT
+
+PAGE = ROOT / "docs" / "architecture.md"
+PACKAGES = ("streammetrics", "consumers", "benchmarks")
+LINES, META_LINES = 350, 250
+Rule = Callable[[Source], list[str]]
+
+
+@cache
+def table(heading: str) -> tuple[tuple[str, ...], ...]:
+    """The cells of the table under a heading of the page, without its head."""
+    section = PAGE.read_text(encoding="utf-8").partition(f"\n## {heading}\n")[2]
+    section = section.partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("|")]
+    assert len(rows) > 2, f"{PAGE.name} has no table under {heading!r}"
+    return tuple(tuple(cell.strip() for cell in row.strip("|").split("|")) for row in rows[2:])
+
+
+def quoted(cell: str) -> list[str]:
+    """The names in backticks."""
+    return re.findall(r"`([^`]+)`", cell)
+
+
+@cache
+def sources() -> tuple[Source, ...]:
+    """Every Python file of the three packages."""
+    files = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    return tuple(Source.read(ROOT, path) for path in files)
+
+
+@cache
+def layers() -> Layers:
+    """The layers as the page gives them."""
+    return Layers([quoted(row[0]) for row in table("Layers")])
+
+
+@cache
+def public_names() -> dict[str, set[str]]:
+    """The names that each public module exports."""
+    public = {name for row in table("Public modules") for name in quoted(row[0])}
+    return {one.module: rules.exported(one) for one in sources() if one.module in public}
+
+
+def spared(rule: str) -> set[str]:
+    """The modules that the page exempts from a rule."""
+    return {name for row in table("Exceptions") if row[0] == rule for name in quoted(row[1])}
+
+
+def holds(rule: Rule, *, among: Iterable[str] = PACKAGES, sparing: str = "") -> None:
+    """Fail with the findings of a rule, and with the exceptions that it does not need."""
+    exempt = spared(sparing) if sparing else set()
+    findings, unneeded = [], set(exempt)
+    for source in sources():
+        if any(rules.under(source.module, package) for package in among):
+            found = rule(source)
+            if source.module in exempt and found:
+                unneeded.discard(source.module)
+            elif found:
+                findings += found
+    findings += [f"docs/architecture.md: {module} needs no exception" for module in unneeded]
+    if findings:
+        pytest.fail("\n".join(findings), pytrace=False)
+
+
+def bad(text: str, module: str = "streammetrics.core.thing", path: str = "") -> Source:
+    """A small source that breaks a rule."""
+    return Source(module, path or module.replace(".", "/") + ".py", text)
+
+
+# -- imports -----------------------------------------------------------------------------------
+
+
+def test_imports_point_down_only() -> None:
+    modules = {source.module for source in sources()}
+    holds(lambda source: rules.upward_imports(source, layers(), modules))
+
+
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("streammetrics.core.thing", "from streammetrics.kernels.area import twice_u"),
+        ("streammetrics.core.thing", "def f():\n    import streammetrics.kernels.area"),
+        ("streammetrics.kernels.thing", "from streammetrics import results"),
+        ("streammetrics.results.thing", "from streammetrics import load"),
+        ("streammetrics.ranking.thing", "from streammetrics.classification import Ratio"),
+        ("streammetrics.classification.thing", "from ..ranking import RankingMetrics"),
+        ("streammetrics.combine.thing", "import consumers.config.config"),
+        ("streammetrics.nowhere.thing", ""),
+        ("streammetrics.combine.thing", "import streammetrics.nowhere"),
+    ],
+)
+def test_an_import_that_points_up_or_sideways_is_found(module: str, text: str) -> None:
+    modules = {"streammetrics", "streammetrics.results"}
+    assert rules.upward_imports(bad(text, module), layers(), modules)
+
+
+def test_an_import_that_points_down_is_fine() -> None:
+    text = (
+        "from streammetrics.core.errors import StateError\nfrom streammetrics.kernels import area"
+    )
+    source = bad(text, "streammetrics.classification.thing")
+    assert not rules.upward_imports(source, layers(), {"streammetrics.kernels.area"})
+
+
+def outside() -> dict[str, list[str]]:
+    """Each third-party package with the modules that may import it."""
+    rows = table("Packages from outside")
+    return {package: quoted(row[1]) for row in rows for package in quoted(row[0])}
+
+
+def engines() -> list[list[str]]:
+    """The third-party engines; one may be several packages."""
+    return [quoted(row[0]) for row in table("Packages from outside") if row[2] == "yes"]
+
+
+def test_third_party_packages_are_imported_only_where_the_page_says() -> None:
+    holds(lambda source: rules.outside_imports(source, outside(), PACKAGES))
+
+
+def test_kafka_is_imported_in_kafka_source_only() -> None:
+    assert outside()["kafka"] == ["consumers.sources.kafka_source"]
+    elsewhere = bad("def f():\n    from kafka.errors import KafkaError", "consumers.worker.service")
+    assert rules.outside_imports(elsewhere, outside(), PACKAGES)
+
+
+def test_a_file_uses_at_most_one_third_party_engine() -> None:
+    holds(lambda source: rules.several_engines(source, engines()))
+    assert rules.several_engines(bad("import kafka\nimport sqlalchemy.orm"), engines())
+    assert not rules.several_engines(bad("import starlette\nimport uvicorn"), engines())
+
+
+def test_the_library_loads_only_numpy_and_sortedcontainers() -> None:
+    script = (
+        "import sys\nsys.path.insert(0, sys.argv[1])\n"
+        "before = set(sys.modules)\nimport streammetrics\n"
+        "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
+    )
+    command = [sys.executable, "-I", "-c", script, str(ROOT)]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    loaded = set(out.split()) - rules.STANDARD_LIBRARY
+    assert "numpy" in loaded
+    assert loaded <= {"streammetrics", "numpy", "sortedcontainers"}
+
+
+def test_consumers_use_public_names_of_the_library_only() -> None:
+    assert public_names()["streammetrics"], "streammetrics exports nothing"
+    among = ("consumers", "benchmarks")
+    holds(lambda one: rules.not_public(one, "streammetrics", public_names()), among=among)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from streammetrics.core.parts import Counts",
+        "from streammetrics import _private",
+        "from streammetrics import Unheard",
+        "from streammetrics.registry import _PACKAGES",
+        "import streammetrics.core.codec",
+        "import streammetrics\nstreammetrics._private",
+        "import streammetrics as sm\nsm.core.codec.Writer()",
+        "from streammetrics import registry\nregistry._PACKAGES",
+        "def f(state):\n    return state._mass",
+    ],
+)
+def test_a_use_of_a_private_name_is_found(text: str) -> None:
+    public = {"streammetrics": {"Ratio", "load"}, "streammetrics.registry": {"metric"}}
+    assert rules.not_public(bad(text, "consumers.thing"), "streammetrics", public)
+
+
+def test_a_use_of_a_public_name_is_fine() -> None:
+    public = {"streammetrics": {"Ratio", "load"}, "streammetrics.registry": {"metric"}}
+    text = (
+        "import streammetrics as sm\nfrom streammetrics import Ratio, registry\n"
+        "sm.load(b'')\nregistry.metric('Ratio')\nsm.registry.metric('Ratio')\nself._mine"
+    )
+    assert not rules.not_public(bad(text, "consumers.thing"), "streammetrics", public)
+
+
+# -- files -------------------------------------------------------------------------------------
+
+
+def test_no_file_has_more_than_350_lines() -> None:
+    holds(lambda source: rules.too_long(source, LINES))
+    assert rules.too_long(bad("\n" * (LINES + 1)), LINES)
+    assert not rules.too_long(bad("\n" * LINES), LINES)
+
+
+def test_no_file_is_called_utils_or_the_like() -> None:
+    holds(rules.vague_name)
+    assert rules.vague_name(bad("", "consumers.utils"))
+    assert rules.vague_name(bad("", "consumers.kafka_helpers"))
+    assert not rules.vague_name(bad("", "streammetrics.core.codec"))
+
+
+# -- what code may do --------------------------------------------------------------------------
+
+
+def test_metaprogramming_is_in_one_file_of_at_most_250_lines() -> None:
+    holds(rules.metaprogramming, sparing="metaprogramming")
+    (only,) = spared("metaprogramming")
+    (source,) = (one for one in sources() if one.module == only)
+    assert not rules.too_long(source, META_LINES)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class A:\n    def __init_subclass__(cls): ...",
+        "class A(metaclass=M): ...",
+        "setattr(a, 'b', 1)",
+        "@dataclass_transform()\nclass A: ...",
+        "A = type('A', (), {})",
+        "import dataclasses\nA = dataclasses.make_dataclass('A', [])",
+        "def __getattr__(name): ...",
+    ],
+)
+def test_metaprogramming_is_found(text: str) -> None:
+    assert rules.metaprogramming(bad(text))
+
+
+def test_no_float_function_whose_last_bits_depend_on_the_processor_feeds_a_state() -> None:
+    parts = ("core", "kernels", "classification", "ranking")
+    among = [f"streammetrics.{part}" for part in parts]
+    holds(rules.float_functions, among=among, sparing="float functions")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import numpy as np\nnp.log(a)",
+        "import numpy as np\nnp.add(a, np.exp2(b))",
+        "import math\nmath.pow(a, b)",
+        "from math import log2",
+        "from numpy.linalg import norm",
+        "import numpy as np\nnp.linalg.norm(a)",
+        "a @ b",
+        "a @= b",
+        "a.dot(b)",
+        "a ** 0.5",
+        "2.0 ** a",
+        "a **= -0.5",
+    ],
+)
+def test_a_float_function_is_found(text: str) -> None:
+    assert rules.float_functions(bad(text))
+
+
+def test_exact_float_operations_are_fine() -> None:
+    text = "import math\nimport numpy as np\nnp.sqrt(a) / b\nmath.ldexp(a, b)\n2.0**-24\nk**2"
+    assert not rules.float_functions(bad(text))
+
+
+def test_the_clock_is_an_argument_below_the_service() -> None:
+    among = ("streammetrics", "consumers")
+    holds(rules.clock_reads, among=among, sparing="clock")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import time\ntime.time()",
+        "import time as t\nfrom time import monotonic",
+        "from datetime import datetime\ndatetime.now(UTC)",
+        "import datetime\ndatetime.datetime.now(UTC)",
+        "import datetime\ndatetime.date.today()",
+        "def f(clock=time.time): ...",
+    ],
+)
+def test_a_read_of_the_clock_is_found(text: str) -> None:
+    assert rules.clock_reads(bad(text))
+
+
+def test_nothing_runs_what_came_as_data() -> None:
+    holds(rules.unsafe_code, sparing="unsafe code")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pickle",
+        "from marshal import loads",
+        "eval(text)",
+        "exec(text)",
+        "np.load(path, allow_pickle=True)",
+    ],
+)
+def test_code_that_runs_data_is_found(text: str) -> None:
+    assert rules.unsafe_code(bad(text))
+
+
+def test_no_public_signature_says_any() -> None:
+    holds(rules.any_in_signatures, among=("streammetrics", "consumers"), sparing="any")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(a: Any) -> None: ...",
+        "def f() -> dict[str, Any]: ...",
+        "def f(*args: typing.Any) -> None: ...",
+        "def f(a: 'list[Any]') -> None: ...",
+        "class A:\n    def f(self, *, a: Any) -> None: ...",
+        "class A:\n    field: Any",
+        "async def f(**more: Any) -> None: ...",
+    ],
+)
+def test_any_in_a_public_signature_is_found(text: str) -> None:
+    assert rules.any_in_signatures(bad(text))
+
+
+def test_any_in_a_private_function_is_not_looked_at() -> None:
+    assert not rules.any_in_signatures(bad("def _f(a: Any) -> None: ...\nclass _A:\n    b: Any"))

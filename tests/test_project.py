@@ -1,0 +1,122 @@
+"""What the files at the top of the repository promise."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import ROOT
+
+TOP = {
+    *("pyproject.toml", "streammetrics", "consumers", "tests", "benchmarks", "README.md"),
+    *("Makefile", "CHANGELOG.md", "LICENSE", ".ci", ".gitignore", "docs"),
+}
+# Absolute paths of somebody's machine, and settings of somebody's package index. Each is written
+# so that it does not match itself.
+PRIVATE = re.compile(
+    r"[\s\"'(=`](/(?:work|root|home|Users)/)|(index[-_]url|find[-_]links|trusted[-_]host"
+    r"|<mirror[s]?>|<repository>)"
+)
+
+
+def files() -> Iterator[Path]:
+    """Every file of the repository, as far as it is text of ours."""
+    for name in sorted(TOP):
+        top = ROOT / name
+        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+            if path.is_file() and "__pycache__" not in path.parts and path != Path(__file__):
+                yield path
+
+
+def private(text: str) -> list[str]:
+    """Traces of one machine."""
+    return [found.group(0).strip() for found in PRIVATE.finditer("\n" + text)]
+
+
+def test_no_file_names_a_path_of_a_machine_or_a_package_index() -> None:
+    met = {}
+    for path in files():
+        found = private(path.read_bytes().decode("utf-8", errors="ignore"))
+        if found:
+            met[str(path.relative_to(ROOT))] = found
+    assert met == {}
+
+
+@pytest.mark.parametrize("text", ["cd /home/ann", 'open("/root/x")', "pip --index-url x"])
+def test_a_trace_of_a_machine_is_found(text: str) -> None:
+    assert private(text)
+
+
+def test_the_top_level_holds_what_the_plan_says_and_nothing_else() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout. To enable: clone the repository")
+    assert {name.partition("/")[0] for name in listed.stdout.splitlines()} <= TOP
+
+
+def uncommented(text: str) -> list[str]:
+    """Dependencies that have no comment line, or more than one, right above them."""
+    lines = [line.strip() for line in text.splitlines()]
+    found = []
+    for before, above, line in zip(["", "", *lines], ["", *lines], lines, strict=False):
+        if re.fullmatch(r'"[^"]+",', line) and (
+            not above.startswith("#") or before.startswith("#")
+        ):
+            found.append(line)
+    return found
+
+
+def test_every_dependency_says_in_one_comment_line_why_it_is_there() -> None:
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    section = text[text.index("\ndependencies = [") : text.index("\n[project.scripts]")]
+    assert section.count('",') > 10
+    assert uncommented(section) == []
+
+
+def test_a_dependency_without_a_reason_is_found() -> None:
+    assert uncommented('[\n# Why.\n"numpy>=2.0",\n"left-pad",\n]') == ['"left-pad",']
+    assert uncommented('[\n# One\n# two.\n"numpy>=2.0",\n]') == ['"numpy>=2.0",']
+
+
+def test_make_help_lists_every_target_and_each_does_something() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    assert phony is not None
+    ask = ["make", "--no-print-directory", "help"]  # `make check` runs this within a make
+    shown = subprocess.run(ask, cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = [line.split()[0] for line in shown.stdout.splitlines()]
+    assert listed == phony.group(1).split()
+    for target in listed:
+        body = text.partition(f"\n{target}:")[2].split("\n")
+        assert body[1].startswith("\t") or " .venv/" in body[0], f"{target} does nothing"
+
+
+def test_the_version_has_an_entry_in_the_changelog_with_its_state_format() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    releases = re.split(r"^## \[", changelog, flags=re.MULTILINE)[1:]
+    assert releases[0].startswith(project["version"] + "]")
+    assert all("\n### State format\n" in release for release in releases)
+
+
+def test_both_packages_ship_their_types() -> None:
+    assert (ROOT / "streammetrics" / "py.typed").is_file()
+    assert (ROOT / "consumers" / "py.typed").is_file()
+
+
+def test_ci_can_be_run() -> None:
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    subprocess.run(["bash", "-n", str(script)], check=True)

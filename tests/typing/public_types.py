@@ -1,0 +1,72 @@
+"""What the type checker knows about the public names; `test_types.py` runs it over this file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_type
+
+from streammetrics import (
+    Accumulator,
+    BinaryConfusion,
+    ExactAUC,
+    HistogramAUC,
+    Panel,
+    PerKey,
+    Provenance,
+    RankingMetrics,
+    Ratio,
+    Windows,
+    load,
+)
+from streammetrics.combine import KeyedResult, PanelResult, WindowsResult
+from streammetrics.core.counts import Counts, CountsColumn
+from streammetrics.core.rows import Key
+from streammetrics.results.averages import Averages
+from streammetrics.results.quotient import Quotient
+from streammetrics.results.rates import Rates
+from streammetrics.results.score_curve import ScoreCurve
+
+
+def what_is_known() -> None:
+    auc = HistogramAUC(resolution=6)
+    assert_type(auc.resolution, int)
+    assert_type(auc.counts, CountsColumn)
+    assert_type(HistogramAUC.counts, Counts)
+    assert_type(auc.compute(), ScoreCurve)
+    assert_type(auc + auc, HistogramAUC)
+    assert_type(auc.copy(), HistogramAUC)
+    assert_type(auc.empty(), HistogramAUC)
+    assert_type(HistogramAUC.from_bytes(auc.to_bytes()), HistogramAUC)
+    assert_type(auc.digest(), str)
+    assert_type(auc.nbytes, int)
+    assert_type(auc.provenance, Provenance)
+    assert_type(auc.arguments(), Mapping[str, bool])
+    assert_type(auc.merge(other for other in [auc]), None)
+    assert_type(load(b""), Accumulator)
+
+    assert_type(ExactAUC(max_rows=3).max_rows, int | None)
+    assert_type(BinaryConfusion().compute(), Rates)
+    assert_type(Ratio().compute(), Quotient)
+    assert_type(Ratio().compute().ratio, float)
+    assert_type(RankingMetrics(["MRR"]).compute(), Averages)
+    assert_type(RankingMetrics(["MRR"]).compute()["MRR"], float)
+
+    panel = Panel({"auc": auc, "ctr": Ratio()}, inputs={"ctr": {"numerators": "labels"}})
+    assert_type(panel.metrics, Mapping[str, Accumulator])
+    assert_type(panel.compute(), PanelResult)
+    assert_type(panel.compute()["auc"], object)
+    assert_type(panel.state("auc"), Accumulator)
+
+    keyed = PerKey(panel, 100)
+    assert_type(keyed.metric, Accumulator)
+    assert_type(keyed.compute(), KeyedResult)
+    assert_type(keyed.keys(), tuple[Key, ...])
+    assert_type(keyed.overflow_state(), Accumulator | None)
+    assert_type(keyed.split(4), list[PerKey])
+    assert_type(keyed.project("auc"), PerKey)
+
+    hourly = Windows(keyed, size_s=3600, slide_s=60)
+    assert_type(hourly.slide_s, float | None)
+    assert_type(hourly.compute(), WindowsResult)
+    assert_type(hourly.panes(), dict[int, Accumulator])
+    assert_type(hourly.windows(), tuple[tuple[int, int], ...])
