@@ -25,8 +25,8 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 	$(BIN)/mypy
 	$(PYTEST) -m "not kafka and not slow" $(SUITE)
 
-test: .venv/.dev  ## all tests
-	$(PYTEST) $(SUITE)
+test: .venv/.dev  ## all tests; those that skip say why, and how to enable them
+	$(PYTEST) -rs $(SUITE)
 
 demo: .venv/.serve  ## the main job on a simulated stream; ARGS=--once prints the table and ends
 	$(BIN)/python -m consumers.demo $(ARGS)

@@ -2,20 +2,17 @@
 
 Each rule takes a `Source` and gives the list of what is wrong in it, `path:line: what`. They know
 nothing of this project but what they are told; `test_architecture.py` tells them, and shows each
-a small bad source first, so that a rule which sees nothing is itself found out.
+a small bad source first, so that a rule which sees nothing is itself found out. The rules on
+imports are in `import_rules.py`.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from pathlib import Path
+from collections.abc import Sequence
 
-STANDARD_LIBRARY = sys.stdlib_module_names | {"__future__"}
+from tests.python_source import Source, imports, is_private
 
 VAGUE_NAMES = {"base", "common", "helper", "helpers", "misc", "util", "utils"}
 
@@ -42,171 +39,6 @@ UNSAFE_CALLS = {"eval", "exec", "compile", "__import__"}
 
 META_METHODS = {"__init_subclass__", "__prepare__", "__getattr__", "__getattribute__"}
 META_NAMES = {"setattr", "delattr", "dataclass_transform", "make_dataclass", "new_class"}
-
-
-@dataclass(frozen=True)
-class Source:
-    """One Python file: its dotted module name, its path for messages, and its text."""
-
-    module: str
-    path: str
-    text: str
-
-    @classmethod
-    def read(cls, root: Path, path: Path) -> Source:
-        """The source of a file below the root of the repository."""
-        parts = path.relative_to(root).with_suffix("").parts
-        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        return cls(module, str(path.relative_to(root)), path.read_text(encoding="utf-8"))
-
-    @cached_property
-    def tree(self) -> ast.Module:
-        """The syntax tree."""
-        return ast.parse(self.text)
-
-    @property
-    def package(self) -> str:
-        """The package that relative imports start from."""
-        own = self.path.endswith("__init__.py")
-        return self.module if own else self.module.rpartition(".")[0]
-
-    def at(self, line: int, what: str) -> str:
-        """A finding."""
-        return f"{self.path}:{line}: {what}"
-
-
-@dataclass(frozen=True)
-class Imported:
-    """One import: the module, the name taken from it (None for `import x`), and the line."""
-
-    module: str
-    name: str | None
-    bound_to: str
-    line: int
-
-
-def imports(source: Source) -> Iterator[Imported]:
-    """Every import of the file, those inside functions and TYPE_CHECKING blocks included."""
-    for node in ast.walk(source.tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                bound = alias.asname or alias.name.partition(".")[0]
-                yield Imported(alias.name, None, bound, node.lineno)
-        elif isinstance(node, ast.ImportFrom):
-            module = node.module or ""
-            if node.level:
-                start = source.package.split(".")
-                start = start[: len(start) - node.level + 1]
-                module = ".".join([*start, module] if module else start)
-            for alias in node.names:
-                yield Imported(module, alias.name, alias.asname or alias.name, node.lineno)
-
-
-def under(module: str, package: str) -> bool:
-    """Whether a module is the package or lies in it."""
-    return module == package or module.startswith(package + ".")
-
-
-@dataclass(frozen=True)
-class Layers:
-    """The rows of the table of layers, the top one first; a row names modules or packages."""
-
-    rows: Sequence[Sequence[str]]
-
-    def place(self, module: str) -> tuple[int, str] | None:
-        """The row and the entry of a module; a package with rows for its parts is only itself."""
-        found: tuple[int, str] | None = None
-        for number, row in enumerate(self.rows):
-            for entry in row:
-                split = any(
-                    other.startswith(entry + ".") for entries in self.rows for other in entries
-                )
-                inside = module == entry if split else under(module, entry)
-                if inside and (found is None or len(entry) > len(found[1])):
-                    found = number, entry
-        return found
-
-
-def upward_imports(source: Source, layers: Layers, modules: Collection[str]) -> list[str]:
-    """Imports that point up, or to a neighbour in the same row."""
-    here = layers.place(source.module)
-    if here is None:
-        return [source.at(1, f"{source.module} is in no layer")]
-    found = []
-    for one in imports(source):
-        whole = f"{one.module}.{one.name}"
-        target = whole if whole in modules else one.module
-        there = layers.place(target)
-        if there is None:
-            if any(under(target, entry.partition(".")[0]) for row in layers.rows for entry in row):
-                found.append(source.at(one.line, f"imports {target}, which is in no layer"))
-        elif there[0] < here[0] or (there[0] == here[0] and there[1] != here[1]):
-            found.append(source.at(one.line, f"{here[1]} imports {target}, of {there[1]}"))
-    return found
-
-
-def outside_imports(
-    source: Source, allowed: Mapping[str, Collection[str]], own: Collection[str]
-) -> list[str]:
-    """Third-party packages that this module may not import; `allowed`: package → importers."""
-    found = []
-    for one in imports(source):
-        top = one.module.partition(".")[0]
-        if top in STANDARD_LIBRARY or top in own:
-            continue
-        if not any(under(source.module, importer) for importer in allowed.get(top, ())):
-            found.append(source.at(one.line, f"imports {top}"))
-    return found
-
-
-def several_engines(source: Source, engines: Sequence[Collection[str]]) -> list[str]:
-    """More than one third-party engine in one file; an engine may be several packages."""
-    tops = {one.module.partition(".")[0] for one in imports(source)}
-    met = [sorted(tops & set(engine)) for engine in engines if tops & set(engine)]
-    return [source.at(1, f"uses {met}: one engine for each file")] if len(met) > 1 else []
-
-
-def exported(source: Source) -> set[str]:
-    """The names in `__all__`."""
-    for node in source.tree.body:
-        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
-        if isinstance(target, ast.Name) and target.id == "__all__":
-            value = node.value  # type: ignore[attr-defined]
-            return set(ast.literal_eval(value))
-    return set()
-
-
-def is_private(name: str) -> bool:
-    """Whether a name says by its underscore that it is nobody else's."""
-    return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
-
-
-def not_public(source: Source, library: str, public: Mapping[str, Collection[str]]) -> list[str]:
-    """Uses of the library that are not of a public name; `public`: module → names."""
-    found, aliases = [], {}
-    for one in imports(source):
-        if not under(one.module, library):
-            continue
-        if one.name is None:
-            aliases[one.bound_to] = library if one.bound_to == library else one.module
-            if one.module not in public:
-                found.append(source.at(one.line, f"imports {one.module}"))
-        elif one.name not in public.get(one.module, ()):
-            if f"{one.module}.{one.name}" in public:
-                aliases[one.bound_to] = f"{one.module}.{one.name}"
-            else:
-                found.append(source.at(one.line, f"imports {one.name} from {one.module}"))
-    for node in ast.walk(source.tree):
-        if not isinstance(node, ast.Attribute):
-            continue
-        owner = node.value.id if isinstance(node.value, ast.Name) else ""
-        if owner in aliases:
-            module = aliases[owner]
-            if node.attr not in public.get(module, ()) and f"{module}.{node.attr}" not in public:
-                found.append(source.at(node.lineno, f"uses {module}.{node.attr}"))
-        elif is_private(node.attr) and owner not in {"self", "cls"}:
-            found.append(source.at(node.lineno, f"uses .{node.attr} of another object"))
-    return found
 
 
 def too_long(source: Source, limit: int) -> list[str]:

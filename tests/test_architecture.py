@@ -14,7 +14,9 @@ from functools import cache
 import pytest
 
 from tests import architecture_rules as rules
-from tests.architecture_rules import Layers, Source
+from tests import import_rules
+from tests.import_rules import STANDARD_LIBRARY, Layers
+from tests.python_source import Source, exported, under
 from tests.requirements import ROOT
 
 PAGE = ROOT / "docs" / "architecture.md"
@@ -55,7 +57,7 @@ def layers() -> Layers:
 def public_names() -> dict[str, set[str]]:
     """The names that each public module exports."""
     public = {name for row in table("Public modules") for name in quoted(row[0])}
-    return {one.module: rules.exported(one) for one in sources() if one.module in public}
+    return {one.module: exported(one) for one in sources() if one.module in public}
 
 
 def spared(rule: str) -> set[str]:
@@ -68,7 +70,7 @@ def holds(rule: Rule, *, among: Iterable[str] = PACKAGES, sparing: str = "") -> 
     exempt = spared(sparing) if sparing else set()
     findings, unneeded = [], set(exempt)
     for source in sources():
-        if any(rules.under(source.module, package) for package in among):
+        if any(under(source.module, package) for package in among):
             found = rule(source)
             if source.module in exempt and found:
                 unneeded.discard(source.module)
@@ -89,7 +91,7 @@ def bad(text: str, module: str = "streammetrics.core.thing", path: str = "") -> 
 
 def test_imports_point_down_only() -> None:
     modules = {source.module for source in sources()}
-    holds(lambda source: rules.upward_imports(source, layers(), modules))
+    holds(lambda source: import_rules.upward_imports(source, layers(), modules))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def test_imports_point_down_only() -> None:
 )
 def test_an_import_that_points_up_or_sideways_is_found(module: str, text: str) -> None:
     modules = {"streammetrics", "streammetrics.results"}
-    assert rules.upward_imports(bad(text, module), layers(), modules)
+    assert import_rules.upward_imports(bad(text, module), layers(), modules)
 
 
 def test_an_import_that_points_down_is_fine() -> None:
@@ -116,7 +118,7 @@ def test_an_import_that_points_down_is_fine() -> None:
         "from streammetrics.core.errors import StateError\nfrom streammetrics.kernels import area"
     )
     source = bad(text, "streammetrics.classification.thing")
-    assert not rules.upward_imports(source, layers(), {"streammetrics.kernels.area"})
+    assert not import_rules.upward_imports(source, layers(), {"streammetrics.kernels.area"})
 
 
 def outside() -> dict[str, list[str]]:
@@ -131,19 +133,19 @@ def engines() -> list[list[str]]:
 
 
 def test_third_party_packages_are_imported_only_where_the_page_says() -> None:
-    holds(lambda source: rules.outside_imports(source, outside(), PACKAGES))
+    holds(lambda source: import_rules.outside_imports(source, outside(), PACKAGES))
 
 
 def test_kafka_is_imported_in_kafka_source_only() -> None:
     assert outside()["kafka"] == ["consumers.sources.kafka_source"]
     elsewhere = bad("def f():\n    from kafka.errors import KafkaError", "consumers.worker.service")
-    assert rules.outside_imports(elsewhere, outside(), PACKAGES)
+    assert import_rules.outside_imports(elsewhere, outside(), PACKAGES)
 
 
 def test_a_file_uses_at_most_one_third_party_engine() -> None:
-    holds(lambda source: rules.several_engines(source, engines()))
-    assert rules.several_engines(bad("import kafka\nimport sqlalchemy.orm"), engines())
-    assert not rules.several_engines(bad("import starlette\nimport uvicorn"), engines())
+    holds(lambda source: import_rules.several_engines(source, engines()))
+    assert import_rules.several_engines(bad("import kafka\nimport sqlalchemy.orm"), engines())
+    assert not import_rules.several_engines(bad("import starlette\nimport uvicorn"), engines())
 
 
 def test_the_library_loads_only_numpy_and_sortedcontainers() -> None:
@@ -154,7 +156,7 @@ def test_the_library_loads_only_numpy_and_sortedcontainers() -> None:
     )
     command = [sys.executable, "-I", "-c", script, str(ROOT)]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    loaded = set(out.split()) - rules.STANDARD_LIBRARY
+    loaded = set(out.split()) - STANDARD_LIBRARY
     assert "numpy" in loaded
     assert loaded <= {"streammetrics", "numpy", "sortedcontainers"}
 
@@ -162,7 +164,7 @@ def test_the_library_loads_only_numpy_and_sortedcontainers() -> None:
 def test_consumers_use_public_names_of_the_library_only() -> None:
     assert public_names()["streammetrics"], "streammetrics exports nothing"
     among = ("consumers", "benchmarks")
-    holds(lambda one: rules.not_public(one, "streammetrics", public_names()), among=among)
+    holds(lambda one: import_rules.not_public(one, "streammetrics", public_names()), among=among)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +183,7 @@ def test_consumers_use_public_names_of_the_library_only() -> None:
 )
 def test_a_use_of_a_private_name_is_found(text: str) -> None:
     public = {"streammetrics": {"Ratio", "load"}, "streammetrics.registry": {"metric"}}
-    assert rules.not_public(bad(text, "consumers.thing"), "streammetrics", public)
+    assert import_rules.not_public(bad(text, "consumers.thing"), "streammetrics", public)
 
 
 def test_a_use_of_a_public_name_is_fine() -> None:
@@ -190,7 +192,7 @@ def test_a_use_of_a_public_name_is_fine() -> None:
         "import streammetrics as sm\nfrom streammetrics import Ratio, registry\n"
         "sm.load(b'')\nregistry.metric('Ratio')\nsm.registry.metric('Ratio')\nself._mine"
     )
-    assert not rules.not_public(bad(text, "consumers.thing"), "streammetrics", public)
+    assert not import_rules.not_public(bad(text, "consumers.thing"), "streammetrics", public)
 
 
 # -- files -------------------------------------------------------------------------------------

@@ -144,6 +144,13 @@ class RelativeGrid(Grid):
         # `below` is 0 for the first and -1 for the second, and x ^ -1 is -1 - x.
         n, c = len(scores), self._constants[scores.dtype]
         size, side = room.size[:n], room.side[:n]
+        if self.mirrored and scores.item(scores.argmax()) <= 0.5:
+            # No score is in the mirror, as where clicks are rare: half of the steps do nothing.
+            np.maximum(scores, c.least, out=size)
+            q = size.view(c.kind)
+            q >>= c.shift
+            q += c.start
+            return _with_labels(q, labels, c.n_buckets, room)
         if self.mirrored:
             np.subtract(c.half, scores, out=side)
             np.subtract(c.one, scores, out=size)

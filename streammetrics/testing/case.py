@@ -27,6 +27,12 @@ class Case(Generic[Row]):
     others: metrics that must refuse to merge with this one.
     oracle: exact values of attributes (or keys) of the result by brute force from the rows; a
     mapping for results within results.
+
+    >>> from hypothesis import strategies as st
+    >>> from streammetrics import Ratio
+    >>> from streammetrics.testing import check_laws, strategies
+    >>> clicks = Case(Ratio(), st.tuples(strategies.labels()), strategies.columns("numerators"))
+    >>> check_laws(clicks, examples=5)
     """
 
     empty: Accumulator

@@ -41,7 +41,7 @@ class Refusal:
 
 
 def opened(folder: Path) -> Ledger:
-    return Ledger.open(str(folder / "ledger.db"), create=True, pauses_s=(), busy_s=0.2)
+    return Ledger.open(str(folder / "ledger.db"), create=True, pauses_s=())
 
 
 @pytest.fixture

@@ -1,0 +1,99 @@
+"""The rules of architecture on imports: layers, packages from outside, and public names."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from tests.python_source import Source, imports, is_private, under
+
+STANDARD_LIBRARY = sys.stdlib_module_names | {"__future__"}
+
+
+@dataclass(frozen=True)
+class Layers:
+    """The rows of the table of layers, the top one first; a row names modules or packages."""
+
+    rows: Sequence[Sequence[str]]
+
+    def place(self, module: str) -> tuple[int, str] | None:
+        """The row and the entry of a module; a package with rows for its parts is only itself."""
+        found: tuple[int, str] | None = None
+        for number, row in enumerate(self.rows):
+            for entry in row:
+                split = any(
+                    other.startswith(entry + ".") for entries in self.rows for other in entries
+                )
+                inside = module == entry if split else under(module, entry)
+                if inside and (found is None or len(entry) > len(found[1])):
+                    found = number, entry
+        return found
+
+
+def upward_imports(source: Source, layers: Layers, modules: Collection[str]) -> list[str]:
+    """Imports that point up, or to a neighbour in the same row."""
+    here = layers.place(source.module)
+    if here is None:
+        return [source.at(1, f"{source.module} is in no layer")]
+    found = []
+    for one in imports(source):
+        whole = f"{one.module}.{one.name}"
+        target = whole if whole in modules else one.module
+        there = layers.place(target)
+        if there is None:
+            if any(under(target, entry.partition(".")[0]) for row in layers.rows for entry in row):
+                found.append(source.at(one.line, f"imports {target}, which is in no layer"))
+        elif there[0] < here[0] or (there[0] == here[0] and there[1] != here[1]):
+            found.append(source.at(one.line, f"{here[1]} imports {target}, of {there[1]}"))
+    return found
+
+
+def outside_imports(
+    source: Source, allowed: Mapping[str, Collection[str]], own: Collection[str]
+) -> list[str]:
+    """Third-party packages that this module may not import; `allowed`: package → importers."""
+    found = []
+    for one in imports(source):
+        top = one.module.partition(".")[0]
+        if top in STANDARD_LIBRARY or top in own:
+            continue
+        if not any(under(source.module, importer) for importer in allowed.get(top, ())):
+            found.append(source.at(one.line, f"imports {top}"))
+    return found
+
+
+def several_engines(source: Source, engines: Sequence[Collection[str]]) -> list[str]:
+    """More than one third-party engine in one file; an engine may be several packages."""
+    tops = {one.module.partition(".")[0] for one in imports(source)}
+    met = [sorted(tops & set(engine)) for engine in engines if tops & set(engine)]
+    return [source.at(1, f"uses {met}: one engine for each file")] if len(met) > 1 else []
+
+
+def not_public(source: Source, library: str, public: Mapping[str, Collection[str]]) -> list[str]:
+    """Uses of the library that are not of a public name; `public`: module → names."""
+    found, aliases = [], {}
+    for one in imports(source):
+        if not under(one.module, library):
+            continue
+        if one.name is None:
+            aliases[one.bound_to] = library if one.bound_to == library else one.module
+            if one.module not in public:
+                found.append(source.at(one.line, f"imports {one.module}"))
+        elif one.name not in public.get(one.module, ()):
+            if f"{one.module}.{one.name}" in public:
+                aliases[one.bound_to] = f"{one.module}.{one.name}"
+            else:
+                found.append(source.at(one.line, f"imports {one.name} from {one.module}"))
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Attribute):
+            continue
+        owner = node.value.id if isinstance(node.value, ast.Name) else ""
+        if owner in aliases:
+            module = aliases[owner]
+            if node.attr not in public.get(module, ()) and f"{module}.{node.attr}" not in public:
+                found.append(source.at(node.lineno, f"uses {module}.{node.attr}"))
+        elif is_private(node.attr) and owner not in {"self", "cls"}:
+            found.append(source.at(node.lineno, f"uses .{node.attr} of another object"))
+    return found

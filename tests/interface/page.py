@@ -1,0 +1,66 @@
+"""docs/interface.md and the code say the same, in both directions.
+
+The page is read as data: its tables, its config, its JSON. A name that is missing on either side
+fails, and so does a default, an argument or an exit code that differs.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from tests.requirements import ROOT
+
+PAGE = (ROOT / "docs" / "interface.md").read_text(encoding="utf-8")
+
+
+@cache
+def table(head: str) -> tuple[tuple[str, ...], ...]:
+    """The rows of the table whose first column has this title, as cells."""
+    lines = iter(PAGE.splitlines())
+    for line in lines:
+        if line.startswith(f"| {head} |"):
+            break
+    else:
+        pytest.fail(f"docs/interface.md has no table whose first column is {head!r}")
+    next(lines)
+    rows = []
+    for line in lines:
+        if not line.startswith("|"):
+            break
+        rows.append(tuple(cell.strip() for cell in line.strip("|").split("|")))
+    return tuple(rows)
+
+
+def spans(text: str) -> list[str]:
+    """What stands in backticks."""
+    return re.findall(r"`([^`]+)`", text)
+
+
+def block(language: str) -> str:
+    """The one fenced block in this language."""
+    [found] = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return str(found)
+
+
+def later(what: str) -> list[str]:
+    """The names that the section `Not yet` has for this."""
+    [row] = [row for row in table("what") if row[0].replace("`", "") == what]
+    return spans(row[1])
+
+
+def signature(arguments: str) -> inspect.Signature:
+    """Arguments as the page writes them."""
+    made: Callable[..., object] = eval(f"lambda {arguments}: None")
+    return inspect.signature(made)
+
+
+def bare(of: Callable[..., object], *, method: bool = False) -> inspect.Signature:
+    """A signature without its types."""
+    known = list(inspect.signature(of).parameters.values())[int(method) :]
+    empty = inspect.Parameter.empty
+    return inspect.Signature([one.replace(annotation=empty) for one in known])

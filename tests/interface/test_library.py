@@ -1,0 +1,133 @@
+"""The names of the library: classes, settings, arguments, results, measures and errors."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+import streammetrics
+from streammetrics import Accumulator, Measure, SettingsError, parse_measure
+from streammetrics.core.errors import StreamMetricsError
+from streammetrics.core.parts import Part
+from streammetrics.ranking.measures import MEASURES
+from streammetrics.registry import metric_types
+from tests.interface.page import PAGE, bare, later, signature, spans, table
+
+
+def test_the_page_has_every_name_of_the_library() -> None:
+    names = [name for row in table("names") for name in spans(row[0])]
+    assert sorted(names) == sorted(streammetrics.__all__)
+    for row in table("module"):
+        assert sorted(spans(row[1])) == sorted(importlib.import_module(spans(row[0])[0]).__all__)
+    assert not set(later("names of the library")) & set(streammetrics.__all__)
+
+
+def test_the_page_has_every_member_of_an_accumulator() -> None:
+    said = PAGE.partition("Every accumulator has ")[2].partition("Bytes, digest")[0]
+    named = {re.sub(r"^Class\.|\(.*\)$", "", span) for span in spans(said)}
+    named -= {"a + b", "sum(states)", "sum", "==", "sha256:…"}
+    assert named == {name for name in dir(Accumulator) if not name.startswith("_")}
+
+
+def classes() -> Iterator[tuple[type[Accumulator], str, tuple[str, ...]]]:
+    """Each class of the page, its settings as written, and the cells of its row."""
+    for row in table("class"):
+        name, _, settings = spans(row[0])[0].partition("(")
+        yield getattr(streammetrics, name), settings.removesuffix(")"), row
+
+
+def test_the_page_has_every_class_with_its_settings_and_arguments() -> None:
+    found = {kind.__name__: (kind, settings, row) for kind, settings, row in classes()}
+    assert set(found) == set(metric_types())
+    for kind, settings, row in found.values():
+        assert signature(settings) == bare(kind), kind
+        assert signature(spans(row[1])[0]) == bare(kind.update, method=True), kind
+        assert signature(spans(row[1])[0]) == bare(kind.check, method=True), kind
+        assert not set(later("arguments of update")) & set(bare(kind.update).parameters)
+
+
+SAMPLES: Mapping[str, tuple[object, ...]] = {
+    "RankingMetrics": (["NDCG@10"],),
+    "Panel": ({"ctr": streammetrics.Ratio()},),
+    "PerKey": (streammetrics.Ratio(),),
+    "Windows": (streammetrics.Ratio(), 3600),
+}
+
+
+def public(result: object) -> set[str]:
+    """Attributes that the class of a result itself brings, not as a mapping or an object."""
+    given = set(dir(Mapping)) if isinstance(result, Mapping) else set(dir(object))
+    return {name for name in dir(result) if not name.startswith("_")} - given
+
+
+def test_the_page_has_every_attribute_of_a_result() -> None:
+    for kind, _, row in classes():
+        result = kind(*SAMPLES.get(kind.__name__, ())).compute()
+        assert type(result).__name__ == spans(row[2])[0]
+        listed = [span for span in spans(row[3]) if not span.startswith("result[")]
+        calls = [span for span in listed if span.endswith(")")]
+        names = {name for span in listed if span not in calls for name in span.split()}
+        assert names | {call.partition("(")[0] for call in calls} == public(result), kind
+        for call in calls:
+            name, _, arguments = call.partition("(")
+            assert signature(arguments.removesuffix(")")) == bare(getattr(result, name)), call
+        assert any(span.startswith("result[") for span in spans(row[3])) == isinstance(
+            result, Mapping
+        )
+
+
+def test_the_page_has_what_some_classes_have_more() -> None:
+    said = PAGE.partition("Some have more: ")[2].partition("Metrics given")[0]
+    listed = set()
+    for span in spans(said):
+        owner, _, member = span.partition(".")
+        name, _, arguments = member.partition("(")
+        listed.add((owner, name))
+        method = getattr(getattr(streammetrics, owner), name)
+        assert callable(method) == member.endswith(")"), span
+        if callable(method):
+            assert signature(arguments.removesuffix(")")) == bare(method, method=True), span
+    assert listed == {
+        (kind.__name__, name)
+        for kind, _, _ in classes()
+        for name in set(vars(kind)) - set(dir(Accumulator))
+        if not name.startswith("_")
+        and name not in kind._settings
+        and not isinstance(vars(kind)[name], Part)
+    }
+
+
+def test_the_page_has_the_attributes_of_bounded_and_of_errors() -> None:
+    [row] = [row for row in table("names") if spans(row[0]) == ["Bounded"]]
+    assert set(spans(row[1])) - {"float()"} == public(streammetrics.Bounded(0.0, 0.0, 0.0))
+    [row] = [row for row in table("names") if "StreamMetricsError" in row[0]]
+    errors = [getattr(streammetrics, name) for name in spans(row[0])]
+    assert set(errors[1:]) == set(StreamMetricsError.__subclasses__())
+    assert errors[0].__mro__[1] is ValueError
+    said = PAGE.partition("Errors are `ValueError`s under")[2].partition("A measure")[0]
+    named = {name.removeprefix(".") for span in spans(said) for name in span.split() if "." in name}
+    made = streammetrics.InputError(expected="", came="", where="", todo="")
+    assert named == set(vars(made))
+
+
+def test_the_page_has_every_measure_with_its_parameters() -> None:
+    listed = {name: spans(row[1])[0] for row in table("measure") for name in spans(row[0])}
+    assert set(listed) == set(MEASURES)
+    for name, parameters in listed.items():
+        defaults = {p.name: p.default for p in signature(parameters).parameters.values()}
+        assert defaults == dict(MEASURES[name]._defaults())
+        assert isinstance(parse_measure(name), Measure)
+
+
+def test_what_the_library_does_not_have_yet_is_an_error() -> None:
+    for measure in later("measures"):
+        with pytest.raises(SettingsError):
+            parse_measure(f"{measure}@10")
+    curve = public(streammetrics.HistogramAUC().compute())
+    assert not curve & set(later("attributes of ScoreCurve"))
+    assert not set(later("methods of metrics")) & set(dir(Accumulator))
+    with pytest.raises(TypeError):
+        streammetrics.GroupedAUC(grid="relative")  # type: ignore[call-arg]

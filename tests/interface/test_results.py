@@ -1,0 +1,100 @@
+"""What a real run gives, as JSON and by HTTP, against the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from consumers.cli.flags import COMMANDS
+from consumers.cli.main import main
+from consumers.ledger.ledger import Ledger
+from consumers.server.application import PARAMETERS, application
+from tests.consumers.server.asking import Client
+from tests.interface.page import PAGE, block, later, spans, table
+
+Capture = pytest.CaptureFixture[str]
+
+
+CONFIG = """
+[source]
+kind = "file"
+path = "events.jsonl"
+[event]
+time = "ts"
+variant = "variant"
+variants = ["random", "bts"]
+user = "user"
+label = "label"
+score = "score"
+[slices]
+by = [["variant"]]
+[metrics]
+gauc = { type = "GroupedAUC" }
+"""
+EVENTS = [("a", 1, 0.5), ("a", 0, 0.5), ("a", 1, 0.9), ("a", 0, 0.1), ("b", 0, 0.1)]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of the page's example: five good events and a broken one."""
+    folder = tmp_path_factory.mktemp("interface")
+    lines = [
+        json.dumps({"ts": f"2019-11-24T00:00:0{i}Z", "variant": "bts", "user": user,
+                    "label": label, "score": score})
+        for i, (user, label, score) in enumerate(EVENTS)
+    ]  # fmt: skip
+    (folder / "events.jsonl").write_text("\n".join([*lines, "{", ""]), encoding="utf-8")
+    (folder / "config.toml").write_text(CONFIG, encoding="utf-8")
+    assert main(["run", str(folder / "config.toml"), "--until-end", "--no-serve"]) == 0
+    return folder / "streammetrics.db"
+
+
+def document(capsys: Capture, *words: str) -> tuple[bytes, dict[str, object]]:
+    """What a command prints with `--json`."""
+    capsys.readouterr()
+    assert main([*words, "--json"]) == 0
+    text = capsys.readouterr().out
+    return text.encode(), json.loads(text)
+
+
+def test_the_results_of_the_page_are_those_of_a_real_run(store: Path, capsys: Capture) -> None:
+    raw, found = document(capsys, "results", str(store))
+    in_one_line = json.dumps(found, sort_keys=True, ensure_ascii=False)
+    assert raw == in_one_line.encode() + b"\n"
+    for row in found["results"]:
+        assert re.fullmatch("sha256:[0-9a-f]{64}", row["digest"])
+        row["digest"] = "sha256:…"
+    assert found == json.loads(block("json"))
+
+
+def test_the_page_has_the_keys_of_every_other_document(store: Path, capsys: Capture) -> None:
+    state = str(store.parent / "all.state")
+    assert main(["export", str(store), "-o", state, "--where", "variant=bts"]) == 0
+    given = {"status": str(store), "quarantine": str(store), "show": state}
+    assert [spans(row[0])[0] for row in table("document")] == [f"{one} --json" for one in given]
+    for (command, word), row in zip(given.items(), table("document"), strict=True):
+        _, found = document(capsys, command, word)
+        assert found.pop("format") == spans(row[1])[0]
+        assert set(found) == set(spans(row[2]))
+        if command == "quarantine":
+            said = PAGE.partition("An entry of quarantine has")[2].partition(";")[0]
+            assert set(found["entries"][0]) == set(spans(said))
+
+
+def test_the_page_has_every_route_and_no_other_is_there(store: Path) -> None:
+    with closing(Ledger.open(str(store))) as ledger:
+        app = application(ledger, store=str(store))
+        client = Client(app)
+        routes = [spans(row[0])[0] for row in table("route")]
+        assert routes == [route.path for route in app.routes]
+        assert [client.get(route).status_code for route in routes] == [200] * len(routes)
+        assert all(client.request("HEAD", route).status_code == 200 for route in routes)
+        assert all(client.request("POST", route).status_code == 405 for route in routes)
+        assert [client.get(route).status_code for route in later("routes")] == [404, 404]
+        [row] = [row for row in table("route") if "/api/results" in row[0]]
+        assert spans(row[1])[1:] == list(PARAMETERS)
+        assert set(PARAMETERS) < {flag.name for c in COMMANDS for flag in c.flags}

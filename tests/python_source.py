@@ -1,0 +1,87 @@
+"""A Python file as the rules of architecture see it: its text, its tree, its imports, its names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Source:
+    """One Python file: its dotted module name, its path for messages, and its text."""
+
+    module: str
+    path: str
+    text: str
+
+    @classmethod
+    def read(cls, root: Path, path: Path) -> Source:
+        """The source of a file below the root of the repository."""
+        parts = path.relative_to(root).with_suffix("").parts
+        module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        return cls(module, str(path.relative_to(root)), path.read_text(encoding="utf-8"))
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """The syntax tree."""
+        return ast.parse(self.text)
+
+    @property
+    def package(self) -> str:
+        """The package that relative imports start from."""
+        own = self.path.endswith("__init__.py")
+        return self.module if own else self.module.rpartition(".")[0]
+
+    def at(self, line: int, what: str) -> str:
+        """A finding."""
+        return f"{self.path}:{line}: {what}"
+
+
+@dataclass(frozen=True)
+class Imported:
+    """One import: the module, the name taken from it (None for `import x`), and the line."""
+
+    module: str
+    name: str | None
+    bound_to: str
+    line: int
+
+
+def imports(source: Source) -> Iterator[Imported]:
+    """Every import of the file, those inside functions and TYPE_CHECKING blocks included."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                bound = alias.asname or alias.name.partition(".")[0]
+                yield Imported(alias.name, None, bound, node.lineno)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or ""
+            if node.level:
+                start = source.package.split(".")
+                start = start[: len(start) - node.level + 1]
+                module = ".".join([*start, module] if module else start)
+            for alias in node.names:
+                yield Imported(module, alias.name, alias.asname or alias.name, node.lineno)
+
+
+def under(module: str, package: str) -> bool:
+    """Whether a module is the package or lies in it."""
+    return module == package or module.startswith(package + ".")
+
+
+def exported(source: Source) -> set[str]:
+    """The names in `__all__`."""
+    for node in source.tree.body:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(target, ast.Name) and target.id == "__all__":
+            value = node.value  # type: ignore[attr-defined]
+            return set(ast.literal_eval(value))
+    return set()
+
+
+def is_private(name: str) -> bool:
+    """Whether a name says by its underscore that it is nobody else's."""
+    return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
