@@ -3,74 +3,29 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection
 
 import consumers.ledger.ledger as ledger_module
-from consumers.ledger.ledger import Fenced, Ledger, LogChanged, SettingsChanged, TooLarge
+from consumers.ledger.ledger import Fenced, Ledger, LogChanged, TooLarge
 from consumers.ledger.rows import Commit, Counters, Generation, Head, Pane, Piece
 from consumers.sources.source import Partition
-
-LOG = Partition("cluster", "clicks", "id-1", 0)
-TOTAL, HOUR = Pane("auc", 0, None, None), Pane("auc", 0, 3_600_000, 7_200_000)
-PRINTS = {"auc": "print-of-auc", "ctr": "print-of-ctr"}
-DESCRIPTIONS: Mapping[str, Mapping[str, object]] = {
-    "auc": {"type": "HistogramAUC", "settings": {"resolution": 8}},
-    "ctr": {"type": "Ratio"},
-}
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """An event for the quarantine."""
-
-    offset: int
-    index: int = 0
-    reason: str = "not_json"
-    field: str | None = None
-    detail: str = "line 1"
-    payload: bytes = b"{"
-    size: int = 1
-    sha256: str = "00" * 32
-
-
-def opened(folder: Path) -> Ledger:
-    return Ledger.open(str(folder / "ledger.db"), create=True, pauses_s=())
-
-
-@pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with closing(opened(tmp_path)) as ledger:
-        yield ledger
-
-
-@pytest.fixture
-def generation(ledger: Ledger) -> Generation:
-    return ledger.begin(PRINTS, DESCRIPTIONS).generation
-
-
-@pytest.fixture
-def head(ledger: Ledger, generation: Generation) -> Head:
-    return ledger.resolve(generation, LOG, 10)
-
-
-def commit(head: Head, rows: int, *panes: Pane, greatest_event_ms: int = 5) -> Commit:
-    pieces = [Piece(pane, 0, 1, b"state") for pane in panes]
-    counters = Counters(rows, late=1, quarantined=1)
-    start = head.next_offset
-    return Commit(
-        head, start, start + rows, greatest_event_ms, counters, pieces, [Refusal(start)]
-    )  # fmt: skip
-
-
-def everything(ledger: Ledger) -> object:
-    return ledger.snapshot(lambda seen: [size.pane for size in seen.panes]), ledger.quarantine()
+from tests.consumers.ledger.small_ledger import (
+    DESCRIPTIONS,
+    HOUR,
+    LOG,
+    PRINTS,
+    TOTAL,
+    Refusal,
+    commit,
+    everything,
+    opened,
+)
 
 
 def test_a_head_is_made_once_and_read_back(ledger: Ledger, generation: Generation) -> None:
@@ -207,86 +162,6 @@ def test_skipped_offsets_are_counted(ledger: Ledger, generation: Generation, hea
     assert ledger.heads(generation) == (moved,)
     with pytest.raises(Fenced):
         ledger.skip(generation, head, 30)
-
-
-# -- settings
-
-
-def test_the_same_settings_go_on_in_the_same_generation(
-    ledger: Ledger, generation: Generation
-) -> None:
-    begun = ledger.begin(PRINTS, DESCRIPTIONS)
-    assert (begun.generation, begun.created) == (generation, False)
-
-
-def test_a_changed_metric_is_refused_and_the_difference_named(
-    ledger: Ledger, generation: Generation
-) -> None:
-    changed = {**DESCRIPTIONS, "auc": {"type": "HistogramAUC", "settings": {"resolution": 7}}}
-    with pytest.raises(SettingsChanged) as caught:
-        ledger.begin({**PRINTS, "auc": "other"}, changed)
-    assert caught.value.exit_code == 3
-    assert caught.value.differences == ("metric auc: settings.resolution was 8, is 7",)
-    assert ledger.generation() == generation
-
-
-def test_an_added_metric_starts_where_the_heads_stand_and_the_others_go_on(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    ledger.commit(generation, commit(head, 4, TOTAL))
-    begun = ledger.begin({**PRINTS, "ks": "p"}, {**DESCRIPTIONS, "ks": {"type": "HistogramAUC"}})
-    assert (begun.added, begun.ended, begun.created) == (("ks",), (), False)
-    assert begun.generation.id == generation.id
-    starts = {metric.name: metric.start_offsets for metric in begun.generation.metrics}
-    assert starts == {"auc": {}, "ctr": {}, "ks": {head.id: 14}}
-
-
-def test_a_worker_that_does_not_know_the_added_metric_is_refused(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    ledger.begin({**PRINTS, "ks": "p"}, {**DESCRIPTIONS, "ks": {"type": "HistogramAUC"}})
-    with pytest.raises(SettingsChanged, match="have changed"):
-        ledger.commit(generation, commit(head, 4, TOTAL))
-    assert ledger.snapshot().panes == ()
-
-
-def test_a_metric_that_was_taken_out_ends_and_cannot_come_back(
-    ledger: Ledger, generation: Generation
-) -> None:
-    fewer = {"auc": PRINTS["auc"]}
-    begun = ledger.begin(fewer, DESCRIPTIONS)
-    assert begun.ended == ("ctr",)
-    assert [metric.name for metric in begun.generation.metrics if metric.ended] == ["ctr"]
-    assert ledger.begin(fewer, DESCRIPTIONS).ended == ()
-    with pytest.raises(SettingsChanged, match="metric ctr: it was taken out"):
-        ledger.begin(PRINTS, DESCRIPTIONS)
-
-
-def test_a_new_generation_starts_empty_and_the_old_one_stays_readable(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    ledger.commit(generation, commit(head, 4, TOTAL))
-    begun = ledger.begin({"auc": "other"}, DESCRIPTIONS, new_generation=True)
-    assert begun.created
-    assert ledger.snapshot().panes == ()
-    assert ledger.resolve(begun.generation, LOG, 0).next_offset == 0
-    old = ledger.snapshot(lambda seen: [TOTAL], generation=generation.id)
-    assert [row.piece.state for row in old.deltas] == [b"state"]
-    assert [one.current for one in ledger.generations()] == [False, True]
-
-
-def test_a_worker_of_an_older_generation_is_refused(
-    ledger: Ledger, generation: Generation, head: Head
-) -> None:
-    ledger.begin(PRINTS, DESCRIPTIONS, new_generation=True)
-    for write in (
-        lambda: ledger.commit(generation, commit(head, 4)),
-        lambda: ledger.resolve(generation, replace(LOG, number=1), 0),
-        lambda: ledger.skip(generation, head, 20),
-        lambda: ledger.raise_floor(generation, 0),
-    ):
-        with pytest.raises(SettingsChanged, match="generation 1 is closed"):
-            write()
 
 
 # -- retention

@@ -1,0 +1,215 @@
+"""`streammetrics run`: its config, its flags, its checks, its exit codes and its address."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from consumers.cli.main import main
+from tests.consumers.stores import EVENTS, make_store, write_config, write_events
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_a_config_says_all_that_is_wrong_with_it_at_once(tmp_path: Path, capsys: Capture) -> None:
+    path = write_config(tmp_path, windows='slde_s = 3\nmax_ahead_s = "x"', more="\n[stor]\n")
+    assert main(["run", str(path)]) == 2
+    err = capsys.readouterr().err
+    assert all(key in err for key in ("slde_s", "max_ahead_s", "stor"))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("none.toml", "expected a readable file, came No such file or directory; check the path"),
+        ("broken.toml", "expected TOML 1.0 in UTF-8, came Expected"),
+    ],
+)
+def test_a_config_that_cannot_be_read_is_said_once(
+    tmp_path: Path, capsys: Capture, name: str, said: str
+) -> None:
+    path = tmp_path / name
+    (tmp_path / "broken.toml").write_text("[source\n")
+    assert main(["run", str(path)]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith(f"streammetrics: {path}: {said}")
+    assert err.count(str(path)) == err.count("\n") == 1
+
+
+def test_a_file_of_events_that_is_not_there_is_exit_1_and_makes_no_store(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    path = write_config(tmp_path)
+    assert main(["run", str(path), "--no-serve"]) == 1
+    missing = tmp_path / "clicks.jsonl"
+    assert f"[source] path: expected a file of events, came {missing}" in capsys.readouterr().err
+    assert [one.name for one in tmp_path.iterdir()] == ["clicks.toml"]
+
+
+def test_a_flag_goes_before_the_environment_and_that_before_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_events(tmp_path)
+    run = ["run", str(write_config(tmp_path)), "--until-end", "--no-serve"]
+    monkeypatch.setenv("STREAMMETRICS_STORE", str(tmp_path / "environment.db"))
+    assert main([*run, "--store", str(tmp_path / "flag.db")]) == 0
+    assert sorted(path.name for path in tmp_path.glob("*.db")) == ["flag.db"]
+    assert main(run) == 0
+    assert sorted(path.name for path in tmp_path.glob("*.db")) == ["environment.db", "flag.db"]
+
+
+def test_a_bad_value_is_named_as_it_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    path = str(write_config(tmp_path))
+    monkeypatch.setenv("STREAMMETRICS_PORT", "99999")
+    assert main(["run", path]) == 2
+    assert "STREAMMETRICS_PORT: expected a whole number from 0 to 65535" in capsys.readouterr().err
+    assert main(["run", path, "--port", "77777"]) == 2
+    assert "--port: expected a whole number from 0 to 65535" in capsys.readouterr().err
+    monkeypatch.setenv("STREAMMETRICS_PORT", "eighty")
+    assert main(["run", path]) == 2
+    assert "STREAMMETRICS_PORT: expected a whole number, came 'eighty'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flag", "said"),
+    [
+        (["--from", "yesterday"], "--from: expected a time in ISO UTC"),
+        (["--partitions", "a"], "--partitions: expected numbers, such as 0,1, came 'a'"),
+        (["-X", "linger"], "-X: expected KEY=VALUE, came 'linger'"),
+        (["-X", "linger_ms=5"], "-X linger_ms: expected a setting that applies here"),
+        (["--workers", "0"], "--workers: expected 1 or more, came 0"),
+        (["--topic", "clicks"], '--topic: expected nothing, since kind is "file"'),
+        (["--partitions", "0,5"], "--partitions: expected some of 0, which are there, came 5"),
+        (["--from", "2024-01-01"], "--from: expected beginning or latest, since a file has no"),
+    ],
+)
+def test_a_flag_of_run_that_cannot_be_is_exit_2_and_makes_no_store(
+    tmp_path: Path, capsys: Capture, flag: list[str], said: str
+) -> None:
+    write_events(tmp_path)
+    assert main(["run", str(write_config(tmp_path)), "--no-serve", "--until-end", *flag]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "store.db").exists()
+
+
+def test_changed_settings_are_exit_3_and_the_change_is_named(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    make_store(tmp_path)
+    path = write_config(tmp_path, slices="max_keys = 5")
+    assert main(["run", str(path), "--until-end", "--no-serve"]) == 3
+    assert "max_keys" in capsys.readouterr().err
+    assert main(["run", str(path), "--until-end", "--no-serve", "--new-generation"]) == 0
+    main(["results", str(tmp_path / "store.db"), "--json"])
+    assert json.loads(capsys.readouterr().out)["generation"] == 2
+
+
+def test_a_file_that_lost_its_end_is_exit_4(tmp_path: Path) -> None:
+    make_store(tmp_path)
+    write_events(tmp_path, EVENTS[:3])
+    path = str(tmp_path / "clicks.toml")
+    assert main(["run", path, "--until-end", "--no-serve"]) == 4
+
+
+def test_a_file_that_is_empty_at_first_is_the_same_log_once_it_has_lines(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    events = write_events(tmp_path)
+    lines = events.read_bytes().splitlines(keepends=True)
+    events.write_bytes(b"")
+    run = ["run", str(write_config(tmp_path)), "--until-end", "--no-serve"]
+    for n in (0, 0, 3, 3, len(lines)):
+        events.write_bytes(b"".join(lines[:n]))
+        assert main(run) == 0
+        assert main(["results", str(tmp_path / "store.db"), "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["rows_read"] == n
+    events.write_bytes(b"")
+    assert main([*run, "--check"]) == 4
+    assert main(run) == 4
+    assert "reading stands at offset 10, but the log holds 0 to 0" in capsys.readouterr().err
+    assert main([*run, "--on-gap", "skip"]) == 0
+
+
+def test_too_many_bad_events_are_exit_5(tmp_path: Path, capsys: Capture) -> None:
+    write_events(tmp_path, [*EVENTS[:2], b"x", b"y"])
+    path = write_config(tmp_path)
+    path.write_text(path.read_text().replace("[store]", "[store]\nmax_bad_share = 0.1"))
+    assert main(["run", str(path), "--until-end", "--no-serve"]) == 5
+    assert "2 of 4 events were refused" in capsys.readouterr().err
+
+
+def test_a_dry_run_prints_the_results_and_leaves_no_store(tmp_path: Path, capsys: Capture) -> None:
+    write_events(tmp_path)
+    assert main(["run", str(write_config(tmp_path)), "--dry-run"]) == 0
+    assert "10 read, 2 quarantined, 1 late" in capsys.readouterr().out
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["clicks.jsonl", "clicks.toml"]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("flag", ["--check", "--dry-run"])
+@pytest.mark.parametrize("more", [[], ["--new-generation"]])
+def test_a_check_and_a_dry_run_leave_everything_as_it_was(
+    tmp_path: Path, flag: str, more: list[str]
+) -> None:
+    run = ["run", str(write_config(tmp_path)), "--no-serve"]
+    write_events(tmp_path)
+    for _ in range(2):  # without a store, and with one
+        before = contents(tmp_path)
+        assert main([*run, flag, *more]) == 0
+        assert contents(tmp_path) == before
+        assert main([*run, "--until-end"]) == 0
+
+
+def test_a_check_says_what_is_there(tmp_path: Path, capsys: Capture) -> None:
+    write_events(tmp_path)
+    assert main(["run", str(write_config(tmp_path)), "--check"]) == 0
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "clicks.jsonl/0: offsets 0 to 10" in err
+    assert "store.db: not there yet; a run makes it" in err
+
+
+def test_run_serves_at_the_address_that_it_prints_until_it_is_asked_to_end(
+    tmp_path: Path, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    write_events(tmp_path)
+    process = spawn("run", str(write_config(tmp_path)), "--port", "0")
+    try:
+        assert process.stderr is not None
+        line = next(line for line in process.stderr if line.startswith("serving "))
+        address = line.removeprefix("serving ").strip()
+        assert re.fullmatch(r"http://127\.0\.0\.1:[1-9]\d*/", address)
+        with urllib.request.urlopen(address + "readyz", timeout=10) as answer:
+            assert answer.status == 200
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (0, "")
+
+
+def test_a_port_that_is_taken_is_said_and_is_exit_1(
+    tmp_path: Path, spawn: Callable[..., subprocess.Popen[str]]
+) -> None:
+    write_events(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        process = spawn("run", str(write_config(tmp_path)), "--port", port)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert f"http://127.0.0.1:{port}/ cannot be served: " in err
+    assert "choose another with --port" in err
+    assert "Traceback" not in err

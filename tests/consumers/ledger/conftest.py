@@ -1,0 +1,34 @@
+"""Fixtures of the tests of the ledger: one that is open, its generation, a head in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.rows import Generation, Head
+from tests.consumers.ledger.small_ledger import (
+    DESCRIPTIONS,
+    LOG,
+    PRINTS,
+    opened,
+)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with closing(opened(tmp_path)) as ledger:
+        yield ledger
+
+
+@pytest.fixture
+def generation(ledger: Ledger) -> Generation:
+    return ledger.begin(PRINTS, DESCRIPTIONS).generation
+
+
+@pytest.fixture
+def head(ledger: Ledger, generation: Generation) -> Head:
+    return ledger.resolve(generation, LOG, 10)

@@ -1,0 +1,17 @@
+"""Fixtures of the tests of the sources."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def topic(kafka: str) -> str:
+    """Two partitions of 20 and 10 records."""
+    from tests.kafka_broker import Record, create_topic, produce
+
+    name = create_topic(kafka, 2)
+    records = [Record(f"a{i}".encode(), 0, timestamp_ms=10**12 + i) for i in range(20)]
+    records += [Record(f"b{i}".encode(), 1) for i in range(10)]
+    produce(kafka, name, records)
+    return name
