@@ -72,6 +72,19 @@ def test_the_least_score_of_a_bucket_is_in_it_and_the_one_below_is_not(grid: Gri
     assert np.array_equal(grid.buckets(below), every[:-1])
 
 
+@pytest.mark.parametrize("real", [np.float32, np.float64])
+@pytest.mark.parametrize("grid", [DEFAULT, SMALL])
+def test_the_bucket_of_a_score_does_not_depend_on_those_beside_it(
+    grid: Grid, real: type[np.floating]
+) -> None:
+    # Chunks without a score above 0.5 take a shorter way.
+    scores = np.unique(neighbours(np.array([0.0, 2**-24, 0.25, 0.5, 0.6, 0.75])).clip(0, 1))
+    scores = scores.astype(real)
+    beside_one = grid.buckets(np.append(scores, real(1)))[:-1]
+    alone = [int(grid.buckets(scores[i : i + 1])[0]) for i in range(len(scores))]
+    assert alone == beside_one.tolist()
+
+
 def test_buckets_of_the_relative_grid_have_the_stated_width() -> None:
     edges = [Fraction(x) for x in DEFAULT.least.tolist()]
     half = DEFAULT.n_buckets // 2  # the bucket of 0.5

@@ -88,6 +88,5 @@ def test_a_topic_that_is_not_there_is_exit_1_with_what_to_do(
 
 
 def test_a_broker_that_is_not_there_is_exit_75(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("kafka")
     assert main(["simulate", "--events", "1", "-o", "kafka://127.0.0.1:1/x"]) == 75
     assert "no broker answers: 127.0.0.1:1" in capsys.readouterr().err

@@ -6,9 +6,6 @@ import threading
 from contextlib import ExitStack, closing
 
 import pytest
-
-pytest.importorskip("kafka")
-
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 
 from consumers.sources.source import Partition

@@ -9,9 +9,6 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 
 import pytest
-
-pytest.importorskip("kafka")
-
 from kafka import KafkaAdminClient, TopicPartition
 
 from consumers.sources import kafka_source

@@ -1,0 +1,138 @@
+"""The waiting room: what goes in the quick way is what would have gone in the usual way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from streammetrics import BinaryConfusion, HistogramAUC, InputError
+from streammetrics.core.stage import STAGE_BATCHES, STAGE_ROWS, Stage
+
+LABELS = np.array([0, 1, 1], np.uint8)
+SCORES = np.array([0.25, 0.5, 1.0], np.float32)
+Fast = type[HistogramAUC] | type[BinaryConfusion]
+
+
+def slowly(
+    metric: HistogramAUC | BinaryConfusion, labels: NDArray[np.uint8], scores: NDArray[np.float32]
+) -> None:
+    """The same rows as lists, which no quick way takes."""
+    metric.update(labels.tolist(), scores.tolist())
+
+
+@pytest.mark.parametrize("kind", [HistogramAUC, BinaryConfusion])
+def test_clean_batches_are_counted_as_the_same_rows_in_lists_are(kind: Fast) -> None:
+    quick, slow = kind(), kind()
+    for n in (1, 2, 3):
+        quick.update(LABELS[:n], SCORES[:n])
+        slowly(slow, LABELS[:n], SCORES[:n])
+    assert quick == slow
+    assert quick.compute().rows == 6
+
+
+@pytest.mark.parametrize("score", [1.5, -0.25, np.nan, np.inf, -np.inf, 1.0000001])
+def test_a_score_that_is_no_probability_is_refused_and_changes_nothing(score: float) -> None:
+    metric = HistogramAUC()
+    metric.update(LABELS, SCORES)
+    before = metric.digest()
+    with pytest.raises(InputError, match=r"scores\[1\]"):
+        metric.update(LABELS, np.array([0.5, score, 0.5], np.float32))
+    assert metric.digest() == before
+
+
+@pytest.mark.parametrize("label", [2, 128, 255])
+@pytest.mark.parametrize("kind", [HistogramAUC, BinaryConfusion])
+def test_a_label_that_is_none_is_refused_and_changes_nothing(kind: Fast, label: int) -> None:
+    metric = kind()
+    metric.update(LABELS, SCORES)
+    before = metric.digest()
+    with pytest.raises(InputError, match=r"labels\[2\]"):
+        metric.update(np.array([0, 1, label], np.uint8), SCORES)
+    assert metric.digest() == before
+
+
+@pytest.mark.parametrize("kind", [HistogramAUC, BinaryConfusion])
+def test_columns_of_other_lengths_or_shapes_are_refused_and_change_nothing(kind: Fast) -> None:
+    metric = kind()
+    before = metric.digest()
+    for labels, scores in (
+        (LABELS, SCORES[:2]),
+        (LABELS[:2], SCORES),
+        (LABELS[:0], SCORES),
+        (LABELS.reshape(1, 3), SCORES.reshape(1, 3)),
+    ):
+        with pytest.raises(InputError):
+            metric.update(labels, scores)
+        assert metric.digest() == before
+
+
+def test_minus_zero_goes_where_zero_goes() -> None:
+    signed, plain = HistogramAUC(), HistogramAUC()
+    signed.update(LABELS, np.array([-0.0, 0.5, 0.5], np.float32))
+    plain.update(LABELS, np.array([0.0, 0.5, 0.5], np.float32))
+    assert signed == plain
+
+
+def test_a_score_outside_of_zero_and_one_goes_the_usual_way_where_it_is_allowed() -> None:
+    metric = BinaryConfusion(threshold=2.0)
+    metric.update(LABELS, np.array([-3.0, 1.5, 2.0], np.float32))
+    assert (metric.compute().fn, metric.compute().tp, metric.compute().tn) == (1, 1, 1)
+
+
+def test_another_positive_class_goes_the_usual_way() -> None:
+    metric = BinaryConfusion(positive=0)
+    metric.update(LABELS, SCORES)
+    assert (metric.compute().fn, metric.compute().fp) == (1, 2)
+
+
+@pytest.mark.parametrize("kind", [HistogramAUC, BinaryConfusion])
+def test_batches_of_other_dtypes_in_between_lose_nothing(kind: Fast) -> None:
+    mixed, plain = kind(), kind()
+    for _ in range(2):
+        mixed.update(LABELS, SCORES)
+        mixed.update(LABELS.astype(np.int64), SCORES)
+        mixed.update(LABELS, SCORES.astype(np.float64))
+        for _ in range(3):
+            slowly(plain, LABELS, SCORES)
+    assert mixed == plain
+
+
+def test_a_batch_that_waits_is_a_copy() -> None:
+    metric, labels, scores = HistogramAUC(), LABELS.copy(), SCORES.copy()
+    metric.update(labels, scores)
+    labels[:], scores[:] = 0, 0
+    expected = HistogramAUC()
+    expected.update(LABELS, SCORES)
+    assert metric == expected
+
+
+def test_every_clean_row_counts_toward_the_limit_of_rows() -> None:
+    metric = BinaryConfusion()
+    metric.update(LABELS, SCORES)
+    metric.update(LABELS[:2], SCORES[:2])
+    assert metric.compute().rows == metric._mass == 5
+
+
+@pytest.mark.parametrize("kind", [HistogramAUC, BinaryConfusion])
+def test_rows_do_not_wait_once_there_are_enough(kind: Fast) -> None:
+    metric = kind()
+    for _ in range(STAGE_BATCHES + 1):
+        metric.update(LABELS, SCORES)
+    assert metric._stage.batches == 1
+
+
+def test_the_room_is_full_after_rows_enough_or_batches_enough() -> None:
+    rows, batches = Stage(), Stage()
+    many = STAGE_ROWS // 8
+    for _ in range(8):
+        assert not rows.full
+        assert rows.take_clean(np.zeros(many, np.uint8), np.zeros(many, np.float32))
+    assert rows.full
+    for _ in range(STAGE_BATCHES):
+        assert not batches.full
+        assert batches.take_clean(LABELS[:1], SCORES[:1])
+    assert batches.full
+    assert batches.nbytes == 5 * STAGE_BATCHES
+    assert batches.empty().n == STAGE_BATCHES
+    assert (batches.n, batches.mass, batches.nbytes) == (0, 0, 0)
