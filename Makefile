@@ -25,13 +25,13 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 	$(BIN)/mypy
 	$(PYTEST) -m "not kafka and not slow" $(SUITE)
 
-test: .venv/.dev  ## all tests; those that skip say why, and how to enable them
+test: .venv/.dev .cache/ranx/.made  ## all tests; those that skip say why, and how to enable them
 	$(PYTEST) -rs $(SUITE)
 
 demo: .venv/.serve  ## the main job on a simulated stream; ARGS=--once prints the table and ends
 	$(BIN)/python -m consumers.demo $(ARGS)
 
-bench: .venv/.dev  ## all benchmarks, one after the other
+bench: .venv/.dev .cache/ranx/.made  ## all benchmarks, one after the other
 	@set -e; for file in benchmarks/bench_*.py; do \
 	  $(BIN)/python -m benchmarks.$$(basename $$file .py); done
 
@@ -50,3 +50,9 @@ bench: .venv/.dev  ## all benchmarks, one after the other
 .venv/.dev: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@touch .venv/.serve $@
+
+# ranx, beside which tests marked `slow` and a benchmark run, in an environment of its own.
+.cache/ranx/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/ranx
+	.cache/ranx/bin/python -m pip install -q --disable-pip-version-check -e '.[ranx]'
+	@touch $@

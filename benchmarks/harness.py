@@ -87,3 +87,15 @@ def table(title: str, timings: Sequence[Timing], read: Timing, sort: Timing | No
             f"{t.name:<46}{t.median:>9.2f}{spread:>19}{t.median / read.median:>9.1f}{against}"
         )
     return "\n".join(lines)
+
+
+def beside(title: str, ours: Timing, peers: Sequence[Timing | str]) -> str:
+    """Peers and how many times as long they take; a text says why a peer is missing."""
+    lines = [title, "", f"{'ns a row':<46}{'median':>9}{'range':>19}{'x ours':>9}"]
+    for t in (ours, *peers):
+        if isinstance(t, str):
+            lines.append(t)
+        else:
+            spread = f"{t.least:.0f} to {t.greatest:.0f}"
+            lines.append(f"{t.name:<46}{t.median:>9.0f}{spread:>19}{t.median / ours.median:>9.1f}")
+    return "\n".join(lines)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -47,3 +49,43 @@ def users(n: int, n_users: int, exponent: float = 1.1, stream: int = 6) -> NDArr
     rank = np.searchsorted(np.cumsum(share) / share.sum(), rng.random(n))
     ids = rng.integers(0, 1 << 62, n_users, dtype=np.int64)
     return ids[np.minimum(rank, n_users - 1)]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredLists:
+    """Lists of 20 to 100 items, of which a tenth is relevant, one after the other.
+
+    offsets: int64 [lists + 1]. grades: uint8 [items], 0 or, evenly, 1 to 4. scores: float32
+    [items], uniform in [0, 1). relevant: uint8 [items], 1 where a grade is not 0.
+    """
+
+    offsets: NDArray[np.int64]
+    grades: NDArray[np.uint8]
+    scores: NDArray[np.float32]
+    relevant: NDArray[np.uint8]
+
+    def first(self, n: int) -> ScoredLists:
+        """The first n lists."""
+        end = self.offsets[n]
+        return ScoredLists(
+            self.offsets[: n + 1], self.grades[:end], self.scores[:end], self.relevant[:end]
+        )
+
+    def without_ties(self) -> ScoredLists:
+        """The lists in which no two scores are equal: peers differ in what they make of ties."""
+        owners = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        order = np.lexsort((self.scores, owners))
+        same = np.diff(self.scores[order]) == 0
+        tied = np.isin(owners, owners[order][1:][same & (np.diff(owners[order]) == 0)])
+        sizes = np.bincount(owners[~tied], minlength=len(self.offsets) - 1)
+        ends = np.concatenate([[0], np.cumsum(sizes[sizes > 0])])
+        return ScoredLists(ends, self.grades[~tied], self.scores[~tied], self.relevant[~tied])
+
+
+def scored_lists(n: int, stream: int = 30) -> ScoredLists:
+    """As many lists, from this stream and the three after it."""
+    offsets = np.concatenate([[0], np.cumsum(generator(stream).integers(20, 101, n))])
+    items = int(offsets[-1])
+    relevant = labels(items, 0.1, stream + 1)
+    grades = relevant * generator(stream + 2).integers(1, 5, items, np.uint8)
+    return ScoredLists(offsets, grades, uniform_scores(items, stream + 3), relevant)

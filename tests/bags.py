@@ -13,15 +13,24 @@ from streammetrics.core.bag_layout import Rule
 from streammetrics.core.bag_table import read_table
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.rows import Coded
-from streammetrics.core.score_bits import scores_of
+from streammetrics.core.score_bits import integers_of, scores_of
 
-Row = tuple[int, object, float, int]  # slot, group, score, label
+Row = tuple[int, object, float, int]  # slot, group, value, label
 RULES = [
-    Rule(score_bits, 1, kind, None)
-    for score_bits, kind in product((32, 64), (None, "integer", "hashed", "exact"))
+    *(
+        Rule(values, 2, kind, None)
+        for values, kind in product(("float32", "float64"), (None, "integer", "hashed", "exact"))
+    ),
+    *(  # grades, and one that says that there is none
+        Rule(values, 17, kind, None)
+        for values, kind in product(("float32", "float64"), (None, "integer", "exact"))
+    ),
+    *(Rule("int64", 1, kind, None) for kind in (None, "integer", "exact")),
+    Rule("int64", 2, None, None),
 ]
-any_rule = pytest.mark.parametrize("rule", RULES, ids=lambda r: f"{r.score_bits}-{r.ids}")
+any_rule = pytest.mark.parametrize("rule", RULES, ids=lambda r: f"{r.values}-{r.labels}-{r.ids}")
 SCORES = (-np.inf, -1e300, -1.0, -0.0, 0.0, 1e-300, 0.5, float(np.nextafter(0.5, 1)), np.inf)
+INTEGERS = (-(2**63), -(2**62) - 1, -1, 0, 1, 2**53 + 1, 2**63 - 1)
 
 
 def names(rule: Rule) -> list[object]:
@@ -32,7 +41,7 @@ def names(rule: Rule) -> list[object]:
 
 def feed(column: BagColumn, rows: list[Row], plain: bool = False) -> None:
     """Add rows; plain: without slots."""
-    slots, groups, scores, labels = zip(*rows, strict=True) if rows else ((), (), (), ())
+    slots, groups, values, labels = zip(*rows, strict=True) if rows else ((), (), (), ())
     kind = column.rule.ids
     of: np.ndarray | Coded | None = None
     if kind == "exact":
@@ -41,29 +50,45 @@ def feed(column: BagColumn, rows: list[Row], plain: bool = False) -> None:
     elif kind:
         of = np.array(groups, np.int64)
     column.add(
-        np.array(scores, np.float64),
-        np.array(labels, np.uint8),
+        np.array(values, np.int64 if column.rule.values == "int64" else np.float64),
+        None if column.rule.labels == 1 else np.array(labels, np.uint8),
         None if plain else np.array(slots, np.intp),
         of,
     )
 
 
-def in_precision(rule: Rule, score: float) -> float:
+def fitted(rule: Rule, rows: list[Row]) -> list[Row]:
+    """Rows of scores and labels 0 and 1 as this rule takes them."""
+    return [
+        (
+            slot,
+            group,
+            int(4 * value) if rule.values == "int64" else value,
+            label * (rule.labels - 1),
+        )
+        for slot, group, value, label in rows
+    ]
+
+
+def in_precision(rule: Rule, value: float) -> float:
+    if rule.values == "int64":
+        return value
     with np.errstate(over="ignore"):
-        return float(np.float32(score)) + 0.0 if rule.score_bits == 32 else score + 0.0
+        return float(np.float32(value)) + 0.0 if rule.values == "float32" else value + 0.0
 
 
 def expected(rule: Rule, rows: list[Row]) -> Counter[Row]:
     return Counter(
-        (slot, group if rule.ids else None, in_precision(rule, score), label)
-        for slot, group, score, label in rows
+        (slot, group if rule.ids else None, in_precision(rule, value), label)
+        for slot, group, value, label in rows
     )
 
 
 def held(column: BagColumn) -> Counter[Row]:
     """What a column holds, read from its bytes."""
     table = read_table(column.rule, column.width, Reader(data(column)))
-    scores = scores_of(table.codes).tolist()
+    decoded = integers_of if column.rule.values == "int64" else scores_of
+    values = decoded(table.codes).tolist()
     known: list[object] = getattr(table.ids, "names", None) or getattr(table.ids, "ids", [])
     found: Counter[Row] = Counter()
     ends = np.cumsum(table.sizes).tolist()
@@ -74,7 +99,7 @@ def held(column: BagColumn) -> Counter[Row]:
         group = group.item() if isinstance(group, np.integer) else group
         for i, label in product(range(end - size, end), range(len(table.counts))):
             if table.counts[label][i]:
-                found[slot, group, scores[i], label] += int(table.counts[label][i])
+                found[slot, group, values[i], label] += int(table.counts[label][i])
     return found
 
 
@@ -86,12 +111,13 @@ def data(column: BagColumn) -> bytes:
 
 def some_rows(rule: Rule, n: int, width: int, rng: np.random.Generator) -> list[Row]:
     known = names(rule)
+    values = INTEGERS if rule.values == "int64" else SCORES
     return [
         (
             int(rng.integers(width)),
             known[int(rng.integers(len(known)))],
-            SCORES[int(rng.integers(len(SCORES)))],
-            int(rng.random() < 0.4),
+            values[int(rng.integers(len(values)))],
+            int(rng.random() < 0.4) if rule.labels == 2 else int(rng.integers(rule.labels)),
         )
         for _ in range(n)
     ]

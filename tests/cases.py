@@ -13,9 +13,12 @@ from hypothesis import strategies as st
 from streammetrics import (
     Accumulator,
     BinaryConfusion,
+    CatalogMetrics,
     ExactAUC,
     GroupedAUC,
+    GroupedScores,
     HistogramAUC,
+    IntraListSimilarity,
     Panel,
     PerKey,
     RankingMetrics,
@@ -23,17 +26,18 @@ from streammetrics import (
     Windows,
 )
 from streammetrics.testing import Case, strategies
+from tests.diversity_cases import DIVERSITY
+from tests.grouped_scores_cases import GROUPED_SCORES
+from tests.list_cases import RANKING, ranked
 from tests.oracles import maps
 from tests.plain_cases import (
     BINARY,
     GROUPED,
     NAN,
     PLAIN,
-    RANKING,
     RATIOS,
     Rows,
     area,
-    ranked,
     rates,
     ratio,
 )
@@ -133,7 +137,10 @@ _ONE_ROW: Mapping[type[Accumulator], Any] = {
     BinaryConfusion: (1, 0.5),
     Ratio: (1, 1),
     GroupedAUC: (1, 1, 0.5),
+    GroupedScores: (1, 0.5, 1),
     RankingMetrics: [(0.5, 1)],
+    CatalogMetrics: [0, 1],
+    IntraListSimilarity: [0, 1],
     Panel: (1, 0.5, 0.5),
     PerKey: ("a", (1, 0.5, 0.5)),
 }
@@ -144,11 +151,16 @@ COMBINED: list[Case[Any]] = [
     per_key(BINARY[9], 100),
     per_key(GROUPED[0], 2),
     per_key(RANKING[1], 4),
+    per_key(DIVERSITY[0], 2),
+    per_key(DIVERSITY[5], 2),
+    per_key(GROUPED_SCORES[1], 2),
     per_key(panel(), 3),
     windows(BINARY[6], 3600),
     windows(BINARY[1], 10_800, 3600),
     windows(RATIOS[0], 7.5, 5),
     windows(RANKING[0], 86_400),
+    windows(DIVERSITY[4], 3600),
+    windows(GROUPED_SCORES[0], 7200, 3600),
     windows(per_key(panel(), 3), 7200, 3600),
 ]
 CASES = [*PLAIN, *COMBINED]

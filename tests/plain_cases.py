@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
@@ -11,18 +10,17 @@ import numpy as np
 from hypothesis import strategies as st
 
 from streammetrics import (
-    HR,
-    MRR,
-    NDCG,
     BinaryConfusion,
     ExactAUC,
     GroupedAUC,
     HistogramAUC,
-    RankingMetrics,
     Ratio,
 )
 from streammetrics.testing import Case, strategies
-from tests.oracles import binary, grouped, ranking
+from tests.diversity_cases import DIVERSITY
+from tests.grouped_scores_cases import GROUPED_SCORES
+from tests.list_cases import RANKING
+from tests.oracles import binary, grouped
 
 Rows: TypeAlias = Sequence[Any]
 NAN = float("nan")
@@ -181,9 +179,9 @@ RATIOS = [
 # -- groups ---------------------------------------------------------------------------------
 
 
-def _gauc(weight: str) -> Callable[[Rows], dict[str, Any]]:
+def _gauc(weight: str, *, in_float32: bool = True) -> Callable[[Rows], dict[str, Any]]:
     def oracle(rows: Rows) -> dict[str, Any]:
-        rounded = _in_float32(rows)
+        rounded = _in_float32(rows) if in_float32 else rows
         groups = grouped.by_group((g, y, s) for g, y, s in rounded)
         kept = sum(len({y for y, _ in group}) == 2 for group in groups.values())
         return {
@@ -192,6 +190,7 @@ def _gauc(weight: str) -> Callable[[Rows], dict[str, Any]]:
             "groups_kept": kept,
             "groups_one_class": len(groups) - kept,
             "rows": len(rows),
+            "rows_kept": sum(len(g) for g in groups.values() if len({y for y, _ in g}) == 2),
         }
 
     return oracle
@@ -199,17 +198,29 @@ def _gauc(weight: str) -> Callable[[Rows], dict[str, Any]]:
 
 def _groups(metric: GroupedAUC, ids: st.SearchStrategy[Any], oracle: Any) -> Case[Any]:
     wrong: list[Any] = ["a", "b"] if metric.ids == "integer" else [1, 2]
+    in_unit = metric.grid is not None and metric.range == "probability"
     return Case(
         metric,
-        st.tuples(ids, strategies.labels(), strategies.scores()),
+        st.tuples(
+            ids,
+            strategies.labels(),
+            strategies.probabilities() if in_unit else strategies.scores(),
+        ),
         strategies.columns("groups", "labels", "scores"),
         refused=[
-            *({**columns, "groups": [1, 2]} for columns in _REFUSED_LABELS),
+            *(
+                {**columns, "groups": [1, 2]}
+                for columns in (_REFUSED_PROBABILITIES if in_unit else _REFUSED_LABELS)
+            ),
             {"labels": [0, 1], "scores": [0.5, 0.5], "groups": wrong},
             {"labels": [0, 1], "scores": [0.5, 0.5], "groups": [1.5, 2.5]},
             {"labels": [0, 1], "scores": [0.5, 0.5], "groups": [*wrong, wrong[0]]},
         ],
-        others=(GroupedAUC(weight="uniform", max_rows=1), ExactAUC()),
+        others=(
+            GroupedAUC(weight="uniform", max_rows=1),
+            GroupedAUC(grid="equal", resolution=9),
+            ExactAUC(),
+        ),
         oracle=oracle,
     )
 
@@ -220,85 +231,17 @@ GROUPED = [
     _groups(GroupedAUC(weight="positives", ids="hashed"), _names, _gauc("positives")),
     _groups(GroupedAUC(weight="uniform", ids="exact"), _names, _gauc("uniform")),
     _groups(GroupedAUC(max_rows=9), st.integers(0, 2), _past(9, _gauc("impressions"))),
-]
-
-
-# -- lists ----------------------------------------------------------------------------------
-
-
-def _flat(rows: Rows) -> dict[str, Any]:
-    """Scored lists of (score, grade)."""
-    items = [item for row in rows for item in row]
-    return {
-        "labels": np.array([grade for _, grade in items], np.int64),
-        "scores": np.array([score for score, _ in items], np.float64),
-        "offsets": np.cumsum([0, *map(len, rows)]),
-    }
-
-
-def ranked(rows: Rows) -> dict[str, Any]:
-    """Ranked lists of labels 0 and 1, and how many relevant items each lacks."""
-    return {
-        "labels": np.array([y for labels, _ in rows for y in labels], np.int64),
-        "offsets": np.cumsum([0, *(len(labels) for labels, _ in rows)]),
-        "n_relevant": np.array([sum(labels) + more for labels, more in rows], np.int64),
-    }
-
-
-def _mean_of_lists(ties: str, empty: str) -> Callable[[Rows], dict[str, Any]]:
-    def oracle(rows: Rows) -> dict[str, Any]:
-        kept = [row for row in rows if any(grade for _, grade in row)]
-        n = len(rows) if empty == "zero" else len(kept)
-
-        def mean(formula: ranking.Formula) -> Fraction | None:
-            values = [ranking.values(formula, row)[ties] for row in kept]
-            return sum(values, Fraction(0)) / n if n else None
-
-        return {
-            "MRR@2": mean(ranking.reciprocal_rank(1, 2)),
-            "HR(rel=2)@3": mean(ranking.hit(2, 3)),
-            "lists_kept": len(kept),
-            "lists_empty": len(rows) - len(kept),
-            "rows": len(rows),
-        }
-
-    return oracle
-
-
-_MEASURES = (NDCG @ 3, MRR @ 2, HR(rel=2) @ 3)
-_item = st.tuples(st.sampled_from([0.0, -0.0, 0.5, 1.0, math.inf]), strategies.grades())
-_REFUSED_LISTS = (
-    {"labels": [[0, 16]], "scores": [[0.1, 0.2]]},
-    {"labels": [[0, 1]], "scores": [[0.1, NAN]]},
-    {"labels": [[0, 1]], "scores": [[0.1]]},
-    {"labels": [0, 1], "scores": [0.1, 0.2], "offsets": [0, 1]},
-    {"labels": [0, 1], "scores": [0.1, 0.2], "offsets": [0, 2, 1]},
-    {"labels": [0, 1], "scores": [0.1, 0.2]},
-)
-
-
-def _lists(ties: str, empty: str = "skip") -> Case[Any]:
-    return Case(
-        RankingMetrics(_MEASURES, ties=ties, empty=empty),
-        st.lists(_item, max_size=5),
-        _flat,
-        refused=_REFUSED_LISTS,
-        others=(RankingMetrics([MRR @ 2]), RankingMetrics(_MEASURES, ties="worst", empty="zero")),
-        oracle=None if ties == "expected" else _mean_of_lists(ties, empty),
-    )
-
-
-RANKING = [
-    _lists("expected"),
-    _lists("worst"),
-    _lists("best", "zero"),
-    Case(
-        RankingMetrics([NDCG, MRR, HR @ 1]),
-        st.tuples(st.lists(strategies.labels(), max_size=4), st.integers(0, 3)),
-        ranked,
-        refused=({"labels": [[0, 1]], "n_relevant": [0]}, {"labels": [[0, 1]], "n_relevant": [-1]}),
-        name="RankingMetrics of ranked lists",
+    _groups(
+        GroupedAUC(grid="relative", resolution=0),
+        st.integers(0, 2),
+        _gauc("impressions", in_float32=False),
+    ),
+    _groups(
+        GroupedAUC(weight="uniform", ids="exact", grid="edges", edges=(0.0, 0.5), range="real"),
+        _names,
+        _gauc("uniform", in_float32=False),
     ),
 ]
 
-PLAIN: list[Case[Any]] = [*BINARY, *RATIOS, *GROUPED, *RANKING]
+
+PLAIN: list[Case[Any]] = [*BINARY, *RATIOS, *GROUPED, *RANKING, *DIVERSITY, *GROUPED_SCORES]

@@ -143,7 +143,7 @@ def load_config(
     slices = read_slices(section("slices"), event)
     store = read_store(section("store"), directory)
     server = read_server(section("server"))
-    metrics = read_metrics(section("metrics"), event, slices)
+    metrics = read_metrics(section("metrics"), event, slices, directory)
     if source.kind == "kafka":
         refuse_record_paths(document, problems)
     if problems:

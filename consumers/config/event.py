@@ -12,7 +12,10 @@ from typing import Final, Literal, cast
 
 from consumers.config.schema import Section
 
-Kind = Literal["label", "real", "count", "text_id", "int_id", "label_list", "real_list"]
+Kind = Literal[
+    "label", "real", "flag", "count", "text_id", "int_id",
+    "label_list", "real_list", "flag_list", "int_list",
+]  # fmt: skip
 
 ROLE_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "label": ("labels", "numerators"),

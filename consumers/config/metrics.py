@@ -11,10 +11,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from consumers.config.event import ARGUMENT_ROLES, EventConfig, Field, Kind, offsets_column
 from consumers.config.schema import Section, did_you_mean, is_path
+from consumers.config.setting_file import read_setting_file
 from streammetrics import Accumulator, SettingsError
 from streammetrics.registry import metric, metric_types
 
@@ -28,6 +30,12 @@ LABEL_ARGUMENTS: Final = ("labels", "numerators")
 COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups")
 MAX_METRICS: Final = 100
 MAX_ROWS: Final = 10_000_000  # of an exact state in a process that runs without end
+_DEFAULTS: Final[Mapping[str, Setting]] = {  # of settings that have another in Python
+    "max_rows": MAX_ROWS,
+    "ids": "hashed",
+    "item_ids": "hashed",
+    "duplicates": "conflict",
+}
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 
@@ -51,14 +59,18 @@ class MetricConfig:
         """The column of each argument, in a panel."""
         columns = {argument: field.column for argument, field in self.inputs.items()}
         if self.of_lists:
-            columns["offsets"] = offsets_column(self.inputs["labels"].path)
+            first = self.inputs.get("labels") or self.inputs["lists"]
+            columns["offsets"] = offsets_column(first.path)
         return columns
 
 
 def read_metrics(
-    section: Section, event: EventConfig, slices: SlicesConfig
+    section: Section, event: EventConfig, slices: SlicesConfig, directory: Path
 ) -> tuple[MetricConfig, ...]:
-    """[metrics], each constructed once so that a bad setting shows here."""
+    """[metrics], each constructed once so that a bad setting shows here.
+
+    directory: what paths of settings are relative to.
+    """
     if not section.table and isinstance(section.table, dict):
         section.problem("[metrics]", "at least one metric", None,
                         'add one, such as ctr = { type = "Ratio" }')  # fmt: skip
@@ -67,7 +79,7 @@ def read_metrics(
                         "leave some out")  # fmt: skip
     found = []
     for name in list(section.table)[:MAX_METRICS]:
-        made = _read_metric(section, name, event)
+        made = _read_metric(section, name, event, directory)
         if made is not None:
             found.append(made)
     section.done()
@@ -78,7 +90,9 @@ def read_metrics(
     return tuple(sorted(found, key=lambda made: made.name))
 
 
-def _read_metric(section: Section, name: str, event: EventConfig) -> MetricConfig | None:
+def _read_metric(
+    section: Section, name: str, event: EventConfig, directory: Path
+) -> MetricConfig | None:
     table = section.raw(name)
     where = f"[metrics] {name}"
     if not _NAME.fullmatch(name):
@@ -99,10 +113,22 @@ def _read_metric(section: Section, name: str, event: EventConfig) -> MetricConfi
     for key in unknown:
         section.problem(f"{where}.{key}", f"a setting of {type_name}", settings.pop(key),
                         did_you_mean(key, ["type", "inputs", *accepted]))  # fmt: skip
-    if "max_rows" in accepted:
-        settings.setdefault("max_rows", MAX_ROWS)
-    if "ids" in accepted:
-        settings.setdefault("ids", "hashed")
+    for key, value in table.items():
+        if key in settings and isinstance(value, dict):
+            found = read_setting_file(section, f"{where}.{key}", value, directory)
+            if found is None:
+                return None
+            settings[key] = cast("Setting", found)
+    for key, value in _DEFAULTS.items():
+        if key == "max_rows" and settings.get("grid") is not None:
+            continue  # such a state does not grow with rows
+        if key in accepted:
+            settings.setdefault(key, value)
+    if settings.get("duplicates", "conflict") != "conflict":
+        # What is refused within one update would depend on how the log was cut into updates.
+        section.problem(f"{where}.duplicates", '"conflict"', settings["duplicates"],
+                        "leave it out")  # fmt: skip
+        return None
     try:
         empty = metric(type_name, settings)
     except SettingsError as error:
@@ -117,7 +143,8 @@ def _read_metric(section: Section, name: str, event: EventConfig) -> MetricConfi
 def _setting(value: object) -> Setting:
     # Settings are immutable, so TOML's arrays become tuples; a fraction is written as "1/10".
     if isinstance(value, list):
-        return tuple(_setting(item) for item in value)
+        # A row of an array of arrays is data, and its texts mean nothing but themselves.
+        return tuple(tuple(v) if isinstance(v, list) else _setting(v) for v in value)
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}/[1-9][0-9]{0,17}", value):
         return Fraction(value)
     return cast("Setting", value)
@@ -143,7 +170,7 @@ def _read_inputs(
         role = ARGUMENT_ROLES.get(argument)
         path = given.get(argument, getattr(event, role) if role else None)
         if isinstance(path, str) and is_path(path):
-            ids = empty.settings().get("ids")
+            ids = empty.settings().get("item_ids" if argument == "items" else "ids")
             found[argument] = Field(event.path(path), _kind(argument, of_lists, ids))
         elif required and argument not in given:
             todo = f"name [event] {role}, or" if role else "write"
@@ -156,10 +183,14 @@ def _read_inputs(
 
 
 def _kind(argument: str, of_lists: bool, ids: object) -> Kind:
+    if of_lists and argument == "lists":
+        return "int_list"
     if argument in ID_ARGUMENTS:
         return "int_id" if ids == "integer" else "text_id"
     if argument == "n_relevant":
         return "count"
+    if argument == "judged":
+        return "flag_list" if of_lists else "flag"
     if argument in LABEL_ARGUMENTS:
         return "label_list" if of_lists else "label"
     return "real_list" if of_lists and argument == "scores" else "real"

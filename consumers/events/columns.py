@@ -26,10 +26,10 @@ _INT64: Final = 1 << 63
 class Lists:
     """A column whose rows are lists: row i is `values[offsets[i]:offsets[i + 1]]`.
 
-    values: float64 [m]; offsets: intp [n + 1].
+    values: float64, int64 or bool [m]; offsets: intp [n + 1].
     """
 
-    values: NDArray[np.float64]
+    values: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_]
     offsets: NDArray[np.intp]
 
     def __len__(self) -> int:
@@ -43,7 +43,7 @@ class Lists:
         return Lists(self.values[np.repeat(self.offsets[:-1][at], sizes) + inside], offsets)
 
 
-Column: TypeAlias = "NDArray[np.float64] | NDArray[np.int64] | Coded | Lists"
+Column: TypeAlias = "NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_] | Coded | Lists"
 Bad: TypeAlias = dict[int, Unfit]
 Converted: TypeAlias = tuple[Column, Bad]
 Converter: TypeAlias = Callable[[list[object], str], Converted]
@@ -100,6 +100,12 @@ def labels(values: list[object], path: str) -> Converted:
     return _floats(values, path, bad), bad
 
 
+def flags(values: list[object], path: str) -> Converted:
+    """True and false as bool [n]."""
+    values, bad = _sorted_out(values, path, (bool,), "true or false", False)
+    return np.array(values, np.bool_), bad
+
+
 def integers(values: list[object], path: str) -> Converted:
     """Whole numbers as int64 [n]."""
     values, bad = _sorted_out(values, path, (int,), "a whole number", 0)
@@ -114,9 +120,33 @@ def integers(values: list[object], path: str) -> Converted:
 
 
 def lists(values: list[object], path: str, *, booleans: bool) -> Converted:
-    """Arrays of numbers as one flat column."""
-    values, bad = _sorted_out(values, path, (list,), "an array of numbers", [])
+    """Arrays of numbers as one flat column of float64."""
     kinds = (float, int, bool) if booleans else (float, int)
+    rows, bad = _arrays(values, path, kinds, "an array of numbers")
+    inner: Bad = {}
+    flat = _floats(list(chain.from_iterable(rows)), path, inner)
+    return _lists(flat, rows, bad, inner)
+
+
+def integer_lists(values: list[object], path: str) -> Converted:
+    """Arrays of whole numbers as one flat column of int64."""
+    rows, bad = _arrays(values, path, (int,), "an array of whole numbers")
+    flat, inner = integers(list(chain.from_iterable(rows)), path)
+    assert isinstance(flat, np.ndarray)
+    return _lists(flat, rows, bad, inner)
+
+
+def flag_lists(values: list[object], path: str) -> Converted:
+    """Arrays of true and false as one flat column of bool."""
+    rows, bad = _arrays(values, path, (bool,), "an array of true and false")
+    return _lists(np.array(list(chain.from_iterable(rows)), np.bool_), rows, bad, {})
+
+
+def _arrays(
+    values: list[object], path: str, kinds: tuple[type, ...], expected: str
+) -> tuple[list[list[object]], Bad]:
+    """The arrays, empty where one is none or holds what has none of these exact types."""
+    values, bad = _sorted_out(values, path, (list,), expected, [])
     rows: list[list[object]] = values  # type: ignore[assignment]
     if not set(map(type, chain.from_iterable(rows))) <= set(kinds):
         for i, row in enumerate(rows):
@@ -124,11 +154,18 @@ def lists(values: list[object], path: str, *, booleans: bool) -> Converted:
                 if type(value) not in kinds:
                     bad[i] = Unfit("wrong_type", path, f"an array holds {shown(value)}")
                     break
-    rows = [[] if i in bad else row for i, row in enumerate(rows)] if bad else rows
+    return ([[] if i in bad else row for i, row in enumerate(rows)] if bad else rows), bad
+
+
+def _lists(
+    flat: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_],
+    rows: list[list[object]],
+    bad: Bad,
+    inner: Bad,
+) -> Converted:
+    """The column, with what is wrong with single values as wrong with their rows."""
     offsets = np.zeros(len(rows) + 1, np.intp)
     np.cumsum(list(map(len, rows)), out=offsets[1:])
-    inner: Bad = {}
-    flat = _floats(list(chain.from_iterable(rows)), path, inner)
     for at, unfit in inner.items():
         bad[int(np.searchsorted(offsets, at, side="right")) - 1] = unfit
     return Lists(flat, offsets), bad

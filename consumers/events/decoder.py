@@ -89,9 +89,10 @@ class Decoder:
         self.max_event_bytes = config.source.max_event_bytes
         self.json = JsonReader(self.paths)
         self.list_pairs = [
-            (metric.inputs["labels"].column, metric.inputs["scores"].column)
+            (metric.inputs["labels"].column, metric.inputs[other].column, other)
             for metric in config.metrics
-            if metric.of_lists and "scores" in metric.inputs
+            for other in ("scores", "judged")
+            if metric.of_lists and other in metric.inputs
         ]
 
     def decode(self, chunk: Chunk) -> Decoded:
@@ -109,8 +110,8 @@ class Decoder:
             columns[use.name], wrong = _converted(use, fields[use.path], chunk)
             for i, why in wrong.items():
                 unfit.setdefault(i, why)
-        for labels, scores in self.list_pairs:
-            for i, why in _unequal(columns[labels], columns[scores]).items():
+        for labels, others, name in self.list_pairs:
+            for i, why in _unequal(columns[labels], columns[others], name).items():
                 unfit.setdefault(i, why)
         times = columns.pop("time")
         assert isinstance(times, np.ndarray)
@@ -181,11 +182,11 @@ def _converted(use: Use, values: Values, chunk: Chunk) -> tuple[Column, dict[int
     return use.convert(values, use.path)
 
 
-def _unequal(labels: Column, scores: Column) -> dict[int, Unfit]:
-    assert isinstance(labels, Lists) and isinstance(scores, Lists)
-    a, b = np.diff(labels.offsets), np.diff(scores.offsets)
+def _unequal(labels: Column, others: Column, name: str) -> dict[int, Unfit]:
+    assert isinstance(labels, Lists) and isinstance(others, Lists)
+    a, b = np.diff(labels.offsets), np.diff(others.offsets)
     return {
-        i: Unfit("wrong_type", None, f"a list with {a[i]} labels and {b[i]} scores")
+        i: Unfit("wrong_type", None, f"a list with {a[i]} labels and {b[i]} {name}")
         for i in np.flatnonzero(a != b).tolist()
     }
 

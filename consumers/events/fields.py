@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 from consumers.events.columns import (
     Converter,
+    flag_lists,
+    flags,
+    integer_lists,
     integers,
     labels,
     lists,
@@ -31,8 +34,11 @@ _CONVERTERS: Final[Mapping[str, Converter]] = {
     "count": integers,
     "label": labels,
     "real": reals,
+    "flag": flags,
     "label_list": partial(lists, booleans=True),
     "real_list": partial(lists, booleans=False),
+    "flag_list": flag_lists,
+    "int_list": integer_lists,
 }
 
 

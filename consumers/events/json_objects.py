@@ -36,8 +36,11 @@ _TYPES: Final[Mapping[str, object]] = {
     "count": int,
     "label": float | bool,
     "real": float,
+    "flag": bool,
     "label_list": list[float | bool],
     "real_list": list[float],
+    "flag_list": list[bool],
+    "int_list": list[int],
 }
 _EXPECTED: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "time_iso": ("a text with an ISO time and its zone", (str,)),
@@ -50,9 +53,19 @@ _EXPECTED: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "count": ("a whole number", (int,)),
     "label": ("a number, true or false", (float, int, bool)),
     "real": ("a number", (float, int)),
+    "flag": ("true or false", (bool,)),
     "label_list": ("an array of numbers", (list,)),
     "real_list": ("an array of numbers", (list,)),
+    "flag_list": ("an array of true and false", (list,)),
+    "int_list": ("an array of whole numbers", (list,)),
 }
+_INSIDE: Final[Mapping[str, tuple[type, ...]]] = {
+    "label_list": (int, float, bool),
+    "real_list": (int, float),
+    "flag_list": (bool,),
+    "int_list": (int,),
+}
+_LIST: Final = list[int | float | bool]  # a field that is read as several kinds of arrays
 _SCALAR: Final = str | int | float | bool  # a field that is read as several kinds
 
 Fields = dict[str, list[object]]
@@ -158,7 +171,8 @@ def _struct(tree: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
             required.append((attribute, inner))
             continue
         attributes[name] = attribute
-        kind = _TYPES[next(iter(node))] if len(node) == 1 else _SCALAR
+        several = _LIST if all(kind in _INSIDE for kind in node) else _SCALAR
+        kind = _TYPES[next(iter(node))] if len(node) == 1 else several
         if node == {"slice"}:
             optional.append((attribute, kind, None))
         else:
@@ -200,7 +214,7 @@ def _at_path(event: dict[str, object], path: str, kinds: frozenset[str]) -> Unfi
         if type(node) not in types:
             return wrong(path, expected, node)
         for value in node if isinstance(node, list) else [node]:
-            if isinstance(node, list) and type(value) not in (int, float, bool):
+            if isinstance(node, list) and type(value) not in _INSIDE[kind]:
                 return Unfit("wrong_type", path, f"an array holds {shown(value)}")
             if isinstance(value, int | float) and not abs(value) < _LIMITS.get(kind, _INT64):
                 return Unfit("out_of_range", path, f"{shown(value)} is too large")

@@ -95,9 +95,9 @@ def from_text(kind: str, text: str) -> object:
     stripped = text.strip(" \t")
     if not stripped:
         return None
-    if kind in ("label", "label_list") and stripped in ("true", "false", "True", "False"):
+    if kind in ("label", "flag", "label_list") and stripped in ("true", "false", "True", "False"):
         return stripped in ("true", "True")
-    if kind in ("label_list", "real_list"):
+    if kind.endswith("_list"):
         try:
             return msgspec.json.decode(stripped)
         except msgspec.DecodeError:

@@ -237,7 +237,7 @@ def columns_of(decoded: Decoded) -> dict[str, NDArray[np.generic] | Coded]:
         if isinstance(column, Lists):
             columns[name] = column.values
             path, _, kind = name.rpartition(":")
-            if kind == "label_list":
+            if kind in ("label_list", "int_list"):
                 columns[offsets_column(path)] = column.offsets
         else:
             columns[name] = column

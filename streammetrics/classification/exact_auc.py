@@ -73,7 +73,7 @@ class ExactAUC(Accumulator, schema="exact-auc/1"):
         self._flush()
         bag = self.bag
         if bag.dropped:
-            none = np.empty(0, bag.scores_type), np.zeros((2, 0), np.int64)
+            none = np.empty(0, bag.rule.values), np.zeros((2, 0), np.int64)
             return ScoreCurve(*none, exact=True, rows=bag.total, reason=bag.why_dropped)
         planes = [sorted_pairs(words, counts) for words, counts in bag.planes()]
         return ExactCurve(joined_pairs(planes), bag.total, bag.points())

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache
-from itertools import pairwise
-from typing import Final
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.counts import Counts
-from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Rows
-from streammetrics.kernels.binning import EdgeGrid, EqualGrid, Grid, RelativeGrid
+from streammetrics.kernels.grids import check_grid, grid_of
 from streammetrics.results.score_curve import ScoreCurve
-
-_MAX_BUCKETS: Final = 1 << 22  # 64 MB of counts when all are occupied
 
 
 class HistogramAUC(Accumulator, schema="histogram-auc/1"):
@@ -67,39 +59,13 @@ class HistogramAUC(Accumulator, schema="histogram-auc/1"):
     counts = Counts(2, "buckets")  # [truth, bucket]
 
     def check_settings(self) -> None:
-        for name, known in (
-            ("grid", ("relative", "equal", "edges")),
-            ("range", ("probability", "real")),
-        ):
-            value = getattr(self, name)
-            if value not in known:
-                raise _refused(name, " or ".join(f'"{k}"' for k in known), value)
-        if type(self.resolution) is not int or not 0 <= self.resolution <= 20:
-            raise _refused("resolution", "an integer from 0 to 20", self.resolution)
-        for name in ("floor", "ceiling"):
-            value = getattr(self, name)
-            if not _is_power_of_two(value):
-                raise _refused(name, "a power of two from 2**-126 to 2**127", value)
-            self._set(name, float(value))
-        highest = 0.5 if self.range == "probability" else self.ceiling / 2
-        if self.floor > highest:
-            raise _refused("floor", f"at most {highest}", self.floor)
-        if self.grid == "equal" and self.range == "real":
-            raise _refused("range", '"probability" where buckets are of equal width', self.range)
-        self._set("edges", _checked_edges(self.edges, self.grid))
-        if self.buckets > _MAX_BUCKETS:
-            raise _refused("resolution", f"at most {_MAX_BUCKETS} buckets", self.buckets)
+        for name, value in check_grid(self).items():
+            self._set(name, value)
 
     @property
     def buckets(self) -> int:
         """How many buckets the grid has."""
-        return self._grid.n_buckets
-
-    @property
-    def _grid(self) -> Grid:
-        if self.grid == "relative":
-            return _relative(self.resolution, self.floor, self.ceiling, self.range)
-        return _edged(self.edges) if self.grid == "edges" else _equal(self.resolution)
+        return grid_of(self).n_buckets
 
     def update(self, labels: ArrayLike, scores: ArrayLike) -> None:
         """Count rows; labels [n] of 0 and 1, scores [n]."""
@@ -119,7 +85,7 @@ class HistogramAUC(Accumulator, schema="histogram-auc/1"):
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
         labels, scores = rows.columns
         assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
-        for piece, cells in self._grid.cells(labels, scores):
+        for piece, cells in grid_of(self).cells(labels, scores):
             self.counts.add(cells, None if slots is None else slots[piece])
 
     def compute(self) -> ScoreCurve:
@@ -131,49 +97,5 @@ class HistogramAUC(Accumulator, schema="histogram-auc/1"):
         used[bucket] = True
         counts = np.zeros((2, int(np.count_nonzero(used))), np.int64)
         counts[label, np.cumsum(used)[bucket] - 1] = held
-        least = self._grid.least[used]
+        least = grid_of(self).least[used]
         return ScoreCurve(least, counts, exact=False, rows=int(counts.sum()))
-
-
-@lru_cache(maxsize=64)
-def _relative(resolution: int, floor: float, ceiling: float, range: str) -> Grid:
-    return RelativeGrid(resolution, floor, ceiling, mirrored=range == "probability")
-
-
-@lru_cache(maxsize=64)
-def _equal(resolution: int) -> Grid:
-    return EqualGrid(resolution)
-
-
-@lru_cache(maxsize=64)
-def _edged(edges: tuple[float, ...]) -> Grid:
-    return EdgeGrid(edges)
-
-
-def _is_power_of_two(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    return 2**-126 <= value <= 2**127 and math.frexp(value)[0] == 0.5
-
-
-def _checked_edges(edges: object, grid: str) -> tuple[float, ...]:
-    """Edges as floats: ascending numbers where the grid takes them, else none."""
-    expected = "ascending finite numbers" if grid == "edges" else f'none where grid="{grid}"'
-    if not isinstance(edges, (tuple, list)):
-        raise _refused("edges", expected, edges)
-    if any(isinstance(e, bool) or not isinstance(e, (int, float)) for e in edges):
-        raise _refused("edges", expected, edges)
-    found = tuple(e + 0.0 for e in edges)  # -0.0 is 0.0
-    ascending = all(a < b for a, b in pairwise(found))
-    if bool(found) != (grid == "edges") or not ascending or not all(map(math.isfinite, found)):
-        raise _refused("edges", expected, edges)
-    return found
-
-
-def _refused(name: str, expected: str, came: object) -> SettingsError:
-    return SettingsError(
-        expected=expected,
-        came=shown(came),
-        where=f"HistogramAUC({name})",
-        todo=f"pass another {name}, or leave it out for the default",
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 
 from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, Reader, Writer, frame, unframe
+from streammetrics.core.content import contents
 from streammetrics.core.declared import CLASSES, Declared
 from streammetrics.core.errors import StateError
 from streammetrics.core.parts import Slots
@@ -243,9 +244,13 @@ class Accumulator(Declared, ABC):
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """The state that `to_bytes` wrote; StateError for anything else."""
+        return cls._from_bytes(data, {})
+
+    @classmethod
+    def _from_bytes(cls, data: bytes, known: Mapping[str, bytes]) -> Self:
         head, body = unframe(STATE_MAGIC, data)
         reader = Reader(body)
-        specification = decode_head(head, CLASSES)
+        specification = decode_head(head, CLASSES, known)
         if not isinstance(specification, cls):
             raise StateError(
                 expected=f"a state of {cls.__name__}",
@@ -268,8 +273,12 @@ class Accumulator(Declared, ABC):
     @classmethod
     def from_file_bytes(cls, data: bytes) -> Self:
         """What `to_file_bytes` wrote; StateError for anything else."""
+        return cls._from_file_bytes(data, {})
+
+    @classmethod
+    def _from_file_bytes(cls, data: bytes, known: Mapping[str, bytes]) -> Self:
         head, body = unframe(FILE_MAGIC, data)
-        state = cls.from_bytes(bytes(body))
+        state = cls._from_bytes(bytes(body), known)
         state.__dict__["_provenance"] = Provenance.from_json(head)
         return state
 
@@ -278,4 +287,6 @@ class Accumulator(Declared, ABC):
         Path(path).write_bytes(self.to_file_bytes())
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (type(self).from_file_bytes, (self.to_file_bytes(),))
+        # A state file, and beside it the contents that its settings know by their hash.
+        known = {c.digest: c.data for c in contents(self.settings()) if c.known}
+        return (type(self)._from_file_bytes, (self.to_file_bytes(), known))

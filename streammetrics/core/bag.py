@@ -9,6 +9,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.bag_groups import Groups
 from streammetrics.core.bag_keys import Keys
 from streammetrics.core.bag_layout import U64, Layout, Rule, layout_for
 from streammetrics.core.bag_table import Table, exact_total, read_table, table_of, write_table
@@ -17,11 +18,12 @@ from streammetrics.core.declared import Declared
 from streammetrics.core.ids import Ids
 from streammetrics.core.parts import Column, Part, Slots
 from streammetrics.core.rows import Coded, Rows
-from streammetrics.core.score_bits import Scores, scores_of
+from streammetrics.core.score_bits import TYPES, Scores, Values, in_type, scores_of
 from streammetrics.core.sorted_run import Run, Words
 
 _PIECE: Final = 1 << 24  # rows of a huge batch that are sorted at once: 128 MB of keys
-_WAIT: Final = 1 << 17  # rows whose group ids are looked up at once
+_WAIT: Final = 1 << 18  # rows whose group ids are looked up at once
+_FEW: Final = 1 << 20  # entries that are not worth counting by themselves: 8 MB
 
 
 class BagColumn(Column):
@@ -40,6 +42,7 @@ class BagColumn(Column):
         self.waiting: list[Rows] = []  # rows whose ids have no index yet
         self.n_waiting = 0
         self.keys = Keys(self._layout(None))
+        self.enough = _FEW  # entries held after which equal ones are counted
 
     # -- what is inside -------------------------------------------------------------------
     @property
@@ -67,11 +70,6 @@ class BagColumn(Column):
         """The reason why slot 0 is undefined, if it is dropped."""
         return f"{self.total} rows are more than max_rows={self.rule.max_rows}"
 
-    @property
-    def scores_type(self) -> type[np.float32] | type[np.float64]:
-        """The type that scores are compared in."""
-        return np.float32 if self.rule.score_bits == 32 else np.float64
-
     def settled(self) -> tuple[Layout, list[Run]]:
         """All rows, as one sorted run for each store, and how their keys are laid out."""
         self._index_waiting()
@@ -79,12 +77,12 @@ class BagColumn(Column):
         return self.keys.layout, self.keys.runs()
 
     def planes(self) -> list[tuple[Words, Words | None]]:
-        """Keys of the one slot and their counts, in pieces of ascending score, so that within a
+        """Keys of the one slot and their counts, in pieces of ascending value, so that within a
         piece keys compare as one word does. Labels are the lowest bits."""
         pieces = []
         for run in self.settled()[1]:
             cuts = [0]
-            if run.high is not None and len(run):  # the same but for the sign of the score
+            if run.high is not None and len(run):  # the same but for the sign of the value
                 cuts += (np.flatnonzero(run.high[1:] != run.high[:-1]) + 1).tolist()
             for start, end in pairwise([*cuts, len(run)]):
                 piece = run.slice(start, end)
@@ -98,21 +96,32 @@ class BagColumn(Column):
         totals = self.totals.copy()
 
         def count() -> tuple[Scores, NDArray[np.int64]]:
-            table = table_of(layout, runs, totals, None)
+            table = table_of(self.rule, layout, runs, totals, None)
             return scores_of(table.codes), np.array(table.counts, np.int64)
 
         return count
 
+    def labels(self) -> NDArray[np.uint8]:
+        """The different labels of all rows, ascending."""
+        layout, runs = self.settled()
+        last = np.uint64((1 << layout.label_bits) - 1)
+        return np.unique(np.concatenate([(run.low & last).astype(np.uint8) for run in runs]))
+
+    def groups(self) -> Groups:
+        """The groups of the one slot, with their rows."""
+        layout, (run,) = self.settled()
+        return Groups(layout, run)
+
     # -- growing --------------------------------------------------------------------------
     def add(
         self,
-        scores: NDArray[np.floating],
-        labels: NDArray[np.uint8],
+        values: Values,
+        labels: NDArray[np.uint8] | None,
         slots: Slots | None = None,
         groups: NDArray[np.int64] | Coded | None = None,
     ) -> None:
-        """Add rows [n]; slots None: all to slot 0. No score is NaN."""
-        rows = Rows(len(scores), (scores, labels, slots, groups))
+        """Add rows [n]; slots None: all to slot 0; labels None: all are 0. No value is NaN."""
+        rows = Rows(len(values), (values, labels, slots, groups))
         if slots is None:
             self.totals[0] += rows.n
         else:
@@ -142,17 +151,17 @@ class BagColumn(Column):
             self._add(rows)
 
     def _add(self, rows: Rows) -> None:
-        scores, labels, slots, groups = rows.columns
-        assert isinstance(scores, np.ndarray) and isinstance(labels, np.ndarray)
+        values, labels, slots, groups = rows.columns
+        assert isinstance(values, np.ndarray)
+        assert labels is None or isinstance(labels, np.ndarray)
         assert slots is None or isinstance(slots, np.ndarray)
         indices = None
         if self.ids is not None:
             assert isinstance(groups, (np.ndarray, Coded))
             indices = self.ids.index(groups)
             self._lay_out()
-        with np.errstate(over="ignore"):  # what is beyond float32 is infinite there
-            exact: Scores = scores.astype(self.scores_type, copy=False)
-        self.keys.add(exact, labels, slots, indices)
+        self.keys.add(in_type(values, self.rule.values), labels, slots, indices)
+        self._count()
 
     def widen(self, width: int) -> None:
         more = width - self.width
@@ -185,6 +194,7 @@ class BagColumn(Column):
             return mine.lead(slots, None if indices is None else indices[groups]), keep
 
         self.keys.carry(other.keys, renamed)
+        self._count()
 
     def take(self, slots: Slots) -> Self:
         layout, _ = self.settled()
@@ -209,7 +219,7 @@ class BagColumn(Column):
     def table(self) -> Table:
         """Equal rows counted, in the one canonical form."""
         layout, runs = self.settled()
-        return table_of(layout, runs, self.totals, self.ids)
+        return table_of(self.rule, layout, runs, self.totals, self.ids)
 
     def encode(self, out: Writer) -> None:
         write_table(self.table(), out)
@@ -227,7 +237,7 @@ class BagColumn(Column):
     # -- keeping order --------------------------------------------------------------------
     def _layout(self, before: Layout | None) -> Layout:
         rule, n_ids = self.rule, None if self.ids is None else self.ids.n
-        return layout_for(rule.score_bits, rule.label_bits, self.width, n_ids, before)
+        return layout_for(rule.value_bits, rule.label_bits, self.width, n_ids, before)
 
     def _lay_out(self) -> None:
         """Lay out all keys anew if slots or groups no longer fit."""
@@ -243,6 +253,12 @@ class BagColumn(Column):
 
         self.keys = Keys(layout)
         self.keys.carry(old, shifted, ascending=True)
+
+    def _count(self) -> None:
+        """Where rows repeat without end, count equal ones once half of what is held is new."""
+        if self.rule.repeats and len(self.keys) > self.enough:
+            self.keys.runs()
+            self.enough = 2 * len(self.keys) + _FEW
 
     def _drop(self) -> None:
         """Mark the slots that have passed `max_rows`, and clear them out once that pays."""
@@ -276,17 +292,23 @@ class BagColumn(Column):
 
 
 class Bag(Part[BagColumn]):
-    """A multiset of rows (group, score, label); the arguments name settings.
+    """A multiset of rows (group, value, label).
 
-    score_type: "float32" or "float64"; label_bits: labels are below 2**label_bits;
-    ids: the setting that says what kind of ids groups have, or None for rows without groups.
-    The setting `max_rows` says how many rows a state may hold, or is None.
+    values: their type, "float32", "float64" or "int64", or the setting that says it. labels: how
+    many there are, 0 to labels - 1; of one label none is held. ids: the setting that says what
+    kind of ids groups have, or None for rows without groups. repeats: the setting that is None
+    unless few different rows come again and again, so that the state must not grow with them. The
+    setting `max_rows` says how many rows a state may hold, or is None.
     """
 
     def __init__(
-        self, score_type: str = "score_type", label_bits: int = 1, ids: str | None = None
+        self,
+        values: str = "score_type",
+        labels: int = 2,
+        ids: str | None = None,
+        repeats: str | None = None,
     ) -> None:
-        self.score_type, self.label_bits, self.ids = score_type, label_bits, ids
+        self.values, self.labels, self.ids, self.repeats = values, labels, ids, repeats
 
     def rule(self, owner: Declared) -> Rule:
         """What a bag of an accumulator with these settings holds."""
@@ -295,8 +317,10 @@ class Bag(Part[BagColumn]):
         limit = settings["max_rows"]
         assert ids is None or isinstance(ids, str)
         assert limit is None or isinstance(limit, int)
-        score_bits = 32 if settings[self.score_type] == "float32" else 64
-        return Rule(score_bits, self.label_bits, ids, limit)
+        values = self.values if self.values in TYPES else settings[self.values]
+        assert isinstance(values, str)
+        repeats = self.repeats is not None and settings[self.repeats] is not None
+        return Rule(values, self.labels, ids, limit, repeats)
 
     def empty(self, owner: Declared, width: int) -> BagColumn:
         return BagColumn(self.rule(owner), width)

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.checks import integers
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.ids import hashed_ids
-from streammetrics.core.keys import coded
+from streammetrics.core.id_hashes import hashes_of
+from streammetrics.core.keys import coded, whole
 from streammetrics.core.rows import Coded, Key
 
 
@@ -36,29 +36,39 @@ def check_max_rows(value: object, where: str) -> None:
         )
 
 
-def group_ids(groups: ArrayLike | Coded, kind: str) -> NDArray[np.int64] | Coded:
-    """Group ids [n] as a bag of ids "integer", "hashed" or "exact" takes them; kinds never mix."""
+def group_ids(
+    groups: ArrayLike | Coded, kind: str, name: str = "groups", setting: str = "ids"
+) -> NDArray[np.int64] | Coded:
+    """Ids [n] as a bag of ids "integer", "hashed" or "exact" takes them; kinds never mix.
+
+    name: of the column. setting: the one that says which kind.
+    """
     if kind == "integer":
-        return _integers(groups)
-    if isinstance(groups, Coded) and set(map(type, groups.values)) <= {str}:
-        strings = groups
-    else:
-        strings = coded(groups, "groups")
-        _refuse_others(strings, str, "strings", 'pass strings, or use ids="integer" for integers')
-    return strings if kind == "exact" else hashed_ids(strings.values)[strings.codes]
+        return _integers(groups, name, setting)
+    if not (isinstance(groups, Coded) and set(map(type, groups.values)) <= {str}):
+        given = coded(groups, name)
+        todo = f'pass strings, or use {setting}="integer" for integers'
+        _refuse_others(given, str, "strings", name, todo)
+        groups = Coded(given.codes, tuple(map(str, given.values)))
+    strings = whole(groups, name)
+    if kind == "exact":
+        return strings
+    # Other metrics may be fed with the same column, so it is the one that hashes are kept for.
+    known = groups if strings.values is groups.values else strings
+    return hashes_of(known)[strings.codes]
 
 
-def _integers(groups: ArrayLike | Coded) -> NDArray[np.int64]:
-    todo = 'pass integers, or use ids="exact" or ids="hashed" for strings'
+def _integers(groups: ArrayLike | Coded, name: str, setting: str) -> NDArray[np.int64]:
+    todo = f'pass integers, or use {setting}="hashed" for strings'
     if isinstance(groups, Coded):
-        _refuse_others(groups, int, "integers", todo)
+        _refuse_others(groups, int, "integers", name, todo)
         values = [value if isinstance(value, int) else 0 for value in groups.values]
-        return integers(values, "groups")[groups.codes]
+        return integers(values, name)[groups.codes]
     try:
-        return integers(groups, "groups")
+        return integers(groups, name)
     except InputError as error:
         raise InputError(
-            expected='integers of 64 bits, since ids="integer"',
+            expected=f'integers of 64 bits, since {setting}="integer"',
             came=error.came,
             where=error.where,
             todo=todo,
@@ -66,7 +76,9 @@ def _integers(groups: ArrayLike | Coded) -> NDArray[np.int64]:
         ) from None
 
 
-def _refuse_others(groups: Coded, kind: type[str] | type[int], named: str, todo: str) -> None:
+def _refuse_others(
+    groups: Coded, kind: type[str] | type[int], named: str, name: str, todo: str
+) -> None:
     """Refuse values of another kind that some row has; those that no row has do not matter."""
     bad = [i for i, value in enumerate(groups.values) if not _is(value, kind)]
     rows = np.flatnonzero(np.isin(groups.codes, bad)) if bad else np.empty(0, np.intp)
@@ -75,7 +87,7 @@ def _refuse_others(groups: Coded, kind: type[str] | type[int], named: str, todo:
         raise InputError(
             expected=f"{named} of at most 64 bits" if kind is int else named,
             came=f"{shown(first)} ({type(first).__name__})",
-            where=f"groups[{rows[0]}]",
+            where=f"{name}[{rows[0]}]",
             todo=todo,
             rows=rows,
         )

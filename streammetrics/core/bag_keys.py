@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streammetrics.core.bag_layout import U64, Fields, Layout
 from streammetrics.core.bag_table import Table, ranges
 from streammetrics.core.multiset import Tiers
-from streammetrics.core.score_bits import Scores
+from streammetrics.core.score_bits import Values
 from streammetrics.core.sorted_run import Run, narrowed
 
 _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
@@ -44,13 +44,13 @@ class Keys:
 
     def add(
         self,
-        scores: Scores,
-        labels: NDArray[np.uint8],
+        values: Values,
+        labels: NDArray[np.uint8] | None,
         slots: NDArray[np.intp] | None,
         groups: NDArray[np.uint32] | None,
     ) -> None:
         """Add the keys of rows [n]."""
-        built = self.layout.build(scores, labels, slots, groups)
+        built = self.layout.build(values, labels, slots, groups)
         for store, run in zip(self.stores, built, strict=True):
             store.add(run)
 

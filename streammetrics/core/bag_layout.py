@@ -1,11 +1,11 @@
-"""How a row becomes a key, whose order is (slot, group, score, label).
+"""How a row becomes a key, whose order is (slot, group, value, label).
 
-tail   score code, then label: 33 bits for float32 and a binary label, 65 for float64
+tail   code of the value, then label: 33 bits for float32 and a binary label, 65 for float64
 lead   slot, then group index
 narrow   one uint64: lead, tail                         while both fit
 wide     two uint64: high = lead and what of the tail is above 64 bits; low = the rest
-planes   one slot, no groups, two labels: the top bit of the tail is the sign of the score, so
-         negative scores and others go to a store each and the sign is not held at all: a key
+planes   one slot, no groups, two labels: the top bit of the tail is the sign of the value, so
+         negative values and others go to a store each and the sign is not held at all: a key
          is a uint32 for float32 (half the time to sort) and a uint64 for float64
 """
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.ids import Ids, StringIds
 from streammetrics.core.integer_ids import IntegerIds
-from streammetrics.core.score_bits import Codes, Scores, codes_of
+from streammetrics.core.score_bits import Codes, Values, codes_of
 from streammetrics.core.sorted_run import Run, Words
 
 U64 = NDArray[np.uint64]
@@ -29,13 +29,25 @@ _SLOT_STEP: Final = 4  # bits; slots grow in steps, so that keys are seldom laid
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a bag holds: scores of 32 or 64 bits, labels below 2**label_bits, group ids of a kind
-    ("integer", "hashed", "exact", or None for no groups), and at most `max_rows` rows a slot."""
+    """What a bag holds: values of a type ("float32", "float64" or "int64"), labels from 0 to
+    `labels` - 1, group ids of a kind ("integer", "hashed", "exact", or None for no groups), and
+    at most `max_rows` rows a slot; `repeats`: equal rows come without end."""
 
-    score_bits: int
-    label_bits: int
+    values: str
+    labels: int
     ids: str | None
     max_rows: int | None
+    repeats: bool = False
+
+    @property
+    def value_bits(self) -> int:
+        """Bits of the code of a value."""
+        return 32 if self.values == "float32" else 64
+
+    @property
+    def label_bits(self) -> int:
+        """Bits that hold any of the labels; 0 where there is but one."""
+        return (self.labels - 1).bit_length()
 
     def no_ids(self) -> Ids | None:
         """The empty set of ids of this kind."""
@@ -63,14 +75,14 @@ class Fields:
 class Layout:
     """One way to lay out keys."""
 
-    score_bits: int
+    value_bits: int
     label_bits: int
     form: str
     group_bits: int = 0
 
     @property
     def tail_bits(self) -> int:
-        return self.score_bits + self.label_bits
+        return self.value_bits + self.label_bits
 
     @property
     def over_bits(self) -> int:
@@ -89,7 +101,7 @@ class Layout:
     @property
     def kind(self) -> type[np.uint32] | type[np.uint64]:
         """The type of the (lower) words."""
-        return np.uint32 if self.form == "planes" and self.score_bits == 32 else np.uint64
+        return np.uint32 if self.form == "planes" and self.value_bits == 32 else np.uint64
 
     def lead(self, slots: U64, groups: U64 | None) -> U64:
         """The leads of these slots and groups."""
@@ -102,35 +114,38 @@ class Layout:
 
     def build(
         self,
-        scores: Scores,
-        labels: NDArray[np.uint8],
+        values: Values,
+        labels: NDArray[np.uint8] | None,
         slots: NDArray[np.intp] | None,
         groups: NDArray[np.uint32] | None,
     ) -> list[Run]:
-        """Unsorted keys of rows [n], one Run for each store; all arrays are new."""
+        """Unsorted keys of rows [n], one Run for each store; all arrays are new. labels: None
+        where there is but one."""
         if self.form == "planes":
-            return self._planes(scores, labels)
-        n = len(scores)
+            assert labels is not None
+            return self._planes(values, labels)
+        n = len(values)
         low = np.empty(n, np.uint64)
         high = np.empty(n, np.uint64) if self.form == "wide" else None
         label_bits, over_bits = np.uint64(self.label_bits), np.uint64(self.over_bits)
         for i in range(0, n, _CHUNK):
             here = slice(i, i + _CHUNK)
-            code = codes_of(scores[here])
+            code = codes_of(values[here])
             out = low[here]
             if high is None:
                 self._write_lead(out, None if slots is None else slots[here], groups, here)
-                out <<= np.uint64(self.score_bits)
+                out <<= np.uint64(self.value_bits)
                 out |= code
             else:
                 lead = high[here]
                 self._write_lead(lead, None if slots is None else slots[here], groups, here)
                 if over_bits:
                     lead <<= over_bits
-                    lead |= code >> np.uint64(self.score_bits - self.over_bits)
+                    lead |= code >> np.uint64(self.value_bits - self.over_bits)
                 np.copyto(out, code)
-            out <<= label_bits
-            out |= labels[here]
+            if labels is not None:
+                out <<= label_bits
+                out |= labels[here]
         return [Run(low, high)]
 
     def _write_lead(
@@ -148,23 +163,23 @@ class Layout:
             out <<= np.uint64(self.group_bits)
             out |= groups[here]
 
-    def _planes(self, scores: Scores, labels: NDArray[np.uint8]) -> list[Run]:
-        """Keys of the negative scores, and of the others: the tail less the bit of the sign."""
-        signed = np.int32 if scores.dtype == np.float32 else np.int64
-        n, kind = len(scores), self.kind
-        bits = scores.view(signed)
+    def _planes(self, values: Values, labels: NDArray[np.uint8]) -> list[Run]:
+        """Keys of the negative values, and of the others: the tail less the bit of the sign."""
+        signed = np.int32 if values.dtype == np.float32 else np.int64
+        n, kind = len(values), self.kind
+        bits = values.view(signed)
         if not n or np.minimum.reduce(bits) >= 0:
             low = np.empty(n, kind)
             for i in range(0, n, _CHUNK):
                 np.left_shift(bits[i : i + _CHUNK].view(kind), kind(1), out=low[i : i + _CHUNK])
                 low[i : i + _CHUNK] |= labels[i : i + _CHUNK]
             return [Run(np.empty(0, kind)), Run(low)]
-        n_below = int(np.count_nonzero(scores < 0))
+        n_below = int(np.count_nonzero(values < 0))
         below, above = np.empty(n_below, kind), np.empty(n - n_below, kind)
         a = b = 0
         for i in range(0, n, _CHUNK):
-            code = codes_of(scores[i : i + _CHUNK])
-            negative = scores[i : i + _CHUNK] < 0
+            code = codes_of(values[i : i + _CHUNK])
+            negative = values[i : i + _CHUNK] < 0
             code <<= kind(1)  # the sign leaves at the top
             code |= labels[i : i + _CHUNK]
             some = np.compress(negative, code)  # a sixth of the time of code[negative]
@@ -202,7 +217,7 @@ class Layout:
             tail = run.low & np.uint64((1 << self.tail_bits) - 1)
             return Fields(run.low >> bits, None, tail.astype(np.uint64, copy=False))
         tail = run.low.astype(np.uint64)
-        if self.score_bits == 32:
+        if self.value_bits == 32:
             tail |= np.uint64(store << 32)
             return Fields(np.zeros(n, np.uint64), None, tail)
         return Fields(np.zeros(n, np.uint64), np.full(n, store, np.uint64), tail)
@@ -221,7 +236,7 @@ class Layout:
         return [Run(words, None, counts).take(at) for at in places]
 
     def codes(self, fields: Fields) -> tuple[U64, NDArray[np.uint8]]:
-        """Score codes and labels."""
+        """Codes of values, and labels."""
         codes = fields.tail >> np.uint64(self.label_bits)
         if fields.over is not None:
             codes |= fields.over << np.uint64(64 - self.label_bits)
@@ -237,18 +252,18 @@ class Layout:
 
 
 def layout_for(
-    score_bits: int, label_bits: int, width: int, n_groups: int | None, before: Layout | None = None
+    value_bits: int, label_bits: int, width: int, n_groups: int | None, before: Layout | None = None
 ) -> Layout:
     """The layout for so many slots and groups (None: there are no groups), and never narrower
     than the one before."""
-    free = 64 - score_bits - label_bits  # bits of a narrow key that are left for the lead
+    free = 64 - value_bits - label_bits  # bits of a narrow key that are left for the lead
     slot_bits = -(-(max(width, 1) - 1).bit_length() // _SLOT_STEP) * _SLOT_STEP
     if n_groups is None:
         if width <= 1 and label_bits == 1 and (before is None or before.form == "planes"):
-            return Layout(score_bits, label_bits, "planes")
-        return Layout(score_bits, label_bits, "narrow" if slot_bits <= free else "wide")
+            return Layout(value_bits, label_bits, "planes")
+        return Layout(value_bits, label_bits, "narrow" if slot_bits <= free else "wide")
     group_bits = free - slot_bits
     fits = group_bits > 0 and n_groups <= 1 << group_bits
     if fits and (before is None or before.form == "narrow"):
-        return Layout(score_bits, label_bits, "narrow", group_bits)
-    return Layout(score_bits, label_bits, "wide", 32)
+        return Layout(value_bits, label_bits, "narrow", group_bits)
+    return Layout(value_bits, label_bits, "wide", 32)

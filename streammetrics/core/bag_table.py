@@ -1,6 +1,6 @@
 """The one canonical form of a bag, whatever the batching, and its bytes.
 
-Rows are sorted by slot, group and score, and each different (slot, group, score) stands once with
+Rows are sorted by slot, group and value, and each different (slot, group, value) stands once with
 the count of each label. Groups are sorted by their ids, never by the indices that this process
 gave them. `core/README.md` draws the fields.
 """
@@ -30,7 +30,7 @@ class Table:
 
     totals: int64 [width], all rows of each slot. slots: intp [g], the slot of each group,
     ascending; without groups a slot is a group. groups: uint32 [g], indices into `ids`, or None.
-    sizes: intp [g], different scores of each group. codes: [k], as wide as scores, ascending
+    sizes: intp [g], different values of each group. codes: [k], as wide as values, ascending
     within a group. counts: [k] for each label, unsigned of any width.
     """
 
@@ -56,11 +56,11 @@ class Table:
 
 
 def table_of(
-    layout: Layout, runs: Sequence[Run], totals: NDArray[np.int64], ids: Ids | None
+    rule: Rule, layout: Layout, runs: Sequence[Run], totals: NDArray[np.int64], ids: Ids | None
 ) -> Table:
     """Count equal rows of sorted runs, a run for each store."""
-    labels = 1 << layout.label_bits
-    kind = np.uint32 if layout.score_bits == 32 else np.uint64
+    labels = rule.labels
+    kind = np.uint32 if layout.value_bits == 32 else np.uint64
     codes: list[Codes] = [np.empty(0, kind)]
     counts: list[list[Words]] = [[np.empty(0, np.uint8)] for _ in range(labels)]
     leads, starts = [np.empty(0, np.uint64)], [np.empty(0, np.intp)]
@@ -153,28 +153,35 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
         ids, slots, groups = _read_groups(rule, width, data)
         sizes = _bounded(data.ints(len(slots)), data)
         if len(sizes) and not sizes.min():
-            raise damaged("a group without scores")
+            raise damaged("a group without values")
     k = int(sizes.sum())
-    codes = data.words(k) if rule.score_bits == 64 else data.ints(k).astype(np.uint64)
-    if not are_codes(codes, rule.score_bits):
-        raise damaged("a score that is not a number")
+    codes = data.words(k) if rule.value_bits == 64 else data.ints(k).astype(np.uint64)
+    if not are_codes(codes, rule.values):
+        raise damaged("a value that is not a number")
     starts = np.zeros(k + 1, np.bool_)
     starts[np.cumsum(sizes) - sizes] = True
     if not bool((starts[1:k] | (codes[1:] > codes[:-1])).all()):
-        raise damaged("scores out of order")
-    counts = [data.ints(k) for _ in range(1 << rule.label_bits)]
-    if sum(map(exact_total, counts)) >= 1 << 63 or exact_total(totals) >= 1 << 63:
+        raise damaged("values out of order")
+    counts: list[Words] = []
+    rows, total = np.zeros(k, np.int64), 0
+    for _ in range(rule.labels):
+        found = data.ints(k)
+        total += exact_total(found)
+        if total >= 1 << 63:
+            raise damaged("counts of 2**63 rows or more")
+        rows += found
+        counts.append(narrowed(found))
+    if exact_total(totals) >= 1 << 63:
         raise damaged("counts of 2**63 rows or more")
-    rows = np.add.reduce(counts)
     if k and not rows.min():
-        raise damaged("a score without rows")
+        raise damaged("a value without rows")
     held = np.zeros(width, np.int64)
     np.add.at(held, np.repeat(slots, sizes), rows)
     over = np.zeros(width, np.bool_) if rule.max_rows is None else totals > rule.max_rows
     if not bool((held == np.where(over, 0, totals)).all()):
         raise damaged("totals that are not those of the rows")
-    narrow: Codes = codes.astype(np.uint32) if rule.score_bits == 32 else codes
-    return Table(totals, slots, sizes, narrow, [narrowed(c) for c in counts], ids, groups)
+    narrow: Codes = codes.astype(np.uint32) if rule.value_bits == 32 else codes
+    return Table(totals, slots, sizes, narrow, counts, ids, groups)
 
 
 def _read_groups(rule: Rule, width: int, data: Reader) -> tuple[Ids, NDArray[np.intp], Indices]:

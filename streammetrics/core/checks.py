@@ -160,6 +160,8 @@ def grades(labels: ArrayLike, name: str = "labels") -> NDArray[np.uint8]:
         return array.view(np.uint8)
     if not array.size:
         return np.empty(array.shape, np.uint8)
+    if array.dtype.kind == "u" and array.max() <= MAX_GRADE:  # one pass, where three are needed
+        return array.astype(np.uint8, copy=False)
     if array.dtype.kind in "uif":
         good = (array >= 0) & (array <= MAX_GRADE)
         if array.dtype.kind == "f":
@@ -274,6 +276,25 @@ def integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
         came=f"{shown(array[bad[0]])} of {array.dtype}",
         where=f"{name}[{bad[0]}]",
         todo="pass integers",
+        rows=bad,
+    )
+
+
+def booleans(values: ArrayLike, name: str) -> NDArray[np.bool_]:
+    """True and False [n]; numbers are refused, 0 and 1 too."""
+    array: NDArray[Any] = vector(values, name)
+    if array.dtype == np.bool_ or not len(array):
+        return array.astype(np.bool_, copy=False)
+    bad = np.arange(len(array))
+    if array.dtype.kind == "O":
+        bad = np.flatnonzero([not isinstance(v, bool | np.bool_) for v in array])
+        if not len(bad):
+            return array.astype(np.bool_)
+    raise InputError(
+        expected="True or False",
+        came=f"{shown(array[bad[0]])} of {array.dtype}",
+        where=f"{name}[{bad[0]}]",
+        todo="pass booleans, for instance a comparison",
         rows=bad,
     )
 

@@ -7,31 +7,21 @@ own order, and results sum over groups exactly, so that no order shows.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import defaultdict
 from collections.abc import Sequence
-from hashlib import blake2b
-from itertools import pairwise
-from typing import Final, Self
+from itertools import count, pairwise
+from typing import Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.errors import StateError
-from streammetrics.core.rows import Coded, Key
+from streammetrics.core.rows import Coded
 
-HASH_NAME: Final = b"streammetrics-id/1"
 MAX_IDS: Final = (1 << 31) - 2
 
 Indices = NDArray[np.uint32]
-
-
-def hashed_ids(ids: Sequence[Key]) -> NDArray[np.int64]:
-    """64 bits of BLAKE2b under a fixed name for each string: the same everywhere, for ever."""
-    digests = b"".join(
-        blake2b(str(i).encode("utf-8", "surrogatepass"), digest_size=8, key=HASH_NAME).digest()
-        for i in ids
-    )
-    return np.frombuffer(digests, "<i8").astype(np.int64)
 
 
 class Ids(ABC):
@@ -75,7 +65,8 @@ class StringIds(Ids):
     def __init__(self, names: Sequence[str] = ()) -> None:
         """names: different strings, whose indices are 0 to n - 1."""
         self.names = list(names)
-        self.places = {name: i for i, name in enumerate(self.names)}
+        # A name that is looked for and not there gets the next number.
+        self.places = defaultdict(count(len(self.names)).__next__, zip(self.names, count()))
         self.characters = sum(map(len, self.names))
 
     @property
@@ -90,10 +81,11 @@ class StringIds(Ids):
 
     def index(self, ids: NDArray[np.int64] | Coded) -> Indices:
         assert isinstance(ids, Coded)
-        if len(ids.values) <= len(ids.codes):
-            return self._named(list(map(str, ids.values)))[ids.codes]
+        names = cast("tuple[str, ...]", ids.values)
+        if len(names) <= len(ids.codes):
+            return self._named(names)[ids.codes]
         used, codes = np.unique(ids.codes, return_inverse=True)
-        return self._named([str(ids.values[i]) for i in used.tolist()])[codes]
+        return self._named([names[i] for i in used.tolist()])[codes]
 
     def index_all(self, other: Self) -> Indices:
         return self._named(other.names)
@@ -134,7 +126,8 @@ class StringIds(Ids):
 
     def _named(self, names: Sequence[str]) -> Indices:
         places = self.places
-        found = [places.setdefault(name, len(places)) for name in names]
+        # A list first: while numpy reads one number after the other, the processor waits for each.
+        found = list(map(places.__getitem__, names))
         if len(places) > len(self.names):
             if len(places) > MAX_IDS:
                 raise too_many(len(places))

@@ -12,7 +12,7 @@ from streammetrics.core.ids import MAX_IDS, Ids, Indices, too_many
 from streammetrics.core.rows import Coded
 
 _CHUNK: Final = 1 << 15  # ids at a time: temporaries stay in the second-level cache
-_BLOCK: Final = 1 << 17  # ids whose strangers are looked for together
+_BLOCK: Final = 1 << 18  # ids whose strangers are looked for together: fewer calls for each
 _ROOM: Final = 3  # places for each id, at least
 _PROBES: Final = 64  # rounds; at a third full, so many mean ids that defeat this multiplier
 _GOLDEN: Final = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: spreads runs of integers evenly
@@ -126,7 +126,10 @@ class IntegerIds(Ids):
         """Look on from place to place; an empty place is claimed by writing there, and one wins."""
         self._own()
         if _ROOM * (self.n + len(ids)) > len(self.table):
-            self._rehash(self.n + len(ids))
+            # Many rows may have few ids, and a table that is too large is slow.
+            room = self.n + len(np.unique(ids))
+            if _ROOM * room > len(self.table):
+                self._rehash(room)
         out = np.empty(len(ids), np.uint32)
         at = np.arange(len(ids))
         places, steps = self._paths(ids)

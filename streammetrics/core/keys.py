@@ -47,7 +47,7 @@ def coded(keys: ArrayLike | Coded | Sequence[Key], name: str = "keys") -> Coded:
     keys: [n] of integers, strings or None, a list of tuples of these, or `Coded`.
     """
     if isinstance(keys, Coded):
-        return _checked_codes(_whole(keys, name), name)
+        return _checked_codes(whole(keys, name), name)
     if isinstance(keys, list | tuple):
         return _from_objects(list(keys), name)
     array: NDArray[Any] = vector(keys, name)
@@ -61,7 +61,7 @@ def coded(keys: ArrayLike | Coded | Sequence[Key], name: str = "keys") -> Coded:
     return _from_objects(array.tolist(), name)
 
 
-def _whole(keys: Coded, name: str) -> Coded:
+def whole(keys: Coded, name: str) -> Coded:
     """The same column with codes of the one type, or InputError for codes that name nothing."""
     codes = integers(keys.codes, f"{name}.codes")
     bad = np.flatnonzero((codes < 0) | (codes >= len(keys.values)))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+V = TypeVar("V", bound=np.generic)
 Scalar: TypeAlias = str | int | None
 Key: TypeAlias = Scalar | tuple[Scalar, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Coded:
     """A column of `n` keys that names each distinct key once: row i has `values[codes[i]]`.
 
@@ -27,7 +28,55 @@ class Coded:
         return len(self.codes)
 
 
-Column: TypeAlias = "NDArray[Any] | Coded | Rows | None"
+@dataclass(frozen=True, slots=True, eq=False)
+class Ragged(Generic[V]):
+    """A column whose rows are lists: row i is `values[offsets[i]:offsets[i + 1]]`.
+
+    values: [m], of any type; offsets: int64 [n + 1], from 0 to m.
+    """
+
+    values: NDArray[V]
+    offsets: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many values each row has; [n]."""
+        sizes: NDArray[np.int64] = np.diff(self.offsets)
+        return sizes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it holds."""
+        return self.values.nbytes + self.offsets.nbytes
+
+    def take(self, at: NDArray[np.intp]) -> Ragged[V]:
+        """The rows at these places."""
+        sizes = self.sizes[at]
+        offsets = _offsets(sizes)
+        inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
+        return Ragged(self.values[np.repeat(self.offsets[:-1][at], sizes) + inside], offsets)
+
+    def copy(self) -> Ragged[V]:
+        """The same in arrays of their own."""
+        return Ragged(self.values.copy(), self.offsets.copy())
+
+    @staticmethod
+    def join(columns: Sequence[Ragged[V]]) -> Ragged[V]:
+        """All rows, one column after the other."""
+        values = np.concatenate([column.values for column in columns])
+        return Ragged(values, _offsets(np.concatenate([column.sizes for column in columns])))
+
+
+def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+Column: TypeAlias = "NDArray[Any] | Coded | Ragged[Any] | Rows | None"
 
 
 class Rows:
@@ -90,7 +139,7 @@ def _taken(column: Column, at: NDArray[np.intp]) -> Column:
         return None
     if isinstance(column, Coded):
         return Coded(column.codes[at], column.values)
-    return column.take(at) if isinstance(column, Rows) else column[at]
+    return column.take(at) if isinstance(column, (Ragged, Rows)) else column[at]
 
 
 def _joined(columns: list[Column]) -> Column:
@@ -99,6 +148,8 @@ def _joined(columns: list[Column]) -> Column:
         return None
     if isinstance(first, Rows):
         return Rows.join([c for c in columns if isinstance(c, Rows)])
+    if isinstance(first, Ragged):
+        return Ragged.join([c for c in columns if isinstance(c, Ragged)])
     if isinstance(first, Coded):
         return _joined_codes([c for c in columns if isinstance(c, Coded)])
     return np.concatenate([c for c in columns if isinstance(c, np.ndarray)])

@@ -1,37 +1,54 @@
-"""Integers that order as floats do: what exact states sort instead of scores.
+"""Unsigned integers that order as values do: what exact states sort instead of values.
 
 The code of a float is its bits, with the sign bit set where it is positive and all bits flipped
-where it is negative. -0.0 has the code of 0.0; no code stands for NaN.
+where it is negative. -0.0 has the code of 0.0; no code stands for NaN. The code of an int64 is
+its bits with the sign bit flipped; all codes are there.
 """
 
 from __future__ import annotations
+
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Codes = NDArray[np.unsignedinteger]  # uint32 or uint64
 Scores = NDArray[np.floating]  # float32 or float64
+Values: TypeAlias = "NDArray[np.floating] | NDArray[np.int64]"
+TYPES = ("float32", "float64", "int64")
 
 
-def codes_of(scores: Scores) -> Codes:
-    """uint32 or uint64 [n], as wide as the scores, which hold no NaN.
+def codes_of(values: Values) -> Codes:
+    """uint32 or uint64 [n], as wide as the values: float32, float64 without NaN, or int64.
 
     >>> import numpy as np
     >>> a, b, c = codes_of(np.array([-1.5, -0.0, 0.0])).tolist()
     >>> a < b == c
     True
     """
-    if scores.dtype == np.float32:
-        bits = (scores + np.float32(0)).view(np.int32)
+    if values.dtype == np.int64:
+        return values.view(np.uint64) ^ np.uint64(1 << 63)
+    if values.dtype == np.float32:
+        bits = (values + np.float32(0)).view(np.int32)
         flip = bits >> 31
         flip |= np.int32(-(1 << 31))
         bits ^= flip
         return bits.view(np.uint32)
-    wide = (scores + 0.0).view(np.int64)
+    wide = (values + 0.0).view(np.int64)
     flips = wide >> 63
     flips |= np.int64(-(1 << 63))
     wide ^= flips
     return wide.view(np.uint64)
+
+
+def in_type(values: Values, name: str) -> Values:
+    """The values as "float32", "float64" or "int64"; what is beyond float32 is infinite there."""
+    if name == "int64":
+        return values.astype(np.int64, copy=False)
+    if name == "float64":
+        return values.astype(np.float64, copy=False)
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32, copy=False)
 
 
 def scores_of(codes: Codes) -> Scores:
@@ -43,12 +60,17 @@ def scores_of(codes: Codes) -> Scores:
     return wide.astype(np.uint64).view(np.float64)
 
 
-def are_codes(codes: NDArray[np.uint64], bits: int) -> bool:
-    """Whether each is the code of a float of 32 or 64 bits: no NaN, and no -0.0."""
-    if not len(codes):
+def integers_of(codes: Codes) -> NDArray[np.int64]:
+    """The int64 of these codes."""
+    return (codes.astype(np.uint64, copy=False) ^ np.uint64(1 << 63)).view(np.int64)
+
+
+def are_codes(codes: NDArray[np.uint64], values: str) -> bool:
+    """Whether each is the code of a "float32", "float64" (no NaN, and no -0.0) or "int64"."""
+    if values == "int64" or not len(codes):
         return True
     ends_32 = codes_of(np.array([-np.inf, 0.0, np.inf], np.float32))
     ends_64 = codes_of(np.array([-np.inf, 0.0, np.inf], np.float64))
-    ends = (ends_32 if bits == 32 else ends_64).astype(np.uint64)
+    ends = (ends_32 if values == "float32" else ends_64).astype(np.uint64)
     inside = bool(ends[0] <= codes.min() and codes.max() <= ends[2])
     return inside and not bool((codes == ends[1] - np.uint64(1)).any())

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from streammetrics.core.codec import damaged
+from streammetrics.core.content import Content
 from streammetrics.core.errors import SettingsError, StateError, shown
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 Setting: TypeAlias = (
     "bool | int | float | str | Fraction | tuple[Setting, ...] | Mapping[str, Setting]"
-    " | Declared | None"
+    " | Content | Declared | None"
 )
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -64,9 +65,18 @@ def encode_head(schema: str, settings: Mapping[str, Setting]) -> bytes:
     return _dumps([schema, _inner(schema, settings, 0)])
 
 
-def decode_head(head: bytes, classes: Mapping[str, type[Declared]]) -> Declared:
-    """The empty accumulator that a head describes."""
-    return _decoded_head(head, _Classes(classes))
+def decode_head(
+    head: bytes,
+    classes: Mapping[str, type[Declared]],
+    contents: Mapping[str, bytes] | None = None,
+) -> Declared:
+    """The empty accumulator that a head describes.
+
+    contents: by digest, the bytes of settings that a head knows by their hash alone.
+    """
+    if contents:
+        return _read_head(head, _Known(classes, contents))
+    return _decoded_head(head, _Known(classes, {}))
 
 
 def forget_heads() -> None:
@@ -74,27 +84,33 @@ def forget_heads() -> None:
     _decoded_head.cache_clear()
 
 
-class _Classes:
-    """Known schemas; equal to every other, so that a cache asks for the head alone."""
+class _Known:
+    """Schemas and contents; equal to every other, so that a cache asks for the head alone."""
 
-    def __init__(self, known: Mapping[str, type[Declared]]) -> None:
-        self.known = known
+    def __init__(
+        self, classes: Mapping[str, type[Declared]], contents: Mapping[str, bytes]
+    ) -> None:
+        self.classes, self.contents = classes, contents
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Classes)
+        return isinstance(other, _Known)
 
     def __hash__(self) -> int:
         return 0
 
 
 @lru_cache(maxsize=64)
-def _decoded_head(head: bytes, classes: _Classes) -> Declared:
+def _decoded_head(head: bytes, known: _Known) -> Declared:
+    return _read_head(head, known)
+
+
+def _read_head(head: bytes, known: _Known) -> Declared:
     try:
         value = json.loads(head)
     except (ValueError, RecursionError):
         raise damaged("settings that are not JSON") from None
     try:
-        made = _accumulator(value, classes.known)
+        made = _accumulator(value, known)
     except RecursionError:
         raise damaged("settings nested too deep") from None
     if made._head() != head:
@@ -102,24 +118,24 @@ def _decoded_head(head: bytes, classes: _Classes) -> Declared:
     return made
 
 
-def _accumulator(value: Json, classes: Mapping[str, type[Declared]]) -> Declared:
+def _accumulator(value: Json, known: _Known) -> Declared:
     match value:
         case [str(schema), dict(settings)]:
             pass
         case _:
             raise damaged("settings that are not a schema and its values")
-    if schema not in classes:
+    if schema not in known.classes:
         raise StateError(
-            expected=f"a known schema ({', '.join(sorted(classes))})",
+            expected=f"a known schema ({', '.join(sorted(known.classes))})",
             came=shown(schema),
             where="state bytes",
             todo="import the module that defines it, or use the release that wrote it",
         )
-    made = classes[schema]
+    made = known.classes[schema]
     if set(settings) != set(made._settings):
         raise damaged(f"the settings {shown(sorted(settings))} for {made.__name__}")
     try:
-        return made(**{name: _from_json(v, classes) for name, v in settings.items()})
+        return made(**{name: _from_json(v, known) for name, v in settings.items()})
     except StateError:
         raise
     except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError) as error:
@@ -139,6 +155,8 @@ def _to_json(value: Setting, where: str = "settings", depth: int = 0) -> Json:
             return {"$float": str(float(value))} if math.isinf(value) else value
         case Fraction() if _FRACTION.fullmatch(str(value)):
             return {"$fraction": str(value)}
+        case Content():
+            return {"$content": [value.digest, [*value.shape]]}
         case tuple():
             return [_to_json(v, where, depth) for v in value]
         case Mapping() if all(isinstance(name, str) for name in value):
@@ -155,18 +173,20 @@ def _to_json(value: Setting, where: str = "settings", depth: int = 0) -> Json:
     )
 
 
-def _from_json(value: Json, classes: Mapping[str, type[Declared]]) -> Setting:
+def _from_json(value: Json, known: _Known) -> Setting:
     match value:
         case list():
-            return tuple(_from_json(v, classes) for v in value)
+            return tuple(_from_json(v, known) for v in value)
         case {"$float": ("inf" | "-inf") as text, **rest} if not rest:
             return float(text)
         case {"$fraction": str(text), **rest} if not rest and _FRACTION.fullmatch(text):
             return Fraction(text)
+        case {"$content": [str(digest), list(shape)], **rest} if not rest:
+            return Content.read(shape, digest, known.contents.get(digest))
         case {"$map": dict(inner), **rest} if not rest:
-            return {name: _from_json(v, classes) for name, v in inner.items()}
+            return {name: _from_json(v, known) for name, v in inner.items()}
         case {"$metric": list(inner), **rest} if not rest:
-            return _accumulator(inner, classes)
+            return _accumulator(inner, known)
         case None | bool() | int() | float() | str():
             return value
         case _:

@@ -8,9 +8,7 @@ from typing import Final
 import numpy as np
 
 from streammetrics.core.score_bits import Scores
-from streammetrics.kernels.discounts import MAX_GRADE
 from streammetrics.kernels.list_sort import (
-    GRADE,
     NARROWEST,
     as_rows,
     in_full,
@@ -19,85 +17,109 @@ from streammetrics.kernels.list_sort import (
     sort_keys,
 )
 from streammetrics.kernels.lists import Lengths, Lists, Ranked, Relevant
-from streammetrics.kernels.ties import Grades, Indices, Tied, settle
+from streammetrics.kernels.places import nonzero
+from streammetrics.kernels.ties import (
+    IRRELEVANT,
+    PADDING,
+    UNJUDGED,
+    Grades,
+    Indices,
+    TieGroups,
+    settle_worst,
+)
 
-CHUNK_ITEMS: Final = 1 << 17  # items at a time: their keys take one megabyte
+BLOCK: Final = 1 << 20  # items that are measured at a time: the number of calls does not show
+_CHUNK: Final = 1 << 17  # items that are sorted at a time: their keys take one megabyte
 
 
 def ranked(lists: Lists, depth: int | None, ties: str) -> Iterator[tuple[int, Ranked]]:
-    """Rank chunk by chunk; with each chunk comes the number of its first list.
+    """Rank block by block; with each block comes the number of its first list.
 
     depth: ranks beyond it are of no interest; None: all are. ties: how the order of equal scores
     counts: "expected" (the mean over all orders), "worst" or "best".
     """
+    for first, block in _in_parts(lists, BLOCK):
+        yield first, _ranked(block, depth, ties)
+
+
+def _in_parts(lists: Lists, items: int) -> Iterator[tuple[int, Lists]]:
+    """Parts of about so many items, each with the number of its first list."""
     work = lists.offsets + np.arange(len(lists) + 1) * NARROWEST
     first, n = 0, len(lists)
     while first < n:
-        room = int(np.searchsorted(work, work[first] + CHUNK_ITEMS, side="right")) - 1
+        room = int(np.searchsorted(work, work[first] + items, side="right")) - 1
         last = min(max(room, first + 1), n)
-        yield first, _ranked(lists.part(first, last), depth, ties)
+        yield first, lists.part(first, last)
         first = last
 
 
 def _ranked(lists: Lists, depth: int | None, ties: str) -> Ranked:
-    at = np.flatnonzero(lists.grades != 0)
-    seen = np.diff(np.searchsorted(at, lists.offsets))
-    owners = np.repeat(np.arange(len(lists)), seen)
+    at, ends = nonzero(lists.grades, lists.offsets)
+    owners = np.repeat(np.arange(len(lists)), np.diff(ends))
     grades = lists.grades[at]
-    counts = _counts(owners, grades, seen, lists.unseen)
-    if lists.scores is None:
-        hits = Relevant(owners, at - lists.offsets[owners], grades)
-        return Ranked(len(lists), hits, (), counts)
-    return Ranked(len(lists), *_sorted(lists, lists.scores, depth, ties), counts)
+    counts = _counts(owners, grades, lists)
+    if lists.scores is not None:
+        hits: list[Relevant] = []
+        groups: list[TieGroups] = []
+        for first, part in _in_parts(lists, _CHUNK):
+            assert part.scores is not None
+            for found, tied in _sorted(part, part.scores, depth, ties):
+                hits.append(found.moved(first))
+                if tied is not None:
+                    groups.append(tied.moved(first))
+        return Ranked(lists, Relevant.join(hits), TieGroups.join(groups), counts)
+    unjudged = None
+    if lists.judged is not None:
+        running = np.concatenate([[0], np.cumsum(~lists.judged)])
+        unjudged = running[at] - running[lists.offsets[owners]]
+    found = Relevant(owners, at - lists.offsets[owners], grades, unjudged)
+    return Ranked(lists, found if depth is None else found.above(depth), TieGroups.none(), counts)
 
 
-def _counts(owners: Indices, grades: Grades, seen: Lengths, unseen: Lengths | None) -> Lengths:
-    """How many known items of each grade each list has; [n, g + 1]."""
-    highest = max(1, int(grades.max(initial=0)), 0 if unseen is None else unseen.shape[1])
-    if highest == 1:
-        counts = np.stack([np.zeros_like(seen), seen], axis=1)
-    else:
-        cells = owners * (highest + 1) + grades
-        counts = np.bincount(cells, minlength=len(seen) * (highest + 1)).reshape(len(seen), -1)
+def _counts(owners: Indices, grades: Grades, lists: Lists) -> Lengths:
+    """How many known items of each grade from 1 on each list has; [n, g + 1]."""
+    n, unseen = len(lists), lists.unseen
+    highest = int(grades.max(initial=1))
     if unseen is not None:
-        counts[:, 1 : 1 + unseen.shape[1]] += unseen
+        highest = max(highest, int(np.flatnonzero(unseen.any(axis=0)).max(initial=0)))
+    width = highest + 1
+    cells = grades * np.intp(n)
+    cells += owners
+    # Grade by grade, since it is the numbers of one grade that are used together.
+    counts: Lengths = np.bincount(cells, minlength=n * width).reshape(width, n).T
+    if unseen is not None:
+        counts += unseen[:, :width]
     return counts
 
 
 def _sorted(
     lists: Lists, scores: Scores, depth: int | None, ties: str
-) -> tuple[Relevant, tuple[Tied, ...]]:
+) -> Iterator[tuple[Relevant, TieGroups | None]]:
     """Sort each list by score; lists of like length are sorted as the rows of one matrix."""
     lengths = np.diff(lists.offsets)
-    longest = int(lengths.max(initial=0))
-    keys = sort_keys(lists.grades, scores, spare=longest)
-    parts: list[Relevant] = []
-    tied: list[Tied] = []
-    for some in of_like_length(lengths, longest):
+    keys = sort_keys(lists, scores, spare=int(lengths.max(initial=0)))
+    for some in of_like_length(lengths):
         rows = as_rows(keys, lists.offsets, some)
         rows.sort(axis=1)
         width = rows.shape[1]
         top = width if depth is None else min(depth, width)
-        codes = (rows[:, :top] & GRADE).astype(np.uint8)
+        codes = rows[:, :top].astype(np.uint8)
+        codes &= PADDING
         open_ = may_be_open(rows, top)
+        groups = None
         if len(open_):
-            full = in_full(rows[open_], lists, scores, some[open_])
+            full_keys, full_codes = in_full(rows[open_], lists, scores, some[open_])
             if ties == "expected":
-                tied.append(Tied.of(some[open_], *full, top))
+                groups = TieGroups.of(some[open_], full_keys, full_codes, top)
+                codes[open_] = IRRELEVANT  # no hits
+            elif ties == "worst":
+                codes[open_] = settle_worst(full_keys, full_codes)[:, :top]
             else:
-                codes[open_] = MAX_GRADE - settle(*full, ties)[:, :top]
-        flat = codes.ravel()
-        at = np.flatnonzero(flat != MAX_GRADE)
-        row, rank = np.divmod(at, top)
-        parts.append(Relevant(some[row], rank, MAX_GRADE - flat[at]))
-    return _joined(parts), tuple(tied)
-
-
-def _joined(parts: list[Relevant]) -> Relevant:
-    if len(parts) == 1:
-        return parts[0]
-    return Relevant(
-        np.concatenate([p.lists for p in parts] or [np.empty(0, np.intp)]),
-        np.concatenate([p.ranks for p in parts] or [np.empty(0, np.intp)]),
-        np.concatenate([p.grades for p in parts] or [np.empty(0, np.uint8)]),
-    )
+                codes[open_] = full_codes[:, :top]
+        flat = codes.reshape(-1)
+        at, _ = nonzero(flat < IRRELEVANT)
+        row = at // top
+        unjudged = None
+        if lists.judged is not None:
+            unjudged = np.cumsum(codes == UNJUDGED, axis=1).reshape(-1)[at]
+        yield Relevant(some[row], at - row * top, IRRELEVANT - flat[at], unjudged), groups

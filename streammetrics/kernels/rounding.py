@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 
@@ -24,7 +25,10 @@ def ratio(numerator: int | Fraction, denominator: int | Fraction) -> float:
 
 def rounded_down(numerator: int, denominator: int) -> float:
     """The greatest float that is not above the ratio; denominator > 0."""
-    nearest = numerator / denominator
+    try:
+        nearest = numerator / denominator
+    except OverflowError:
+        return sys.float_info.max if numerator > 0 else -math.inf
     top, bottom = nearest.as_integer_ratio()
     over = top * denominator > numerator * bottom
     return math.nextafter(nearest, -math.inf) if over else nearest

@@ -118,23 +118,27 @@ def _run_starts(words: Words, high: NDArray[np.uint64]) -> NDArray[np.intp]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GroupAreas:
-    """For each group, in the order of the keys, int64 [g]: 2·U = 2·wins + ties, positives and
-    negatives; but where a group has `LARGE` rows or more, its 2·U stands in `large`."""
+class GroupPairs:
+    """The pairs of each group, in the order of the keys; all int64 [g].
 
-    twice_u: Ints
+    not_lost: pairs won or tied; ties: those that are tied; and the rows of each label. Where a
+    group has `LARGE` rows or more its pairs stand in `large`, and the first two are 0 here.
+    """
+
+    not_lost: Ints
+    ties: Ints
     positives: Ints
     negatives: Ints
-    large: dict[int, int]
+    large: dict[int, Pairs]
 
 
-def group_areas(
+def group_pairs(
     low: Words,
     group_shift: int,
     high: NDArray[np.uint64] | None = None,
     counts: NDArray[np.unsignedinteger] | None = None,
-) -> GroupAreas:
-    """Each group's area. low, high, counts: [n], keys in ascending order.
+) -> GroupPairs:
+    """Count the pairs of each group. low, high, counts: [n], keys in ascending order.
 
     The group is `low >> group_shift`, or `high >> group_shift` where there is a `high`.
     """
@@ -145,13 +149,12 @@ def group_areas(
     if counts is None:
         edge = np.searchsorted(at, bounds)
         p = np.diff(edge)
-        total = np.diff(_running(at)[edge]) - p * starts
-        twice_u = 2 * total - p * (p - 1)
         size = np.diff(bounds)
+        not_lost = np.diff(_running(at)[edge]) - p * starts - p * (p - 1) // 2
+        tied = np.empty(0, np.int64)
         if len(turns):
             negatives, positives = _tie_sizes(low, turns, high)
-            group = np.searchsorted(starts, turns, "right") - 1
-            np.subtract.at(twice_u, group, negatives * positives)
+            tied = negatives * positives
     else:
         held = counts.astype(np.int64)
         positive = (low & low.dtype.type(1)) != 0
@@ -159,15 +162,17 @@ def group_areas(
         p = np.diff(_running(np.where(positive, held, 0))[bounds])
         below = np.cumsum(np.where(positive, 0, held))
         first = np.repeat(below[starts] - np.where(positive, 0, held)[starts], np.diff(bounds))
-        twice = 2 * np.where(positive, held, 0) * (below - first)
-        twice[turns + 1] -= held[turns] * held[turns + 1]
-        twice_u = np.diff(_running(twice)[bounds])
+        pairs = np.where(positive, held, 0) * (below - first)
+        not_lost = np.diff(_running(pairs)[bounds])
+        tied = held[turns] * held[turns + 1]
+    ties = np.zeros(len(starts), np.int64)
+    np.add.at(ties, np.searchsorted(starts, turns, "right") - 1, tied)
     large = {}
     for g in np.flatnonzero(size >= LARGE).tolist():
         here = slice(int(bounds[g]), int(bounds[g + 1]))
         large[g] = _large(low[here], None if high is None else high[here], counts, here)
-        twice_u[g] = 0
-    return GroupAreas(twice_u, p, size - p, large)
+        not_lost[g] = ties[g] = 0
+    return GroupPairs(not_lost, ties, p, size - p, large)
 
 
 def _large(
@@ -175,16 +180,15 @@ def _large(
     high: NDArray[np.uint64] | None,
     counts: NDArray[np.unsignedinteger] | None,
     here: slice,
-) -> int:
-    """2·U of one group, however large."""
+) -> Pairs:
+    """The pairs of one group, however large."""
     held = None if counts is None else counts[here]
     cuts = [0] if high is None else np.flatnonzero(np.diff(high, prepend=~high[:1]) != 0).tolist()
     planes = [
         sorted_pairs(low[a:b], None if held is None else held[a:b])
         for a, b in zip(cuts, [*cuts[1:], len(low)], strict=True)
     ]
-    pairs = joined_pairs(planes)
-    return 2 * pairs.wins + pairs.ties
+    return joined_pairs(planes)
 
 
 def _scan(

@@ -1,119 +1,150 @@
 """Lists in which items of different grades share a score.
 
-Where m items share the ranks a+1 to a+m, each item has each of these ranks in 1/m of all orders
+Where m items share the ranks b+1 to b+m, each item has each of these ranks in 1/m of all orders
 (McSherry and Najork 2008, "Computing information retrieval performance measures efficiently in
-the presence of tied scores", ECIR). So the mean gain over all orders is, at each of these ranks,
-the gain of the group over m; and where no relevant item came before, the next rank has the first
-one in r/l of all orders, with l items of the group left and r of them relevant.
-
-All of it depends on a list's counts of (score, grade) alone: the gains of a group are summed as
-integers, and terms are added from the first rank on.
+the presence of tied scores", ECIR). So a list whose order is open is a sequence of tie groups, of
+which an item without equals is one of size 1, and what a measure needs of a group is where it
+begins, its size, and its counts of grades: a value depends on the list's counts of (score, grade)
+alone. Groups with nothing relevant are left out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.discounts import MAX_GRADE, Floats, discount_totals, reciprocals
+from streammetrics.kernels.discounts import MAX_GRADE
 
 Indices = NDArray[np.intp]
 Grades = NDArray[np.uint8]
 Keys = NDArray[np.uint64]  # ascend as scores descend, equal where scores are
 
+# What sorts items within a tie: 30 - grade, so that the best come first; then
+CODE_BITS: Final = 5
+IRRELEVANT: Final = 30
+UNJUDGED: Final = 31  # an item that nobody judged
+PADDING: Final = 31  # no item: its key differs from all others
 
-def settle(keys: Keys, grades: Grades, ties: str) -> Grades:
-    """The grades [s, w] of sorted lists with the "worst" or the "best" first in each tie."""
+
+def settle_worst(keys: Keys, codes: Grades) -> Grades:
+    """The codes [s, w] of sorted lists with the worst grades first in each tie."""
     groups = np.zeros(keys.shape, np.int64)
     np.cumsum(keys[:, 1:] != keys[:, :-1], axis=1, out=groups[:, 1:])
-    flip = np.uint8(MAX_GRADE if ties == "best" else 0)
-    groups <<= 4
-    groups |= grades ^ flip
+    groups <<= CODE_BITS
+    groups |= PADDING - codes
     groups.sort(axis=1)
-    return (groups & MAX_GRADE).astype(np.uint8) ^ flip
+    return PADDING - (groups & PADDING).astype(np.uint8)
+
+
+def first_of_run(owners: Indices) -> Indices:
+    """Where the neighbours of the same owner begin, for each of them; [h]."""
+    new = np.ones(len(owners), np.bool_)
+    np.not_equal(owners[1:], owners[:-1], out=new[1:])
+    firsts = np.flatnonzero(new)
+    return np.repeat(firsts, np.diff(firsts, append=len(owners)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tied:
-    """The mean over all orders of `s` sorted lists, at their first `d` ranks.
+class TieGroups:
+    """`g` tie groups with something relevant, list by list, high scores first.
 
-    lists: intp [s], which lists these are. grades: uint8 [s, w], high scores first.
-    begin, end: intp [s, d], where the tie group of each rank begins, and where it has ended.
+    lists: intp [g], the list of each. begins: [g], how many ranks are above it. sizes: [g], its
+    items. unjudged_above: [g], items above it that nobody judged. ends: [g + 1], where the codes
+    of each group's items begin, and where the last ones have ended. codes: uint8 [items].
     """
 
     lists: Indices
-    grades: Grades
-    begin: Indices
-    end: Indices
-    _found: dict[int, tuple[Floats, Floats]] = field(default_factory=dict, init=False)
+    begins: Indices
+    sizes: Indices
+    unjudged_above: Indices
+    ends: Indices
+    codes: Grades
 
     @classmethod
-    def of(cls, lists: Indices, keys: Keys, grades: Grades, depth: int) -> Tied:
-        """From sorted rows [s, w]; keys are equal where scores are."""
-        column = np.arange(depth)
-        changes = np.ones((len(keys), keys.shape[1] + 1), np.bool_)  # there, and at both ends
-        np.not_equal(keys[:, 1:], keys[:, :-1], out=changes[:, 1:-1])
-        begin = np.maximum.accumulate(np.where(changes[:, :depth], column, 0), axis=1)
-        end = np.empty((len(keys), depth + 1), np.intp)
-        end[:, :depth] = np.where(changes[:, :depth], column, keys.shape[1])
-        end[:, depth] = depth + changes[:, depth:].argmax(axis=1)
-        end = np.minimum.accumulate(end[:, ::-1], axis=1)[:, ::-1]
-        return cls(lists, grades, begin, end[:, 1:])
+    def none(cls) -> TieGroups:
+        """No groups."""
+        nothing = np.empty(0, np.intp)
+        return cls(nothing, nothing, nothing, nothing, np.zeros(1, np.intp), np.empty(0, np.uint8))
 
-    def group_sums(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
-        """weights[grade], summed over the tie group of each rank; int64 [s, d]."""
-        sums = np.zeros((len(self.grades), self.grades.shape[1] + 1), np.int64)
-        np.cumsum(weights[self.grades], axis=1, out=sums[:, 1:])
-        total = np.take_along_axis(sums, self.end, axis=1)
-        total -= np.take_along_axis(sums, self.begin, axis=1)
-        return total
+    @classmethod
+    def of(cls, lists: Indices, keys: Keys, codes: Grades, depth: int) -> TieGroups:
+        """From sorted rows [s, w] of these lists; keys are equal where scores are. Groups that
+        begin at `depth` or below are left out."""
+        rows, width = keys.shape
+        new = np.ones(keys.shape, np.bool_)
+        np.not_equal(keys[:, 1:], keys[:, :-1], out=new[:, 1:])
+        starts = np.flatnonzero(new)
+        flat = codes.reshape(-1)
+        best = flat[starts]  # of each group, whose best grade comes first
+        row, begin = np.divmod(starts, width)
+        sizes = np.diff(starts, append=rows * width)
+        unjudged = np.concatenate([[0], np.cumsum(flat == UNJUDGED)])
+        unjudged_above = unjudged[starts] - unjudged[row * width]
+        kept = np.flatnonzero((best < IRRELEVANT) & (begin < depth))
+        sizes = sizes[kept]
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        at = np.arange(int(ends[-1])) + np.repeat(starts[kept] - ends[:-1], sizes)
+        return cls(lists[row[kept]], begin[kept], sizes, unjudged_above[kept], ends, flat[at])
 
-    def dcg(self, gains: NDArray[np.int64], cut: int | None) -> Floats:
-        """The mean discounted gain of the first `cut` ranks; [s]."""
-        depth = self.end.shape[1]
-        begins = self.begin == np.arange(depth)
-        gained = np.where(begins, self.group_sums(gains), 0).astype(np.float64)
-        stop = np.maximum(np.minimum(self.end, depth if cut is None else cut), self.begin)
-        upper, lower = (
-            # sums of discounts are exact, so only the division is rounded
-            _total(gained * (table[stop] - table[self.begin]) / (self.end - self.begin), None)
-            for table in discount_totals(depth)
+    @staticmethod
+    def join(several: Sequence[TieGroups]) -> TieGroups:
+        """All of several."""
+        if not several:
+            return TieGroups.none()
+        items = np.cumsum([0, *(len(ties.codes) for ties in several[:-1])])
+        return TieGroups(
+            np.concatenate([t.lists for t in several]),
+            np.concatenate([t.begins for t in several]),
+            np.concatenate([t.sizes for t in several]),
+            np.concatenate([t.unjudged_above for t in several]),
+            np.concatenate([[0], *(t.ends[1:] + n for t, n in zip(several, items, strict=True))]),
+            np.concatenate([t.codes for t in several]),
         )
-        return upper + lower
 
-    def reciprocal_rank(self, rel: int, cut: int | None) -> tuple[Floats, Floats]:
-        """The mean of 1/rank of the first item of grade `rel` or more, and what it leaves out."""
-        first, _ = self._first(rel)
-        high, low = (table[: first.shape[1]] for table in reciprocals(first.shape[1]))
-        return _total(first * high, cut), _total(first * low, cut)
+    def __len__(self) -> int:
+        return len(self.lists)
 
-    def hit(self, rel: int, cut: int | None) -> Floats:
-        """In which share of all orders the first `cut` hold an item of grade `rel` or more."""
-        _, none = self._first(rel)
-        return 1.0 - _until(none, cut)
+    def sums(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
+        """weights[grade], summed over the items of each group; [g]. weights: [16]."""
+        return self._totals(np.append(weights[::-1], 0))
 
-    def _first(self, rel: int) -> tuple[Floats, Floats]:
-        """In which share of all orders the first relevant item has this rank, and a later one."""
-        if rel in self._found:
-            return self._found[rel]
-        relevant = self.group_sums((np.arange(MAX_GRADE + 1) >= rel).astype(np.int64))
-        left = self.end - np.arange(self.end.shape[1])
-        # `relevant` counts the group from its begin: that holds while none came, and where fewer
-        # items are left than that, one has come for certain and the product is zero already.
-        later = np.multiply.accumulate(np.maximum(left - relevant, 0) / left, axis=1)
-        before = np.ones_like(later)
-        before[:, 1:] = later[:, :-1]
-        self._found[rel] = before * (relevant / left), later
-        return self._found[rel]
+    def judged(self) -> NDArray[np.int64]:
+        """How many items that somebody judged each group has; [g]."""
+        return self._totals(np.append(np.ones(MAX_GRADE + 1, np.int64), 0))
 
+    def _totals(self, by_code: NDArray[np.int64]) -> NDArray[np.int64]:
+        if not len(self):
+            return np.zeros(0, np.int64)
+        weights = by_code[self.codes - (IRRELEVANT - MAX_GRADE)]
+        return np.add.reduceat(weights, self.ends[:-1])
 
-def _total(terms: Floats, cut: int | None) -> Floats:
-    """The sum of the first `cut` terms of each row, added from the left."""
-    return _until(np.add.accumulate(terms, axis=1), cut)
+    def relevant(self, rel: int) -> NDArray[np.int64]:
+        """How many items of grade `rel` or more each group has; [g]."""
+        return self.sums((np.arange(MAX_GRADE + 1) >= rel).astype(np.int64))
 
+    def moved(self, first: int) -> TieGroups:
+        """The same, of lists that are numbered from `first` on."""
+        return replace(self, lists=self.lists + first)
 
-def _until(running: Floats, cut: int | None) -> Floats:
-    depth = running.shape[1]
-    return running[:, (depth if cut is None else min(cut, depth)) - 1]
+    def take(self, at: Indices) -> TieGroups:
+        """Those at these places."""
+        sizes = self.sizes[at]
+        ends = np.concatenate([[0], np.cumsum(sizes)])
+        items = np.arange(int(ends[-1])) + np.repeat(self.ends[at] - ends[:-1], sizes)
+        return TieGroups(
+            self.lists[at],
+            self.begins[at],
+            sizes,
+            self.unjudged_above[at],
+            ends,
+            self.codes[items],
+        )
+
+    def above(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The sum of values [g] over the groups that come before each in its list; [g]."""
+        before = np.cumsum(values) - values
+        return before - before[first_of_run(self.lists)]

@@ -1,7 +1,49 @@
 """Metrics of ranked lists and of groups: declaration, lift and result."""
 
+from streammetrics.ranking.catalog import CatalogMetrics
 from streammetrics.ranking.grouped_auc import GroupedAUC
-from streammetrics.ranking.measures import DCG, HR, MRR, NDCG, Measure, parse_measure
+from streammetrics.ranking.grouped_scores import GroupedScores
+from streammetrics.ranking.list_similarity import IntraListSimilarity
+from streammetrics.ranking.measure import Measure
+from streammetrics.ranking.measure_texts import parse_measure
+from streammetrics.ranking.measures import (
+    AP,
+    CG,
+    DCG,
+    ERR,
+    HR,
+    MRR,
+    NDCG,
+    RBP,
+    Bpref,
+    P,
+    PooledHR,
+    R,
+    RPrec,
+)
 from streammetrics.ranking.ranking_metrics import RankingMetrics
+from streammetrics.ranking.similarities import register_similarity
 
-__all__ = ["DCG", "HR", "MRR", "NDCG", "GroupedAUC", "Measure", "RankingMetrics", "parse_measure"]
+__all__ = [
+    "AP",
+    "CG",
+    "DCG",
+    "ERR",
+    "HR",
+    "MRR",
+    "NDCG",
+    "RBP",
+    "Bpref",
+    "CatalogMetrics",
+    "GroupedAUC",
+    "GroupedScores",
+    "IntraListSimilarity",
+    "Measure",
+    "P",
+    "PooledHR",
+    "R",
+    "RPrec",
+    "RankingMetrics",
+    "parse_measure",
+    "register_similarity",
+]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
+from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows, group_ids
-from streammetrics.core.checks import binary_labels, same_length
-from streammetrics.core.checks import scores as checked_scores
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Coded, Rows
 from streammetrics.kernels.exact_mean import mean_area
-from streammetrics.kernels.segments import group_areas
+from streammetrics.kernels.fraction_mean import ExactArea
+from streammetrics.kernels.grids import check_grid, grid_of, refused_setting
+from streammetrics.kernels.segments import group_pairs
+from streammetrics.results.areas import as_float
 from streammetrics.results.grouped import GroupedArea
 
 _CHOICES = {
@@ -23,9 +23,10 @@ _CHOICES = {
     "score_type": ("float32", "float64"),
     "ids": ("integer", "hashed", "exact"),
 }
+_OF_A_GRID = ("resolution", "range", "floor", "ceiling", "edges")
 
 
-class GroupedAUC(Accumulator, schema="grouped-auc/1"):
+class GroupedAUC(Accumulator, schema="grouped-auc/2"):
     """GAUC: how well scores rank within each user, averaged over users.
 
     Settings
@@ -35,21 +36,29 @@ class GroupedAUC(Accumulator, schema="grouped-auc/1"):
         ids: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings, of which
         64 bits of BLAKE2b under a fixed key are kept: exact unless two ids collide).
         max_rows: past so many rows a state keeps their number, drops the rows, and is undefined.
+        grid: None, or the grid of score buckets, with `resolution`, `range`, `floor`, `ceiling`
+        and `edges` as in HistogramAUC: "relative", "equal" or "edges". The state then holds
+        buckets instead of scores, and does not grow with rows.
     Rows
-        labels: [n] of 0 and 1. scores: [n], no NaN. groups: [n] ids, of users as a rule.
+        labels: [n] of 0 and 1. scores: [n], no NaN; on a grid of range="probability", in [0, 1].
+        groups: [n] ids, of users as a rule.
     State
-        The multiset of (group, score, label).
+        The multiset of (group, score, label); on a grid that of (group, bucket, label), with
+        equal ones counted as they come.
     Result
-        GroupedArea: `gauc`, `groups`, `groups_kept`, `groups_one_class`, `rows`, `positives`.
+        GroupedArea: `gauc`, `groups`, `groups_kept`, `groups_one_class`, `rows`, `rows_kept`,
+        `rows_one_class`, `positives`, `rela_impr(base)`.
         A group of one class leaves both sums and is counted; one of equal scores has 0.5 and
         stays; a group whose rows came in several batches or shards is one group.
     Undefined
         nan without a group that has both labels, and past `max_rows`.
     Exactness
-        Exact: each area is a ratio of integers, and the mean is correctly rounded.
+        Exact: each area is a ratio of integers, and the mean is correctly rounded. On a grid
+        low <= exact <= high for every input, rounding included, where exact compares the scores
+        as they came; the ends are the means of the least and of the greatest area of each group.
     Cost
-        State: 8 bytes a row and about 30 an id, less where rows repeat. An update costs its rows:
-        about 4 sorts of as many float32.
+        State: 8 bytes a row and about 30 an id, less where rows repeat; on a grid 9 bytes for each
+        bucket that a group occupies. An update costs its rows: about 4 sorts of as many float32.
     Source
         Zhou et al. 2018, "Deep Interest Network for Click-Through Rate Prediction", KDD,
         section 6.2, eq. 6 (as a weighted mean of areas; weights by clicks or by impressions).
@@ -60,18 +69,39 @@ class GroupedAUC(Accumulator, schema="grouped-auc/1"):
     >>> result = users.compute()
     >>> result.gauc, result.groups_kept
     (1.0, 2)
+    >>> without_end = GroupedAUC(grid="equal", resolution=2)
+    >>> without_end.update([0, 1, 1], [0.1, 0.2, 0.3], groups=[7, 7, 7])
+    >>> without_end.compute().gauc
+    Bounded(value=0.75, low=0.5, high=1.0)
     """
 
     weight: str = "impressions"
     score_type: str = "float32"
     ids: str = "integer"
     max_rows: int | None = None
-    bag = Bag(ids="ids")
+    grid: str | None = None
+    resolution: int = 8
+    range: str = "probability"
+    floor: float = 2**-24
+    ceiling: float = 2.0**24
+    edges: tuple[float, ...] = ()
+    bag = Bag(ids="ids", repeats="grid")
 
     def check_settings(self) -> None:
         for name, choices in _CHOICES.items():
             check_choice(getattr(self, name), choices, f"GroupedAUC.{name}")
         check_max_rows(self.max_rows, "GroupedAUC.max_rows")
+        if self.grid is None:
+            for name in _OF_A_GRID:
+                default = getattr(type(self), name)
+                if getattr(self, name) != default:
+                    raise refused_setting(self, name, "none where there is no grid")
+                self._set(name, default)  # 8.0 equals 8
+            return
+        for name, value in check_grid(self).items():
+            self._set(name, value)
+        if self.score_type != "float32":
+            raise refused_setting(self, "score_type", "none where a grid compares scores")
 
     def update(
         self,
@@ -90,41 +120,56 @@ class GroupedAUC(Accumulator, schema="grouped-auc/1"):
         *,
         groups: ArrayLike | Coded,
     ) -> Rows:
-        y, s = binary_labels(labels), checked_scores(scores)
-        same_length(len(y), s, "scores", of="labels")
+        y = checks.binary_labels(labels)
+        in_unit = self.grid is not None and self.range == "probability"
+        s = checks.probabilities(scores) if in_unit else checks.scores(scores)
+        checks.same_length(len(y), s, "scores", of="labels")
         ids = group_ids(groups, self.ids)
-        same_length(len(y), ids.codes if isinstance(ids, Coded) else ids, "groups", of="labels")
+        named = ids.codes if isinstance(ids, Coded) else ids
+        checks.same_length(len(y), named, "groups", of="labels")
         return Rows(len(y), (y, s, ids))
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
         labels, scores, groups = rows.columns
         assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
         assert isinstance(groups, (np.ndarray, Coded))
+        if self.grid is not None:
+            # The number of the bucket is what is compared. Below 2**24 float32 has them all,
+            # while the least score of a bucket near 1 would need a float64.
+            scores = grid_of(self).buckets(scores).astype(np.float32)
         self.bag.add(scores, labels, slots, groups)
 
     def compute(self) -> GroupedArea:
         """GAUC of all groups, and how many there are of which kind."""
         self._flush()
-        bag = self.bag
+        bag, bounded = self.bag, self.grid is not None
+        compared_as = "buckets" if bounded else self.score_type
         if bag.dropped:
+            nothing = ExactArea(bounded=bounded)
             return GroupedArea(
-                math.nan,
-                *(None, None, None, bag.total, None),
-                compared_as=self.score_type,
+                as_float(nothing),
+                *(None, None, None, bag.total, None, None, None),
+                compared_as=compared_as,
                 ids=self.ids,
                 reason=bag.why_dropped,
+                _area=nothing,
             )
         layout, (run,) = bag.settled()
-        areas = group_areas(run.low, layout.group_shift, run.high, run.counts)
-        p, n = areas.positives, areas.negatives
-        kept = int(np.count_nonzero((p > 0) & (n > 0)))
+        groups = group_pairs(run.low, layout.group_shift, run.high, run.counts)
+        p, n = groups.positives, groups.negatives
+        live = (p > 0) & (n > 0)
+        kept, rows_kept = int(np.count_nonzero(live)), int((p + n)[live].sum())
+        area = mean_area(groups, self.weight, bounded=bounded)
         return GroupedArea(
-            mean_area(areas.twice_u, p, n, areas.large, self.weight),
+            as_float(area),
             groups=len(p),
             groups_kept=kept,
             groups_one_class=len(p) - kept,
             rows=bag.total,
+            rows_kept=rows_kept,
+            rows_one_class=bag.total - rows_kept,
             positives=int(p.sum()),
-            compared_as=self.score_type,
+            compared_as=compared_as,
             ids=self.ids,
+            _area=area,
         )

@@ -15,7 +15,9 @@ from streammetrics.kernels.lists import Lists
 def id_lists(lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hashable]]) -> Lists:
     """Ranked lists of ids, each against the ids that are relevant, or a mapping id -> grade.
 
-    An id that is twice in one list is refused, and so is a string in place of a list of ids.
+    A mapping judges the ids that it names, those of grade 0 as not relevant; what no truth names
+    is not judged. An id that is twice in one list is refused, and so is a string in place of a
+    list of ids.
     """
     ranked = [_ids(ids, "lists", i, ordered=True) for i, ids in enumerate(lists)]
     known = [_known(truth, i) for i, truth in enumerate(truths)]
@@ -36,18 +38,19 @@ def id_lists(lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hash
             todo=f"drop the later ones in these {len(doubled)} list(s)",
             rows=np.array(doubled, np.intp),
         )
-    unseen = np.zeros((len(ranked), MAX_GRADE), np.int64)
+    unseen = np.zeros((len(ranked), MAX_GRADE + 1), np.int64)
     grades: list[int] = []
+    judged: list[bool] = []
     for i, (ids, truth) in enumerate(zip(ranked, known, strict=True)):
-        found = [truth.get(id_, 0) for id_ in ids]
-        grades += found
         for grade in truth.values():
-            unseen[i, grade - 1] += grade > 0
-        for grade in found:
-            unseen[i, grade - 1] -= grade > 0
+            unseen[i, grade] += 1
+        for id_ in ids:
+            judged.append(id_ in truth)
+            grades.append(truth.get(id_, 0))
+            unseen[i, grades[-1]] -= judged[-1]
     ends = np.zeros(len(ranked) + 1, np.int64)
     np.cumsum([len(ids) for ids in ranked], out=ends[1:])
-    return Lists(np.array(grades, np.uint8), None, ends, unseen)
+    return Lists(np.array(grades, np.uint8), None, ends, unseen, np.array(judged, np.bool_))
 
 
 def _ids(

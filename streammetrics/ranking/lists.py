@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -11,6 +12,7 @@ from streammetrics.core import checks
 from streammetrics.core.checks import MAX_GRADE
 from streammetrics.core.errors import InputError, shown
 from streammetrics.kernels.lists import Lists
+from streammetrics.ranking.offsets import list_offsets
 
 MAX_UNSEEN: Final = 1 << 20  # known items of one grade that a list lacks; more is a mistake
 
@@ -23,19 +25,20 @@ def graded_lists(
     scores: ArrayLike | None,
     offsets: ArrayLike | None,
     n_relevant: ArrayLike | None,
+    judged: ArrayLike | None = None,
     *,
-    needs_grades: bool,
+    graded_from: int,
 ) -> Lists:
     """Lists from labels [n, k], or flat labels with offsets [n + 1]; InputError otherwise.
 
-    needs_grades: whether a number of relevant items is not enough where a list is graded.
+    graded_from: n_relevant [n] is not enough where a list that lacks some has such a grade or more.
     """
     array = labels if isinstance(labels, np.ndarray) else _array(labels, "labels")
     if array.ndim == 2 and offsets is None:
         n, width = array.shape
         ends = np.arange(n + 1, dtype=np.int64) * width
     elif array.ndim == 1 and offsets is not None:
-        ends = _offsets(offsets, len(array))
+        ends = list_offsets(offsets, len(array), "labels")
     else:
         given = "offsets" if offsets is not None else "no offsets"
         raise InputError(
@@ -49,15 +52,43 @@ def graded_lists(
         grades = checks.grades(array.reshape(-1))
         if scores is not None:
             score_array = scores if isinstance(scores, np.ndarray) else _array(scores, "scores")
-            _same_shape(array, score_array)
+            _same_shape(array, score_array, "scores")
             flat_scores = checks.scores(score_array.reshape(-1))
     except InputError as error:
         raise _of_lists(error, ends, array.shape) from None
-    lists = Lists(grades, flat_scores, ends)
+    known = None if judged is None else _judged(judged, array, grades, ends)
+    lists = Lists(grades, flat_scores, ends, None, known)
     if n_relevant is None:
         return lists
-    unseen = _unseen(lists, np.asarray(n_relevant), needs_grades)
-    return Lists(grades, flat_scores, ends, unseen)
+    unseen = _unseen(lists, np.asarray(n_relevant), graded_from)
+    return replace(lists, unseen=unseen)
+
+
+def _judged(
+    judged: ArrayLike, labels: NDArray[np.generic], grades: Grades, ends: Whole
+) -> NDArray[np.bool_]:
+    """Whether somebody judged each item; one that nobody judged has no grade."""
+    array = _array(judged, "judged")
+    _same_shape(labels, array, "judged")
+    if array.dtype != np.bool_:
+        raise InputError(
+            expected="booleans, True where an item was judged",
+            came=f"{array.dtype}",
+            where="judged",
+            todo="pass one boolean for each label",
+        )
+    known: NDArray[np.bool_] = array.reshape(-1).astype(np.bool_, copy=False)
+    bad = np.flatnonzero(~known & (grades > 0))
+    if len(bad):
+        error = InputError(
+            expected="0 where nobody judged the item",
+            came=f"{grades[bad[0]]}",
+            where="labels[]",
+            todo="set judged where there is a grade",
+            rows=bad,
+        )
+        raise _of_lists(error, ends, labels.shape)
+    return known
 
 
 def _array(values: ArrayLike, name: str) -> NDArray[np.generic]:
@@ -72,40 +103,14 @@ def _array(values: ArrayLike, name: str) -> NDArray[np.generic]:
         ) from None
 
 
-def _same_shape(labels: NDArray[np.generic], scores: NDArray[np.generic]) -> None:
-    if labels.shape != scores.shape:
+def _same_shape(labels: NDArray[np.generic], other: NDArray[np.generic], name: str) -> None:
+    if labels.shape != other.shape:
         raise InputError(
             expected=f"the shape of labels, {list(labels.shape)}",
-            came=f"{list(scores.shape)}",
-            where="scores",
-            todo="pass one score for each label",
+            came=f"{list(other.shape)}",
+            where=name,
+            todo="pass one for each label",
         )
-
-
-def _offsets(offsets: ArrayLike, n_items: int) -> Whole:
-    try:
-        ends = checks.integers(offsets, "offsets")
-    except InputError as error:
-        raise _moved(error, error.where, np.empty(0, np.intp)) from None
-    if not len(ends) or ends[0] != 0 or ends[-1] != n_items:
-        came = f"{ends[0]} to {ends[-1]}" if len(ends) else "none"
-        raise InputError(
-            expected=f"offsets from 0 to {n_items}, the number of labels",
-            came=came,
-            where="offsets",
-            todo="pass where each list begins and, last, where the last one ends",
-        )
-    falling = np.flatnonzero(ends[1:] < ends[:-1])
-    if len(falling):
-        at = int(falling[0])
-        raise InputError(
-            expected="offsets that do not fall",
-            came=f"{ends[at]}, then {ends[at + 1]}",
-            where=f"offsets[{at + 1}]",
-            todo="pass the lists one after the other",
-            rows=falling,
-        )
-    return ends
 
 
 def _of_lists(error: InputError, ends: Whole, shape: tuple[int, ...]) -> InputError:
@@ -125,8 +130,8 @@ def _moved(error: InputError, where: str, rows: NDArray[np.intp]) -> InputError:
     )
 
 
-def _unseen(lists: Lists, n_relevant: NDArray[np.generic], needs_grades: bool) -> Whole:
-    """How many known items of each grade a list lacks; [n, 1] or [n, g]."""
+def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> Whole:
+    """How many known items of each grade from 0 to 15 a list lacks, none of grade 0; [n, 16]."""
     n = len(lists)
     if n_relevant.ndim not in (1, 2) or len(n_relevant) != n or n_relevant.shape[1:] > (MAX_GRADE,):
         raise InputError(
@@ -165,18 +170,20 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], needs_grades: bool) -
             f"{known[i].tolist()}",
             "count all known relevant items, those in the list included",
         )
-    if needs_grades and not by_grade:
-        graded = np.zeros(n, np.bool_)
-        graded[owners[grades > 1]] = True
+    if not by_grade:
+        graded = np.full(n, graded_from == 0)
+        graded[owners[grades >= graded_from]] = True
         bad = np.flatnonzero(graded & (unseen[:, 0] > 0))
         if len(bad):
             _refuse(
                 bad,
-                "the grades of relevant items that a graded list lacks",
+                "the grades of relevant items that the list lacks",
                 "only their number",
                 "pass n_relevant as [lists, g], column j the number of items of grade j + 1",
             )
-    return unseen
+    of_all = np.zeros((n, MAX_GRADE + 1), np.int64)
+    of_all[:, 1 : 1 + columns] = unseen
+    return of_all
 
 
 def _refuse(rows: NDArray[np.intp], expected: str, came: str, todo: str) -> None:

@@ -14,20 +14,24 @@ class Averages(Mapping[str, float]):
 
     means: by measure. lists_kept: lists with something relevant. lists_empty: lists with nothing
     relevant, which are left out or count as 0, as the setting `empty` of the metric says.
+    conflicting: lists in which an item is twice, which are left out. rows: what was counted: lists
+    or, where these came item by item, items. Past `max_rows` only `rows` is known, the other counts
+    are None, and `reason` says so. compared_as: the precision in which scores were compared, where
+    that is fixed. ids: the kind of the list ids, where lists have ids.
 
-    >>> result = Averages({"NDCG@10": 0.25}, lists_kept=2, lists_empty=1)
+    >>> result = Averages({"NDCG@10": 0.25}, lists_kept=2, lists_empty=1, rows=3)
     >>> result["NDCG @ 10"], result.rows
     (0.25, 3)
     """
 
     means: Mapping[str, float]
-    lists_kept: int
-    lists_empty: int
-
-    @property
-    def rows(self) -> int:
-        """All lists: those kept and those with nothing relevant."""
-        return self.lists_kept + self.lists_empty
+    lists_kept: int | None
+    lists_empty: int | None
+    rows: int
+    conflicting: int | None = 0
+    compared_as: str = ""
+    ids: str = ""
+    reason: str = ""
 
     def __getitem__(self, measure: object) -> float:
         text = "".join(str(measure).split())

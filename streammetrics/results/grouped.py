@@ -3,39 +3,68 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from streammetrics.kernels.fraction_mean import ExactArea
+from streammetrics.results.areas import relative
+from streammetrics.results.bounded import Bounded
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedArea:
     """GAUC, with everything that it counted and what its comparisons rest on.
 
-    gauc: Σ w·AUC / Σ w over the groups that have both labels, correctly rounded; nan where there
-    is none, or where `reason` says why.
+    gauc: Σ w·AUC / Σ w over the groups that have both labels, correctly rounded; of a state on a
+    grid `Bounded` by what scores may be within their buckets; nan where there is no such group,
+    or where `reason` says why.
     groups: all of them; groups_kept: those with both labels; groups_one_class: the others.
-    rows, positives: of all groups, one-class ones included. Past `max_rows` only rows are known,
-    and the other counts are None.
-    compared_as: the precision in which scores were compared. ids: the kind of the group ids.
+    rows, positives: of all groups; rows_kept: of those that are kept; rows_one_class: of the
+    others. Past `max_rows` only rows are known, and the other counts are None.
+    compared_as: the precision in which scores were compared, or "buckets". ids: the kind of the
+    group ids.
 
-    >>> result = GroupedArea(0.75, 3, 2, 1, 10, 4, "float32", "hashed")
+    >>> from streammetrics import GroupedAUC
+    >>> users = GroupedAUC(ids="hashed")
+    >>> users.update([0, 1, 1], [0.1, 0.2, 0.3], groups=["ann", "ann", "bo"])
+    >>> result = users.compute()
+    >>> result.rows, result.rows_kept
+    (3, 2)
     >>> print(result.exactness)
-    exact unless ids collide (probability about 1.6e-19); scores compared as float32
+    exact unless ids collide (probability about 5.4e-20); scores compared as float32
     """
 
-    gauc: float
+    gauc: float | Bounded
     groups: int | None
     groups_kept: int | None
     groups_one_class: int | None
     rows: int
+    rows_kept: int | None
+    rows_one_class: int | None
     positives: int | None
     compared_as: str
     ids: str
     reason: str = ""
+    _area: ExactArea = field(default=ExactArea(), repr=False, compare=False)
+
+    def rela_impr(self, base: GroupedArea) -> float | Bounded:
+        """RelaImpr over another model: (gauc - 1/2) / (its gauc - 1/2) - 1; 1.0 is 100 %.
+
+        Correctly rounded; `Bounded` where one of the two is. nan where one is undefined or the
+        base is 1/2; a base that may be 1/2 leaves both ends infinite.
+
+        >>> from streammetrics import GroupedAUC
+        >>> good, poor = GroupedAUC(), GroupedAUC()
+        >>> good.update([0, 0, 1], [1, 2, 3], groups=[7, 7, 7])
+        >>> poor.update([0, 0, 0, 1], [1, 2, 4, 3], groups=[7, 7, 7, 7])
+        >>> good.compute().rela_impr(poor.compute())  # 1 and 2/3
+        2.0
+        """
+        return relative(self._area, base._area)
 
     @property
     def exactness(self) -> str:
         """In words: whether ids are exact, and in which precision scores were compared."""
-        what = "exact"
+        what = "exact" if self.compared_as != "buckets" else "within certain bounds"
         if self.ids == "hashed":
             what += f" unless ids collide (probability about {self.collision_probability():.1e})"
         return f"{what}; scores compared as {self.compared_as}"

@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.area import Pairs, area, area_bounds, gini, gini_bounds, pairs
+from streammetrics.kernels.exact_mean import area_of
+from streammetrics.kernels.fraction_mean import ExactArea
+from streammetrics.results.areas import relative
 from streammetrics.results.bounded import Bounded
 
 
@@ -42,6 +45,23 @@ class ScoreCurve:
     def gini(self) -> float | Bounded:
         """2 AUC - 1."""
         return self._area(gini, gini_bounds)
+
+    def rela_impr(self, base: ScoreCurve) -> float | Bounded:
+        """RelaImpr over another model: (auc - 1/2) / (its auc - 1/2) - 1; 1.0 is 100 %.
+
+        Correctly rounded; `Bounded` where one of the two is. nan where one is undefined or the
+        base is 1/2; a base that may be 1/2 leaves both ends infinite.
+
+        >>> good = ScoreCurve(np.arange(5.0), np.array([[1, 0, 1, 0, 0], [0, 1, 0, 1, 1]]), True, 5)
+        >>> poor = ScoreCurve(np.arange(5.0), np.array([[1, 0, 0, 1, 0], [0, 1, 1, 0, 1]]), True, 5)
+        >>> good.auc, poor.auc, good.rela_impr(poor)
+        (0.8333333333333334, 0.6666666666666666, 1.0)
+        """
+        return relative(self._exact_area, base._exact_area)
+
+    @property
+    def _exact_area(self) -> ExactArea:
+        return area_of(self._pairs, bounded=not self.exact)
 
     @property
     def positives(self) -> int | None:

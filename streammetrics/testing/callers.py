@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.content import contents
+from streammetrics.core.errors import StateError
 from streammetrics.core.rows import Coded
 
 _NARROW: Final = {"i": np.uint8, "f": np.float32}
@@ -49,3 +53,22 @@ def spoil(column: object) -> None:
     array = column.codes if isinstance(column, Coded) else column
     if isinstance(array, np.ndarray):
         array[...] = array[::-1].copy() if array.dtype.kind in "OU" else 1
+
+
+def completed(state: Accumulator, empty: Accumulator, columns: Mapping[str, object]) -> Accumulator:
+    """A state from bytes, ready for these columns.
+
+    Some settings are known by the hash of their content alone then: an update must refuse, and
+    goes on in the metric that has them.
+    """
+    if all(content.known for content in contents(state.settings())):
+        return state
+    before = state.to_bytes()
+    try:
+        state.update(**columns)
+    except StateError:
+        assert state.to_bytes() == before, (
+            "an update without the content of a setting did something"
+        )
+        return empty + state
+    raise AssertionError("an update went without the content of a setting")

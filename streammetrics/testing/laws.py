@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, StateError
-from streammetrics.testing.callers import as_array, is_kept, spoil
+from streammetrics.testing.callers import as_array, completed, is_kept, spoil
 from streammetrics.testing.case import Case, Row, compare
 
 _LARGE_BATCH: Final = 9_000  # rows that are not staged, but go straight into the state
@@ -191,11 +191,16 @@ def canonical(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
     back = type(state).from_bytes(data)
     _same(back, state, "from_bytes(to_bytes(m))", "m")
     _same_result(back, state)
-    _same(pickle.loads(pickle.dumps(state)), state, "pickled", "m")
+    pickled = pickle.loads(pickle.dumps(state))
+    _same(pickled, state, "pickled", "m")
     _same(copy.deepcopy(state), state, "deepcopy", "m")
     if rows:
+        twice = state + state
+        back = completed(back, case.empty, case.columns(rows))
         back.update(**case.columns(rows))
-        _same(back, state + state, "a state that went through bytes and on", "m + m")
+        _same(back, twice, "a state that went through bytes and on", "m + m")
+        pickled.update(**case.columns(rows))
+        _same(pickled, twice, "a state that was pickled and went on", "m + m")
     for damaged in (data[:-1], data + b"\0", _flipped(data, random)):
         try:
             type(state).from_bytes(damaged)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from streammetrics.classification import HistogramAUC
 from streammetrics.core.errors import InputError, SettingsError
+from streammetrics.kernels.grids import grid_of
 from streammetrics.results.bounded import Bounded
 from tests.oracles import binary
 
@@ -53,7 +54,7 @@ def test_the_interval_holds_the_area_of_every_small_sample(metric: HistogramAUC)
 @pytest.mark.parametrize("metric", METRICS, ids=str)
 def test_the_area_is_that_of_the_pairs_of_buckets(metric: HistogramAUC) -> None:
     for rows in binary.small_samples((0.2, 0.4, 0.5), 4):
-        buckets = metric._grid.buckets(np.array([s for _, s in rows]))
+        buckets = grid_of(metric).buckets(np.array([s for _, s in rows]))
         rounded = [(y, float(b)) for (y, _), b in zip(rows, buckets, strict=True)]
         wins, ties, every = binary.pair_counts(rounded)
         if every:

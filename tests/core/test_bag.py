@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
@@ -16,7 +17,7 @@ from streammetrics.core.bag_layout import Layout, Rule, layout_for
 from streammetrics.core.bag_table import read_table
 from streammetrics.core.codec import Reader
 from streammetrics.core.rows import Coded
-from tests.bags import RULES, Row, any_rule, data, expected, feed, held, names, some_rows
+from tests.bags import RULES, Row, any_rule, data, expected, feed, fitted, held, names, some_rows
 
 
 @pytest.fixture(params=["as usual", "wide"])
@@ -37,11 +38,11 @@ def tiny(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         monkeypatch.setattr(module, name, size)
 
     def wide(
-        score_bits: int, label_bits: int, width: int, n: int | None, before: Layout | None = None
+        value_bits: int, label_bits: int, width: int, n: int | None, before: Layout | None = None
     ) -> Layout:
         if width > 4 if n is None else n > 3:
-            return Layout(score_bits, label_bits, "wide", 0 if n is None else 32)
-        return layout_for(score_bits, label_bits, width, n, before)
+            return Layout(value_bits, label_bits, "wide", 0 if n is None else 32)
+        return layout_for(value_bits, label_bits, width, n, before)
 
     if request.param == "wide":
         monkeypatch.setattr(bag_module, "layout_for", wide)
@@ -109,7 +110,7 @@ def test_taken_states_are_theirs_alone(rule: Rule, slots: list[int]) -> None:
     before, taken = data(column), column.take(np.array(slots, np.intp))
     picked = [(i, *row[1:]) for i, slot in enumerate(slots) for row in rows if row[0] == slot]
     assert taken.width == len(slots) and held(taken) == expected(rule, picked)
-    more = [(0, names(rule)[0], 0.25, 1)] if slots else []
+    more = fitted(rule, [(0, names(rule)[0], 0.25, 1)]) if slots else []
     feed(taken, more)
     assert held(taken) == expected(rule, [*picked, *more]) and data(column) == before
     if len(slots) == 1:  # as one that was never part of a wider column
@@ -121,7 +122,8 @@ def test_taken_states_are_theirs_alone(rule: Rule, slots: list[int]) -> None:
 @any_rule
 def test_every_small_multiset_in_every_order_has_the_same_bytes(rule: Rule) -> None:
     known = names(rule)[:2]
-    kinds = [(0, g, s, y) for g, s, y in product(known[: 2 if rule.ids else 1], (0.0, 0.5), (0, 1))]
+    every = product(known[: 2 if rule.ids else 1], (0.0, 0.5), (0, 1))
+    kinds = list(dict.fromkeys(fitted(rule, [(0, *kind) for kind in every])))
     seen: dict[bytes, tuple[Row, ...]] = {}
     for rows in combinations_with_replacement(kinds, 3):
         forms = set()
@@ -137,10 +139,11 @@ def test_every_small_multiset_in_every_order_has_the_same_bytes(rule: Rule) -> N
 
 @any_rule
 def test_counts_past_32_bits_are_counts(rule: Rule) -> None:
-    rows = [(0, names(rule)[i], s, y) for i, s, y in ((0, 0.5, 0), (0, 0.5, 1), (1, 2.0, 1))]
+    three = ((0, 0.5, 0), (0, 0.75, 1), (1, 2.0, 1))
+    rows = fitted(rule, [(0, names(rule)[i], s, y) for i, s, y in three])
     column, bystander = BagColumn(rule, 1), BagColumn(rule, 1)
     feed(column, rows, plain=True)
-    feed(bystander, [(0, names(rule)[1], 3.0, 0)] * 5, plain=True)
+    feed(bystander, fitted(rule, [(0, names(rule)[1], 3.0, 0)] * 5), plain=True)
     for _ in range(40):
         column.merge(column.take(np.zeros(1, np.intp)), np.zeros(1, np.intp))
     column.merge(bystander, np.zeros(1, np.intp))
@@ -152,7 +155,7 @@ def test_counts_past_32_bits_are_counts(rule: Rule) -> None:
 @any_rule
 @pytest.mark.usefixtures("tiny")
 def test_past_max_rows_the_number_alone_is_kept(rule: Rule) -> None:
-    limited = Rule(rule.score_bits, 1, rule.ids, 10)
+    limited = replace(rule, max_rows=10)
     rng = np.random.default_rng(9)
     for sizes in ([11], [10, 1], [1] * 25, [5, 3, 40], [10]):
         width = 3
@@ -174,7 +177,7 @@ def test_past_max_rows_the_number_alone_is_kept(rule: Rule) -> None:
 
 @any_rule
 def test_a_state_past_max_rows_holds_no_more_than_an_empty_one(rule: Rule) -> None:
-    limited = Rule(rule.score_bits, 1, rule.ids, 50)
+    limited = replace(rule, max_rows=50)
     column = BagColumn(limited, 1)
     rng = np.random.default_rng(10)
     feed(column, some_rows(rule, 50, 1, rng), plain=True)
@@ -189,26 +192,29 @@ def test_a_state_past_max_rows_holds_no_more_than_an_empty_one(rule: Rule) -> No
 def test_what_was_fed_can_change_afterwards() -> None:
     for rule in RULES:
         column = BagColumn(rule, 1)
-        scores, labels = np.array([0.5, 0.25]), np.array([0, 1], np.uint8)
+        values = np.array([2, 1]) if rule.values == "int64" else np.array([0.5, 0.25])
+        labels = None if rule.labels == 1 else np.array([0, rule.labels - 1], np.uint8)
         groups: np.ndarray | Coded | None = None
         if rule.ids == "exact":
             groups = Coded(np.array([0, 1]), ("a", "b"))
         elif rule.ids:
             groups = np.array([1, 2])
-        column.add(scores, labels, None, groups)
-        scores[:], labels[:] = 9.0, 0
+        column.add(values, labels, None, groups)
+        values[:] = 9
+        if labels is not None:
+            labels[:] = 0
         if isinstance(groups, np.ndarray):
             groups[:] = 9
         rows = [(0, "a" if rule.ids == "exact" else 1, 0.5, 0)]
         rows.append((0, "b" if rule.ids == "exact" else 2, 0.25, 1))
-        assert held(column) == expected(rule, rows)
+        assert held(column) == expected(rule, fitted(rule, rows))
 
 
 def test_memory_is_four_bytes_a_float32_and_eight_a_float64() -> None:
     scores = np.random.default_rng(11).random(100_000)
     labels = np.zeros(100_000, np.uint8)
-    for bits, size in ((32, 4), (64, 8)):
-        column = BagColumn(Rule(bits, 1, None, None), 1)
+    for values, size in (("float32", 4), ("float64", 8)):
+        column = BagColumn(Rule(values, 2, None, None), 1)
         column.add(scores, labels)
         column.settled()
         assert size <= column.nbytes / 100_000 < size + 0.1
@@ -229,18 +235,19 @@ def test_layouts_are_narrow_while_keys_fit() -> None:
     assert layout_for(32, 1, 1, 5, layout_for(32, 1, 17, 2**24)).form == "wide"
     assert layout_for(32, 4, 1, None).form == "narrow"  # grades
     assert layout_for(64, 4, 1, 9).form == "wide"
+    assert layout_for(32, 5, 1, 2**27).form == "narrow"  # grades, and one for not judged
+    assert layout_for(32, 5, 1, 2**27 + 1).form == "wide"
+    assert layout_for(64, 0, 1, 9).form == "wide"  # integers without labels
 
 
-@any_rule
-@pytest.mark.parametrize("label_bits", [1, 4])
-def test_grades_are_labels_of_more_bits(rule: Rule, label_bits: int) -> None:
-    graded = Rule(rule.score_bits, label_bits, rule.ids, None)
-    rng = np.random.default_rng(12)
-    rows = [
-        (slot, group, score, int(rng.integers(1 << label_bits)))
-        for slot, group, score, _ in some_rows(rule, 200, 2, rng)
-    ]
-    one, two = BagColumn(graded, 2), BagColumn(graded, 2)
-    feed(one, rows)
-    feed(two, rows[::-1])
-    assert held(one) == expected(graded, rows) and data(one) == data(two)
+def test_labels_take_the_bits_that_they_need() -> None:
+    bits = {labels: Rule("float32", labels, None, None).label_bits for labels in (1, 2, 16, 17)}
+    assert bits == {1: 0, 2: 1, 16: 4, 17: 5}
+
+
+def test_integers_that_no_double_holds_stay_apart() -> None:
+    rule = Rule("int64", 1, "integer", None)
+    rows: list[Row] = [(0, 5, 2**53, 0), (0, 5, 2**53 + 1, 0), (0, 5, -(2**63), 0)]
+    column = BagColumn(rule, 1)
+    feed(column, rows, plain=True)
+    assert held(column) == expected(rule, rows)

@@ -12,13 +12,14 @@ from streammetrics.core.bag_layout import Rule
 from streammetrics.core.bag_table import read_table
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.errors import StateError
-from tests.bags import any_rule, data, feed, names
+from tests.bags import any_rule, data, feed, fitted, names
 
 
 def good(rule: Rule) -> bytes:
     column = BagColumn(rule, 1)
     known = names(rule)
-    rows = [(0, known[i], s, y) for i, s, y in ((0, 0.5, 0), (0, 2.0, 1), (1, 0.5, 1), (1, 0.5, 1))]
+    four = ((0, 0.5, 0), (0, 2.0, 1), (1, 0.5, 1), (1, 0.5, 1))
+    rows = fitted(rule, [(0, known[i], s, y) for i, s, y in four])
     feed(column, rows, plain=True)
     return data(column)
 
@@ -76,7 +77,7 @@ HALF, ONE = 0x3F000000 + 2**31, 0x3F800000 + 2**31
 )
 def test_scores_that_no_bag_writes_are_refused(what: str, fields: tuple[object, ...]) -> None:
     with pytest.raises(StateError, match=what):
-        read_table(Rule(32, 1, None, None), 1, Reader(written(*fields)))
+        read_table(Rule("float32", 2, None, None), 1, Reader(written(*fields)))
 
 
 @pytest.mark.parametrize(
@@ -88,17 +89,33 @@ def test_scores_that_no_bag_writes_are_refused(what: str, fields: tuple[object, 
         ("no known id", ([1], 1, 0, [7], [1], [1], [1], [HALF], [1], [0])),
         ("no known id", ([2], 1, 0, [7], [2], [0, 0], [1, 1], [HALF, ONE], [1, 1], [0, 0])),
         ("without a group", ([1], 2, 0, [7, 1], [1], [0], [1], [HALF], [1], [0])),
-        ("without scores", ([1], 2, 0, [7, 1], [2], [0, 0], [0, 1], [HALF], [1], [0])),
+        ("without values", ([1], 2, 0, [7, 1], [2], [0, 0], [0, 1], [HALF], [1], [0])),
         ("out of order", ([1], 2, 0, [7, 0], [2], [0, 0], [1, 1], [HALF, ONE], [1, 1], [0, 0])),
     ],
 )
 def test_groups_that_no_bag_writes_are_refused(what: str, fields: tuple[object, ...]) -> None:
     with pytest.raises(StateError, match=what):
-        read_table(Rule(32, 1, "integer", None), 1, Reader(written(*fields)))
+        read_table(Rule("float32", 2, "integer", None), 1, Reader(written(*fields)))
+
+
+def test_integers_have_any_code_and_one_label() -> None:
+    rule = Rule("int64", 1, None, None)
+    codes = np.array([0, (1 << 63) - 1, (1 << 64) - 1], np.uint64)  # no floats
+    table = read_table(rule, 1, Reader(written([3], [3], codes.tobytes(), [1, 1, 1])))
+    assert table.codes.tolist() == codes.tolist() and len(table.counts) == 1
+
+
+def test_labels_that_a_rule_does_not_have_are_refused() -> None:
+    column = BagColumn(Rule("float32", 32, "integer", None), 1)
+    column.add(np.array([0.5]), np.array([17], np.uint8), None, np.array([3]))
+    reader = Reader(data(column))
+    with pytest.raises(StateError):
+        read_table(Rule("float32", 17, "integer", None), 1, reader)
+        reader.finish()
 
 
 def test_rows_of_a_state_past_max_rows_are_refused() -> None:
-    rule = Rule(32, 1, None, 2)
+    rule = Rule("float32", 2, None, 2)
     read_table(rule, 1, Reader(written([3], [0], [], [], [])))
     with pytest.raises(StateError, match="totals"):
         read_table(rule, 1, Reader(written([3], [1], [HALF], [3], [0])))

@@ -12,6 +12,7 @@ import pytest
 
 from streammetrics.core.checks import (
     binary_labels,
+    booleans,
     grades,
     integers,
     numbers,
@@ -321,3 +322,14 @@ def test_a_column_of_another_length_is_refused() -> None:
 def test_a_vector_of_numpy_is_not_copied() -> None:
     values = np.arange(3)
     assert vector(values, "name") is values
+
+
+def test_booleans_are_true_and_false_alone() -> None:
+    for column in ([True, False], np.array([True, False]), np.array([True, False], object)):
+        found = booleans(column, "judged")
+        assert found.dtype == np.bool_ and found.tolist() == [True, False]
+    assert booleans([], "judged").dtype == np.bool_
+    for bad, rows in (([1, 0], [0, 1]), (np.array([True, 1], object), [1]), (["a"], [0])):
+        with pytest.raises(InputError, match=rf"judged\[{rows[0]}\]") as caught:
+            booleans(bad, "judged")
+        assert caught.value.rows.tolist() == rows

@@ -1,4 +1,4 @@
-"""Indices of strings, and hashes of them."""
+"""Indices of strings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.errors import StateError
-from streammetrics.core.ids import StringIds, hashed_ids
+from streammetrics.core.ids import StringIds
 from streammetrics.core.integer_ids import IntegerIds
 from streammetrics.core.rows import Coded
 
@@ -59,11 +59,10 @@ def test_memory_of_strings_is_near_what_they_take() -> None:
     assert 100 * len(names) < found.nbytes < 250 * len(names)
 
 
-def test_hashes_are_the_same_for_ever() -> None:
-    assert hashed_ids(["", "u9e45ef6776"]).tolist() == [HASH_OF_NOTHING, HASH_OF_A_USER]
-    assert len(set(hashed_ids([str(i) for i in range(1_000)]).tolist())) == 1_000
-
-
-# BLAKE2b with 8 bytes of digest and the key "streammetrics-id/1", little-endian and signed.
-HASH_OF_NOTHING = 5907535402848239713
-HASH_OF_A_USER = -1535498474331891658
+def test_a_copy_gives_new_strings_numbers_of_its_own() -> None:
+    first = StringIds(["a"])
+    second = first.twin()
+    second.index(Coded(np.array([0]), ("b",)))
+    first.index(Coded(np.array([0, 1]), ("c", "d")))
+    assert (first.names, second.names) == (["a", "c", "d"], ["a", "b"])
+    assert second.index(Coded(np.array([0, 1]), ("c", "a"))).tolist() == [2, 0]

@@ -119,3 +119,9 @@ def test_dense_integers_take_a_byte_each() -> None:
 def test_integers_out_of_order_or_form_are_refused(data: bytes) -> None:
     with pytest.raises(StateError):
         IntegerIds.decode(2, Reader(data))
+
+
+def test_many_rows_of_few_ids_have_a_small_table() -> None:
+    found = IntegerIds()
+    found.index(np.arange(1, 301).repeat(1_000))
+    assert found.n == 301 and found.nbytes < 64 * 301

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from streammetrics.core import stage as stage_module
-from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.rows import Coded, Ragged, Rows
 from streammetrics.core.stage import Stage
 
 NAMES = ("a", "b", None, 7, ("x", 1))
@@ -24,12 +24,15 @@ def random_rows(
     pairs = np.array([[random.random(), 1.0] for _ in range(n)]).reshape(n, 2)
     values = tuple(random.sample(NAMES, 3))
     keys = Coded(np.array([random.randrange(3) for _ in range(n)], np.intp), values)
+    ends = np.cumsum([0, *(random.randrange(4) for _ in range(n))])
+    lists = Ragged(np.array([random.randrange(9) for _ in range(ends[-1])], np.int64), ends)
     columns: tuple[Any, ...] = {
         0: (numbers, pairs),
         1: (numbers, pairs),
         2: (numbers, None),
         3: (keys, numbers),
         4: (keys, Rows(n, (numbers, None, Rows(n, (pairs, keys))))),
+        5: (lists, numbers),
     }[kind]
     return (rows := Rows(n, columns, 3 * n)), content(rows)
 
@@ -45,12 +48,17 @@ def content(rows: Rows) -> list[tuple[Any, ...]]:
                 columns.append(content(column))
             case Coded():
                 columns.append([column.values[code] for code in column.codes])
+            case Ragged():
+                assert (column.offsets[0], column.offsets[-1]) == (0, len(column.values))
+                parts = np.split(column.values, column.offsets[1:-1]) if rows.n else []
+                assert [len(part) for part in parts] == column.sizes.tolist()
+                columns.append([part.tolist() for part in parts])
             case _:
                 columns.append(column.tolist())
     return [tuple(map(repr, row)) for row in zip(*columns, strict=True)]
 
 
-@pytest.mark.parametrize("kind", range(5))
+@pytest.mark.parametrize("kind", range(6))
 def test_rows_of_any_columns_are_joined_in_order(kind: int) -> None:
     random = Random(kind)
     batches = [random_rows(random, kind) for _ in range(6)]
@@ -60,7 +68,7 @@ def test_rows_of_any_columns_are_joined_in_order(kind: int) -> None:
     assert joined.mass == 3 * joined.n
 
 
-@pytest.mark.parametrize("kind", range(5))
+@pytest.mark.parametrize("kind", range(6))
 def test_a_copy_shares_no_memory(kind: int) -> None:
     rows, before = random_rows(Random(3), kind, 4)
     twin = rows.copy()
@@ -77,11 +85,14 @@ def spoil(rows: Rows) -> None:
                 spoil(column)
             case Coded():
                 column.codes[...] = (column.codes + 1) % 3
+            case Ragged():
+                column.values[...] = 77
+                column.offsets[1:-1] = column.offsets[-1]
             case np.ndarray():
                 column[...] = 77
 
 
-@pytest.mark.parametrize("kind", range(5))
+@pytest.mark.parametrize("kind", range(6))
 def test_some_rows_are_taken_in_the_order_asked_for(kind: int) -> None:
     rows, before = random_rows(Random(3), kind, 4)
     at = [2, 0, 2]
@@ -96,6 +107,7 @@ def test_the_mass_is_the_number_of_rows_where_no_weights_say_otherwise() -> None
 def test_the_memory_of_nested_columns_is_counted() -> None:
     inner = Rows(4, (np.zeros(4), None, Coded(np.zeros(4, np.intp), ("a",))))
     assert Rows(4, (np.zeros(4, np.uint8), inner)).nbytes == 4 + 32 + 32
+    assert Rows(2, (Ragged(np.zeros(7, np.int64), np.array([0, 3, 7])),)).nbytes == 56 + 24
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -108,7 +120,7 @@ def test_a_stage_gives_back_what_it_took_in_whatever_order_kinds_come(
     given: list[tuple[Any, ...]] = []
     back: list[tuple[Any, ...]] = []
     for _ in range(60):
-        rows, some = random_rows(random, random.randrange(5))
+        rows, some = random_rows(random, random.randrange(6))
         given += some
         if not rows.n:
             continue

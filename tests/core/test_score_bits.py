@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from streammetrics.core.score_bits import are_codes, codes_of, scores_of
+from streammetrics.core.score_bits import are_codes, codes_of, in_type, integers_of, scores_of
 
 WIDTHS = pytest.mark.parametrize("kind", [np.float32, np.float64])
 
@@ -42,10 +42,26 @@ def test_the_two_zeros_are_one(kind: type[np.floating]) -> None:
 
 @WIDTHS
 def test_only_codes_of_numbers_are_codes(kind: type[np.floating]) -> None:
-    bits = 8 * np.dtype(kind).itemsize
+    name = np.dtype(kind).name
     good = codes_of(np.array(ladder(kind), kind)).astype(np.uint64)
-    assert are_codes(good, bits) and are_codes(good[:0], bits)
+    assert are_codes(good, name) and are_codes(good[:0], name)
     for bad in (good[0] - np.uint64(1), good[-1] + np.uint64(1)):  # beside the infinities are NaNs
-        assert not are_codes(np.append(good, bad), bits)
+        assert not are_codes(np.append(good, bad), name)
     zero = codes_of(np.array([0.0], kind)).astype(np.uint64)
-    assert not are_codes(zero - np.uint64(1), bits)  # -0.0
+    assert not are_codes(zero - np.uint64(1), name)  # -0.0
+
+
+def test_codes_of_integers_order_as_they_do_and_lead_back() -> None:
+    ends = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**53, 2**53 + 1, 2**63 - 1]
+    codes = codes_of(np.array(ends))
+    assert all(a < b for a, b in itertools.pairwise(codes.tolist()))
+    assert integers_of(codes).tolist() == ends
+    assert codes.tolist()[0] == 0 and codes.tolist()[-1] == 2**64 - 1
+    assert are_codes(codes, "int64")
+
+
+def test_values_come_in_the_type_that_they_are_compared_in() -> None:
+    scores = np.array([1e300, 0.1])
+    assert in_type(scores, "float32").tolist() == [np.inf, float(np.float32(0.1))]
+    assert in_type(scores, "float64") is scores
+    assert in_type(np.array([2**63 - 1]), "int64").tolist() == [2**63 - 1]

@@ -13,6 +13,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -26,9 +27,14 @@ from streammetrics import (
     Accumulator,
     BinaryConfusion,
     Bounded,
+    Bpref,
+    CatalogMetrics,
     ExactAUC,
     GroupedAUC,
+    GroupedScores,
     HistogramAUC,
+    IntraListSimilarity,
+    P,
     Panel,
     PerKey,
     RankingMetrics,
@@ -81,6 +87,49 @@ def lists(n: int) -> dict[str, Any]:
     }
 
 
+def shown_items(n: int, *, named: bool = False) -> dict[str, Any]:
+    """`n` rows of lists of some ten items with many ties; `named`: with an item in each row,
+    which now and then comes twice."""
+    random = Random(20191124)
+    owners = [random.randrange(n // 10) - n // 20 for _ in range(n)]
+    grades = [random.choice((0, 0, 0, 0, 1, 2, 5)) for _ in range(n)]
+    rows = {
+        "labels": np.array(grades),
+        "scores": np.array([random.randrange(-40, 40) / 64 for _ in range(n)]),
+        "lists": np.array(owners),
+        "judged": np.array([grade > 0 or random.random() < 0.5 for grade in grades]),
+    }
+    if not named:
+        return rows
+    items = [f"item {random.randrange(300)}" for _ in range(n)]
+    names = np.array([f"list {owner}" for owner in owners])
+    return {**rows, "lists": names, "items": np.array(items)}
+
+
+ITEMS: Final = 40
+
+
+def item_lists(n: int) -> dict[str, Any]:
+    """`n` lists of 0 to 11 different items."""
+    random = Random(20191124)
+    shown = [random.sample(range(ITEMS), random.randrange(12)) for _ in range(n)]
+    return {"lists": shown}
+
+
+def item_vectors() -> list[list[float]]:
+    """Five numbers for each item, of both signs and of different sizes."""
+    random = Random(20191124)
+    return [
+        [math.ldexp(random.random() - 0.25, random.randrange(-9, 9)) for _ in range(5)]
+        for _ in range(ITEMS)
+    ]
+
+
+def item_features() -> list[list[object]]:
+    """Three features of each item, two of them texts."""
+    return [[("shirt", "hat")[i % 2], i % 7, f"colour {i * i % 5}"] for i in range(ITEMS)]
+
+
 def _taken(*names: str, real: bool = False, **renamed: str) -> Callable[[int], dict[str, Any]]:
     def given(n: int) -> dict[str, Any]:
         every = columns(n, real=real)
@@ -102,6 +151,7 @@ _PANEL: Final = ("labels", "scores", "groups")
 
 GOLDEN: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = {
     "binary-confusion": (BinaryConfusion(threshold=0.25), _SCORED),
+    "catalog-metrics": (CatalogMetrics(n_items=ITEMS, k=10), item_lists),
     "exact-auc": (ExactAUC(), _REAL),
     "exact-auc-float32": (ExactAUC(score_type="float32"), _SCORED),
     "grouped-auc": (GroupedAUC(), _taken("labels", "scores", "groups")),
@@ -109,13 +159,34 @@ GOLDEN: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]]
         GroupedAUC(weight="positives", score_type="float64", ids="exact"),
         _taken("labels", "scores", groups="names"),
     ),
+    "grouped-auc-grid": (
+        GroupedAUC(weight="positives", grid="relative", resolution=3),
+        _taken("labels", "scores", "groups"),
+    ),
     "grouped-auc-hashed": (
         GroupedAUC(weight="uniform", ids="hashed"),
         _taken("labels", "scores", groups="names"),
     ),
+    "grouped-scores": (GroupedScores([NDCG @ 5, MRR, HR(rel=2) @ 3]), shown_items),
+    "grouped-scores-items": (
+        GroupedScores(
+            [MRR, Bpref, P @ 5],
+            empty="zero",
+            score_type="float64",
+            ids="hashed",
+            item_ids="hashed",
+            duplicates="conflict",
+        ),
+        partial(shown_items, named=True),
+    ),
     "histogram-auc": (HistogramAUC(), _SCORED),
     "histogram-auc-equal": (HistogramAUC(grid="equal", resolution=5), _SCORED),
     "histogram-auc-real": (HistogramAUC(range="real", resolution=4), _REAL),
+    "intra-list-similarity": (IntraListSimilarity(item_vectors(), k=8), item_lists),
+    "intra-list-similarity-features": (
+        IntraListSimilarity(item_features(), similarity="share_equal"),
+        item_lists,
+    ),
     "panel": (_clicks(), _taken(*_PANEL)),
     "per-key": (PerKey(_clicks(), max_keys=4), _taken(*_PANEL, keys="phases")),
     "ranking-metrics": (RankingMetrics([NDCG @ 10, MRR, HR(rel=2) @ 3]), lists),
@@ -151,7 +222,19 @@ def readable(result: object) -> Any:
     for name in (
         *("auc", "gini", "gauc", "ratio", "numerator", "denominator", "tp", "fp", "fn", "tn"),
         *("accuracy", "precision", "recall", "f1", "mcc", "kappa", "rows", "positives", "groups"),
-        *("groups_kept", "groups_one_class", "lists_kept", "lists_empty", "overflow", "total"),
+        *(
+            "groups_kept",
+            "groups_one_class",
+            "rows_kept",
+            "rows_one_class",
+            "lists_kept",
+            "lists_empty",
+            "conflicting",
+            "overflow",
+            "total",
+        ),
+        *("ils", "lists_short", "coverage", "novelty", "personalization", "popularity"),
+        *("lists_under_k", "shown", "items_shown"),
     ):
         if hasattr(result, name):
             found[name] = readable(getattr(result, name))

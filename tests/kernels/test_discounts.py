@@ -31,35 +31,12 @@ def test_totals_of_discounts_are_exact() -> None:
 
 
 def test_a_table_that_grew_begins_like_the_one_before() -> None:
-    for table_of in (tables.discounts, tables.discount_totals, tables.reciprocals):
+    for table_of in (tables.discounts, tables.discount_totals):
         before = [table.copy() for table in table_of(1)]
         after = table_of(2 * len(before[0]) + 1)
         for a, b in zip(before, after, strict=True):
             assert len(b) >= 2 * len(a) + 1
             assert (b[: len(a)] == a).all()
-
-
-def test_a_table_cannot_be_changed_by_who_asked_for_it() -> None:
-    tables_of = (tables.discounts(5), tables.discount_totals(5), tables.reciprocals(5))
-    assert not any(table.flags.writeable for pair in tables_of for table in pair)
-
-
-def test_a_reciprocal_and_what_it_leaves_out_are_correct_to_106_bits() -> None:
-    high, low = tables.reciprocals(3000)
-    for i in range(3000):
-        exact = Fraction(1, i + 1)
-        assert high[i] == float(exact)
-        assert low[i] == float(exact - Fraction(float(high[i])))
-
-
-def test_a_quotient_of_whole_numbers_leaves_out_what_it_says() -> None:
-    rng = np.random.default_rng(3)
-    above = rng.integers(0, 1 << 26, 500).astype(np.float64)
-    below = rng.integers(1, 1 << 26, 500).astype(np.float64)
-    high, low = tables.quotients(above, below)
-    for a, b, h, rest in zip(*(x.tolist() for x in (above, below, high, low)), strict=True):
-        assert h == a / b
-        assert rest == float(Fraction(int(a), int(b)) - Fraction(h))
 
 
 def test_gains_are_those_of_the_two_conventions() -> None:

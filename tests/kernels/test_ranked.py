@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from streammetrics.kernels import ranked as module
+from streammetrics.kernels.first_hit import hit, reciprocal_rank
 from streammetrics.kernels.lists import Lists, Ranked
 from streammetrics.kernels.ranked import ranked
 
@@ -32,7 +32,7 @@ def hits(found: Ranked) -> list[tuple[int, int, int]]:
 def test_hits_are_the_relevant_items_in_the_order_of_their_ranks() -> None:
     found = only(one([0, 2, 0, 1], [0.1, 0.2, 0.3, 0.4]))
     assert hits(found) == [(0, 0, 1), (0, 2, 2)]
-    assert found.tied == ()
+    assert len(found.ties) == 0
 
 
 def test_lists_that_came_ranked_keep_their_order() -> None:
@@ -62,89 +62,111 @@ def test_doubles_that_differ_in_the_last_bit_alone_are_not_tied() -> None:
     for ties in ("expected", "worst", "best"):
         for scores, rank in (([low, high], 1), ([high, low], 0)):
             found = only(one([1, 0], scores), ties=ties)
-            where = found.tied[0].reciprocal_rank(1, None)[0] if found.tied else None
-            value = 1 / (hits(found)[0][1] + 1) if where is None else where.item()
-            assert value == 1 / (rank + 1)
+            assert reciprocal_rank(found, 1, None).high.tolist() == [1 / (rank + 1)]
 
 
 def test_scores_are_compared_in_the_precision_that_they_came_in() -> None:
     close = [0.1, 0.1 + 1e-12]
-    assert only(one([0, 1], close, np.float32)).tied[0].hit(1, 1).tolist() == [0.5]
-    found = only(one([0, 1], close))
-    assert (found.tied[0].hit(1, 1).tolist() if found.tied else [1.0]) == [1.0]
+    assert hit(only(one([0, 1], close, np.float32)), 1, 1).high.tolist() == [0.5]
+    assert hit(only(one([0, 1], close)), 1, 1).high.tolist() == [1.0]
 
 
 def test_infinite_scores_come_first_and_last_and_tie_among_each_other() -> None:
     inf = np.inf
-    found = only(one([1, 0, 2, 0, 1], [-inf, 0.0, inf, -inf, 1e308]))
-    [tied] = found.tied
-    assert tied.begin.tolist() == [[0, 1, 2, 3, 3]]
-    assert tied.end.tolist() == [[1, 2, 3, 5, 5]]
+    ties = only(one([1, 0, 2, 0, 1], [-inf, 0.0, inf, -inf, 1e308])).ties
+    assert ties.begins.tolist() == [0, 1, 3]
+    assert ties.sizes.tolist() == [1, 1, 2]
 
 
 def test_a_score_of_minus_infinity_is_not_tied_with_the_end_of_a_shorter_list() -> None:
     grades = np.array([1, 0, 0, 1, 0, 0, 0, 0], np.uint8)
     scores = np.array([-np.inf, 1, 1, -np.inf, -np.inf, 3, 2, 1])
-    found = only(Lists(grades, scores, np.array([0, 3, 8])))
-    assert [tied.lists.tolist() for tied in found.tied] == [[1]]
-    assert hits(found)[0] == (0, 2, 1)
+    for judged in (None, np.array([True] * 4 + [False, True, True, True])):
+        found = only(Lists(grades, scores, np.array([0, 3, 8]), judged=judged))
+        assert found.ties.lists.tolist() == [1]
+        assert (found.ties.begins.tolist(), found.ties.sizes.tolist()) == ([3], [2])
+        assert hits(found) == [(0, 2, 1)]
 
 
 def test_a_tie_that_reaches_in_from_below_the_cut_is_seen() -> None:
     # the three best scores are equal; the cut lies within them, after relevant items only
-    found = only(one([1, 1, 0, 0], [0.5, 0.5, 0.5, 0.1]), depth=2)
-    [tied] = found.tied
-    assert tied.dcg(np.arange(16), 1).tolist() == [2 / 3]
+    ties = only(one([1, 1, 0, 0], [0.5, 0.5, 0.5, 0.1]), depth=2).ties
+    assert (ties.sizes.tolist(), ties.relevant(1).tolist()) == ([3], [2])
 
 
 def test_a_tie_below_the_cut_costs_nothing() -> None:
-    found = only(one([1, 0, 1, 0], [0.9, 0.8, 0.1, 0.1]), depth=2)
-    assert found.tied == ()
+    assert len(only(one([1, 0, 1, 0], [0.9, 0.8, 0.1, 0.1]), depth=2).ties) == 0
+
+
+def test_a_tie_of_one_grade_is_no_open_order() -> None:
+    found = only(one([1, 1, 0, 0], [0.9, 0.9, 0.1, 0.1]))
+    assert len(found.ties) == 0
+    assert hits(found) == [(0, 0, 1), (0, 1, 1)]
 
 
 def test_minus_zero_and_zero_are_tied() -> None:
-    found = only(one([1, 0], [-0.0, 0.0]))
-    assert found.tied[0].hit(1, 1).tolist() == [0.5]
+    for kind in (np.float32, np.float64):
+        assert hit(only(one([1, 0], [-0.0, 0.0], kind)), 1, 1).high.tolist() == [0.5]
 
 
-@pytest.mark.parametrize("chunk", [1, 10, 64])
-def test_chunks_change_nothing(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ties", ["worst", "best"])
+def test_unjudged_items_above_a_relevant_one_are_counted(ties: str) -> None:
+    judged = np.array([False, True, False, True, True, True])
+    grades = np.array([0, 1, 0, 0, 2, 1], np.uint8)
+    scores = np.array([0.9, 0.8, 0.7, 0.7, 0.6, 0.8])
+    for values, order in ((scores, slice(None)), (None, [0, 1, 5, 2, 3, 4])):
+        lists = Lists(grades[order], values, np.array([0, 6]), judged=judged[order])
+        found = only(lists, ties=ties)
+        assert found.hits.ranks.tolist() == [1, 2, 5]
+        assert found.hits.unjudged is not None
+        assert found.hits.unjudged.tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize("size", [1, 10, 64])
+def test_how_many_items_are_sorted_at_a_time_changes_nothing(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rng = np.random.default_rng(5)
     ends = np.concatenate([[0], np.cumsum(rng.integers(0, 12, 50))])
     grades = rng.integers(0, 3, ends[-1]).astype(np.uint8)
     scores = rng.integers(0, 4, ends[-1]) / 3
-    unseen = rng.integers(0, 3, (50, 2))
+    unseen = rng.integers(0, 3, (50, 16))
     lists = Lists(grades, scores, ends, unseen)
 
-    def ranks() -> list[NDArray[np.int64]]:
-        found = []
+    def found() -> tuple[list[tuple[int, int, int]], list[list[int]]]:
+        every, counts = [], []
         for first, part in ranked(lists, None, "worst"):
-            found.append(part.hits.lists + first)
-            found.append(part.totals)
-        return found
+            every += [(first + row, rank, grade) for row, rank, grade in hits(part)]
+            counts += np.pad(part.counts, ((0, 0), (0, 16 - part.counts.shape[1]))).tolist()
+        return sorted(every), counts
 
-    whole = ranks()
-    monkeypatch.setattr(module, "CHUNK_ITEMS", chunk)
-    pieces = ranks()
-    assert len(pieces) > len(whole)
-    for i in range(2):
-        joined = [np.sort(np.concatenate(x[i::2])) if i == 0 else np.concatenate(x[i::2])
-                  for x in (whole, pieces)]  # fmt: skip
-        assert joined[0].tolist() == joined[1].tolist()
+    whole = found()
+    assert len(whole[0]) == np.count_nonzero(grades)
+    monkeypatch.setattr(module, "_CHUNK", size)
+    assert found() == whole
+    monkeypatch.setattr(module, "BLOCK", 2 * size)
+    assert found() == whole
+    assert len(list(ranked(lists, None, "worst"))) > 1
 
 
 def test_known_items_are_counted_by_grade_seen_or_not() -> None:
-    unseen = np.array([[1, 2], [0, 0]])
-    lists = Lists(np.array([1, 0, 3], np.uint8), None, np.array([0, 2, 3]), unseen)
-    found = only(lists)
-    assert found.totals.tolist() == [4, 1]
+    unseen = np.zeros((2, 16), np.int64)
+    unseen[0, :3] = 4, 1, 2
+    grades, judged = np.array([1, 0, 0, 3], np.uint8), np.array([True, True, False, True])
+    found = only(Lists(grades, None, np.array([0, 3, 4]), unseen, judged))
     assert found.counts[:, 1:].tolist() == [[2, 2, 0], [0, 0, 1]]
+    assert found.relevant.tolist() == [4, 1]
+    assert found.judged.tolist() == [9, 1]
+    assert [found.known(rel).tolist() for rel in (1, 2, 3, 4, 15)] == [
+        [4, 1], [2, 1], [0, 1], [0, 0], [0, 0],
+    ]  # fmt: skip
 
 
 def test_a_huge_number_of_unseen_items_costs_nothing() -> None:
-    lists = Lists(np.array([1], np.uint8), None, np.array([0, 1]), np.array([[1 << 50, 0]]))
-    found = only(lists, depth=5)
-    assert found.totals.tolist() == [(1 << 50) + 1]
+    unseen = np.zeros((1, 16), np.int64)
+    unseen[0, 1] = 1 << 50
+    lists = Lists(np.array([1], np.uint8), None, np.array([0, 1]), unseen)
+    assert only(lists, depth=5).relevant.tolist() == [(1 << 50) + 1]
 
 
 def test_hits_within_a_cut_and_from_a_grade_on() -> None:
@@ -155,8 +177,21 @@ def test_hits_within_a_cut_and_from_a_grade_on() -> None:
     assert found.within(3, 2).ranks.tolist() == [0]
 
 
+def test_hits_within_a_cut_of_each_list() -> None:
+    lists = Lists(np.ones(6, np.uint8), None, np.array([0, 3, 3, 6]))
+    found = only(lists).within(np.array([2, 5, 0]))
+    assert (found.lists.tolist(), found.ranks.tolist()) == ([0, 0], [0, 1])
+
+
+def test_the_first_hits_and_how_many_are_above_each() -> None:
+    lists = Lists(np.array([0, 1, 1, 0, 2, 0, 1], np.uint8), None, np.array([0, 3, 4, 7]))
+    found = only(lists).hits
+    assert found.places.tolist() == [0, 1, 0, 1]
+    assert (found.firsts().lists.tolist(), found.firsts().ranks.tolist()) == ([0, 2], [1, 0])
+
+
 def test_no_lists_and_empty_lists_have_no_hits() -> None:
     nothing = np.empty(0)
     assert list(ranked(Lists(np.empty(0, np.uint8), nothing, np.array([0])), 3, "best")) == []
     found = only(Lists(np.empty(0, np.uint8), nothing, np.array([0, 0, 0])))
-    assert (found.n, hits(found), found.totals.tolist()) == (2, [], [0, 0])
+    assert (found.n, hits(found), found.relevant.tolist()) == (2, [], [0, 0])

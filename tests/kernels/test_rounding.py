@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from decimal import Context, Decimal
 from fractions import Fraction
 
@@ -30,6 +31,12 @@ def test_a_ratio_that_is_a_float_is_its_own_bound() -> None:
     assert rounded_down(3, 4) == rounded_up(3, 4) == 0.75
     assert rounded_down(0, 5) == rounded_up(0, 5) == 0.0
     assert rounded_down(5, 5) == rounded_up(5, 5) == 1.0
+
+
+def test_past_the_largest_float_a_bound_is_still_one() -> None:
+    assert rounded_down(10**400, 3) == sys.float_info.max and rounded_up(10**400, 3) == math.inf
+    assert rounded_up(-(10**400), 3) == -sys.float_info.max
+    assert rounded_down(-(10**400), 3) == -math.inf
 
 
 def test_no_bound_is_minus_zero() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from streammetrics.kernels import segments
 from streammetrics.kernels.area import Pairs
-from streammetrics.kernels.segments import exact_dot, exact_sum, group_areas, sorted_pairs
+from streammetrics.kernels.segments import exact_dot, exact_sum, group_pairs, sorted_pairs
 from tests.oracles import binary
 
 RNG = np.random.default_rng(4)
@@ -86,16 +86,16 @@ def test_each_group_has_its_own_area(
             mine = [(y, s) for group, s, y in rows if group == g]
             wins, ties, _ = binary.pair_counts(mine)
             p = sum(y for y, _ in mine)
-            expected.append((2 * wins + ties, p, len(mine) - p))
+            expected.append((wins + ties, ties, p, len(mine) - p))
         low, high, shift = keyed(rows, split)
         times = Counter(rows)
         unique_low, unique_high, _ = keyed(list(times), split)
         counts = np.array([times[row] for row in sorted(times)], np.uint8)
         for found in (
-            group_areas(low, shift, high),
-            group_areas(unique_low, shift, unique_high, counts),
+            group_pairs(low, shift, high),
+            group_pairs(unique_low, shift, unique_high, counts),
         ):
-            columns = (found.twice_u, found.positives, found.negatives)
+            columns = (found.not_lost, found.ties, found.positives, found.negatives)
             assert list(zip(*(c.tolist() for c in columns), strict=True)) == expected
             assert found.large == {}
 
@@ -105,17 +105,19 @@ def test_groups_of_huge_counts_are_exact_beside_small_ones(high: np.ndarray | No
     # Groups 0 (two small counts), 1 (both signs of score where there is a high), and 2.
     low = np.array([0, 1, 256, 258, 259, 512], np.uint64)
     counts = np.array([3, 2, 2**40, 2**41, 2**42 + 1, 5], np.uint64)
-    found = group_areas(low, 8 if high is None else 1, high, counts)
+    found = group_pairs(low, 8 if high is None else 1, high, counts)
     wins, ties = 2**40 * (2**42 + 1), 2**41 * (2**42 + 1)
-    assert found.large == {1: 2 * wins + ties}
-    assert found.twice_u.tolist() == [6, 0, 0]
+    assert found.large == {1: Pairs(wins, ties, 2**42 + 1, 2**40 + 2**41)}
+    assert (found.not_lost.tolist(), found.ties.tolist()) == ([6, 0, 0], [6, 0, 0])
     assert found.positives.tolist() == [2, 2**42 + 1, 0]
     assert found.negatives.tolist() == [3, 2**40 + 2**41, 5]
 
 
 def test_no_keys_have_no_groups() -> None:
-    found = group_areas(np.empty(0, np.uint64), 33)
-    assert len(found.twice_u) == len(found.positives) == len(found.negatives) == 0
-    assert len(group_areas(np.empty(0, np.uint64), 1, np.empty(0, np.uint64)).twice_u) == 0
+    found = group_pairs(np.empty(0, np.uint64), 33)
+    assert (
+        len(found.not_lost) == len(found.ties) == len(found.positives) == len(found.negatives) == 0
+    )
+    assert len(group_pairs(np.empty(0, np.uint64), 1, np.empty(0, np.uint64)).not_lost) == 0
     none = np.empty(0, np.uint8)
-    assert len(group_areas(np.empty(0, np.uint64), 33, None, none).twice_u) == 0
+    assert len(group_pairs(np.empty(0, np.uint64), 33, None, none).not_lost) == 0

@@ -63,10 +63,17 @@ def kinds_of_rows(case: Case[Any]) -> tuple[Sequence[Any], int]:
             return list(product((3, -3), labels, (0.25, 0.5))), 5 if DEEP else 3
         case "GroupedAUC", _:
             return list(product(("a", "b"), labels, (0.25, 0.5))), 5 if DEEP else 3
+        case "GroupedScores", {"ids": "integer"}:
+            return list(product((3, -3), (0.25, 0.5), (-1, 0, 2))), 4 if DEEP else 3
+        case "GroupedScores", {"item_ids": kind}:
+            items = (7, 8) if kind == "integer" else ("x", "y")
+            return list(product(("a", "b"), (0.25, 0.5), (0, 2), items)), 4 if DEEP else 2
         case "Ratio", _ if "clicks" in str(case):
             return [(0,), (1,)], 6
         case "Ratio", _:
             return list(product((0.1, 1e16, -1e16), (0.1, -0.1))), 6 if DEEP else 4
+        case "IntraListSimilarity" | "CatalogMetrics", _:
+            return [[], [0], [0, 1], [3, 1, 2], [1, 5, 0, 4]], 4
         case _:
             return LISTS, 4
 

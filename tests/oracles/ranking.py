@@ -1,23 +1,35 @@
-"""Ranking measures by brute force: every order of tied items, in exact rational numbers.
+"""Ranked lists by brute force: every order of tied items, in exact rational numbers.
 
-A list is a multiset of (score, grade). Irrational discounts are taken to 60 digits.
+A list is a multiset of (score, grade); the grade of an item that nobody judged is UNJUDGED. What
+one order is worth is a formula of `ranking_measures`.
 """
 
 from __future__ import annotations
 
-import decimal
+import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations_with_replacement, groupby, permutations, product
+from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
+UNJUDGED: Final = -1
+
+Item = tuple[float, int]  # score, grade
 Grades = tuple[int, ...]
-Formula = Callable[[Grades, Grades], Fraction]  # ranked grades, all known grades, best first
+Formula = Callable[[Grades, Grades], Fraction]  # ranked grades, all judged grades, best first
+
+_UNIT: Final = 1 << 240  # what irrational values are rounded to
 
 
-def small_lists(scores: int = 3, grades: int = 3, most: int = 6) -> list[list[tuple[int, int]]]:
-    """Every multiset of up to `most` items with so many different scores and grades."""
-    kinds = list(product(range(scores), range(grades)))
+def small_lists(
+    scores: int = 3, grades: Sequence[int] = (0, 1, 2), most: int = 6
+) -> list[list[tuple[int, int]]]:
+    """Every multiset of up to `most` items with so many different scores and these grades."""
+    kinds = list(product(range(scores), grades))
     return [
         list(items)
         for size in range(most + 1)
@@ -25,11 +37,18 @@ def small_lists(scores: int = 3, grades: int = 3, most: int = 6) -> list[list[tu
     ]
 
 
-def orders(items: Sequence[tuple[float, int]]) -> Iterator[Grades]:
-    """The grades of each order by score that ties allow; each is as likely as the others."""
+def ties_of(items: Sequence[Item]) -> list[Grades]:
+    """The grades of the items of each score, from the highest score down."""
     ranked = sorted(items, key=lambda item: -item[0])
-    ties = [[grade for _, grade in tie] for _, tie in groupby(ranked, key=lambda item: item[0])]
-    for choice in product(*(_arrangements(tuple(sorted(tie))) for tie in ties)):
+    return [
+        tuple(sorted(grade for _, grade in tie))
+        for _, tie in groupby(ranked, key=lambda item: item[0])
+    ]
+
+
+def orders(items: Sequence[Item]) -> Iterator[Grades]:
+    """The grades of each order by score that ties allow; each is as likely as the others."""
+    for choice in product(*(_arrangements(tie) for tie in ties_of(items))):
         yield tuple(grade for tie in choice for grade in tie)
 
 
@@ -38,66 +57,60 @@ def _arrangements(grades: Grades) -> tuple[Grades, ...]:
     return tuple(set(permutations(grades)))
 
 
-def values(
-    formula: Formula, items: Sequence[tuple[float, int]], unseen: Grades = ()
-) -> dict[str, Fraction]:
+def judged(grades: Sequence[int], unseen: Grades = ()) -> Grades:
+    """The grades of all items that somebody judged, best first: of the list, and unseen ones."""
+    return tuple(sorted((g for g in (*grades, *unseen) if g != UNJUDGED), reverse=True))
+
+
+def values(formula: Formula, items: Sequence[Item], unseen: Grades = ()) -> dict[str, Fraction]:
     """A measure of one list under each tie rule: its mean, least and greatest over all orders."""
-    known = tuple(sorted((*(grade for _, grade in items), *unseen), reverse=True))
+    known = judged([grade for _, grade in items], unseen)
     found = [formula(order, known) for order in orders(items)]
     mean = found[0] if len(found) == 1 else sum(found, Fraction(0)) / len(found)
     return {"expected": mean, "worst": min(found), "best": max(found)}
 
 
-def dcg(gain: str, cut: int | None) -> Formula:
-    """Sum of gain/log2(rank + 1)."""
+class AllOrders:
+    """What `values` gives, for many small lists at once.
 
-    @cache
-    def formula(ranked: Grades) -> Fraction:
-        return sum(
-            (_gain(gain, grade) * _discount(rank) for rank, grade in enumerate(ranked[:cut], 1)),
-            Fraction(0),
-        )
+    A formula is evaluated once for each sequence of grades, however many lists have it as one of
+    their orders, and what it gives is held as integers over one denominator.
+    """
 
-    return lambda ranked, known: formula(ranked)
+    def __init__(self, lists: Sequence[Sequence[tuple[int, int]]], unseen: Grades = ()) -> None:
+        self.lists, self.unseen = lists, unseen
+        sequences: dict[Grades, int] = {}
+        places: list[int] = []
+        starts = [0]
+        for items in lists:
+            places += [sequences.setdefault(order, len(sequences)) for order in orders(items)]
+            starts.append(len(places))
+        self.sequences = tuple(sequences)
+        self._places, self._starts = np.array(places), np.array(starts[:-1])
+        sizes = np.diff(starts).tolist()
+        self._shared = math.lcm(*sizes)
+        self._shares = np.array([self._shared // size for size in sizes], object)
 
+    def tops(self, formula: Formula, ties: str) -> tuple[NDArray[np.object_], int]:
+        """The value of each list under one tie rule, as integers, and what all of them are over.
 
-def ndcg(gain: str, cut: int | None) -> Formula:
-    """DCG over that of all known grades in their best order; 0 where that is 0."""
-    sum_of = dcg(gain, cut)
+        Irrational values are rounded to 60 digits.
+        """
+        found = [formula(one, judged(one, self.unseen)) for one in self.sequences]
+        unit = math.lcm(*{value.denominator for value in found if value.denominator < 1 << 64})
+        if any(unit % value.denominator for value in found):
+            unit = _UNIT
+        tops = np.array([round(value * unit) for value in found], object)[self._places]
+        rule = {"expected": np.add, "worst": np.minimum, "best": np.maximum}[ties]
+        of_lists = rule.reduceat(tops, self._starts)
+        if ties == "expected":
+            return of_lists * self._shares, unit * self._shared
+        return of_lists, unit
 
-    @cache
-    def formula(ranked: Grades, known: Grades) -> Fraction:
-        best = sum_of(known, known)
-        return sum_of(ranked, known) / best if best else Fraction(0)
-
-    return formula
-
-
-def reciprocal_rank(rel: int, cut: int | None) -> Formula:
-    """1/rank of the first item of that grade or more, 0 without one."""
-
-    def formula(ranked: Grades, known: Grades) -> Fraction:
-        ranks = [rank for rank, grade in enumerate(ranked[:cut], 1) if grade >= rel]
-        return Fraction(1, ranks[0]) if ranks else Fraction(0)
-
-    return formula
-
-
-def hit(rel: int, cut: int | None) -> Formula:
-    """Whether an item of that grade or more is in the first `cut`."""
-
-    def formula(ranked: Grades, known: Grades) -> Fraction:
-        return Fraction(any(grade >= rel for grade in ranked[:cut]))
-
-    return formula
-
-
-def _gain(gain: str, grade: int) -> int:
-    return 2**grade - 1 if gain == "exponential" else grade
-
-
-@cache
-def _discount(rank: int) -> Fraction:
-    with decimal.localcontext() as context:
-        context.prec = 60
-        return Fraction(decimal.Decimal(2).ln() / decimal.Decimal(rank + 1).ln())
+    @cached_property
+    def relevant(self) -> list[bool]:
+        """Which lists have a known item of grade 1 or more."""
+        return [
+            any(grade >= 1 for grade in (*self.unseen, *(grade for _, grade in items)))
+            for items in self.lists
+        ]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from itertools import combinations_with_replacement, product
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -66,6 +64,7 @@ def test_without_a_valid_user_it_is_undefined() -> None:
         assert math.isnan(result.gauc) and result.groups_kept == 0 and result.reason == ""
 
 
+@pytest.mark.slow
 @any_ids
 def test_every_small_sample_however_split(ids: str) -> None:
     random = Random(15)
@@ -231,32 +230,49 @@ def test_past_max_rows_a_state_says_so(ids: str) -> None:
     assert GroupedAUC.from_bytes(both.to_bytes()) == both
 
 
-@pytest.mark.parametrize("score_type", SCORE_TYPES)
+@any_ids
+def test_what_was_counted_is_told_of_groups_and_of_rows(ids: str) -> None:
+    rows = [(1, 0, 0.1), (1, 1, 0.2), (1, 1, 0.3), (2, 1, 0.5), (3, 0, 0.5), (3, 0, 0.6)]
+    result = fed(rows, GroupedAUC(ids=ids)).compute()
+    assert (result.groups, result.groups_kept, result.groups_one_class) == (3, 1, 2)
+    assert (result.rows, result.rows_kept, result.rows_one_class) == (6, 3, 3)
+    assert result.positives == 3
+
+
+def test_scores_are_compared_as_float32_unless_told_otherwise_and_the_result_says_so() -> None:
+    close = math.nextafter(0.5, 1)
+    rows = [(1, 0, 0.5), (1, 1, close)]
+    for score_type, gauc in (("float32", 0.5), ("float64", 1.0)):
+        result = fed(rows, GroupedAUC(score_type=score_type)).compute()
+        assert (result.gauc, result.compared_as) == (gauc, score_type)
+    assert fed(rows, GroupedAUC()).compute().exactness == "exact; scores compared as float32"
+
+
+@any_ids
+def test_a_user_split_over_batches_shards_and_bytes_is_one_user(ids: str) -> None:
+    rows = [(7, 0, 0.4), (7, 1, 0.5), (8, 1, 0.1), (7, 0, 0.6), (8, 0, 0.2)]
+    empty = GroupedAUC(ids=ids)
+    whole = fed(rows, empty).compute()
+    assert (whole.gauc, whole.groups) == (0.3, 2)
+    batches = empty.empty()
+    for row in rows:
+        batches = fed([row], batches)
+    shards = [GroupedAUC.from_bytes(fed([row], empty).to_bytes()) for row in rows]
+    assert batches.compute() == sum(shards, empty).compute() == whole
+
+
 @pytest.mark.parametrize("ids", ["hashed", "exact"])
-def test_real_clicks_have_the_gauc_that_others_computed(
-    ids: str, score_type: str, data: Path
-) -> None:
-    lines = (data / "obd_men_events.jsonl").read_text().splitlines()
-    events = [json.loads(line) for line in lines]
-    expected = json.loads((data / "obd_men_events.expected.json").read_text())["cases"]
-    weights = {"views": "impressions", "clicks": "positives", "one": "uniform"}
-    kept_groups = {c["id"]: c for c in expected if c["metric"] == "gauc_groups"}
-    cases = [case for case in expected if case["metric"] == "gauc"]
-    assert len(cases) == 18
-    for case in cases:
-        rows = [e for e in events if all(e[k] == v for k, v in case.get("where", {}).items())]
-        metric = GroupedAUC(
-            weight=weights[case["params"]["weight"]], ids=ids, score_type=score_type
-        )
-        metric.update(
-            [e["label"] for e in rows],
-            [e["score"] for e in rows],
-            groups=[e["user"] for e in rows],
-        )
-        result = metric.compute()
-        assert result.gauc == case["value"], case["id"]
-        groups = kept_groups[case["id"].partition("/")[0] + "/gauc_groups"]
-        assert (result.groups_kept, result.groups_one_class) == (
-            groups["value"],
-            groups["dropped_one_class"],
-        )
+@pytest.mark.parametrize("codes", [[0, 2], [0, -1], [0, 2**40]])
+def test_codes_that_name_no_string_are_refused(ids: str, codes: list[int]) -> None:
+    metric = GroupedAUC(ids=ids)
+    with pytest.raises(InputError, match=r"groups.codes\[1\]"):
+        metric.update([0, 1], [0.1, 0.2], groups=Coded(np.array(codes), ("a", "b")))
+    assert metric == GroupedAUC(ids=ids)
+
+
+@pytest.mark.parametrize("ids", ["hashed", "exact"])
+def test_values_that_no_row_has_need_not_be_strings(ids: str) -> None:
+    given = GroupedAUC(ids=ids), GroupedAUC(ids=ids)
+    given[0].update([0, 1], [0.1, 0.2], groups=Coded(np.array([1, 1]), (None, "a", 3)))
+    given[1].update([0, 1], [0.1, 0.2], groups=["a", "a"])
+    assert given[0] == given[1]

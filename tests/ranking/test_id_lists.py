@@ -12,7 +12,17 @@ def test_ids_are_graded_by_their_truths() -> None:
     assert lists.grades.tolist() == [1, 1, 0, 3]
     assert lists.offsets.tolist() == [0, 3, 3, 4]
     assert lists.unseen is not None
-    assert lists.unseen[:, :3].tolist() == [[1, 0, 0], [1, 0, 0], [0, 1, 0]]
+    assert lists.unseen[:, :4].tolist() == [[0, 1, 0, 0], [0, 1, 0, 0], [1, 0, 1, 0]]
+    assert not lists.unseen[:, 4:].any()
+
+
+def test_what_no_truth_names_nobody_judged() -> None:
+    lists = id_lists([["b", "x", "a"], ["c", "d"]], [{"a", "b"}, {"d": 0, "e": 0}])
+    assert lists.judged is not None
+    assert lists.judged.tolist() == [True, False, True, False, True]
+    assert lists.grades.tolist() == [1, 0, 1, 0, 0]
+    assert lists.unseen is not None
+    assert lists.unseen[:, 0].tolist() == [0, 1]
 
 
 def test_ids_may_come_in_arrays() -> None:

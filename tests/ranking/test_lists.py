@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
+from streammetrics import R, RankingMetrics
 from streammetrics.core.errors import InputError
 from streammetrics.kernels.lists import Lists
 from streammetrics.ranking.lists import graded_lists
@@ -14,9 +15,10 @@ def lists_of(
     scores: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
     n_relevant: ArrayLike | None = None,
-    needs_grades: bool = False,
+    judged: ArrayLike | None = None,
+    graded_from: int = 16,
 ) -> Lists:
-    return graded_lists(labels, scores, offsets, n_relevant, needs_grades=needs_grades)
+    return graded_lists(labels, scores, offsets, n_relevant, judged, graded_from=graded_from)
 
 
 def test_a_matrix_and_flat_rows_with_offsets_are_the_same_lists() -> None:
@@ -91,6 +93,21 @@ def test_lists_without_items_are_lists() -> None:
             "64 bits",
             [0, 1],
         ),
+        ({"labels": [[0, 1]], "judged": [True, True]}, "judged", "the shape of labels", []),
+        ({"labels": [[0, 1]], "judged": [[0, 1]]}, "judged", "booleans", []),
+        ({"labels": [[0, 1]], "judged": [[True], [1, 2]]}, "judged", "array", []),
+        (
+            {"labels": [[0, 1], [1, 1]], "judged": [[False, True], [True, False]]},
+            "labels[1, 1]",
+            "0 where nobody judged",
+            [1],
+        ),
+        (
+            {"labels": [0, 1], "offsets": [0, 1, 2], "judged": [True, False]},
+            "labels[1] (list 1)",
+            "0 where nobody judged",
+            [1],
+        ),
         ({"labels": [[1]], "n_relevant": [[[1]]]}, "n_relevant", "n_relevant [1]", []),
     ],
 )
@@ -108,17 +125,38 @@ def test_what_is_wrong_is_refused_with_its_place_and_its_lists(
 def test_a_number_of_relevant_items_counts_those_that_the_list_lacks() -> None:
     lists = lists_of([[1, 0], [0, 0], [1, 1]], n_relevant=[3, 0, 2])
     assert lists.unseen is not None
-    assert lists.unseen.tolist() == [[2], [0], [0]]
+    assert lists.unseen[:, 1].tolist() == [2, 0, 0]
+    assert lists.unseen.sum() == 2
+    assert lists.unseen.shape == (3, 16)
 
 
 def test_relevant_items_may_be_numbered_by_grade() -> None:
-    lists = lists_of([[1, 3], [0, 0]], n_relevant=[[1, 2, 1], [0, 0, 5]], needs_grades=True)
+    lists = lists_of([[1, 3], [0, 0]], n_relevant=[[1, 2, 1], [0, 0, 5]], graded_from=2)
     assert lists.unseen is not None
-    assert lists.unseen.tolist() == [[0, 2, 0], [0, 0, 5]]
+    assert lists.unseen[:, :4].tolist() == [[0, 0, 2, 0], [0, 0, 0, 5]]
+    assert not lists.unseen[:, 4:].any()
+
+
+def test_who_judged_is_said_for_each_label() -> None:
+    matrix = lists_of([[1, 0], [0, 0]], judged=[[True, False], [True, True]])
+    flat = lists_of([1, 0, 0, 0], offsets=[0, 2, 4], judged=np.array([True, False, True, True]))
+    for lists in (matrix, flat):
+        assert lists.judged is not None
+        assert lists.judged.tolist() == [True, False, True, True]
+    assert lists_of([[1, 0]]).judged is None
+
+
+def test_a_mere_number_does_not_say_how_many_reach_a_grade_above_the_lowest() -> None:
+    metric = RankingMetrics([R(rel=2)])
+    with pytest.raises(InputError, match="only their number") as raised:
+        metric.update([[1, 0], [0, 1]], n_relevant=[1, 3])
+    assert raised.value.rows.tolist() == [1]
+    metric.update([[1, 0]], n_relevant=[[1, 2]])
+    assert metric.compute()[R(rel=2)] == 0.0
 
 
 def test_a_mere_number_is_ambiguous_for_a_graded_list_that_lacks_some() -> None:
     with pytest.raises(InputError, match="only their number") as raised:
-        lists_of([[2, 1], [2, 1], [1, 0]], n_relevant=[2, 3, 3], needs_grades=True)
+        lists_of([[2, 1], [2, 1], [1, 0]], n_relevant=[2, 3, 3], graded_from=2)
     assert raised.value.rows.tolist() == [1]
     assert lists_of([[2, 1]], n_relevant=[3]).unseen is not None

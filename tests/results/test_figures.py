@@ -55,10 +55,10 @@ def test_the_first_view_is_the_headline() -> None:
 
 
 def test_every_measure_of_a_mapping_is_a_headline_and_nothing_else_is() -> None:
-    result = Averages({"NDCG@10": 0.25, "MRR@10": 0.5}, lists_kept=2, lists_empty=1)
+    result = Averages({"NDCG@10": 0.25, "MRR@10": 0.5}, lists_kept=2, lists_empty=1, rows=3)
     assert headlines_of(result) == ("NDCG@10", "MRR@10")
     assert views_of(result) == {"NDCG@10": 0.25, "MRR@10": 0.5}
-    assert counts_of(result) == {"rows": 3, "lists_kept": 2, "lists_empty": 1}
+    assert counts_of(result) == {"rows": 3, "lists_kept": 2, "lists_empty": 1, "conflicting": 0}
 
 
 def test_a_text_is_told_only_where_there_is_one() -> None:

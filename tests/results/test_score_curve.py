@@ -55,3 +55,19 @@ def test_curves_are_equal_by_what_they_hold() -> None:
 def test_its_text_is_one_line_whatever_it_holds() -> None:
     text = repr(curve([1] * 5000, [2] * 5000, exact=True))
     assert text == "ScoreCurve(auc=0.5, rows=15000, positives=10000)"
+
+
+def test_relative_improvement_of_areas_has_no_rounding_between() -> None:
+    a = curve([1, 0, 1, 0, 0], [0, 1, 0, 1, 1], exact=True)
+    b = curve([1, 0, 0, 1, 0], [0, 1, 1, 0, 1], exact=True)
+    assert (a.auc, b.auc, a.rela_impr(b)) == (5 / 6, 2 / 3, 1.0)
+    nothing, half = curve([1], [0], exact=True), curve([1], [1], exact=True)
+    for base in (nothing, half):
+        assert math.isnan(float(a.rela_impr(base)))
+
+
+def test_relative_improvement_of_buckets_is_bounded() -> None:
+    a = curve([1, 1, 0], [0, 1, 1], exact=False)  # 0.75 to 1
+    b = curve([3, 1, 0], [0, 1, 1], exact=False)  # 7/8 to 1
+    found = a.rela_impr(b)
+    assert found == Bounded(-1 / 7, -0.5, math.nextafter(1 / 3, 1))

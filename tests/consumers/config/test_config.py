@@ -104,6 +104,9 @@ def test_exact_states_are_bounded_and_users_are_strings() -> None:
 def test_a_setting_of_the_config_goes_before_its_defaults() -> None:
     found = config(metrics='g = { type = "GroupedAUC", ids = "integer", max_rows = 5 }')
     assert found.metrics[0].empty.settings()["max_rows"] == 5
+    bounded = 'g = { type = "GroupedAUC", grid = "relative", resolution = 6 }'
+    settings = config(metrics=bounded).metrics[0].empty.settings()
+    assert (settings["max_rows"], settings["grid"], settings["ids"]) == (None, "relative", "hashed")
     assert found.metrics[0].inputs["groups"].kind == "int_id"
 
 

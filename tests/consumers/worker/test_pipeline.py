@@ -184,6 +184,25 @@ def test_a_whole_list_is_one_row() -> None:
     assert total["n"].compute().ratio == 1.5  # type: ignore[attr-defined]
 
 
+def test_a_list_of_items_is_one_row() -> None:
+    ils = 'i = { type = "IntraListSimilarity", vectors = [[1, 0], [1, 0], [0, 1]] }'
+    lists = config(
+        event='time = "ts"\nlist = "shown"',
+        slices="by = [[]]",
+        metrics=f'{ils}\nc = {{ type = "CatalogMetrics", n_items = 3, k = 2 }}',
+    )
+    values = [
+        f'{{"ts":"2024-01-01T00:00:00Z","shown":{shown}}}'.encode()
+        for shown in ([0, 1], [], [2], [3], [1, 1], [1, 2])
+    ]
+    for delta in (fed(values, config=lists), fed(*([value] for value in values), config=lists)):
+        assert [(e.offset, e.reason) for e in delta.quarantine] == [(3, "metric"), (4, "metric")]
+        total = {p.metric: p.state.state((0,)) for p in delta.states() if p.start_ms is None}
+        catalog, similarity = total["c"].compute(), total["i"].compute()
+        assert (similarity.ils, similarity.lists_kept) == (0.5, 2)  # type: ignore[attr-defined]
+        assert (catalog.shown, catalog.lists_empty) == (5, 1)  # type: ignore[attr-defined]
+
+
 EVENTS = st.lists(
     st.builds(
         at,

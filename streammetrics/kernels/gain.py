@@ -1,4 +1,4 @@
-"""The value of each ranking measure for each of many ranked lists.
+"""Gains of ranked lists: CG, DCG and NDCG (Jaervelin and Kekaelaeinen 2002, ACM TOIS 20(4)).
 
 A value depends on its list alone, to the last bit: sums of whole gains and table entries are exact
 (`discounts.py`), so their order does not matter, and every rounding is one IEEE operation.
@@ -7,22 +7,17 @@ A value depends on its list alone, to the last bit: sums of whole gains and tabl
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from streammetrics.kernels.discounts import (
-    GAINS,
-    Floats,
-    discount_totals,
-    discounts,
-    reciprocals,
-)
+from streammetrics.kernels.discounts import GAINS, Floats, discount_totals, discounts
+from streammetrics.kernels.double_double import Pair, add, over, scaled, totals
 from streammetrics.kernels.lists import Ranked
 
 
 def dcg(lists: Ranked, gain: str, cut: int | None) -> Floats:
     """Discounted cumulative gain of the first `cut` ranks: sum of gain/log2(rank + 1); [n].
 
-    gain: "exponential", 2**grade - 1, or "linear", the grade (Jaervelin and Kekaelaeinen 2002;
-    Burges et al. 2005).
+    gain: "exponential", 2**grade - 1, or "linear", the grade (Burges et al. 2005, ICML).
     """
     gains = GAINS[gain]
     hits = lists.within(cut)
@@ -32,8 +27,8 @@ def dcg(lists: Ranked, gain: str, cut: int | None) -> Floats:
         for table in discounts(int(hits.ranks.max(initial=0)) + 1)
     )
     values = (upper + lower).astype(np.float64, copy=False)  # of no hits bincount makes integers
-    for tied in lists.tied:
-        values[tied.lists] = tied.dcg(gains, cut)
+    if len(lists.ties):
+        values += _tied_dcg(lists, gains, cut)
     return values
 
 
@@ -44,11 +39,12 @@ def ideal_dcg(lists: Ranked, gain: str, cut: int | None) -> Floats:
     order has, for each grade, its step times the discounts of as many ranks as items reach it.
     """
     steps = np.diff(GAINS[gain])
+    longest = int(lists.relevant.max(initial=0))
+    upper_of, lower_of = discount_totals((longest if cut is None else min(cut, longest)) + 1)
     upper, lower, reach = np.zeros(lists.n), np.zeros(lists.n), np.zeros(lists.n, np.int64)
     for grade in range(lists.counts.shape[1] - 1, 0, -1):
         reach += lists.counts[:, grade]
         ranks = reach if cut is None else np.minimum(reach, cut)
-        upper_of, lower_of = discount_totals(int(ranks.max(initial=0)))
         upper += steps[grade - 1] * upper_of[ranks]
         lower += steps[grade - 1] * lower_of[ranks]
     return upper + lower
@@ -62,25 +58,17 @@ def ndcg(lists: Ranked, gain: str, cut: int | None) -> Floats:
     return np.minimum(values, 1.0, out=values)
 
 
-def reciprocal_rank(lists: Ranked, rel: int, cut: int | None) -> tuple[Floats, Floats]:
-    """1/rank of the first item of grade `rel` or more, 0 where there is none; [n].
-
-    As a double and what it leaves out: together 106 bits.
-    """
-    upper, lower = np.zeros(lists.n), np.zeros(lists.n)
-    first = lists.within(cut, rel).firsts()
-    upper_of, lower_of = reciprocals(int(first.ranks.max(initial=0)) + 1)
-    upper[first.lists] = upper_of[first.ranks]
-    lower[first.lists] = lower_of[first.ranks]
-    for tied in lists.tied:
-        upper[tied.lists], lower[tied.lists] = tied.reciprocal_rank(rel, cut)
-    return upper, lower
-
-
-def hit(lists: Ranked, rel: int, cut: int | None) -> Floats:
-    """1 where an item of grade `rel` or more is among the first `cut`, else 0; [n]."""
-    values = np.zeros(lists.n)
-    values[lists.within(cut, rel).lists] = 1.0
-    for tied in lists.tied:
-        values[tied.lists] = tied.hit(rel, cut)
-    return values
+def _tied_dcg(lists: Ranked, gains: NDArray[np.int64], cut: int | None) -> Floats:
+    ties = lists.ties
+    gained = ties.sums(gains).astype(np.float64)
+    last = ties.begins + ties.sizes
+    if cut is not None:
+        last = np.maximum(np.minimum(last, cut), ties.begins)
+    upper, lower = discount_totals(int(last.max()) + 1)
+    # sums of discounts are exact, so only the division is rounded
+    shown = add(
+        Pair(upper[last] - upper[ties.begins], np.zeros(len(ties))),
+        Pair(lower[last] - lower[ties.begins], np.zeros(len(ties))),
+    )
+    terms = over(scaled(shown, gained), ties.sizes.astype(np.float64))
+    return totals(terms, ties.lists, lists.n).high

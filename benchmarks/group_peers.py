@@ -1,0 +1,91 @@
+"""The peers of GroupedAUC: the mean area within each user, weighted by its rows.
+
+Each gets its input in the form that it likes best, made before it is timed, and its answer is
+compared with ours first.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.harness import Timing, measure
+from streammetrics import GroupedAUC
+
+USERS = 2_000  # of the loop over users
+Labels = NDArray[np.uint8]
+Scores = NDArray[np.float32]
+Ids = NDArray[np.int64]
+
+
+def peers(labels: Labels, scores: Scores, ids: Ids) -> list[Timing | str]:
+    """Timings by row, or why there is none."""
+    found: list[Timing | str] = []
+    if importlib.util.find_spec("polars") is None:
+        found.append("polars is not installed: make setup")
+    else:
+        found.append(_polars(labels, scores, ids))
+    if importlib.util.find_spec("sklearn") is None:
+        found.append("sklearn is not installed: make setup")
+    else:
+        some = np.isin(ids, np.random.default_rng(0).choice(np.unique(ids), USERS, replace=False))
+        found.append(_scikit_learn(labels[some], scores[some], ids[some]))
+    return found
+
+
+def _agree(labels: Labels, scores: Scores, ids: Ids, theirs: float) -> None:
+    """Stop unless this is our GAUC."""
+    metric = GroupedAUC()
+    metric.update(labels, scores, groups=ids)
+    ours = float(metric.compute().gauc)
+    assert math.isclose(ours, theirs, rel_tol=1e-11), (ours, theirs)
+
+
+def _polars(labels: Labels, scores: Scores, ids: Ids) -> Timing:
+    """Areas from the sums of the mean ranks of positives, as Mann and Whitney have them."""
+    import polars as pl
+
+    rows = pl.DataFrame({"user": ids, "score": scores, "label": labels == 1})
+    p, n = pl.col("p"), pl.col("n")
+    area = (pl.col("ranks") - p * (p + 1) / 2) / (p * n)
+    query = (
+        rows.lazy()
+        .group_by("user")
+        .agg(
+            ranks=pl.col("score").rank("average").filter(pl.col("label")).sum(),
+            p=pl.col("label").sum().cast(pl.Float64),
+            n=(~pl.col("label")).sum().cast(pl.Float64),
+        )
+        .filter(p > 0, n > 0)
+        .select(((p + n) * area).sum() / (p + n).sum())
+    )
+
+    def job() -> float:
+        return float(query.collect().item())
+
+    _agree(labels, scores, ids, job())
+    return measure("polars", len(labels), job)
+
+
+def _scikit_learn(labels: Labels, scores: Scores, ids: Ids) -> Timing:
+    """A loop over users, whose rows are cut beforehand."""
+    from sklearn.metrics import roc_auc_score
+
+    order = np.argsort(ids, kind="stable")
+    cuts = np.flatnonzero(np.diff(ids[order])) + 1
+    users = list(zip(np.split(labels[order], cuts), np.split(scores[order], cuts), strict=True))
+
+    def job() -> float:
+        total, weights = 0.0, 0
+        for truth, found in users:
+            if 0 < truth.sum() < len(truth):
+                total += len(truth) * float(roc_auc_score(truth, found))
+                weights += len(truth)
+        return total / weights
+
+    _agree(labels, scores, ids, job())
+    name = f"scikit-learn, loop over {len(users):,} users"
+    return measure(name, len(labels), job)

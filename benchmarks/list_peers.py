@@ -1,0 +1,161 @@
+"""The peers of RankingMetrics: NDCG, MRR, HR and AP at 10 of scored lists, each in its own way.
+
+Each gets its input in the form that it likes best, made before it is timed, and its answer is
+compared with ours first. A slow one has the first few thousand of the lists.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.harness import Timing, measure
+from benchmarks.workloads import ScoredLists
+from streammetrics import AP, HR, MRR, NDCG, Measure, RankingMetrics
+
+ROOT = Path(__file__).resolve().parent.parent
+RANX = ROOT / ".cache" / "ranx" / "bin" / "python"
+DEPTH = 10
+
+
+def peers(lists: ScoredLists) -> list[Timing | str]:
+    """Timings by list, or why there is none."""
+    found: list[Timing | str] = []
+    for module, n, peer in (
+        ("polars", 100_000, _polars),
+        ("sklearn", 20_000, _scikit_learn),
+        ("pytrec_eval", 5_000, _pytrec_eval),
+    ):
+        if importlib.util.find_spec(module) is None:
+            found.append(f"{module} is not installed: make setup")
+        else:
+            found.append(peer(lists.first(min(n, len(lists.offsets) - 1)).without_ties()))
+    if RANX.is_file():
+        found.append(_ranx(min(20_000, len(lists.offsets) - 1), lists))
+    else:
+        found.append("ranx has no environment: make .cache/ranx/.made")
+    return found
+
+
+def _agree(lists: ScoredLists, theirs: Mapping[Measure, float]) -> None:
+    """Stop unless these means are ours, lists with nothing relevant counting 0."""
+    metric = RankingMetrics(tuple(theirs), empty="zero")
+    metric.update(lists.grades, lists.scores, offsets=lists.offsets)
+    for measure_, value in theirs.items():
+        ours = metric.compute()[measure_]
+        assert math.isclose(ours, value, rel_tol=1e-11), (measure_, ours, value)
+
+
+def _timed(name: str, lists: ScoredLists, job: Callable[[], object]) -> Timing:
+    n = len(lists.offsets) - 1
+    return measure(f"{name}, {n:,} lists", n, job)
+
+
+def _pytrec_eval(lists: ScoredLists) -> Timing:
+    """Its gain is the grade, so it is given gains; it has no MRR with a cut."""
+    import pytrec_eval
+
+    judged: dict[str, dict[str, int]] = {}
+    run: dict[str, dict[str, float]] = {}
+    for i, (a, b) in enumerate(zip(lists.offsets, lists.offsets[1:], strict=False)):
+        names = [f"d{j}" for j in range(b - a)]
+        gains = (2 ** lists.grades[a:b].astype(np.int64) - 1).tolist()
+        judged[f"q{i}"] = dict(zip(names, gains, strict=True))
+        run[f"q{i}"] = dict(zip(names, lists.scores[a:b].tolist(), strict=True))
+    asked = {f"ndcg_cut.{DEPTH}", "recip_rank", f"success.{DEPTH}", f"map_cut.{DEPTH}"}
+    evaluator = pytrec_eval.RelevanceEvaluator(judged, asked)
+    found = evaluator.evaluate(run)
+
+    def mean(name: str) -> float:
+        return math.fsum(values[name] for values in found.values()) / len(found)
+
+    theirs = {
+        NDCG @ DEPTH: mean(f"ndcg_cut_{DEPTH}"),
+        MRR: mean("recip_rank"),
+        HR @ DEPTH: mean(f"success_{DEPTH}"),
+        AP @ DEPTH: mean(f"map_cut_{DEPTH}"),
+    }
+    _agree(lists, theirs)
+    return _timed("pytrec_eval", lists, lambda: evaluator.evaluate(run))
+
+
+def _scikit_learn(lists: ScoredLists) -> Timing:
+    """NDCG alone, the only one of the four that it has, over lists of one length at a time."""
+    from sklearn.metrics import ndcg_score
+
+    sizes = np.diff(lists.offsets)
+    blocks = []
+    for size in np.unique(sizes).tolist():
+        at = lists.offsets[:-1][sizes == size][:, None] + np.arange(size)
+        blocks.append((2.0 ** lists.grades[at] - 1, lists.scores[at]))
+
+    def job() -> float:
+        sums = [
+            len(gains) * ndcg_score(gains, scores, k=DEPTH, ignore_ties=True)
+            for gains, scores in blocks
+        ]
+        return math.fsum(sums) / len(sizes)
+
+    _agree(lists, {NDCG @ DEPTH: job()})
+    return _timed("scikit-learn, NDCG alone", lists, job)
+
+
+def _polars(lists: ScoredLists) -> Timing:
+    """One query over flat rows; discounts are looked up."""
+    import polars as pl
+
+    n = len(lists.offsets) - 1
+    rows = pl.DataFrame(
+        {
+            "list": np.repeat(np.arange(n, dtype=np.int32), np.diff(lists.offsets)),
+            "gain": 2.0**lists.grades - 1,
+            "score": lists.scores,
+        }
+    )
+    gain, rank = pl.col("gain"), pl.col("rank")
+    discount = 1 / (rank + 1).log(2)
+    best = gain.sort(descending=True).head(DEPTH)
+    places = 1 / (pl.int_range(1, pl.len().clip(upper_bound=DEPTH) + 1) + 1).log(2)
+    query = (
+        rows.lazy()
+        .with_columns(rank=pl.col("score").rank("ordinal", descending=True).over("list"))
+        .filter(gain > 0)
+        .sort("list", "rank")
+        .group_by("list")
+        .agg(
+            known=pl.len(),
+            dcg=(gain * discount).filter(rank <= DEPTH).sum(),
+            ideal=(best * places).sum(),
+            first=rank.min(),
+            ap=(pl.int_range(1, pl.len() + 1) / rank).filter(rank <= DEPTH).sum(),
+        )
+        .select(
+            (pl.col("dcg") / pl.col("ideal")).sum(),
+            (1 / pl.col("first")).filter(pl.col("first") <= DEPTH).sum().alias("rr"),
+            (pl.col("first") <= DEPTH).sum().alias("hits"),
+            (pl.col("ap") / pl.col("known")).sum(),
+        )
+    )
+
+    def job() -> Sequence[float]:
+        return [float(value) / n for value in query.collect().row(0)]
+
+    measures = (NDCG @ DEPTH, MRR @ DEPTH, HR @ DEPTH, AP @ DEPTH)
+    _agree(lists, dict(zip(measures, job(), strict=True)))
+    return _timed("polars", lists, job)
+
+
+def _ranx(n: int, lists: ScoredLists) -> Timing:
+    """In the environment that it has of its own, on the same lists, made there again."""
+    command = [str(RANX), "-m", "benchmarks.ranx_lists", str(n), str(len(lists.offsets) - 1)]
+    printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    found = json.loads(printed)
+    measures = (NDCG @ DEPTH, MRR @ DEPTH, HR @ DEPTH, AP @ DEPTH)
+    _agree(lists.first(n).without_ties(), dict(zip(measures, found["means"], strict=True)))
+    return Timing(**found["timing"])

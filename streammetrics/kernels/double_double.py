@@ -1,0 +1,139 @@
+"""Arithmetic with twice the digits of a double, the same bits on every machine.
+
+A number is a `Pair` of doubles whose sum it is, the first being their sum rounded: about 106 bits.
+Only IEEE operations are used, in the order that stands here (Dekker 1971, Numer. Math. 18,
+224-242; Knuth, The Art of Computer Programming 2, section 4.2.2). So a mean of rational values is
+the correctly rounded one, although no value is held as a fraction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+_SPLIT: Final = 134217729.0  # 2**27 + 1
+_GRIDS: Final = (2.0**26, 2.0**61, 2.0**96)
+
+
+class Pair(NamedTuple):
+    """high + low, with high the nearest double to it; both [n], or of any one shape."""
+
+    high: Floats
+    low: Floats
+
+    def take(self, at: NDArray[np.intp] | slice) -> Pair:
+        """Those at these places."""
+        return Pair(self.high[at], self.low[at])
+
+
+def add(x: Pair, y: Pair) -> Pair:
+    """X + y."""
+    total, error = _two_sum(x.high, y.high)
+    return _normal(total, error + (x.low + y.low))
+
+
+def minus(x: Pair, y: Pair) -> Pair:
+    """X - y."""
+    return add(x, Pair(-y.high, -y.low))
+
+
+def times(x: Pair, y: Pair) -> Pair:
+    """X times y."""
+    product, error = _two_product(x.high, y.high)
+    return _normal(product, error + (x.high * y.low + x.low * y.high))
+
+
+def scaled(x: Pair, by: Floats) -> Pair:
+    """X times a double."""
+    product, error = _two_product(x.high, by)
+    return _normal(product, error + x.low * by)
+
+
+def quotient(above: Floats, below: Floats) -> Pair:
+    """above/below for doubles.
+
+    >>> import numpy as np
+    >>> third = quotient(np.ones(1), np.full(1, 3.0))
+    >>> third.high[0], third.low[0]
+    (np.float64(0.3333333333333333), np.float64(1.850371707708594e-17))
+    """
+    high = above / below
+    product, error = _two_product(high, below)
+    return Pair(high, ((above - product) - error) / below)
+
+
+def over(x: Pair, below: Floats) -> Pair:
+    """The quotient of x and a double."""
+    high = x.high / below
+    product, error = _two_product(high, below)
+    return _normal(high, (((x.high - product) - error) + x.low) / below)
+
+
+def totals(terms: Pair, owners: NDArray[np.intp], n: int) -> Pair:
+    """The sum of each owner's terms, in any order the same; [n].
+
+    terms: [h], absolutely below 2**27, as are their sums; owners: [h], below n. Terms are rounded
+    to multiples of 2**-26, what is left to multiples of 2**-61, and then of 2**-96; such sums are
+    exact for up to 2**17 terms of an owner.
+    """
+    return totals_of_parts(parts(terms), owners, n)
+
+
+def parts(terms: Pair) -> list[Floats]:
+    """What `totals` takes terms apart into, which may be kept for terms that come again."""
+    rest, below = terms
+    found = []
+    for grid in _GRIDS:
+        whole = np.rint(rest * grid)
+        whole /= grid
+        found.append(whole)
+        rest, below = _two_sum(rest - whole, below)
+    return found
+
+
+def totals_of_parts(found: Iterable[Floats], owners: NDArray[np.intp], n: int) -> Pair:
+    """The `totals` of terms of these parts."""
+    sums = (np.bincount(owners, weights=some, minlength=n) for some in found)
+    return _joined([some.astype(np.float64, copy=False) for some in sums])
+
+
+def running(terms: Pair) -> Pair:
+    """0 and the sums of the first 1, 2, ... terms, exact as `totals` is; [h + 1]."""
+    return _joined([np.concatenate([[0.0], np.add.accumulate(some)]) for some in parts(terms)])
+
+
+def _joined(sums: list[Floats]) -> Pair:
+    first, second, third = sums
+    high, low = _two_sum(first, second)
+    return _normal(high, low + third)
+
+
+def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The rounded sum and its error, exactly."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def _two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """The rounded product and its error, exactly."""
+    product = a * b
+    big = a * _SPLIT
+    a_head = big - (big - a)
+    a_tail = a - a_head
+    big = b * _SPLIT
+    b_head = big - (big - b)
+    b_tail = b - b_head
+    error = ((a_head * b_head - product) + a_head * b_tail + a_tail * b_head) + a_tail * b_tail
+    return product, error
+
+
+def _normal(high: Floats, low: Floats) -> Pair:
+    """The same sum with `high` rounded from all of it; |high| >= |low|."""
+    total = high + low
+    return Pair(total, low - (total - high))

@@ -1,0 +1,96 @@
+"""The rank of the first relevant item: MRR and HR (Voorhees 1999, TREC-8 question answering track).
+
+Where nothing relevant is above a group of m items, r of them relevant, the first t items of the
+group hold none of these in (m-r)/m * (m-r-1)/(m-1) * ... of all orders, t factors. Only the first
+group of a list with something relevant matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from streammetrics.kernels.double_double import Pair, minus, quotient, times, totals
+from streammetrics.kernels.list_sort import of_like_length
+from streammetrics.kernels.lists import Ranked
+from streammetrics.kernels.reciprocals import reciprocals
+from streammetrics.kernels.ties import Indices
+
+
+def reciprocal_rank(lists: Ranked, rel: int, cut: int | None) -> Pair:
+    """1/rank of the first item of grade `rel` or more, 0 where there is none; [n]."""
+    high, low = np.zeros(lists.n), np.zeros(lists.n)
+    first = lists.within(cut, rel).firsts()
+    table = reciprocals(int(first.ranks.max(initial=0)) + 1)
+    high[first.lists], low[first.lists] = table.take(first.ranks)
+    for owners, begins, none in _first_groups(lists, rel, cut):
+        steps = none.high.shape[1] - 1
+        found = minus(Pair(*(part[:, :-1] for part in none)), Pair(*(part[:, 1:] for part in none)))
+        ranks = begins[:, None] + np.arange(steps)
+        terms = times(found, reciprocals(int(ranks.max()) + 1).take(ranks))
+        rows = np.repeat(np.arange(len(owners)), steps)
+        terms = Pair(*(part.ravel() for part in terms))
+        high[owners], low[owners] = totals(terms, rows, len(owners))
+    return Pair(high, low)
+
+
+def hit(lists: Ranked, rel: int, cut: int | None) -> Pair:
+    """1 where an item of grade `rel` or more is among the first `cut`, else 0; [n]."""
+    high, low = np.zeros(lists.n), np.zeros(lists.n)
+    high[lists.within(cut, rel).lists] = 1.0
+    for owners, _, none in _first_groups(lists, rel, cut):
+        one = Pair(np.ones(len(owners)), np.zeros(len(owners)))
+        high[owners], low[owners] = minus(one, Pair(none.high[:, -1], none.low[:, -1]))
+    return Pair(high, low)
+
+
+def _first_groups(
+    lists: Ranked, rel: int, cut: int | None
+) -> Iterator[tuple[Indices, Indices, Pair]]:
+    """The first group with something relevant of each list with ties: the list [s], the ranks
+    above it [s], and in which share of all orders its first t items hold nothing relevant, for t
+    from 0 to as many as matter [s, t]."""
+    ties = lists.ties
+    relevant = ties.relevant(rel)
+    at = np.flatnonzero(relevant > 0)
+    if cut is not None:
+        at = at[ties.begins[at] < cut]
+    if not len(at):
+        return
+    owners = ties.lists[at]
+    first = np.ones(len(at), np.bool_)
+    np.not_equal(owners[1:], owners[:-1], out=first[1:])
+    at, owners = at[first], owners[first]
+    begins, sizes, relevant = ties.begins[at], ties.sizes[at], relevant[at]
+    steps = sizes - relevant + 1  # after so many, one has come
+    if cut is not None:
+        steps = np.minimum(steps, cut - begins)
+    for some in of_like_length(steps):
+        t = np.arange(int(steps[some].max()))
+        left = sizes[some, None] - t
+        dull = left - relevant[some, None]
+        beyond = t >= steps[some, None]
+        factors = quotient(
+            np.where(beyond, 1, np.maximum(dull, 0)).astype(np.float64),
+            np.where(beyond, 1, left).astype(np.float64),
+        )
+        yield owners[some], begins[some], _products(factors)
+
+
+def _products(factors: Pair) -> Pair:
+    """1 and the products of the first 1, 2, ... factors of each row; [s, t + 1].
+
+    In a number of steps that is the logarithm of t; what a product is made of depends on its
+    place alone.
+    """
+    high = np.ones((len(factors.high), factors.high.shape[1] + 1))
+    low = np.zeros_like(high)
+    high[:, 1:] = factors.high
+    low[:, 1:] = factors.low
+    step = 1
+    while step < high.shape[1]:
+        longer = times(Pair(high[:, step:], low[:, step:]), Pair(high[:, :-step], low[:, :-step]))
+        high[:, step:], low[:, step:] = longer
+        step *= 2
+    return Pair(high, low)

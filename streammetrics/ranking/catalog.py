@@ -1,0 +1,136 @@
+"""CatalogMetrics: how much of a catalog lists show, how evenly, and how differently."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.counts import Counts
+from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.parts import Slots
+from streammetrics.core.rows import Ragged, Rows
+from streammetrics.kernels.rounding import ratio
+from streammetrics.kernels.self_information import mean_self_information
+from streammetrics.ranking.item_lists import ItemLists, check_cut, first_of, item_lists
+from streammetrics.results.catalog import CatalogShare
+
+MAX_CATALOG = 1 << 40  # items; cells of a few thousand states of so many fit into an int64
+_FULL, _UNDER_K, _EMPTY = range(3)
+
+
+class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
+    """Coverage, novelty, personalization and popularity of what lists show, from one table.
+
+    With c_i the lists that show item i among their first k, L the lists that are not empty, and
+    S = Σ c_i the places of these lists:
+
+    ```
+    coverage         items with c_i > 0, over n_items
+    popularity       Σ c_i (c_i / L) / S
+    novelty          Σ c_i log2(L / c_i) / S, in bits
+    personalization  1 - Σ c_i (c_i - 1) / (L (L - 1) k)
+    ```
+
+    Popularity and novelty are means over what is shown: of the share of lists that show it, and
+    of its self-information. Personalization is the mean Hamming distance of two lists,
+    1 - (common items) / k, over all pairs of lists.
+
+    Settings
+        n_items: how many items the catalog has. k: the first k items of a list count.
+    Rows
+        A row is a whole list, of item numbers from 0 to n_items - 1, each at most once: an array
+        [lists, items], a sequence of lists, or flat with offsets [lists + 1].
+    State
+        How many lists show each item; how many lists have k items, fewer, and none.
+    Result
+        CatalogShare: `coverage`, `novelty`, `personalization`, `popularity`, `lists_kept`,
+        `lists_under_k`, `lists_empty`, `shown`, `items_shown`, `rows`. A list with fewer than k
+        items counts with those that it has; in a distance, which is over k, its free places
+        agree with nothing. Empty lists are counted and leave everything else.
+    Undefined
+        nan without a list that is not empty; personalization also with only one.
+    Exactness
+        The state is counts, and each view is correctly rounded.
+    Cost
+        State: 16 bytes for each item shown, or 8 for each of the catalog. An update sorts its
+        lists: about 0.15 microseconds for one of 10. Reading costs the items shown, and 20
+        microseconds for each different count.
+    Source
+        Zhou, Kuscsik, Liu, Medo, Wakeling & Zhang 2010, "Solving the apparent diversity-accuracy
+        dilemma of recommender systems", PNAS 107(10), 4511-4515, "Metrics for diversity"
+        (personalization, surprisal; there popularity is that among the users of the data set).
+        Ge, Delgado-Battenfeld & Jannach 2010, "Beyond accuracy", RecSys (catalog coverage).
+        Yin, Cui, Li, Yao & Chen 2012, "Challenging the long tail recommendation", PVLDB 5(9)
+        (average popularity).
+
+    >>> from streammetrics import CatalogMetrics
+    >>> catalog = CatalogMetrics(n_items=4, k=2)
+    >>> catalog.update([[0, 1], [0, 2], [0, 1, 3], []])
+    >>> result = catalog.compute()
+    >>> result.coverage, result.personalization, result.lists_kept, result.lists_empty
+    (0.75, 0.3333333333333333, 3, 1)
+    """
+
+    n_items: int
+    k: int
+    shows = Counts("n_items")
+    lists = Counts(3)  # with k items, with fewer, empty
+
+    def check_settings(self) -> None:
+        check_cut(self.k, "CatalogMetrics.k")
+        if type(self.n_items) is not int or not 1 <= self.n_items <= MAX_CATALOG:
+            raise SettingsError(
+                expected=f"a whole number of items from 1 to {MAX_CATALOG}",
+                came=shown(self.n_items),
+                where="CatalogMetrics.n_items",
+                todo="pass how many items the catalog has, shown or not",
+            )
+
+    def update(self, lists: ItemLists, *, offsets: ArrayLike | None = None) -> None:
+        """Add whole lists of item numbers; all or none."""
+        self._update(self.check(lists, offsets=offsets))
+
+    def check(self, lists: ItemLists, *, offsets: ArrayLike | None = None) -> Rows:
+        found = first_of(item_lists(lists, offsets, self.n_items), self.k)
+        return Rows(len(found), (found,), max(len(found), len(found.values)))
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        (found,) = rows.columns
+        assert isinstance(found, Ragged)
+        sizes = found.sizes
+        kinds = np.where(sizes >= self.k, _FULL, np.where(sizes > 0, _UNDER_K, _EMPTY))
+        self.lists.add(kinds.astype(np.intp, copy=False), slots)
+        owners = None if slots is None else np.repeat(slots, sizes)
+        self.shows.add(found.values.astype(np.intp, copy=False), owners)
+
+    def compute(self) -> CatalogShare:
+        """The four views, and what they are of."""
+        self._flush()
+        full, under_k, empty = self.lists.dense().tolist()
+        kept = full + under_k
+        counts = _histogram(self.shows.occupied()[1])
+        shown_ = sum(c * m for c, m in counts.items())
+        items = sum(counts.values())
+        squares = sum(c * c * m for c, m in counts.items())
+        common = squares - shown_  # ordered pairs of lists with a common item
+        pairs = 2 * comb(kept, 2) * self.k
+        return CatalogShare(
+            coverage=ratio(items, self.n_items if kept else 0),
+            novelty=mean_self_information(counts, kept),
+            personalization=ratio(pairs - common, pairs),
+            popularity=ratio(squares, kept * shown_),
+            lists_kept=kept,
+            lists_under_k=under_k,
+            lists_empty=empty,
+            shown=shown_,
+            items_shown=items,
+        )
+
+
+def _histogram(counts: NDArray[np.int64]) -> dict[int, int]:
+    """How many items have each count."""
+    values, items = np.unique(counts, return_counts=True)
+    return dict(zip(values.tolist(), items.tolist(), strict=True))

@@ -1,0 +1,112 @@
+"""Rows of ranked lists as they arrive, one for each item, checked."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.core import checks
+from streammetrics.core.bag_checks import group_ids
+from streammetrics.core.errors import InputError, shown
+from streammetrics.core.rows import Coded, Rows
+from streammetrics.ranking.measure import Measure
+
+NOT_JUDGED: Final = 16  # in place of a grade
+
+_GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)  # odd, and so is the next: they mix two integers
+_SILVER: Final = np.uint64(0xC2B2AE3D27D4EB4F)  # into one that is seldom that of two others
+
+
+def graded_rows(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    lists: ArrayLike | Coded,
+    items: ArrayLike | Coded | None,
+    judged: ArrayLike | None,
+    *,
+    ids: str,
+    item_ids: str,
+) -> Rows:
+    """Grades (16: not judged), scores, list ids and codes of items (or None) of rows [n]."""
+    grades = checks.grades(checks.vector(labels, "labels"))
+    n = len(grades)
+    found = checks.scores(scores)
+    checks.same_length(n, found, "scores", of="labels")
+    owners = group_ids(lists, ids, "lists", "ids")
+    checks.same_length(n, _array(owners), "lists", of="labels")
+    codes = None if items is None else _array(group_ids(items, item_ids, "items", "item_ids"))
+    if codes is not None:
+        checks.same_length(n, codes, "items", of="labels")
+    if judged is not None:
+        known = checks.booleans(judged, "judged")
+        checks.same_length(n, known, "judged", of="labels")
+        grades = _with_judgements(grades, known)
+    return Rows(n, (grades, found, owners, codes))
+
+
+def refuse_high_grades(grades: NDArray[np.uint8], lowest: Measure) -> None:
+    """Refuse grades above the highest that a measure knows; 16 is none."""
+    highest = lowest.highest
+    if not len(grades) or int(grades.max()) <= highest:
+        return
+    bad = np.flatnonzero((grades > highest) & (grades < NOT_JUDGED))
+    if len(bad):
+        raise InputError(
+            expected=f"grades up to {highest}, the highest of {lowest}",
+            came=f"{grades[bad[0]]}",
+            where=f"labels[{bad[0]}]",
+            todo=f"give {lowest.name} the highest grade there is: {lowest.name}(max_grade=...)",
+            rows=bad,
+        )
+
+
+def refuse_doubles(rows: Rows, lists: ArrayLike | Coded, items: ArrayLike | Coded) -> None:
+    """Refuse an item that is twice in one list; `lists` and `items` as they came."""
+    _, _, owners, codes = rows.columns
+    assert isinstance(owners, (np.ndarray, Coded)) and isinstance(codes, np.ndarray)
+    owner = _array(owners)
+    mixed = owner.astype(np.uint64) * _GOLDEN
+    mixed += codes.astype(np.uint64) * _SILVER
+    mixed.sort()
+    if not bool((mixed[1:] == mixed[:-1]).any()):
+        return
+    order = np.lexsort((codes, owner))  # stable, so that the first of several stays
+    owner, code = owner[order], codes[order]
+    again = np.flatnonzero((owner[1:] == owner[:-1]) & (code[1:] == code[:-1])) + 1
+    if not len(again):
+        return
+    bad = np.sort(order[again])
+    at = int(bad[0])
+    raise InputError(
+        expected="each item once in a list",
+        came=f"item {_named(items, at)} again in list {_named(lists, at)}",
+        where=f"items[{at}]",
+        todo=f'drop {len(bad)} repeated row(s), or use duplicates="conflict"',
+        rows=bad,
+    )
+
+
+def _with_judgements(grades: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """16 in place of the grade where nobody judged; there is no other grade there."""
+    bad = np.flatnonzero(~known & (grades > 0))
+    if len(bad):
+        raise InputError(
+            expected="label 0 where nobody judged the item",
+            came=f"{grades[bad[0]]}",
+            where=f"labels[{bad[0]}]",
+            todo="set judged where there is a grade",
+            rows=bad,
+        )
+    return np.where(known, grades, np.uint8(NOT_JUDGED))
+
+
+def _array(column: NDArray[np.int64] | Coded) -> NDArray[np.int64]:
+    return column.codes if isinstance(column, Coded) else column
+
+
+def _named(column: ArrayLike | Coded, row: int) -> str:
+    if isinstance(column, Coded):
+        return shown(column.values[column.codes[row]])
+    return shown(checks.vector(column, "ids")[row])

@@ -1,0 +1,241 @@
+"""GroupedScores: the mean of several measures over lists whose items come one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import nan
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.bag import Bag
+from streammetrics.core.bag_checks import check_choice, check_max_rows
+from streammetrics.core.bag_groups import Groups
+from streammetrics.core.checks import MAX_GRADE
+from streammetrics.core.codec import Reader, damaged
+from streammetrics.core.parts import Slots
+from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.score_bits import scores_of
+from streammetrics.kernels.lists import Lists
+from streammetrics.ranking.empty_setting import EmptySetting
+from streammetrics.ranking.graded_rows import (
+    NOT_JUDGED,
+    graded_rows,
+    refuse_doubles,
+    refuse_high_grades,
+)
+from streammetrics.ranking.list_values import means, measured
+from streammetrics.ranking.measure import Measure
+from streammetrics.ranking.measure_texts import measures_of
+from streammetrics.ranking.moments import MomentsColumn
+from streammetrics.results.averages import Averages
+
+LONGEST: Final = 1 << 22  # rows of a list that is still ranked, all of them at once in memory
+_PIECE: Final = 1 << 19  # rows of lists that are ranked together
+_CHOICES: Final = {
+    "ties": ("expected", "worst", "best"),
+    "empty": ("skip", "zero"),
+    "score_type": ("float32", "float64"),
+    "ids": ("integer", "hashed", "exact"),
+    "item_ids": ("integer", "hashed"),
+    "duplicates": ("refuse", "conflict"),
+}
+
+
+class GroupedScores(Accumulator, schema="grouped-scores/1"):
+    """Means over ranked lists, as RankingMetrics has them, from a row for each item.
+
+    Rows of one list id are one list, however they are spread over batches, shards and workers.
+
+    Settings
+        measures: values such as `NDCG @ 10`, or their texts; held as a tuple of texts.
+        ties: what the order of items with equal scores counts as. "expected" (default): the mean
+        over all their orders, by formula; "worst" or "best": the worst or best grades first.
+        empty: lists with nothing relevant are left out ("skip", default) or count 0 ("zero");
+        both kinds are counted either way.
+        score_type: the precision in which scores are compared. "float32" halves state and time;
+        scores that differ beyond it are ties then.
+        ids: of lists: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings,
+        of which 64 bits of BLAKE2b under a fixed key are kept: exact unless two ids collide).
+        item_ids: of items: "integer" or "hashed".
+        duplicates: an item twice in one list within one update is refused ("refuse", default), or
+        taken as one that only merging reveals ("conflict"), which never raises: the list leaves
+        the measures and is counted as conflicting.
+        max_rows: past so many rows a state keeps their number, drops the rows, and is undefined.
+    Rows
+        A row is an item of a list. labels: [n] grades, integers from 0 to 15; an item is relevant
+        from grade 1 on. scores: [n], no NaN. lists: [n] ids. items: [n] ids, or None: then nothing
+        says whether an item is twice in a list. judged: [n] bool, False where nobody judged an
+        item, whose label is 0 then, and which Bpref skips. Known items that were not shown are
+        rows too: with the score -inf they are ranked last, and count in what a measure divides by.
+    State
+        The multiset of (list, score, grade), and beside it that of (list, item).
+    Result
+        Averages: `result[NDCG @ 10]` or `result["NDCG@10"]`, `lists_kept`, `lists_empty`,
+        `conflicting`, `rows`.
+    Undefined
+        A mean over no lists is nan, and so is every measure past `max_rows`, or where a list has
+        more than 4,194,304 rows; `reason` says which.
+    Exactness
+        That of RankingMetrics: a list's value is a function of its counts of (score, grade), to
+        the last bit, and values are summed without rounding.
+    Cost
+        State: 8 bytes a row, 16 more where items are given, and about 30 an id of a list (twice
+        with items). An update sorts its rows; `compute` ranks all lists.
+    Source
+        McSherry and Najork (2008), "Computing information retrieval performance measures
+        efficiently in the presence of tied scores", ECIR.
+
+    >>> from streammetrics import MRR, NDCG, GroupedScores
+    >>> metric = GroupedScores([NDCG @ 3, MRR])
+    >>> metric.update([0, 1, 1], [0.9, 0.5, 0.3], lists=[7, 7, 8], items=[1, 2, 1])
+    >>> metric.update([0, 0], [0.2, 0.4], lists=[7, 8], items=[3, 2])  # the rest of both lists
+    >>> result = metric.compute()
+    >>> round(result["NDCG@3"], 6), result["MRR"], result.lists_kept
+    (0.63093, 0.5, 2)
+    >>> (metric + metric).compute().conflicting  # each item is twice in its list
+    2
+    """
+
+    measures: Sequence[Measure | str]
+    ties: str = "expected"
+    empty: EmptySetting = EmptySetting()
+    score_type: str = "float32"
+    ids: str = "integer"
+    item_ids: str = "integer"
+    duplicates: str = "refuse"
+    max_rows: int | None = None
+    bag = Bag(labels=NOT_JUDGED + 1, ids="ids")
+    items = Bag("int64", labels=1, ids="ids")
+
+    def check_settings(self) -> None:
+        self._set("measures", tuple(str(measure) for measure in measures_of(self.measures)))
+        for name, choices in _CHOICES.items():
+            check_choice(self.settings()[name], choices, f"GroupedScores.{name}")
+        check_max_rows(self.max_rows, "GroupedScores.max_rows")
+
+    def update(
+        self,
+        labels: ArrayLike,
+        scores: ArrayLike,
+        *,
+        lists: ArrayLike | Coded,
+        items: ArrayLike | Coded | None = None,
+        judged: ArrayLike | None = None,
+    ) -> None:
+        """Count rows [n]: the grade, score, list and, if given, item of each; all or none."""
+        self._update(self.check(labels, scores, lists=lists, items=items, judged=judged))
+
+    def check(
+        self,
+        labels: ArrayLike,
+        scores: ArrayLike,
+        *,
+        lists: ArrayLike | Coded,
+        items: ArrayLike | Coded | None = None,
+        judged: ArrayLike | None = None,
+    ) -> Rows:
+        rows = graded_rows(
+            labels, scores, lists, items, judged, ids=self.ids, item_ids=self.item_ids
+        )
+        grades = rows.columns[0]
+        assert isinstance(grades, np.ndarray)
+        refuse_high_grades(grades, self._strictest())
+        if items is not None and self.duplicates == "refuse":
+            refuse_doubles(rows, lists, items)
+        return rows
+
+    def _strictest(self) -> Measure:
+        return min(measures_of(self.measures), key=lambda measure: measure.highest)
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        labels, scores, lists, items = rows.columns
+        assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
+        assert isinstance(lists, (np.ndarray, Coded))
+        self.bag.add(scores, labels, slots, lists)
+        if items is not None:
+            assert isinstance(items, np.ndarray)
+            self.items.add(items, None, slots, lists)
+
+    def _decode(self, width: int, data: Reader) -> Self:
+        new = super()._decode(width, data)
+        highest = self._strictest().highest
+        if highest < MAX_GRADE:
+            labels = new.bag.labels()
+            if bool(((labels > highest) & (labels < NOT_JUDGED)).any()):
+                raise damaged(f"a grade above {highest}")
+        return new
+
+    def compute(self) -> Averages:
+        """The means over all lists, and how many there are of which kind."""
+        self._flush()
+        if self.bag.dropped:
+            return self._undefined(self.bag.why_dropped)
+        groups = self.bag.groups()
+        at = np.flatnonzero(~self._conflicts(groups))
+        longest = int(groups.sizes[at].max(initial=0))
+        if longest > LONGEST:
+            return self._undefined(f"a list has {longest} rows, more than {LONGEST}")
+        measures = measures_of(self.measures)
+        moments, kept, empty = MomentsColumn.of(measures), 0, 0
+        for lists in _pieces(groups, at):
+            for _, is_empty, values in measured(lists, measures, self.ties):
+                n_empty = int(np.count_nonzero(is_empty))
+                kept, empty = kept + len(is_empty) - n_empty, empty + n_empty
+                for j, found in enumerate(values):
+                    moments.add(j, found)
+        rule = str(self.settings()["empty"])
+        return Averages(
+            means(moments, measures, kept, empty, rule),
+            lists_kept=kept,
+            lists_empty=empty,
+            rows=self.bag.total,
+            conflicting=len(groups) - len(at),
+            compared_as=self.score_type,
+            ids=self.ids,
+        )
+
+    def _conflicts(self, groups: Groups) -> NDArray[np.bool_]:
+        """Which lists have an item twice; [g]."""
+        theirs = self.items.groups()
+        used = np.sort(theirs.indices[theirs.repeated()])
+        found = np.zeros(len(groups), np.bool_)
+        ids, more = self.bag.ids, self.items.ids
+        if len(used) and ids is not None and more is not None:
+            # Each bag has indices of its own for the ids of lists.
+            some, places = more.subset(used)
+            found = np.isin(groups.indices, ids.index_all(some)[places])
+        return found
+
+    def _undefined(self, reason: str) -> Averages:
+        return Averages(
+            {str(measure): nan for measure in self.measures},
+            lists_kept=None,
+            lists_empty=None,
+            rows=self.bag.total,
+            conflicting=None,
+            compared_as=self.score_type,
+            ids=self.ids,
+            reason=reason,
+        )
+
+
+def _pieces(groups: Groups, at: NDArray[np.intp]) -> Iterator[Lists]:
+    """The lists at these places, several at a time."""
+    ends = np.zeros(len(at) + 1, np.int64)
+    np.cumsum(groups.sizes[at], out=ends[1:])
+    first = 0
+    while first < len(at):
+        room = int(np.searchsorted(ends, ends[first] + _PIECE, side="right")) - 1
+        last = max(room, first + 1)
+        codes, labels = groups.rows(at[first:last])
+        judged = labels != NOT_JUDGED
+        yield Lists(
+            np.where(judged, labels, np.uint8(0)),
+            scores_of(codes),
+            ends[first : last + 1] - ends[first],
+            judged=None if bool(judged.all()) else judged,
+        )
+        first = last

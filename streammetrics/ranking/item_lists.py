@@ -1,0 +1,130 @@
+"""Lists of item numbers as they arrive, checked and brought into one form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.core import checks
+from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.rows import Ragged
+from streammetrics.kernels.same_length import by_length
+from streammetrics.ranking.offsets import list_offsets
+
+ItemLists: TypeAlias = "ArrayLike | Sequence[Sequence[int]] | Sequence[NDArray[np.integer]]"
+_FORMS = "lists [lists, items], a sequence of lists, or flat items with offsets [lists + 1]"
+
+
+def item_lists(lists: ItemLists, offsets: ArrayLike | None, n_items: int) -> Ragged[np.int64]:
+    """Lists of item numbers from 0 to n_items - 1, each at most once in a list.
+
+    lists: an array [lists, items]; a sequence of lists of any lengths; or flat [items] with
+    offsets [lists + 1]. InputError names the first bad list, and `rows` has all of them.
+    """
+    items, ends = _flat(lists, offsets)
+    outside = (items < 0) | (items >= n_items)
+    if outside.any():
+        bad = np.flatnonzero(outside)
+        raise _of_items(
+            bad, ends, f"item numbers from 0 to {n_items - 1}", str(items[bad[0]]),
+            "number the items by their rows in the catalog",
+        )  # fmt: skip
+    found = Ragged(items, ends)
+    _refuse_doubles(found)
+    return found
+
+
+def check_cut(k: object, where: str) -> None:
+    """Refuse a number of first items that is not a whole number from 1."""
+    if type(k) is not int or not 1 <= k < 1 << 31:
+        raise SettingsError(
+            expected="a whole number from 1",
+            came=shown(k),
+            where=where,
+            todo="pass how many of the first items of a list count",
+        )
+
+
+def first_of(lists: Ragged[np.int64], k: int | None) -> Ragged[np.int64]:
+    """The first k items of each list; all without k."""
+    sizes = lists.sizes
+    if k is None or not len(sizes) or sizes.max() <= k:
+        return lists
+    kept = np.minimum(sizes, k)
+    ends = np.zeros(len(kept) + 1, np.int64)
+    np.cumsum(kept, out=ends[1:])
+    inside = np.arange(ends[-1]) - np.repeat(ends[:-1], kept)
+    return Ragged(lists.values[np.repeat(lists.offsets[:-1], kept) + inside], ends)
+
+
+def _flat(
+    lists: ItemLists, offsets: ArrayLike | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    if offsets is not None:
+        ends = list_offsets(offsets, len(checks.vector(lists, "lists")), of="items")
+        return _integers(lists, ends), ends
+    if isinstance(lists, np.ndarray) and lists.dtype != object:
+        if lists.ndim != 2:
+            raise _form(f"an array of shape {list(lists.shape)} and no offsets")
+        n, width = lists.shape
+        ends = np.arange(n + 1, dtype=np.int64) * width
+        return _integers(lists.reshape(-1), ends), ends
+    try:
+        rows = list(lists)  # type: ignore[arg-type]
+        strings = any(isinstance(row, str | bytes) for row in rows)
+        sizes = [0 if strings else len(row) for row in rows]  # type: ignore[arg-type]
+    except TypeError:
+        raise _form(shown(lists)) from None
+    if strings or isinstance(lists, str | bytes):
+        raise _form(shown(lists))
+    ends = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum(np.array(sizes, np.int64), out=ends[1:])
+    if rows and all(isinstance(row, np.ndarray) and row.ndim == 1 for row in rows):
+        return _integers(np.concatenate(rows), ends), ends
+    return _integers(list(chain.from_iterable(rows)), ends), ends  # type: ignore[arg-type]
+
+
+def _integers(items: ArrayLike, ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    try:
+        return checks.integers(items, "lists")
+    except InputError as error:
+        if not len(error.rows):
+            raise
+        raise _of_items(error.rows, ends, error.expected, error.came, error.todo) from None
+
+
+def _refuse_doubles(lists: Ragged[np.int64]) -> None:
+    bad = []
+    for rows, items in by_length(lists.values, lists.offsets):
+        ordered = np.sort(items, axis=1)
+        doubled = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+        bad += rows[doubled].tolist()
+    if not bad:
+        return
+    first = min(bad)
+    items = lists.values[lists.offsets[first] : lists.offsets[first + 1]].tolist()
+    at = next(j for j, item in enumerate(items) if item in items[:j])
+    raise InputError(
+        expected="each item once in a list",
+        came=f"{items[at]} for the second time",
+        where=f"lists[{first}][{at}]",
+        todo=f"drop what is repeated in {len(bad)} list(s)",
+        rows=np.array(sorted(bad), np.intp),
+    )
+
+
+def _of_items(
+    bad: NDArray[np.intp], ends: NDArray[np.int64], expected: str, came: str, todo: str
+) -> InputError:
+    """The error for these places among the flat items."""
+    rows = np.searchsorted(ends, bad, side="right") - 1
+    where = f"lists[{rows[0]}][{bad[0] - ends[rows[0]]}]"
+    return InputError(expected=expected, came=came, where=where, todo=todo, rows=np.unique(rows))
+
+
+def _form(came: str) -> InputError:
+    return InputError(expected=_FORMS, came=came, where="lists", todo="pass one list as [[...]]")

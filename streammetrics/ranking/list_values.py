@@ -1,0 +1,63 @@
+"""From ranked lists to the values of measures, and from their moments to a result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.errors import InputError
+from streammetrics.kernels.lists import Lists
+from streammetrics.kernels.ranked import ranked
+from streammetrics.kernels.rounding import ratio
+from streammetrics.ranking.measure import Measure, Values
+from streammetrics.ranking.moments import MomentsColumn
+
+
+def measured(
+    lists: Lists, measures: Sequence[Measure], ties: str
+) -> Iterator[tuple[slice, NDArray[np.bool_], list[Values]]]:
+    """For some lists at a time: which they are, which of them are empty, and what each measure
+    gives them. Their grades have been through `require_grades`."""
+    depths = [measure.depth for measure in measures if measure.depth is not None]
+    depth = max(depths) if len(depths) == len(measures) else None
+    for first, part in ranked(lists, depth, ties):
+        values = [measure.of(part) for measure in measures]
+        yield slice(first, first + part.n), part.relevant == 0, values
+
+
+def means(
+    moments: MomentsColumn, measures: Sequence[Measure], kept: int, empty: int, rule: str
+) -> dict[str, float]:
+    """The mean of each measure over the lists kept and, by the rule "zero", over empty ones."""
+    lists = kept + empty if rule == "zero" else kept
+    found = {}
+    for j, measure in enumerate(measures):
+        mean = moments.mean(j, lists)
+        found[str(measure)] = nan if mean is None else ratio(mean, 1)
+    return found
+
+
+def require_grades(lists: Lists, measures: Sequence[Measure]) -> None:
+    """InputError for a grade above the highest that a measure knows."""
+    lowest = min(measures, key=lambda measure: measure.highest)
+    highest = lowest.highest
+    unseen = lists.unseen
+    in_list = int(lists.grades.max(initial=0)) > highest
+    if not in_list and (unseen is None or not unseen[:, highest + 1 :].any()):
+        return
+    at = np.flatnonzero(lists.grades > highest)
+    rows = np.unique(np.searchsorted(lists.offsets, at, side="right") - 1)
+    if unseen is not None:
+        more = np.flatnonzero(unseen[:, highest + 1 :].any(axis=1))
+        rows = np.union1d(rows, more)
+    came = int(lists.grades.max(initial=0)) if len(at) else "known items of higher grades"
+    raise InputError(
+        expected=f"grades up to {highest}, the highest of {lowest}",
+        came=f"{came}",
+        where=f"labels (list {int(rows[0])})",
+        todo=f"give {lowest.name} the highest grade there is: {lowest.name}(max_grade=...)",
+        rows=rows,
+    )

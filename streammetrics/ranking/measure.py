@@ -1,0 +1,111 @@
+"""What a measure of a ranked list is: a value with a name, parameters and a cut."""
+
+from __future__ import annotations
+
+import json
+import operator
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import ClassVar, Final, NamedTuple, Self, SupportsIndex, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.checks import MAX_GRADE
+from streammetrics.core.errors import SettingsError, shown
+from streammetrics.kernels.lists import Ranked
+
+Parameter: TypeAlias = str | int | float
+Floats: TypeAlias = NDArray[np.float64]
+
+MAX_CUT: Final = 999_999_999
+_WRITE: Final = "write it as NDCG @ 10 in Python, or as the text that it prints"
+
+
+class Values(NamedTuple):
+    """A measure's value for each of n lists: a double, what it leaves out (None: nothing that is
+    known), and what the list weighs (None: 1)."""
+
+    values: Floats
+    rest: Floats | None = None
+    weights: Floats | None = None
+
+
+@dataclass(frozen=True)
+class Measure(ABC):
+    """A measure of a ranked list, with its parameters and its cut: frozen, hashable, comparable.
+
+    `measure @ k` looks at the first k ranks alone; without it the whole list counts.
+    `measure(name=value)` sets parameters. Both give a new value.
+    """
+
+    cut: int | None = None
+
+    name: ClassVar[str]
+    cuts: ClassVar[str] = "may"  # "may", "must" or "cannot" have a cut
+    rational: ClassVar[bool] = True  # values have a rest, so that their mean is correctly rounded
+    pooled: ClassVar[bool] = False  # a ratio of sums over all lists: values have weights
+
+    @abstractmethod
+    def of(self, lists: Ranked) -> Values:
+        """The value for each list."""
+
+    @property
+    def highest(self) -> int:
+        """The highest grade that an item may have."""
+        return MAX_GRADE
+
+    @property
+    def depth(self) -> int | None:
+        """How many ranks it looks at; None: all."""
+        return self.cut
+
+    @property
+    def graded_from(self) -> int:
+        """How many relevant items a list lacks is not enough, without their grades, where it holds
+        an item of this grade or a higher one: above 15 never, 0 always."""
+        return MAX_GRADE + 1
+
+    def __matmul__(self, cut: SupportsIndex) -> Self:
+        if self.cut is not None:
+            raise refused(f"{self} without a second cut", f"@{shown(cut)}", str(self))
+        try:
+            k = operator.index(cut)
+        except TypeError:
+            k = 0
+        if self.cuts == "cannot":
+            raise refused(f"{self}, which looks at whole lists", f"@{shown(cut)}", str(self))
+        if isinstance(cut, (bool, np.bool_)) or not 1 <= k <= MAX_CUT:
+            raise refused("a cut from 1 to 999999999", shown(cut), f"{self.name} @")
+        return replace(self, cut=k)
+
+    def __call__(self, **parameters: Parameter) -> Self:
+        known = self._defaults()
+        for name in parameters:
+            if name not in known:
+                takes = ", ".join(known) or "none"
+                raise refused(f"a parameter of {self.name} ({takes})", name, self.name)
+        return replace(self, **parameters)  # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        given = ",".join(
+            f"{name}={json.dumps(getattr(self, name))}"
+            for name, default in self._defaults().items()
+            if getattr(self, name) != default
+        )
+        cut = "" if self.cut is None else f"@{self.cut}"
+        return self.name + (f"({given})" if given else "") + cut
+
+    __repr__ = __str__
+
+    @classmethod
+    def _defaults(cls) -> Mapping[str, Parameter]:
+        return {
+            f.name: f.default for f in fields(cls) if f.name != "cut" and f.default is not MISSING
+        }
+
+
+def refused(expected: str, came: str, where: str, todo: str = _WRITE) -> SettingsError:
+    """The error for what no measure is."""
+    return SettingsError(expected=expected, came=came, where=where, todo=todo)

@@ -1,0 +1,26 @@
+"""How alike the items of lists are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ListSimilarity:
+    """The mean over lists of the similarity within each.
+
+    ils: nan without a list that has one. lists_kept: lists with two items or more. lists_short:
+    those with fewer, which have no pair and so no similarity; they are left out.
+
+    >>> ListSimilarity(0.25, lists_kept=3, lists_short=1).rows
+    4
+    """
+
+    ils: float
+    lists_kept: int
+    lists_short: int
+
+    @property
+    def rows(self) -> int:
+        """All lists."""
+        return self.lists_kept + self.lists_short

@@ -1,0 +1,154 @@
+"""Cases of `GroupedScores`: rows (list, score, grade) and, where they have items, (…, item)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from streammetrics import AP, ERR, HR, MRR, NDCG, Bpref, GroupedScores, P, PooledHR, Ratio
+from streammetrics.testing import Case, strategies
+from tests.oracles import ranking_measures as one
+from tests.oracles import tied_means as mean
+from tests.oracles.measure_table import Truth
+from tests.oracles.ranking import UNJUDGED
+
+NAN = float("nan")
+TRUTHS = [
+    Truth(MRR @ 2, one.reciprocal_rank(1, 2), mean.reciprocal_rank(1, 2)),
+    Truth(HR(rel=2) @ 3, one.hit(2, 3), mean.hit(2, 3)),
+    Truth(P @ 4, one.precision(1, 4), mean.precision(1, 4)),
+    Truth(AP, one.average_precision(1, "all", None), mean.average_precision(1, "all", None)),
+    Truth(Bpref, one.bpref(1), mean.bpref(1)),
+    Truth(PooledHR @ 3, one.hits(1, 3), mean.hits(1, 3), pooled=1),
+]
+MEASURES = (NDCG @ 3, *(truth.measure for truth in TRUTHS))
+_SCORES = st.sampled_from([0.0, -0.0, 0.25, 0.5, 0.5 + 2**-40, -np.inf, 1e300, np.inf])
+_GRADES = st.sampled_from([UNJUDGED, 0, 0, 0, 1, 2, 15])
+
+
+def oracle_of(metric: GroupedScores) -> Callable[[Sequence[Any]], dict[str, Any]]:
+    """What every measure of `TRUTHS` is, from all orders of tied items of each list."""
+    kind = np.float32 if metric.score_type == "float32" else np.float64
+    zero = metric.settings()["empty"] == "zero"
+
+    def oracle(rows: Sequence[Any]) -> dict[str, Any]:
+        if metric.max_rows is not None and len(rows) > metric.max_rows:
+            return {"MRR@2": None, "rows": len(rows)}
+        lists: dict[object, list[tuple[float, int]]] = {}
+        seen: Counter[tuple[object, object]] = Counter()
+        for owner, score, grade, *item in rows:
+            with np.errstate(over="ignore"):
+                lists.setdefault(owner, []).append((float(kind(score)), grade))
+            seen.update((owner, one) for one in item)
+        twice = {owner for (owner, _), n in seen.items() if n > 1}
+        sound = [items for owner, items in lists.items() if owner not in twice]
+        kept = [items for items in sound if any(grade >= 1 for _, grade in items)]
+        found: dict[str, Any] = {}
+        for truth in TRUTHS:
+            n = len(sound) if zero else len(kept)
+            if truth.pooled is not None:
+                n = sum(map(truth.denominator, kept))
+            total = sum((truth.value(items, metric.ties) for items in kept), Fraction(0))
+            found[str(truth.measure)] = total / n if n else None
+        return {
+            **found,
+            "lists_kept": len(kept),
+            "lists_empty": len(sound) - len(kept),
+            "conflicting": len(twice),
+            "rows": len(rows),
+        }
+
+    return oracle
+
+
+def columns(rows: Sequence[Any]) -> dict[str, object]:
+    """The columns of rows, `judged` among them; `items` where the rows have them."""
+    found: dict[str, object] = {
+        "lists": [row[0] for row in rows],
+        "scores": [row[1] for row in rows],
+        "labels": [max(row[2], 0) for row in rows],
+        "judged": [row[2] != UNJUDGED for row in rows],
+    }
+    if any(len(row) > 3 for row in rows):
+        found["items"] = [row[3] for row in rows]
+    return found
+
+
+_GOOD: Mapping[str, Any] = {"labels": [0, 1], "scores": [0.5, 0.25], "lists": [1, 1]}
+_REFUSED: Sequence[Mapping[str, object]] = (
+    {**_GOOD, "labels": [0, 16]},
+    {**_GOOD, "labels": [[0, 1]]},
+    {**_GOOD, "labels": [0, 0.5]},
+    {**_GOOD, "scores": [0.5, NAN]},
+    {**_GOOD, "scores": [0.5]},
+    {**_GOOD, "lists": ["a", "b"]},
+    {**_GOOD, "lists": [1]},
+    {**_GOOD, "lists": [1.5, 2.5]},
+    {**_GOOD, "items": ["a", "b"]},
+    {**_GOOD, "items": [1]},
+    {**_GOOD, "items": [4, 4]},
+    {**_GOOD, "judged": [0, 1]},
+    {**_GOOD, "judged": [True]},
+    {**_GOOD, "judged": [True, False]},  # and yet a grade
+)
+_OTHERS = (GroupedScores(MEASURES, ties="best", max_rows=1), Ratio())
+_NAMES = st.sampled_from(["ann", "bo", "", "é", "甲"])
+_PLAIN = GroupedScores(MEASURES)
+_NAMED = GroupedScores(
+    MEASURES, ties="worst", empty="zero", score_type="float64",
+    ids="hashed", item_ids="hashed", duplicates="conflict",
+)  # fmt: skip
+_STRINGS = GroupedScores(MEASURES, ties="best", ids="exact", duplicates="conflict")
+_STRICT = GroupedScores([ERR(max_grade=2) @ 3], duplicates="conflict")
+_LIMITED = GroupedScores(MEASURES, max_rows=9)
+
+GROUPED_SCORES: list[Case[Any]] = [
+    Case(
+        _PLAIN,
+        st.tuples(strategies.ids(), _SCORES, _GRADES),
+        columns,
+        refused=_REFUSED,
+        others=_OTHERS,
+        oracle=oracle_of(_PLAIN),
+        name="GroupedScores()",
+    ),
+    Case(
+        _NAMED,
+        st.tuples(_NAMES, _SCORES, _GRADES, st.integers(0, 60).map(str)),
+        columns,
+        refused=(
+            {**_GOOD, "lists": [1, 1], "items": ["a", "b"]},
+            {**_GOOD, "lists": ["a", "a"], "items": [1, 2]},
+        ),
+        others=(GroupedScores(MEASURES, ids="hashed", item_ids="hashed"), *_OTHERS),
+        oracle=oracle_of(_NAMED),
+        name="GroupedScores(hashed, items, conflict)",
+    ),
+    Case(
+        _STRINGS,
+        st.tuples(_NAMES, _SCORES, _GRADES, st.integers(0, 60) | strategies.ids()),
+        columns,
+        others=_OTHERS,
+        oracle=oracle_of(_STRINGS),
+        name="GroupedScores(exact, items, conflict)",
+    ),
+    Case(
+        _STRICT,
+        st.tuples(st.integers(0, 2), _SCORES, st.integers(UNJUDGED, 2), st.integers(0, 60)),
+        columns,
+        refused=({**_GOOD, "labels": [0, 3]},),
+        name="GroupedScores(ERR)",
+    ),
+    Case(
+        _LIMITED,
+        st.tuples(st.integers(0, 2), _SCORES, _GRADES),
+        columns,
+        oracle=oracle_of(_LIMITED),
+        name="GroupedScores(max_rows)",
+    ),
+]

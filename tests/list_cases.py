@@ -1,0 +1,115 @@
+"""Cases of `RankingMetrics`: rows are lists, and have every measure under every tie rule."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from hypothesis import strategies as st
+
+from streammetrics import ERR, HR, MRR, NDCG, RankingMetrics
+from streammetrics.testing import Case, strategies
+from tests.oracles.measure_table import truths
+from tests.oracles.ranking import UNJUDGED
+
+Rows: TypeAlias = Sequence[Any]
+NAN = float("nan")
+TRUTHS = [truth for truth in truths([2], rel=(1,), max_grade=(15,)) if not truth.ulps]
+
+
+def _flat(rows: Rows) -> dict[str, Any]:
+    """Scored lists of (score, grade)."""
+    items = [item for row in rows for item in row]
+    return {
+        "labels": np.array([max(grade, 0) for _, grade in items], np.int64),
+        "scores": np.array([score for score, _ in items], np.float64),
+        "offsets": np.cumsum([0, *map(len, rows)]),
+        "judged": np.array([grade != UNJUDGED for _, grade in items], np.bool_),
+    }
+
+
+def _narrow(rows: Rows) -> dict[str, Any]:
+    """The same with scores in float32, which hold them all."""
+    columns = _flat(rows)
+    return {**columns, "scores": columns["scores"].astype(np.float32)}
+
+
+def ranked(rows: Rows) -> dict[str, Any]:
+    """Ranked lists of labels 0 and 1, and how many relevant items each lacks."""
+    return {
+        "labels": np.array([y for labels, _ in rows for y in labels], np.int64),
+        "offsets": np.cumsum([0, *(len(labels) for labels, _ in rows)]),
+        "n_relevant": np.array([sum(labels) + more for labels, more in rows], np.int64),
+    }
+
+
+def _mean_of_lists(ties: str, empty: str) -> Callable[[Rows], dict[str, Any]]:
+    def oracle(rows: Rows) -> dict[str, Any]:
+        kept = [row for row in rows if any(grade >= 1 for _, grade in row)]
+        found: dict[str, Any] = {}
+        for truth in TRUTHS:
+            n = len(rows) if empty == "zero" else len(kept)
+            if truth.pooled is not None:
+                n = sum(map(truth.denominator, kept))
+            total = sum((truth.value(row, ties) for row in kept), Fraction(0))
+            found[str(truth.measure)] = total / n if n else None
+        return {
+            **found,
+            "lists_kept": len(kept),
+            "lists_empty": len(rows) - len(kept),
+            "rows": len(rows),
+        }
+
+    return oracle
+
+
+_MEASURES = (NDCG @ 3, *(truth.measure for truth in TRUTHS))
+_GRADES = st.sampled_from([UNJUDGED, 0, 0, 0, 1, 2, 15])
+_item = st.tuples(st.sampled_from([0.0, -0.0, 0.5, 1.0, math.inf]), _GRADES)
+_REFUSED_LISTS = (
+    {"labels": [[0, 16]], "scores": [[0.1, 0.2]]},
+    {"labels": [[0, 1]], "scores": [[0.1, NAN]]},
+    {"labels": [[0, 1]], "scores": [[0.1]]},
+    {"labels": [[0, 1]], "scores": [[0.1, 0.2]], "judged": [[True, False]]},
+    {"labels": [[0, 1]], "scores": [[0.1, 0.2]], "judged": [[1, 1]]},
+    {"labels": [[0, 1]], "scores": [[0.1, 0.2]], "judged": [[True]]},
+    {"labels": [0, 1], "scores": [0.1, 0.2], "offsets": [0, 1]},
+    {"labels": [0, 1], "scores": [0.1, 0.2], "offsets": [0, 2, 1]},
+    {"labels": [0, 1], "scores": [0.1, 0.2]},
+)
+
+
+def _lists(ties: str, empty: str = "skip", columns: Any = _flat) -> Case[Any]:
+    return Case(
+        RankingMetrics(_MEASURES, ties=ties, empty=empty),
+        st.lists(_item, max_size=5),
+        columns,
+        refused=_REFUSED_LISTS,
+        others=(RankingMetrics([MRR @ 2]), RankingMetrics(_MEASURES, ties="worst", empty="zero")),
+        oracle=_mean_of_lists(ties, empty),
+        name=f"RankingMetrics({ties}, {empty})",
+    )
+
+
+RANKING: list[Case[Any]] = [
+    _lists("expected", columns=_narrow),
+    _lists("worst", columns=_narrow),
+    _lists("best", "zero"),
+    Case(
+        RankingMetrics([NDCG, MRR, HR @ 1]),
+        st.tuples(st.lists(strategies.labels(), max_size=4), st.integers(0, 3)),
+        ranked,
+        refused=({"labels": [[0, 1]], "n_relevant": [0]}, {"labels": [[0, 1]], "n_relevant": [-1]}),
+        name="RankingMetrics of ranked lists",
+    ),
+    Case(
+        RankingMetrics([ERR(max_grade=2) @ 3]),
+        st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 2)), max_size=3),
+        _flat,
+        refused=({"labels": [[0, 3]], "scores": [[0.5, 0.1]]},),
+        name="RankingMetrics of few grades",
+    ),
+]

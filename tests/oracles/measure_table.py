@@ -1,0 +1,131 @@
+"""Which formula, and which closed form of its mean over tied items, belong to a measure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from streammetrics.ranking import (
+    AP,
+    CG,
+    DCG,
+    ERR,
+    HR,
+    MRR,
+    NDCG,
+    RBP,
+    Bpref,
+    Measure,
+    P,
+    PooledHR,
+    R,
+    RPrec,
+)
+from tests.oracles import ranking_measures as one
+from tests.oracles import tied_means as mean
+from tests.oracles.ranking import AllOrders, Formula, Grades, judged, ties_of
+from tests.oracles.tied_means import Mean, best_order, worst_order
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What a measure is of one order, and of all orders; by how many last digits it may be off.
+
+    Of a measure of pooled lists `formula` is the numerator, and R by `pooled` the denominator.
+    """
+
+    measure: Measure
+    formula: Formula
+    mean: Mean
+    ulps: int = 0
+    pooled: int | None = None
+
+    def value(self, items: Sequence[tuple[float, int]], ties: str, unseen: Grades = ()) -> Fraction:
+        """The value of one list (of a pooled measure: its numerator), without trying all orders."""
+        groups, known = ties_of(items), judged([grade for _, grade in items], unseen)
+        if ties == "expected":
+            return self.mean(groups, known)
+        return self.formula({"worst": worst_order, "best": best_order}[ties](groups), known)
+
+    def denominator(self, items: Sequence[tuple[float, int]], unseen: Grades = ()) -> int:
+        """What stands below the value of one list: R where lists are pooled, else 1."""
+        if self.pooled is None:
+            return 1
+        return one.n_relevant(judged([grade for _, grade in items], unseen), self.pooled)
+
+    def agrees(self, came: float, top: int | Fraction, bottom: int) -> bool:
+        """Whether a double is top/bottom, correctly rounded or within `ulps`; nan where 0/0."""
+        if not bottom:
+            return math.isnan(came)
+        exact = float(top / bottom)  # of integers or a Fraction: rounded once, correctly
+        return came == exact or abs(came - exact) <= self.ulps * math.ulp(exact)
+
+
+def truths(
+    cuts: Sequence[int | None], *, rel: Sequence[int] = (1, 2), max_grade: Sequence[int] = (4, 2)
+) -> list[Truth]:
+    """Every measure with several parameters at each cut."""
+    return [*_without_cut(rel), *(truth for k in cuts for truth in _at(k, rel, max_grade))]
+
+
+def _at(k: int | None, rels: Sequence[int], highest: Sequence[int]) -> Iterator[Truth]:
+    def cut(measure: Measure) -> Measure:
+        return measure if k is None else measure @ k
+
+    for gain in ("exponential", "linear"):
+        yield Truth(cut(NDCG(gain=gain)), one.ndcg(gain, k), mean.ndcg(gain, k), 3)
+        yield Truth(cut(DCG(gain=gain)), one.dcg(gain, k), mean.dcg(gain, k), 2)
+        yield Truth(cut(CG(gain=gain)), one.cg(gain, k), mean.cg(gain, k))
+    for rel in rels:
+        yield Truth(cut(MRR(rel=rel)), one.reciprocal_rank(rel, k), mean.reciprocal_rank(rel, k))
+        yield Truth(cut(HR(rel=rel)), one.hit(rel, k), mean.hit(rel, k))
+        yield Truth(cut(PooledHR(rel=rel)), one.hits(rel, k), mean.hits(rel, k), pooled=rel)
+        yield Truth(cut(R(rel=rel)), one.recall(rel, k), mean.recall(rel, k))
+        if k is not None:
+            yield Truth(P(rel=rel) @ k, one.precision(rel, k), mean.precision(rel, k))
+        for over in ("all", "min"):
+            yield Truth(
+                cut(AP(rel=rel, denominator=over)),
+                one.average_precision(rel, over, k),
+                mean.average_precision(rel, over, k),
+            )
+    for most in highest:
+        yield Truth(
+            cut(ERR(max_grade=most)),
+            one.expected_reciprocal_rank(most, k),
+            mean.expected_reciprocal_rank(most, k),
+        )
+    for p, rel in ((0.8, 1), (0.5, 2), (0.95, 1)):
+        yield Truth(
+            cut(RBP(p=p, rel=rel)),
+            one.rank_biased_precision(str(p), rel, k),
+            mean.rank_biased_precision(str(p), rel, k),
+        )
+
+
+def _without_cut(rels: Sequence[int]) -> Iterator[Truth]:
+    for rel in rels:
+        yield Truth(RPrec(rel=rel), one.r_precision(rel), mean.r_precision(rel))
+        yield Truth(Bpref(rel=rel), one.bpref(rel), mean.bpref(rel))
+
+
+def differences(
+    found: Mapping[Measure, Sequence[float]],
+    lists: AllOrders,
+    chosen: Sequence[Truth],
+    ties: str,
+) -> list[str]:
+    """Where the value of a list is not that of all its orders; at most five of each measure."""
+    wrong = []
+    for truth in chosen:
+        tops, unit = lists.tops(truth.formula, ties)
+        bottoms = [truth.denominator(items, lists.unseen) * unit for items in lists.lists]
+        came = found[truth.measure]
+        wrong += [
+            f"{truth.measure} of {lists.lists[i]}: {came[i]!r}, not {Fraction(top, bottom or 1)}"
+            for i, (top, bottom) in enumerate(zip(tops.tolist(), bottoms, strict=True))
+            if not truth.agrees(came[i], top, bottom)
+        ][:5]
+    return wrong

@@ -1,0 +1,199 @@
+"""The mean of each measure over all orders of tied items, in closed form, as Fractions.
+
+Where a tie is too large for all its orders. Every function gives a formula of the ties (the grades
+of the items of each score, from the highest score down) and of all judged grades.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
+from math import comb
+
+from tests.oracles import ranking_measures as measures
+from tests.oracles.ranking import UNJUDGED, Grades
+
+Mean = Callable[[Sequence[Grades], Grades], Fraction]
+
+
+def worst_order(ties: Sequence[Grades]) -> Grades:
+    """The lowest grades of each tie first."""
+    return tuple(grade for tie in ties for grade in sorted(tie))
+
+
+def best_order(ties: Sequence[Grades]) -> Grades:
+    """The highest grades of each tie first."""
+    return tuple(grade for tie in ties for grade in sorted(tie, reverse=True))
+
+
+def _placed(ties: Sequence[Grades], cut: int | None) -> Iterator[tuple[Grades, int, int]]:
+    """Each tie that begins within the cut, how many items stand before it, how many of it count."""
+    before = 0
+    for tie in ties:
+        counted = len(tie) if cut is None else min(len(tie), cut - before)
+        if counted <= 0:
+            return
+        yield tie, before, counted
+        before += len(tie)
+
+
+def _weighted(
+    gain: Callable[[int], int], weight: Callable[[int], Fraction | int], cut: int | None
+) -> Callable[[Sequence[Grades]], Fraction]:
+    """Mean of the sum of gain times weight(rank): a rank has the mean gain of its tie."""
+
+    def mean(ties: Sequence[Grades]) -> Fraction:
+        found = Fraction(0)
+        for tie, before, counted in _placed(ties, cut):
+            gains = sum(map(gain, tie))
+            if gains:
+                weights = sum((weight(before + j) for j in range(1, counted + 1)), Fraction(0))
+                found += Fraction(gains, len(tie)) * weights
+        return found
+
+    return mean
+
+
+def dcg(gain: str, cut: int | None) -> Mean:
+    mean = _weighted(lambda grade: measures.gain_of(gain, grade), measures.discount, cut)
+    return lambda ties, known: mean(ties)
+
+
+def ndcg(gain: str, cut: int | None) -> Mean:
+    mean, ideal = dcg(gain, cut), measures.dcg(gain, cut)
+
+    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
+        best = ideal(known, known)
+        return mean(ties, known) / best if best else Fraction(0)
+
+    return of
+
+
+def cg(gain: str, cut: int | None) -> Mean:
+    mean = _weighted(lambda grade: measures.gain_of(gain, grade), lambda rank: 1, cut)
+    return lambda ties, known: mean(ties)
+
+
+def hits(rel: int, cut: int | None) -> Mean:
+    mean = _weighted(lambda grade: int(grade >= rel), lambda rank: 1, cut)
+    return lambda ties, known: mean(ties)
+
+
+def precision(rel: int, cut: int) -> Mean:
+    found = hits(rel, cut)
+    return lambda ties, known: found(ties, known) / cut
+
+
+def recall(rel: int, cut: int | None) -> Mean:
+    found = hits(rel, cut)
+
+    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
+        total = measures.n_relevant(known, rel)
+        return found(ties, known) / total if total else Fraction(0)
+
+    return of
+
+
+def r_precision(rel: int) -> Mean:
+    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
+        total = measures.n_relevant(known, rel)
+        return hits(rel, total)(ties, known) / total if total else Fraction(0)
+
+    return of
+
+
+def rank_biased_precision(p: str, rel: int, cut: int | None) -> Mean:
+    share = Fraction(p)
+    mean = _weighted(lambda grade: int(grade >= rel), lambda rank: share ** (rank - 1), cut)
+    return lambda ties, known: (1 - share) * mean(ties)
+
+
+def hit(rel: int, cut: int | None) -> Mean:
+    """All of the first ranks of a tie lack its r relevant items in C(n - r, m) of C(n, m) ways."""
+
+    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
+        missed = Fraction(1)
+        for tie, _, counted in _placed(ties, cut):
+            n, r = len(tie), sum(grade >= rel for grade in tie)
+            missed *= Fraction(comb(n - r, counted), comb(n, counted))
+        return 1 - missed
+
+    return of
+
+
+def reciprocal_rank(rel: int, cut: int | None) -> Mean:
+    """The first of r relevant items among n is at place j in C(n - j, r - 1) of C(n, r) ways."""
+
+    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
+        for tie, before, counted in _placed(ties, cut):
+            n, r = len(tie), sum(grade >= rel for grade in tie)
+            if r:
+                ways = (Fraction(comb(n - j, r - 1), before + j) for j in range(1, counted + 1))
+                return sum(ways, Fraction(0)) / comb(n, r)
+        return Fraction(0)
+
+    return of
+
+
+def average_precision(rel: int, denominator: str, cut: int | None) -> Mean:
+    """Place j is relevant with chance r/n; above it are then (j - 1)(r - 1)/(n - 1) of its tie."""
+
+    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
+        over = measures.n_relevant(known, rel)
+        if denominator == "min" and cut is not None:
+            over = min(over, cut)
+        found, above = Fraction(0), 0
+        for tie, before, counted in _placed(ties, cut):
+            n, r = len(tie), sum(grade >= rel for grade in tie)
+            for j in range(1, counted + 1) if r else ():
+                of_tie = Fraction((j - 1) * (r - 1), n - 1) if n > 1 else 0
+                found += Fraction(r, n) * (above + 1 + of_tie) / (before + j)
+            above += r
+        return found / over if over else Fraction(0)
+
+    return of
+
+
+def expected_reciprocal_rank(max_grade: int, cut: int | None) -> Mean:
+    """Not to have stopped after m items of a tie has the mean e_m/C(n, m).
+
+    e_m is the elementary symmetric polynomial of its 1 - R_i; to stop at place m is the difference
+    of two of these. Ties are independent.
+    """
+
+    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
+        found, not_stopped = Fraction(0), Fraction(1)
+        for tie, before, counted in _placed(ties, cut):
+            n = len(tie)
+            goes_on = [1 - Fraction(2**grade - 1, 2**max_grade) for grade in tie if grade > 0]
+            e = [Fraction(comb(n - len(goes_on), m)) for m in range(n + 1)]
+            for x in goes_on:
+                e = [e[m] + (x * e[m - 1] if m else 0) for m in range(n + 1)]
+            after = [e[m] / comb(n, m) for m in range(n + 1)]
+            for m in range(1, counted + 1):
+                found += not_stopped * (after[m - 1] - after[m]) / (before + m)
+            not_stopped *= after[n]
+        return found
+
+    return of
+
+
+def bpref(rel: int) -> Mean:
+    """Above a relevant item are 0 to b of the b judged others of its tie, all as likely."""
+
+    def of(ties: Sequence[Grades], known: Grades) -> Fraction:
+        relevant = measures.n_relevant(known, rel)
+        others = len(known) - relevant
+        found, above = Fraction(0), 0
+        for tie in ties:
+            r = sum(grade >= rel for grade in tie)
+            b = len(tie) - r - tie.count(UNJUDGED)
+            lost = sum(min(above + j, relevant) for j in range(b + 1)) if r else 0
+            if lost:
+                lost_share = Fraction(lost, (b + 1) * min(others, relevant))
+                found -= r * lost_share
+            found += r
+            above += b
+        return found / relevant if relevant else Fraction(0)
+
+    return of

@@ -1,0 +1,303 @@
+"""GroupedScores: one list from many pieces, and what it refuses."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    AP,
+    ERR,
+    HR,
+    MRR,
+    NDCG,
+    Bpref,
+    Coded,
+    GroupedScores,
+    InputError,
+    P,
+    PerKey,
+    PooledHR,
+    RankingMetrics,
+    RPrec,
+    SettingsError,
+    StateError,
+    Windows,
+    load,
+)
+from streammetrics.core.codec import STATE_MAGIC, frame, unframe
+from streammetrics.ranking import grouped_scores
+
+MEASURES = (NDCG @ 3, MRR, HR(rel=2) @ 2, P @ 3, AP, ERR(max_grade=15), Bpref, RPrec, PooledHR @ 2)
+HOUR = 3_600_000
+
+
+def flat(seed: int, lists: int) -> dict[str, Any]:
+    """Rows of lists of up to 12 items, shuffled; scores that float32 holds, many of them tied."""
+    random = Random(seed)
+    rows = [
+        (owner, item, random.randrange(-4, 4) / 4, random.choice((0, 0, 0, 1, 2, 5)))
+        for owner in range(-lists // 2, lists - lists // 2)
+        for item in range(random.randrange(1, 12))
+    ]
+    random.shuffle(rows)
+    owners, items, scores, labels = zip(*rows, strict=True)
+    judged = [label > 0 or random.random() < 0.7 for label in labels]
+    return {
+        "labels": np.array(labels),
+        "scores": np.array(scores),
+        "lists": np.array(owners),
+        "items": np.array(items),
+        "judged": np.array(judged),
+    }
+
+
+def part(rows: Mapping[str, Any], at: Any) -> dict[str, Any]:
+    return {name: column[at] for name, column in rows.items()}
+
+
+def whole(rows: Mapping[str, Any]) -> dict[str, Any]:
+    """The same lists as RankingMetrics takes them."""
+    order = np.argsort(rows["lists"], kind="stable")
+    _, sizes = np.unique(rows["lists"], return_counts=True)
+    picked = {name: rows[name][order] for name in ("labels", "scores", "judged")}
+    return {**picked, "offsets": np.cumsum([0, *sizes.tolist()])}
+
+
+def fed(rows: Mapping[str, Any], **settings: Any) -> GroupedScores:
+    metric = GroupedScores(MEASURES, **settings)
+    metric.update(**rows)
+    return metric
+
+
+@pytest.mark.parametrize("score_type", ["float32", "float64"])
+@pytest.mark.parametrize("empty", ["skip", "zero"])
+@pytest.mark.parametrize("ties", ["expected", "worst", "best"])
+def test_the_means_are_those_of_whole_lists(ties: str, empty: str, score_type: str) -> None:
+    rows = flat(1, 400)
+    lists = RankingMetrics(MEASURES, ties=ties, empty=empty)
+    lists.update(**whole(rows))
+    found = fed(rows, ties=ties, empty=empty, score_type=score_type).compute()
+    expected = lists.compute()
+    assert dict(found) == dict(expected)
+    assert (found.lists_kept, found.lists_empty) == (expected.lists_kept, expected.lists_empty)
+    assert found.rows == len(rows["labels"]) and found.conflicting == 0
+    assert (found.compared_as, found.ids, found.reason) == (score_type, "integer", "")
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 9_000])
+def test_a_list_split_over_batches_and_shards_is_one_list(size: int) -> None:
+    rows = flat(2, 300)
+    n = len(rows["labels"])
+    at_once = fed(rows)
+    shards = [GroupedScores(MEASURES) for _ in range(3)]
+    for i in range(0, n, size):
+        shards[i // size % 3].update(**part(rows, slice(i, i + size)))
+    total = shards[1] + shards[2] + shards[0]
+    assert total == at_once and total.compute() == at_once.compute()
+    assert load(total.to_bytes()).compute() == at_once.compute()
+
+
+def test_the_lists_are_ranked_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, expected = flat(3, 200), fed(flat(3, 200)).compute()
+    for most in (1, 5, 64):
+        monkeypatch.setattr(grouped_scores, "_PIECE", most)
+        assert fed(rows).compute() == expected
+
+
+@pytest.mark.parametrize("ids", ["integer", "hashed", "exact"])
+@pytest.mark.parametrize("item_ids", ["integer", "hashed"])
+def test_any_kinds_of_ids_give_the_same_means(ids: str, item_ids: str) -> None:
+    rows = flat(4, 100)
+    expected = dict(fed(rows).compute())
+    named = dict(rows)
+    if ids != "integer":
+        named["lists"] = [f"list {i}" for i in rows["lists"]]
+    if item_ids == "hashed":
+        values, codes = np.unique(rows["items"], return_inverse=True)
+        named["items"] = Coded(codes, tuple(f"item {i}" for i in values))
+    found = fed(named, ids=ids, item_ids=item_ids).compute()
+    assert dict(found) == expected and found.ids == ids
+
+
+def test_grades_beside_one_another_under_one_score_stay_apart() -> None:
+    # All grades, and not judged, at one score: labels of five bits, in narrow and wide keys.
+    for score_type in ("float32", "float64"):
+        metric = GroupedScores([NDCG, Bpref], score_type=score_type)
+        labels = np.array([*range(16), 0])
+        judged = np.array([*[True] * 16, False])
+        columns = {"labels": labels, "scores": np.full(17, -2.5), "judged": judged}
+        metric.update(**columns, lists=np.full(17, 3))
+        lists = RankingMetrics([NDCG, Bpref])
+        lists.update(**columns, offsets=[0, 17])
+        assert dict(metric.compute()) == dict(lists.compute())
+        assert load(metric.to_bytes()) == metric
+
+
+# -- items that were not shown
+
+
+def test_a_known_item_that_was_not_shown_is_ranked_last_and_counts_in_the_ideal() -> None:
+    metric = GroupedScores([NDCG @ 3, MRR])
+    metric.update([1, 1, 1], [0.5, -np.inf, -np.inf], lists=[1, 1, 1])
+    lists = RankingMetrics([NDCG @ 3])
+    lists.update_ranked([["x"]], [["x", "y", "z"]])
+    # The two that were not shown stand at ranks 2 and 3 here, where they are found.
+    assert metric.compute()["NDCG@3"] == 1.0 != lists.compute()["NDCG@3"]
+    cut = GroupedScores([NDCG @ 1, AP @ 1])
+    cut.update([0, 1, 1], [0.5, -np.inf, -np.inf], lists=[1, 1, 1])
+    assert dict(cut.compute()) == {"NDCG@1": 0.0, "AP@1": 0.0}
+
+
+# -- keys and windows
+
+
+def test_a_list_across_two_windows_is_one_in_each_and_one_in_the_totals() -> None:
+    metric = Windows(GroupedScores([MRR]), size_s=3600)
+    times = np.array([HOUR - 1, HOUR, 2 * HOUR])
+    metric.update(times, labels=[1, 0, 1], scores=[0.1, 0.9, 0.5], lists=[7, 7, 7], items=[1, 2, 3])
+    result = metric.compute()
+    first, second, third = (result[k * HOUR, (k + 1) * HOUR] for k in range(3))
+    assert first["MRR"] == third["MRR"] == 1.0 and math.isnan(second["MRR"])
+    assert (first.lists_kept, second.lists_empty, third.lists_kept) == (1, 1, 1)
+    assert (result.total["MRR"], result.total.lists_kept) == (0.5, 1)
+
+
+def test_a_double_across_two_windows_is_a_conflict_of_the_totals_alone() -> None:
+    metric = Windows(GroupedScores([MRR], duplicates="conflict"), size_s=3600)
+    metric.update([0, HOUR], labels=[1, 1], scores=[0.1, 0.9], lists=[7, 7], items=[1, 1])
+    result = metric.compute()
+    assert [result[k * HOUR, (k + 1) * HOUR].conflicting for k in range(2)] == [0, 0]
+    assert result.total.conflicting == 1 and math.isnan(result.total["MRR"])
+
+
+@pytest.mark.parametrize("score_type", ["float32", "float64"])
+def test_many_keys_hold_what_each_would_hold_alone(score_type: str) -> None:
+    rows = flat(5, 200)
+    keys = rows["lists"] % 40  # more slots than fit beside five bits of a label and groups
+    empty = GroupedScores(MEASURES, score_type=score_type)
+    metric = PerKey(empty, max_keys=100)
+    n = len(keys)
+    for at in np.array_split(np.arange(n), 7):
+        metric.update(keys=keys[at], **part(rows, at))
+    again, results = load(metric.to_bytes()), metric.compute()
+    assert isinstance(again, PerKey) and again == metric
+    for key in range(40):
+        alone = empty.copy()
+        alone.update(**part(rows, keys == key))
+        assert metric.state(key) == alone == again.state(key)
+        assert results[key] == alone.compute()
+
+
+# -- what is refused, and what is undefined
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"measures": []},
+        {"measures": ["NDCG@0"]},
+        {"ties": "first"},
+        {"empty": "drop"},
+        {"score_type": "float16"},
+        {"ids": "string"},
+        {"item_ids": "exact"},
+        {"duplicates": "keep"},
+        {"max_rows": 0},
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError):
+        GroupedScores(**{"measures": [MRR], **settings})
+
+
+def test_the_setting_empty_stands_beside_the_method() -> None:
+    metric = GroupedScores([MRR], empty="zero")
+    assert metric.settings()["empty"] == "zero"
+    assert metric.empty() == metric and "empty='zero'" in repr(metric)
+
+
+@pytest.mark.parametrize("judged", [[0, 1], ["True", "False"], [True, None], [1.0, 0.0]])
+def test_judged_is_true_or_false(judged: list[Any]) -> None:
+    with pytest.raises(InputError, match=r"judged\[") as caught:
+        GroupedScores([MRR]).update([1, 0], [0.5, 0.5], lists=[1, 1], judged=judged)
+    assert len(caught.value.rows)
+
+
+def test_a_grade_where_nobody_judged_is_refused_with_its_row() -> None:
+    with pytest.raises(InputError, match=r"labels\[1\]") as caught:
+        GroupedScores([MRR]).update(
+            [1, 2, 0], [0.5] * 3, lists=[1] * 3, judged=[True, False, False]
+        )
+    assert caught.value.rows.tolist() == [1]
+
+
+def test_a_grade_that_a_measure_does_not_know_is_refused_with_its_row() -> None:
+    metric = GroupedScores([NDCG, ERR(max_grade=2)])
+    with pytest.raises(InputError, match=r"labels\[2\].*ERR") as caught:
+        metric.update([0, 2, 3, 5], [0.5] * 4, lists=[1] * 4)
+    assert caught.value.rows.tolist() == [2, 3]
+    metric.update([0, 2], [0.5] * 2, lists=[1] * 2, judged=[False, True])  # 16 is no grade
+    assert metric.compute().lists_kept == 1
+
+
+def test_bytes_with_a_grade_that_a_measure_does_not_know_are_refused() -> None:
+    loose, strict = (GroupedScores([ERR(max_grade=most)]) for most in (4, 2))
+    loose.update([4, 0], [0.5, 0.4], lists=[1, 1], judged=[True, False])
+    _, body = unframe(STATE_MAGIC, loose.to_bytes())
+    head, _ = unframe(STATE_MAGIC, strict.to_bytes())
+    with pytest.raises(StateError, match="grade above 2"):
+        load(frame(STATE_MAGIC, head, bytes(body)))
+
+
+def test_past_max_rows_a_state_keeps_its_number_alone() -> None:
+    rows = flat(6, 30)
+    n = len(rows["labels"])
+    full, past = fed(rows, max_rows=n), fed(rows, max_rows=n - 1)
+    assert full.compute().reason == "" and full.compute().lists_kept
+    result = past.compute()
+    assert all(math.isnan(value) for value in result.values())
+    assert (result.rows, result.lists_kept, result.lists_empty, result.conflicting) == (
+        *(n, None, None),
+        None,
+    )
+    assert result.reason == f"{n} rows are more than max_rows={n - 1}"
+    halves = [fed(part(rows, at), max_rows=n - 1) for at in (slice(0, 9), slice(9, n))]
+    assert halves[0] + halves[1] == halves[1] + halves[0] == past
+    assert past.nbytes < full.nbytes and len(past.to_bytes()) < 600
+
+
+def test_a_list_too_long_to_be_ranked_makes_the_result_undefined(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(grouped_scores, "LONGEST", 4)
+    metric = GroupedScores([MRR])
+    metric.update([1, 0, 0, 0], [0.5] * 4, lists=[1] * 4)
+    assert metric.compute()["MRR"] == 25 / 48
+    metric.update([0], [0.5], lists=[1])
+    result = metric.compute()
+    assert math.isnan(result["MRR"]) and result.rows == 5
+    assert result.reason == "a list has 5 rows, more than 4"
+
+
+def test_a_state_of_a_trillion_rows_answers_at_once() -> None:
+    metric = GroupedScores([MRR], duplicates="conflict")
+    metric.update([1, 0], [0.5, 0.25], lists=[1, 2], items=[1, 1])
+    plain = GroupedScores([MRR])
+    plain.update([1, 0], [0.5, 0.25], lists=[1, 2])
+    for _ in range(40):
+        metric.merge(metric)
+        plain.merge(plain)
+    assert metric.compute().conflicting == 2  # never unrolled
+    assert "1099511627776 rows" in plain.compute().reason
+
+
+def test_no_rows_have_no_means() -> None:
+    result = GroupedScores([MRR, PooledHR @ 1]).compute()
+    assert all(math.isnan(value) for value in result.values())
+    assert (result.rows, result.lists_kept, result.lists_empty, result.conflicting) == (0, 0, 0, 0)

@@ -1,0 +1,234 @@
+"""Measures of larger lists, against closed forms of the mean over all orders in Fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streammetrics.ranking import Measure, RankingMetrics
+from tests.oracles.measure_table import Truth, truths
+from tests.oracles.ranking import UNJUDGED, AllOrders, Grades, small_lists, ties_of
+from tests.oracles.tied_means import best_order, worst_order
+
+pytestmark = pytest.mark.slow
+
+Items = Sequence[tuple[float, int]]
+
+TRUTHS = truths((1, 10, None))
+ALL = tuple(truth.measure for truth in TRUTHS)
+RULES = pytest.mark.parametrize("ties", ["expected", "worst", "best"])
+
+
+def fed(
+    lists: Sequence[Items],
+    ties: str = "expected",
+    empty: str = "zero",
+    measures: Sequence[Measure] = ALL,
+) -> RankingMetrics:
+    metric = RankingMetrics(measures, ties, empty)
+    items = [item for one in lists for item in one]
+    metric.update(
+        np.array([max(grade, 0) for _, grade in items], np.uint8),
+        np.array([score for score, _ in items], np.float64),
+        offsets=np.cumsum([0, *map(len, lists)]),
+        judged=np.array([grade != UNJUDGED for _, grade in items], np.bool_),
+    )
+    return metric
+
+
+def disagreements(
+    lists: Sequence[Items], ties: str, chosen: Sequence[Truth] = TRUTHS, empty: str = "zero"
+) -> list[str]:
+    """Where the mean over some lists is not the correctly rounded one."""
+    found = fed(lists, ties, empty, [truth.measure for truth in chosen]).compute()
+    kept = [one for one in lists if empty == "zero" or any(grade >= 1 for _, grade in one)]
+    wrong = []
+    for truth in chosen:
+        top = sum((truth.value(items, ties) for items in kept), Fraction(0))
+        bottom = sum(truth.denominator(items) for items in kept)
+        came = found[truth.measure]
+        if not truth.agrees(came, top, bottom):
+            wrong.append(f"{truth.measure}: {came!r}, not {top} over {bottom}")
+    return wrong
+
+
+# -- the closed forms themselves ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("unseen", "most"), [((), 4), ((2, 1, 0), 3)])
+def test_closed_forms_are_the_mean_over_all_orders(unseen: Grades, most: int) -> None:
+    lists = AllOrders(small_lists(2, (UNJUDGED, 0, 1, 2), most), unseen)
+    for truth in truths((1, 3, None)):
+        for ties in ("expected", "worst", "best"):
+            tops, unit = lists.tops(truth.formula, ties)
+            for items, top in zip(lists.lists, tops.tolist(), strict=True):
+                off = abs(truth.value(items, ties, unseen) - Fraction(top, unit))
+                assert off <= (Fraction(1, 10**50) if truth.ulps else 0), (truth.measure, items)
+
+
+def test_the_worst_and_the_best_order_of_a_tie() -> None:
+    ties = ties_of([(0.5, 1), (0.5, 0), (0.5, 2), (0.9, 1)])
+    assert worst_order(ties) == (1, 0, 1, 2)
+    assert best_order(ties) == (1, 2, 1, 0)
+
+
+# -- random lists ------------------------------------------------------------------------------
+
+item = st.tuples(st.integers(-3, 3).map(lambda x: x / 4), st.integers(UNJUDGED, 2))
+few_scores = st.tuples(st.integers(0, 1).map(float), st.integers(0, 2))
+lists_of_items = st.lists(st.one_of(item, few_scores), max_size=30)
+
+
+@RULES
+@given(one=lists_of_items)
+def test_one_list_has_the_correctly_rounded_value(ties: str, one: list[tuple[float, int]]) -> None:
+    assert disagreements([one], ties) == []
+
+
+@RULES
+@given(lists=st.lists(lists_of_items, max_size=8), empty=st.sampled_from(["skip", "zero"]))
+def test_several_lists_have_the_correctly_rounded_mean(
+    ties: str, lists: list[list[tuple[float, int]]], empty: str
+) -> None:
+    assert disagreements(lists, ties, empty=empty) == []
+
+
+@pytest.mark.slow
+@given(lists=st.lists(lists_of_items, max_size=8), data=st.data())
+def test_a_list_is_its_counts_of_score_and_grade(
+    lists: list[list[tuple[float, int]]], data: st.DataObject
+) -> None:
+    shuffled = [data.draw(st.permutations(one)) for one in lists]
+    for ties in ("expected", "worst"):
+        assert fed(shuffled, ties).to_bytes() == fed(lists, ties).to_bytes()
+
+
+# -- scores ------------------------------------------------------------------------------------
+
+
+def some_lists(n: int = 60, longest: int = 40) -> list[list[tuple[float, int]]]:
+    rng = np.random.default_rng(21)
+    return [
+        [
+            (float(rng.integers(-4, 4)) / 4, int(rng.choice([UNJUDGED, 0, 0, 1, 2])))
+            for _ in range(size)
+        ]
+        for size in rng.integers(0, longest, n)
+    ]
+
+
+@RULES
+def test_equal_scores_of_either_precision_give_the_same_bits(ties: str) -> None:
+    lists = some_lists()
+    items = [item for one in lists for item in one]
+    labels, scores = [max(g, 0) for _, g in items], np.array([s for s, _ in items])
+    ends, was_judged = np.cumsum([0, *map(len, lists)]), [g != UNJUDGED for _, g in items]
+    states = []
+    for kind in (np.float32, np.float64, ">f4", ">f8"):
+        metric = RankingMetrics(ALL, ties)
+        metric.update(labels, scores.astype(kind), offsets=ends, judged=was_judged)
+        states.append(metric.to_bytes())
+    assert len(set(states)) == 1
+
+
+@RULES
+def test_scores_count_by_their_order_alone(ties: str) -> None:
+    order = {-1.0: -np.inf, -0.75: -1e308, -0.5: -5e-324, -0.25: 0.0, 0.0: 5e-324, 0.25: 1.0,
+             0.5: 1.0 + 2**-52, 0.75: np.inf}  # fmt: skip
+    lists = some_lists()
+    stretched = [[(order[score], grade) for score, grade in one] for one in lists]
+    assert fed(stretched, ties).to_bytes() == fed(lists, ties).to_bytes()
+
+
+@RULES
+def test_minus_zero_is_tied_with_zero(ties: str) -> None:
+    lists = some_lists()
+    zeros = [
+        [(-0.0 if score == 0 and i % 2 else score, grade) for i, (score, grade) in enumerate(one)]
+        for one in lists
+    ]
+    assert fed(zeros, ties).to_bytes() == fed(lists, ties).to_bytes()
+
+
+# -- long lists --------------------------------------------------------------------------------
+
+
+def long_list(n: int, scores: int, relevant: int, seed: int = 22) -> list[tuple[float, int]]:
+    """A list of n items with so many different scores (0: all differ) and relevant items."""
+    rng = np.random.default_rng(seed)
+    values = rng.permutation(n) if scores == 0 else rng.integers(0, scores, n)
+    grades = np.zeros(n, np.int64)
+    grades[rng.choice(n, relevant, replace=False)] = rng.integers(1, 3, relevant)
+    return list(zip((values / 8).tolist(), grades.tolist(), strict=True))
+
+
+@RULES
+@pytest.mark.parametrize(
+    ("n", "scores", "relevant"),
+    [
+        (63, 0, 20),
+        (64, 9, 64),
+        (65, 1, 30),
+        (65, 65, 3),
+        (129, 4, 129),
+        (257, 40, 25),
+        (1_000, 0, 400),
+        (1_000, 90, 60),
+    ],
+)
+def test_lists_longer_than_a_block_are_as_exact(
+    n: int, scores: int, relevant: int, ties: str
+) -> None:
+    assert disagreements([long_list(n, scores, relevant)], ties) == []
+
+
+def test_a_thousand_items_that_are_all_tied() -> None:
+    one = [(0.0, grade) for _, grade in long_list(1_000, 0, 12)]
+    assert disagreements([one], "expected") == []
+
+
+@RULES
+@pytest.mark.parametrize("scores", [0, 150])
+def test_lists_whose_relevant_items_are_all_far_down_are_as_exact(scores: int, ties: str) -> None:
+    one = sorted(long_list(1_000, scores, 1), reverse=True)
+    rng = np.random.default_rng(23)
+    far_down = [(score, 0) for score, _ in one]
+    for i in rng.choice(np.arange(600, 1_000), 2, replace=False).tolist():
+        far_down[i] = (far_down[i][0], 2)
+    assert disagreements([far_down], ties) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scores", [0, 3_000])
+def test_a_list_of_a_hundred_thousand_items(scores: int) -> None:
+    one = long_list(100_000, scores, 12)
+    whole = [truth for truth in TRUTHS if truth.measure.cut is None]
+    # 100,000 powers of a share are no small fraction
+    chosen = [t for t in whole if t.measure.name != "RBP" and "rel=2" not in str(t.measure)]
+    assert disagreements([one], "expected", chosen) == []
+
+
+@RULES
+def test_grades_up_to_15_are_as_exact(ties: str) -> None:
+    rng = np.random.default_rng(24)
+    chosen = truths((1, 10, None), rel=(1, 9, 15), max_grade=(15,))
+    for n, scores in ((20, 5), (70, 70), (400, 12)):
+        one = list(zip(rng.integers(0, scores, n) / 4, rng.integers(0, 16, n), strict=True))
+        items = [(float(score), int(grade)) for score, grade in one]
+        assert disagreements([items], ties, chosen) == []
+
+
+@pytest.mark.slow
+def test_lists_of_all_lengths_in_one_update_are_as_if_each_came_alone() -> None:
+    lists = [long_list(n, s, n // 5) for n in (1, 2, 63, 64, 65, 200, 700) for s in (0, 1, 7)]
+    lists += some_lists()
+    for ties in ("expected", "worst", "best"):
+        apart = RankingMetrics(ALL, ties, "zero")
+        for one in lists:
+            apart.merge(fed([one], ties))
+        assert apart.to_bytes() == fed(lists, ties).to_bytes()

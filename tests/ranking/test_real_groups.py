@@ -1,0 +1,142 @@
+"""Groups of real data and of worked examples: the values that others computed."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streammetrics import Bounded, ExactAUC, GroupedAUC, HistogramAUC
+
+Case = Mapping[str, Any]
+Row = tuple[str, int, float]  # group, label, score
+WEIGHTS = {"views": "impressions", "clicks": "positives", "one": "uniform"}
+
+
+def clicks(data: Path) -> Callable[[Case], list[Row]]:
+    """The events that a case is about."""
+    lines = (data / "obd_men_events.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+
+    def of(case: Case) -> list[Row]:
+        where = case.get("where", {})
+        kept = [e for e in events if all(e[k] == v for k, v in where.items())]
+        return [(e["user"], e["label"], e["score"]) for e in kept]
+
+    return of
+
+
+def graded(data: Path) -> Callable[[Case], list[Row]]:
+    """The lists of grades that a case is about, as rows of 0 and 1."""
+    with (data / "ltr_test.csv").open(newline="") as file:
+        items = list(csv.DictReader(file))
+
+    def of(case: Case) -> list[Row]:
+        where, params = case.get("where", {}), case.get("params", {})
+        least = int(params.get("rel", where.get("positive", "rel>=1").removeprefix("rel>=")))
+        score = where.get("score_field", "score")
+        return [(i["qid"], int(int(i["rel"]) >= least), float(i[score])) for i in items]
+
+    return of
+
+
+# How many cases there are of each metric.
+SOURCES = {
+    "obd_men_events": (clicks, {"gauc": 18, "gauc_groups": 6}),
+    "ltr_test": (graded, {"gauc": 6, "gauc_groups": 2, "mean_list_auc": 2}),
+}
+
+
+def cases(data: Path, source: str) -> list[Case]:
+    found = json.loads((data / f"{source}.expected.json").read_text())["cases"]
+    return [c for c in found if c["metric"] in ("gauc", "gauc_groups", "mean_list_auc")]
+
+
+def fed(rows: Sequence[Row], metric: GroupedAUC) -> GroupedAUC:
+    groups, labels, scores = zip(*rows, strict=True)
+    metric.update(labels, scores, groups=groups)
+    return metric
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("score_type", ["float32", "float64"])
+@pytest.mark.parametrize("ids", ["hashed", "exact"])
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_case_of_groups_has_the_value_that_others_computed(
+    source: str, ids: str, score_type: str, data: Path
+) -> None:
+    load, counts = SOURCES[source]
+    rows_of, found = load(data), cases(data, source)
+    assert Counter(c["metric"] for c in found) == counts
+    for case in found:
+        weight = WEIGHTS[case.get("params", {}).get("weight", "one")]
+        metric = GroupedAUC(weight=weight, ids=ids, score_type=score_type)
+        result = fed(rows_of(case), metric).compute()
+        if case["metric"] == "gauc_groups":
+            assert (result.groups_kept, result.rows_kept) == (case["value"], case["events_used"])
+            dropped = (result.groups_one_class, result.rows_one_class)
+            assert dropped == (case["dropped_one_class"], case["events_dropped"])
+        else:
+            exact = Fraction(case["exact"])
+            assert result.gauc == case["value"] == float(exact), case["id"]
+
+
+@pytest.mark.parametrize(("resolution", "width"), [(8, 0.1), (4, 0.5), (0, 1.0)])
+def test_a_grid_bounds_every_real_gauc(resolution: int, width: float, data: Path) -> None:
+    rows_of = clicks(data)
+    for case in cases(data, "obd_men_events"):
+        if case["metric"] == "gauc":
+            weight = WEIGHTS[case["params"]["weight"]]
+            metric = GroupedAUC(weight=weight, ids="exact", grid="relative", resolution=resolution)
+            found = fed(rows_of(case), metric).compute().gauc
+            assert isinstance(found, Bounded)
+            assert found.low <= Fraction(case["exact"]) <= found.high, case["id"]
+            assert 0 < found.width < width
+
+
+def test_worked_examples_of_groups(data: Path) -> None:
+    known = json.loads((data / "worked_examples.json").read_text())
+    found = {e["id"]: e for e in known["examples"] if "simpson" in e["id"]}
+    areas: dict[str, Fraction] = {}
+    curves = {}
+    for name, example in found.items():
+        if example["metric"] not in ("auc", "gauc"):
+            continue
+        inputs = example["inputs"]
+        labels, scores = inputs["y"], inputs["score"]
+        areas[name] = Fraction(example["exact"])
+        if example["metric"] == "auc":
+            plain = ExactAUC()
+            plain.update(labels, scores)
+            curves[name] = plain.compute()
+            assert curves[name].auc == example["value"]
+            continue
+        for weight in WEIGHTS.values():
+            metric = GroupedAUC(ids="exact", weight=weight)
+            metric.update(labels, scores, groups=inputs["user"])
+            assert metric.compute().gauc == example["value"] == 1.0
+    assert sorted(map(str, areas.values())) == ["1", "1", "2/3", "5/6"]
+    a, b = (curves[f"001/simpson_auc_model_{model}"] for model in "AB")
+    rela_impr = found["001/relaimpr_simpson"]
+    assert 100 * a.rela_impr(b) == rela_impr["value"] == 100.0
+
+
+def test_on_buckets_the_relative_improvement_of_real_models_is_bounded(data: Path) -> None:
+    rows = clicks(data)
+    fit, late = rows({"where": {"phase": "fit"}}), rows({"where": {"phase": "eval"}})
+    pairs = []
+    for some in (fit, late):
+        exact, buckets = ExactAUC(), HistogramAUC()
+        for metric in (exact, buckets):
+            metric.update([y for _, y, _ in some], [s for _, _, s in some])
+        pairs.append((exact.compute(), buckets.compute()))
+    (a, in_buckets), (b, base) = pairs
+    found, exact_value = in_buckets.rela_impr(base), a.rela_impr(b)
+    assert isinstance(found, Bounded) and isinstance(exact_value, float)
+    assert found.low <= exact_value <= found.high
