@@ -133,7 +133,7 @@ def _read_metric(
         empty = metric(type_name, settings)
     except SettingsError as error:
         named = [word for word in re.findall(r"\w+", error.where) if word in accepted]
-        at = f"{where}.{named[-1]}" if named else where
+        at = f"{where}.{named[-1]}" if named else f"{where} ({error.where})"
         section.problem(at, error.expected, error.came, error.todo)
         return None
     inputs = _read_inputs(section, where, table.get("inputs", {}), event, empty)

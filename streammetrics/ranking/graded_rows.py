@@ -11,7 +11,7 @@ from streammetrics.core import checks
 from streammetrics.core.bag_checks import group_ids
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.rows import Coded, Rows
-from streammetrics.ranking.measure import Measure
+from streammetrics.ranking.measure import Measure, too_high
 
 NOT_JUDGED: Final = 16  # in place of a grade
 
@@ -53,13 +53,7 @@ def refuse_high_grades(grades: NDArray[np.uint8], lowest: Measure) -> None:
         return
     bad = np.flatnonzero((grades > highest) & (grades < NOT_JUDGED))
     if len(bad):
-        raise InputError(
-            expected=f"grades up to {highest}, the highest of {lowest}",
-            came=f"{grades[bad[0]]}",
-            where=f"labels[{bad[0]}]",
-            todo=f"give {lowest.name} the highest grade there is: {lowest.name}(max_grade=...)",
-            rows=bad,
-        )
+        raise too_high(lowest, str(grades[bad[0]]), f"labels[{bad[0]}]", bad)
 
 
 def refuse_doubles(rows: Rows, lists: ArrayLike | Coded, items: ArrayLike | Coded) -> None:

@@ -8,11 +8,10 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.errors import InputError
 from streammetrics.kernels.lists import Lists
 from streammetrics.kernels.ranked import ranked
 from streammetrics.kernels.rounding import ratio
-from streammetrics.ranking.measure import Measure, Values
+from streammetrics.ranking.measure import Measure, Values, too_high
 from streammetrics.ranking.moments import MomentsColumn
 
 
@@ -54,10 +53,4 @@ def require_grades(lists: Lists, measures: Sequence[Measure]) -> None:
         more = np.flatnonzero(unseen[:, highest + 1 :].any(axis=1))
         rows = np.union1d(rows, more)
     came = int(lists.grades.max(initial=0)) if len(at) else "known items of higher grades"
-    raise InputError(
-        expected=f"grades up to {highest}, the highest of {lowest}",
-        came=f"{came}",
-        where=f"labels (list {int(rows[0])})",
-        todo=f"give {lowest.name} the highest grade there is: {lowest.name}(max_grade=...)",
-        rows=rows,
-    )
+    raise too_high(lowest, str(came), f"labels (list {int(rows[0])})", rows)

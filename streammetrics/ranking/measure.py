@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.checks import MAX_GRADE
-from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.kernels.lists import Ranked
 
 Parameter: TypeAlias = str | int | float
@@ -109,3 +109,14 @@ class Measure(ABC):
 def refused(expected: str, came: str, where: str, todo: str = _WRITE) -> SettingsError:
     """The error for what no measure is."""
     return SettingsError(expected=expected, came=came, where=where, todo=todo)
+
+
+def too_high(measure: Measure, came: str, where: str, rows: NDArray[np.intp]) -> InputError:
+    """The error for rows whose grade is above the highest that a measure knows."""
+    return InputError(
+        expected=f"grades up to {measure.highest}, the highest of {measure}",
+        came=came,
+        where=where,
+        todo=f"give {measure.name} the highest grade there is: {measure.name}(max_grade=...)",
+        rows=rows,
+    )
