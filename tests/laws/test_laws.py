@@ -5,14 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
 import hypothesis
 import pytest
 
-from streammetrics import registry
+from streammetrics import Accumulator, registry
 from streammetrics.testing import LAWS, Case, check_exhaustively, check_law
 from tests.cases import CASES
 from tests.plain_cases import PLAIN
@@ -25,8 +26,17 @@ EXAMPLES = _DEFAULT.max_examples // 4
 DEEP = EXAMPLES > 100
 
 
+def _marked(cases: Sequence[Case[Any]]) -> Iterator[Any]:
+    """The cases, of which each class has two in `make check` and the others in `make test`."""
+    seen = Counter[type[Accumulator]]()
+    for case in cases:
+        seen[type(case.empty)] += 1
+        slow = [pytest.mark.slow] if seen[type(case.empty)] > 2 else []
+        yield pytest.param(case, marks=slow, id=str(case))
+
+
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", list(_marked(CASES)))
 def test_every_public_accumulator_keeps_every_law(
     case: Case[Any], law: Callable[..., None]
 ) -> None:
