@@ -31,6 +31,7 @@ from streammetrics.kernels.rank_biased import rank_biased_precision
 from streammetrics.ranking.measure import Measure, Values, refused
 
 _CHOOSE: Final = "choose one of these"
+_PASS: Final = "pass how likely a user goes on to the next item"
 
 
 def _check_choice(measure: Measure, name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -226,7 +227,7 @@ class _RBP(_Thresholded):
         super().__post_init__()
         given: object = self.p
         if not isinstance(given, float) or not 0.0001 <= given < 1:
-            raise refused("a float from 0.0001 to below 1", shown(given), "RBP.p", _CHOOSE)
+            raise refused("a float from 0.0001 to below 1", shown(given), "RBP.p", _PASS)
         object.__setattr__(self, "p", float(self.p))  # a float of numpy prints otherwise
 
     def of(self, lists: Ranked) -> Values:
