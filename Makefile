@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2
 SUITE := --doctest-modules streammetrics consumers tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test demo bench
+.PHONY: help setup check test docs demo bench
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -27,6 +27,9 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 
 test: .venv/.dev .cache/ranx/.made  ## all tests; those that skip say why, and how to enable them
 	$(PYTEST) -rs $(SUITE)
+
+docs: .venv/.dev  ## write what docs/metrics.md says of each metric from the docstrings
+	$(BIN)/python docs/metrics_page.py
 
 demo: .venv/.serve  ## the main job on a simulated stream; ARGS=--once prints the table and ends
 	$(BIN)/python -m consumers.demo $(ARGS)

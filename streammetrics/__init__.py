@@ -9,7 +9,18 @@
 True
 """
 
-from streammetrics.classification import BinaryConfusion, ExactAUC, HistogramAUC, Ratio
+from streammetrics.classification import (
+    BinaryConfusion,
+    Calibration,
+    ExactAUC,
+    HistogramAUC,
+    MulticlassAUC,
+    MulticlassConfusion,
+    MultilabelConfusion,
+    Ratio,
+    Regression,
+    SlidingAUC,
+)
 from streammetrics.combine import Panel, PerKey, Windows
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import (
@@ -21,6 +32,7 @@ from streammetrics.core.errors import (
 )
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Coded
+from streammetrics.kernels.recalibration import recalibrated
 from streammetrics.ranking import (
     AP,
     CG,
@@ -60,6 +72,7 @@ __all__ = [
     "BinaryConfusion",
     "Bounded",
     "Bpref",
+    "Calibration",
     "CatalogMetrics",
     "Coded",
     "ExactAUC",
@@ -69,6 +82,9 @@ __all__ = [
     "InputError",
     "IntraListSimilarity",
     "Measure",
+    "MulticlassAUC",
+    "MulticlassConfusion",
+    "MultilabelConfusion",
     "OverlapError",
     "P",
     "Panel",
@@ -79,11 +95,14 @@ __all__ = [
     "RPrec",
     "RankingMetrics",
     "Ratio",
+    "Regression",
     "SettingsError",
+    "SlidingAUC",
     "StateError",
     "StreamMetricsError",
     "Windows",
     "load",
     "parse_measure",
+    "recalibrated",
     "register_similarity",
 ]

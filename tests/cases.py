@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from streammetrics import (
     Accumulator,
     BinaryConfusion,
+    Calibration,
     CatalogMetrics,
     ExactAUC,
     GroupedAUC,
@@ -23,12 +24,15 @@ from streammetrics import (
     PerKey,
     RankingMetrics,
     Ratio,
+    Regression,
     Windows,
 )
 from streammetrics.testing import Case, strategies
+from tests.calibration_cases import CALIBRATION
 from tests.diversity_cases import DIVERSITY
 from tests.grouped_scores_cases import GROUPED_SCORES
 from tests.list_cases import RANKING, ranked
+from tests.many_classes_cases import MANY_CLASSES, ONE_ROW, flags
 from tests.oracles import maps
 from tests.plain_cases import (
     BINARY,
@@ -127,22 +131,26 @@ def windows(inner: Case[Any], size_s: float, slide_s: float | None = None) -> Ca
 
 def _first(inner: Case[Any]) -> Mapping[str, object]:
     """The columns of one good row."""
-    row = ([1], 0) if inner.columns is ranked else _ONE_ROW[type(inner.empty)]
-    return inner.columns([row])
+    of_form = {ranked: ([1], 0), flags: ((0, 1), (0.5, 0.5))}  # cases of one class in two forms
+    return inner.columns([of_form.get(inner.columns) or _ONE_ROW[type(inner.empty)]])
 
 
+# What a case has no column for, such as the weight at the end, is left out.
 _ONE_ROW: Mapping[type[Accumulator], Any] = {
-    HistogramAUC: (1, 0.5),
-    ExactAUC: (1, 0.5),
-    BinaryConfusion: (1, 0.5),
+    HistogramAUC: (1, 0.5, 1),
+    ExactAUC: (1, 0.5, 1),
+    BinaryConfusion: (1, 0.5, 1),
+    Calibration: (1, 0.5, 1),
     Ratio: (1, 1),
-    GroupedAUC: (1, 1, 0.5),
+    Regression: (1, 1, 1),
+    GroupedAUC: (1, 1, 0.5, 1),
     GroupedScores: (1, 0.5, 1),
     RankingMetrics: [(0.5, 1)],
     CatalogMetrics: [0, 1],
     IntraListSimilarity: [0, 1],
     Panel: (1, 0.5, 0.5),
     PerKey: ("a", (1, 0.5, 0.5)),
+    **ONE_ROW,
 }
 
 COMBINED: list[Case[Any]] = [
@@ -150,14 +158,21 @@ COMBINED: list[Case[Any]] = [
     per_key(BINARY[0], 3),
     per_key(BINARY[9], 100),
     per_key(GROUPED[0], 2),
+    per_key(MANY_CLASSES[0], 2),
+    per_key(MANY_CLASSES[2], 3),
+    per_key(MANY_CLASSES[5], 3),
     per_key(RANKING[1], 4),
     per_key(DIVERSITY[0], 2),
     per_key(DIVERSITY[5], 2),
     per_key(GROUPED_SCORES[1], 2),
+    per_key(CALIBRATION[1], 3),
+    windows(CALIBRATION[3], 3600),
     per_key(panel(), 3),
     windows(BINARY[6], 3600),
     windows(BINARY[1], 10_800, 3600),
     windows(RATIOS[0], 7.5, 5),
+    windows(MANY_CLASSES[1], 7200, 3600),
+    windows(MANY_CLASSES[4], 7200, 3600),
     windows(RANKING[0], 86_400),
     windows(DIVERSITY[4], 3600),
     windows(GROUPED_SCORES[0], 7200, 3600),

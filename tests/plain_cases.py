@@ -17,10 +17,13 @@ from streammetrics import (
     Ratio,
 )
 from streammetrics.testing import Case, strategies
+from tests.calibration_cases import CALIBRATION
 from tests.diversity_cases import DIVERSITY
 from tests.grouped_scores_cases import GROUPED_SCORES
 from tests.list_cases import RANKING
-from tests.oracles import binary, grouped
+from tests.many_classes_cases import MANY_CLASSES
+from tests.oracles import binary, curves, grouped
+from tests.weighted_cases import WEIGHTED
 
 Rows: TypeAlias = Sequence[Any]
 NAN = float("nan")
@@ -45,7 +48,16 @@ _REFUSED_PROBABILITIES = (*_REFUSED_LABELS, {"labels": [0, 1], "scores": [0.5, 1
 def area(rows: Rows) -> dict[str, Any]:
     area = binary.area(rows)
     gini = None if area is None else 2 * area - 1
-    return {"auc": area, "gini": gini, "rows": len(rows), "positives": sum(y for y, _ in rows)}
+    found = curves.groups(rows)
+    return {
+        "auc": area,
+        "gini": gini,
+        "ap": curves.ap(found),
+        "pr_auc_trapezoid": curves.pr_auc_trapezoid(found),
+        "ks": curves.ks(found),
+        "rows": len(rows),
+        "positives": sum(y for y, _ in rows),
+    }
 
 
 def _in_float32(rows: Rows) -> Rows:
@@ -244,4 +256,14 @@ GROUPED = [
 ]
 
 
-PLAIN: list[Case[Any]] = [*BINARY, *RATIOS, *GROUPED, *RANKING, *DIVERSITY, *GROUPED_SCORES]
+PLAIN: list[Case[Any]] = [
+    *BINARY,
+    *CALIBRATION,
+    *MANY_CLASSES,
+    *RATIOS,
+    *GROUPED,
+    *RANKING,
+    *DIVERSITY,
+    *GROUPED_SCORES,
+    *WEIGHTED,
+]

@@ -27,6 +27,7 @@ Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] 
 
 ID_ARGUMENTS: Final = ("groups", "users", "lists", "items")
 LABEL_ARGUMENTS: Final = ("labels", "numerators")
+OF_TABLES: Final = ("MultilabelConfusion", "MulticlassAUC")  # of a score for each class
 COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups")
 MAX_METRICS: Final = 100
 MAX_ROWS: Final = 10_000_000  # of an exact state in a process that runs without end
@@ -106,6 +107,11 @@ def _read_metric(
     if not isinstance(type_name, str) or type_name not in known:
         section.problem(f"{where}.type", "a metric", type_name,
                         did_you_mean(str(type_name), known))  # fmt: skip
+        return None
+    if type_name in OF_TABLES or "top_k" in table:
+        asks = where if type_name in OF_TABLES else f"{where}.top_k"
+        section.problem(asks, "a metric of one value from each field of an event", type_name,
+                        "use it in Python; events have no score for each class yet")  # fmt: skip
         return None
     settings = {k: _setting(v) for k, v in table.items() if k not in ("type", "inputs")}
     accepted = [f.name for f in fields(metric_types()[type_name])]

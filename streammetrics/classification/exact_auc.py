@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,30 +14,43 @@ from streammetrics.core.checks import binary_labels, same_length
 from streammetrics.core.checks import scores as checked_scores
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Rows
+from streammetrics.core.weights import (
+    Unit,
+    refuse_rounding,
+    unit_of,
+    weighed,
+    weighted_rows,
+)
 from streammetrics.kernels.segments import joined_pairs, sorted_pairs
 from streammetrics.results.exact_curve import ExactCurve
 from streammetrics.results.score_curve import ScoreCurve
 
 
-class ExactAUC(Accumulator, schema="exact-auc/1"):
+class ExactAUC(Accumulator, schema="exact-auc/2"):
     """The share of the pairs of a positive and a negative that scores order so; tied pairs 1/2.
 
     Settings
         score_type: "float64", or "float32" for half the state and time; scores that differ
         beyond it are ties then.
         max_rows: past so many rows a state keeps their number, drops the rows, and is undefined.
+        weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
+        "1/10". round_weights: False, weights that are no multiples are refused.
     Rows
         labels: [n] of 0/1 or False/True. scores: [n], no NaN; infinities are first and last.
+        weights: [n], at least 0, or 1 each; a row of weight 0 is as if absent.
     State
-        The multiset of (score, label): 8 bytes (float32: 4) for each different pair, or less.
+        The multiset of (score, label): 8 bytes (float32: 4) for each different pair, or less; with
+        weights the units of weight of each, and the number of rows.
     Result
-        ScoreCurve, with `auc` a float.
+        ScoreCurve: ROC, PR, AUC, AP, KS, lift and every operating point, as floats.
     Undefined
         nan with one class only, and past `max_rows`.
     Exactness
-        Exact: a ratio of integers, correctly rounded.
+        Exact: ratios of integers, correctly rounded; `ap` and `pr_auc_trapezoid`, which are sums of
+        many, are rounded from 90 bits.
     Cost
-        An update costs its rows, about two sorts of as many scores, however many there are.
+        An update costs its rows, about two sorts of as many scores, however many there are; about
+        30 ns more a row with weights.
     Source
         Mann & Whitney 1947, Ann. Math. Stat. 18; Hanley & McNeil 1982, Radiology 143.
 
@@ -48,32 +63,42 @@ class ExactAUC(Accumulator, schema="exact-auc/1"):
 
     score_type: str = "float64"
     max_rows: int | None = None
-    bag = Bag()
+    weight_unit: Unit = 1
+    round_weights: bool = False
+    bag = Bag(weighted=True)
 
     def check_settings(self) -> None:
         check_choice(self.score_type, ("float32", "float64"), "ExactAUC.score_type")
         check_max_rows(self.max_rows, "ExactAUC.max_rows")
+        self._set("weight_unit", unit_of(self.weight_unit, "ExactAUC.weight_unit"))
+        refuse_rounding(self.round_weights, "ExactAUC.round_weights")
 
-    def update(self, labels: ArrayLike, scores: ArrayLike) -> None:
-        """Count rows: labels [n] of 0 and 1, scores [n]; all or none."""
-        self._update(self.check(labels, scores))
+    def update(
+        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> None:
+        """Count rows: labels [n] of 0 and 1, scores [n], weights [n] or 1 each; all or none."""
+        self._update(self.check(labels, scores, weights=weights))
 
-    def check(self, labels: ArrayLike, scores: ArrayLike) -> Rows:
+    def check(
+        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> Rows:
         y, s = binary_labels(labels), checked_scores(scores)
         same_length(len(y), s, "scores", of="labels")
-        return Rows(len(y), (y, s))
+        return weighted_rows(len(y), (y, s), weights, self.weight_unit)
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        rows, units, slots = weighed(rows, slots)
         labels, scores = rows.columns
         assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
-        self.bag.add(scores, labels, slots)
+        self.bag.add(scores, labels, slots, units=units)
 
     def compute(self) -> ScoreCurve:
         """The curve of all rows."""
         self._flush()
-        bag = self.bag
+        bag, unit = self.bag, Fraction(self.weight_unit)
         if bag.dropped:
             none = np.empty(0, bag.rule.values), np.zeros((2, 0), np.int64)
-            return ScoreCurve(*none, exact=True, rows=bag.total, reason=bag.why_dropped)
+            why = bag.why_dropped
+            return ScoreCurve(*none, exact=True, rows=bag.total, reason=why, weight_unit=unit)
         planes = [sorted_pairs(words, counts) for words, counts in bag.planes()]
-        return ExactCurve(joined_pairs(planes), bag.total, bag.points())
+        return ExactCurve(joined_pairs(planes), bag.total, bag.points(), unit)

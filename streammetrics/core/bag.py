@@ -20,6 +20,7 @@ from streammetrics.core.parts import Column, Part, Slots
 from streammetrics.core.rows import Coded, Rows
 from streammetrics.core.score_bits import TYPES, Scores, Values, in_type, scores_of
 from streammetrics.core.sorted_run import Run, Words
+from streammetrics.core.weights import add_excess
 
 _PIECE: Final = 1 << 24  # rows of a huge batch that are sorted at once: 128 MB of keys
 _WAIT: Final = 1 << 18  # rows whose group ids are looked up at once
@@ -30,13 +31,15 @@ class BagColumn(Column):
     """The rows of each slot, as keys.
 
     `totals` counts all rows of a slot, also when it is past `max_rows` and holds none of them:
-    the total alone decides, so that the order of rows and merges does not show.
+    the total alone decides, so that the order of rows and merges does not show. `excess` is, of
+    rows that are held, by how much their units of weight exceed them.
     """
 
     def __init__(self, rule: Rule, width: int, ids: Ids | None = None) -> None:
         self.rule, self.width = rule, width
         self.ids = rule.no_ids() if ids is None else ids
         self.totals = np.zeros(width, np.int64)
+        self.excess = np.zeros(width, np.int64)
         self.over = np.zeros(width, np.bool_)  # past `max_rows`
         self.dead = 0  # at most so many of the rows held belong to slots past `max_rows`
         self.waiting: list[Rows] = []  # rows whose ids have no index yet
@@ -47,18 +50,23 @@ class BagColumn(Column):
     # -- what is inside -------------------------------------------------------------------
     @property
     def mass(self) -> int:
-        return exact_total(self.totals)
+        return exact_total(self.totals) + exact_total(self.excess)
 
     @property
     def nbytes(self) -> int:
         held = self.keys.nbytes + sum(rows.nbytes for rows in self.waiting)
         ids = 0 if self.ids is None else self.ids.nbytes
-        return held + ids + self.totals.nbytes + self.over.nbytes
+        return held + ids + self.totals.nbytes + self.excess.nbytes + self.over.nbytes
 
     @property
     def total(self) -> int:
         """Rows of slot 0, dropped ones included."""
         return int(self.totals[0])
+
+    @property
+    def units(self) -> int:
+        """Units of weight in slot 0."""
+        return int(self.totals[0] + self.excess[0])
 
     @property
     def dropped(self) -> bool:
@@ -119,13 +127,17 @@ class BagColumn(Column):
         labels: NDArray[np.uint8] | None,
         slots: Slots | None = None,
         groups: NDArray[np.int64] | Coded | None = None,
+        units: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add rows [n]; slots None: all to slot 0; labels None: all are 0. No value is NaN."""
-        rows = Rows(len(values), (values, labels, slots, groups))
+        """Add rows [n]; slots None: all to slot 0; labels None: all are 0; units, of weight, at
+        least 1, None: 1 each. No value is NaN."""
+        rows = Rows(len(values), (values, labels, slots, groups, units))
         if slots is None:
             self.totals[0] += rows.n
         else:
             np.add.at(self.totals, slots, 1)
+        if units is not None:
+            add_excess(self.excess, slots, units)
         self._drop()
         if self.over.any():
             here = np.zeros(rows.n, np.intp) if slots is None else slots
@@ -139,11 +151,9 @@ class BagColumn(Column):
             if self.n_waiting >= _WAIT:
                 self._index_waiting()
             return
-        if rows.n <= _PIECE:
-            self._add(rows)
-            return
         for i in range(0, rows.n, _PIECE):
-            self._add(rows.take(np.arange(i, min(i + _PIECE, rows.n))))
+            piece = rows.take(np.arange(i, min(i + _PIECE, rows.n))) if rows.n > _PIECE else rows
+            self._add(piece)
 
     def _index_waiting(self) -> None:
         if self.waiting:
@@ -151,8 +161,9 @@ class BagColumn(Column):
             self._add(rows)
 
     def _add(self, rows: Rows) -> None:
-        values, labels, slots, groups = rows.columns
+        values, labels, slots, groups, units = rows.columns
         assert isinstance(values, np.ndarray)
+        assert units is None or isinstance(units, np.ndarray)
         assert labels is None or isinstance(labels, np.ndarray)
         assert slots is None or isinstance(slots, np.ndarray)
         indices = None
@@ -160,12 +171,13 @@ class BagColumn(Column):
             assert isinstance(groups, (np.ndarray, Coded))
             indices = self.ids.index(groups)
             self._lay_out()
-        self.keys.add(in_type(values, self.rule.values), labels, slots, indices)
+        self.keys.add(in_type(values, self.rule.values), labels, slots, indices, units)
         self._count()
 
     def widen(self, width: int) -> None:
         more = width - self.width
         self.totals = np.concatenate([self.totals, np.zeros(more, np.int64)])
+        self.excess = np.concatenate([self.excess, np.zeros(more, np.int64)])
         self.over = np.concatenate([self.over, np.zeros(more, np.bool_)])
         self.width = width
         self._lay_out()
@@ -178,6 +190,7 @@ class BagColumn(Column):
             indices = self.ids.index_all(other.ids).astype(np.uint64)
             self._lay_out()
         np.add.at(self.totals, to, other.totals)
+        np.add.at(self.excess, to, other.excess)
         self._drop()
         mine, theirs = self.keys.layout, other.keys.layout
         over = self.over if self.over.any() else None
@@ -199,7 +212,7 @@ class BagColumn(Column):
     def take(self, slots: Slots) -> Self:
         layout, _ = self.settled()
         new = type(self)(self.rule, len(slots))
-        new.totals, new.over = self.totals[slots], self.over[slots]
+        new.totals, new.over, new.excess = self.totals[slots], self.over[slots], self.excess[slots]
         if self.width == 1 == len(slots):
             new.ids = None if self.ids is None else self.ids.twin()
             new.keys = self.keys.twin()
@@ -231,6 +244,8 @@ class BagColumn(Column):
         new.totals = table.totals
         if rule.max_rows is not None:
             new.over = table.totals > rule.max_rows
+        if table.held is not None:
+            new.excess = np.where(new.over, 0, table.held - table.totals)
         new.keys.add_table(table)
         return new
 
@@ -265,6 +280,7 @@ class BagColumn(Column):
         limit = self.rule.max_rows
         if limit is None:
             return
+        self.excess[self.totals > limit] = 0
         passed = np.flatnonzero((self.totals > limit) & ~self.over)
         if not len(passed):
             return
@@ -297,8 +313,9 @@ class Bag(Part[BagColumn]):
     values: their type, "float32", "float64" or "int64", or the setting that says it. labels: how
     many there are, 0 to labels - 1; of one label none is held. ids: the setting that says what
     kind of ids groups have, or None for rows without groups. repeats: the setting that is None
-    unless few different rows come again and again, so that the state must not grow with them. The
-    setting `max_rows` says how many rows a state may hold, or is None.
+    unless few different rows come again and again, so that the state must not grow with them.
+    weighted: rows may have units of weight. The setting `max_rows` says how many rows a state may
+    hold, or is None.
     """
 
     def __init__(
@@ -307,8 +324,10 @@ class Bag(Part[BagColumn]):
         labels: int = 2,
         ids: str | None = None,
         repeats: str | None = None,
+        weighted: bool = False,
     ) -> None:
-        self.values, self.labels, self.ids, self.repeats = values, labels, ids, repeats
+        self.values, self.labels, self.ids = values, labels, ids
+        self.repeats, self.weighted = repeats, weighted
 
     def rule(self, owner: Declared) -> Rule:
         """What a bag of an accumulator with these settings holds."""
@@ -320,7 +339,7 @@ class Bag(Part[BagColumn]):
         values = self.values if self.values in TYPES else settings[self.values]
         assert isinstance(values, str)
         repeats = self.repeats is not None and settings[self.repeats] is not None
-        return Rule(values, self.labels, ids, limit, repeats)
+        return Rule(values, self.labels, ids, limit, repeats, self.weighted)
 
     def empty(self, owner: Declared, width: int) -> BagColumn:
         return BagColumn(self.rule(owner), width)

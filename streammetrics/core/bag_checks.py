@@ -67,6 +67,8 @@ def _integers(groups: ArrayLike | Coded, name: str, setting: str) -> NDArray[np.
     try:
         return integers(groups, name)
     except InputError as error:
+        if not error.expected.startswith("integers"):  # a value is missing, or it is no column
+            raise
         raise InputError(
             expected=f'integers of 64 bits, since {setting}="integer"',
             came=error.came,

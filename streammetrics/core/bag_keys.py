@@ -48,9 +48,13 @@ class Keys:
         labels: NDArray[np.uint8] | None,
         slots: NDArray[np.intp] | None,
         groups: NDArray[np.uint32] | None,
+        units: NDArray[np.int64] | None = None,
     ) -> None:
-        """Add the keys of rows [n]."""
+        """Add the keys of rows [n]; units: how often each counts, or None for once."""
         built = self.layout.build(values, labels, slots, groups)
+        if units is not None:
+            parts = self.layout.apart(values, narrowed(units))
+            built = [Run(run.low, run.high, u) for run, u in zip(built, parts, strict=True)]
         for store, run in zip(self.stores, built, strict=True):
             store.add(run)
 

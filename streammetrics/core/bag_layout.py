@@ -31,13 +31,15 @@ _SLOT_STEP: Final = 4  # bits; slots grow in steps, so that keys are seldom laid
 class Rule:
     """What a bag holds: values of a type ("float32", "float64" or "int64"), labels from 0 to
     `labels` - 1, group ids of a kind ("integer", "hashed", "exact", or None for no groups), and
-    at most `max_rows` rows a slot; `repeats`: equal rows come without end."""
+    at most `max_rows` rows a slot; `repeats`: equal rows come without end; `weighted`: a row may
+    count as several."""
 
     values: str
     labels: int
     ids: str | None
     max_rows: int | None
     repeats: bool = False
+    weighted: bool = False
 
     @property
     def value_bits(self) -> int:
@@ -189,6 +191,13 @@ class Layout:
             above[b : b + len(some)] = some
             b += len(some)
         return [Run(below), Run(above)]
+
+    def apart(self, values: Values, column: Words) -> list[Words]:
+        """Another column of the rows that `build` was given, in the order of its keys."""
+        if self.form != "planes":
+            return [column]
+        negative = values < 0
+        return [np.compress(negative, column), np.compress(~negative, column)]
 
     def bounds(
         self, run: Run, slots: NDArray[np.intp]

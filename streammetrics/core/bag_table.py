@@ -31,7 +31,8 @@ class Table:
     totals: int64 [width], all rows of each slot. slots: intp [g], the slot of each group,
     ascending; without groups a slot is a group. groups: uint32 [g], indices into `ids`, or None.
     sizes: intp [g], different values of each group. codes: [k], as wide as values, ascending
-    within a group. counts: [k] for each label, unsigned of any width.
+    within a group. counts: [k] for each label, unsigned of any width: rows, or their units of
+    weight. held: int64 [width], the sum of a slot's counts, of a table that was read.
     """
 
     totals: NDArray[np.int64]
@@ -41,6 +42,7 @@ class Table:
     counts: list[Words]
     ids: Ids | None = None
     groups: Indices | None = None
+    held: NDArray[np.int64] | None = None
 
     def pieces(self, leads: U64) -> Iterator[tuple[U64, Codes, NDArray[np.int64]]]:
         """In turn, some entries' leads, codes and counts by label; leads: of each group."""
@@ -178,10 +180,16 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
     held = np.zeros(width, np.int64)
     np.add.at(held, np.repeat(slots, sizes), rows)
     over = np.zeros(width, np.bool_) if rule.max_rows is None else totals > rule.max_rows
-    if not bool((held == np.where(over, 0, totals)).all()):
-        raise damaged("totals that are not those of the rows")
+    there = np.where(over, 0, totals)
+    if not bool((held == there).all()):
+        different = np.zeros(width, np.int64)
+        for of_label in counts:
+            np.add.at(different, np.repeat(slots, sizes), of_label > 0)
+        # Of weighted rows each has a unit or more, and each different one was there.
+        if not (rule.weighted and bool(((different <= there) & (there <= held)).all())):
+            raise damaged("totals that are not those of the rows")
     narrow: Codes = codes.astype(np.uint32) if rule.value_bits == 32 else codes
-    return Table(totals, slots, sizes, narrow, counts, ids, groups)
+    return Table(totals, slots, sizes, narrow, counts, ids, groups, held)
 
 
 def _read_groups(rule: Rule, width: int, data: Reader) -> tuple[Ids, NDArray[np.intp], Indices]:

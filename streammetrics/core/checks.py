@@ -6,13 +6,13 @@ something is wrong the message names the first offending row and `InputError.row
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import isnan
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from streammetrics.core.arrays import array_of, require_strings, vector
 from streammetrics.core.errors import InputError, shown
 
 # Bits of 1.0: every float in [0, 1] but -0.0 has bits up to these.
@@ -23,59 +23,6 @@ _UINT8, _UINT32, _UINT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _INT64 = np.dtype(np.int64)
 MAX_GRADE = 15
-
-
-def vector(values: object, name: str) -> NDArray[np.generic]:
-    """`values` as a 1-D array; lists, pandas, polars, pyarrow and CPU tensors are welcome."""
-    array = _array(values, name)
-    if array.ndim != 1:
-        raise InputError(
-            expected="a one-dimensional array [n]",
-            came=f"shape {list(array.shape)}",
-            where=name,
-            todo="pass one value for each row (wrap a single value in a list)",
-        )
-    return array
-
-
-def _array(values: object, name: str) -> NDArray[Any]:
-    if type(values) is np.ndarray:
-        return values
-    if isinstance(values, np.ndarray):
-        return _unmasked(values, name)
-    try:
-        array = np.asarray(values)
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise InputError(
-            expected="an array",
-            came=f"{type(values).__name__} ({shown(str(error))})",
-            where=name,
-            todo="pass one value for each row",
-        ) from None
-    if array.dtype.kind == "U" and isinstance(values, list | tuple):
-        return _unmixed(values, array)
-    return array
-
-
-def _unmixed(values: Sequence[object], array: NDArray[Any]) -> NDArray[Any]:
-    """The values as they are where numpy wrote 0.5 beside "x" as a string: only "x" is wrong."""
-    if array.ndim != 1 or all(isinstance(v, str) for v in values):
-        return array
-    return np.fromiter(values, object, len(values))
-
-
-def _unmasked(array: NDArray[Any], name: str) -> NDArray[Any]:
-    """A plain array; masked values are missing, and missing values are refused."""
-    bad = np.flatnonzero(np.ma.getmaskarray(array))
-    if len(bad):
-        raise InputError(
-            expected="a value for each row",
-            came="a masked one",
-            where=f"{name}[{bad[0]}]",
-            todo="drop or fill the masked rows",
-            rows=bad,
-        )
-    return np.asarray(array)
 
 
 def same_length(n: int, array: NDArray[np.generic], name: str, of: str) -> None:
@@ -131,6 +78,7 @@ def binary_labels(
 
 def _equal_to(positive: int | str, array: NDArray[Any], name: str) -> NDArray[np.uint8]:
     """1 where a label is `positive`; labels of another kind than it, or NaN, are refused."""
+    require_strings(array, name)
     kind = array.dtype.kind
     bad: NDArray[np.intp] = np.empty(0, np.intp)
     if kind == "O":
@@ -155,7 +103,7 @@ def _is_zero_or_one(value: object) -> bool:
 
 def grades(labels: ArrayLike, name: str = "labels") -> NDArray[np.uint8]:
     """Graded labels as uint8, integers from 0 to 15, in the shape that they came in."""
-    array = _array(labels, name)
+    array: NDArray[Any] = array_of(labels, name)
     if array.dtype.kind == "b":
         return array.view(np.uint8)
     if not array.size:
@@ -194,7 +142,11 @@ def scores(values: ArrayLike, name: str = "scores") -> NDArray[np.floating]:
     return array
 
 
-def probabilities(values: ArrayLike, name: str = "scores") -> NDArray[np.floating]:
+def probabilities(
+    values: ArrayLike,
+    name: str = "scores",
+    todo: str = 'pass probabilities, or use range="real" for scores of any size',
+) -> NDArray[np.floating]:
     """Scores in [0, 1] as float32 or float64 [n]; -0.0 becomes 0.0."""
     if type(values) is np.ndarray and values.dtype is _FLOAT32 and values.ndim == 1:
         array: NDArray[np.floating] = values
@@ -219,7 +171,7 @@ def probabilities(values: ArrayLike, name: str = "scores") -> NDArray[np.floatin
         expected="scores in [0, 1]",
         came=shown(array[bad[0]]),
         where=f"{name}[{bad[0]}]",
-        todo='pass probabilities, or use range="real" for scores of any size',
+        todo=todo,
         rows=bad,
     )
 

@@ -135,6 +135,30 @@ class CountsColumn(Column):
         out.ints(cells)
         out.ints(counts)
 
+    def read(self, data: Reader) -> None:
+        """Fill an empty column with what `encode` wrote."""
+        width, cells = self.width, self.cells
+        if data.uint(1):
+            if width * cells > data.left:
+                raise damaged(f"a table of {width * cells} cells in {data.left} bytes")
+            everything = data.ints(width * cells)
+            codes = np.flatnonzero(everything != 0)
+            if 4 * len(codes) <= width * cells:
+                raise damaged(f"a table of {width * cells} cells with {len(codes)} occupied")
+            self._place(codes, everything[codes])
+            return
+        sizes = data.ints(width)
+        n = sum(sizes.tolist())
+        if n > data.left or 4 * n > width * cells:
+            raise damaged(f"{n} of {width * cells} cells in {data.left} bytes")
+        at = data.ints(n)
+        counts = data.ints(n)
+        codes = np.repeat(np.arange(width) * cells, sizes) + at
+        ascending = bool((codes[1:] > codes[:-1]).all())
+        if n and not (ascending and at.max() < cells and counts.min() > 0):
+            raise damaged("cells out of order, out of range or empty")
+        self._place(codes, counts)
+
     def _sparse(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All occupied codes, ascending, and their counts."""
         if self.table is None:
@@ -207,28 +231,8 @@ class Counts(Part[CountsColumn]):
         return CountsColumn(self.shape(owner), width)
 
     def decode(self, owner: Declared, width: int, data: Reader) -> CountsColumn:
-        column = CountsColumn(self.shape(owner), width)
-        cells = column.cells
-        if data.uint(1):
-            if width * cells > data.left:
-                raise damaged(f"a table of {width * cells} cells in {data.left} bytes")
-            everything = data.ints(width * cells)
-            codes = np.flatnonzero(everything != 0)
-            if 4 * len(codes) <= width * cells:
-                raise damaged(f"a table of {width * cells} cells with {len(codes)} occupied")
-            column._place(codes, everything[codes])
-            return column
-        sizes = data.ints(width)
-        n = sum(sizes.tolist())
-        if n > data.left or 4 * n > width * cells:
-            raise damaged(f"{n} of {width * cells} cells in {data.left} bytes")
-        at = data.ints(n)
-        counts = data.ints(n)
-        codes = np.repeat(np.arange(width) * cells, sizes) + at
-        ascending = bool((codes[1:] > codes[:-1]).all())
-        if n and not (ascending and at.max() < cells and counts.min() > 0):
-            raise damaged("cells out of order, out of range or empty")
-        column._place(codes, counts)
+        column = self.empty(owner, width)
+        column.read(data)
         return column
 
 

@@ -96,6 +96,34 @@ def sum_by_levels(values: NDArray[np.float64], top: float) -> list[float] | None
     return None
 
 
+def sum_by_levels_in_cells(
+    values: NDArray[np.float64], cells: NDArray[np.intp], n: int
+) -> list[NDArray[np.float64]] | None:
+    """As `sum_by_levels`, of values [rows] that belong to `n` cells: arrays [n].
+
+    A cell has no more values than there are, so its sums are exact for the same reason.
+    """
+    top = float(np.maximum.reduce(np.abs(values), initial=0.0))
+    if top == 0:
+        return []
+    if not 1e-200 < top < 1e200 or _wide(values[:64], top):
+        return None
+    room = math.frexp(top)[1]
+    rest = values
+    sums: list[NDArray[np.float64]] = []
+    for _ in range(_LEVELS):
+        big = math.ldexp(1.5, room + 15)
+        whole = rest + big
+        whole -= big
+        added = np.bincount(cells, weights=whole, minlength=n)
+        sums.append(added.astype(np.float64, copy=False))
+        rest = rest - whole
+        if not rest.any():
+            return sums
+        room -= 37
+    return None
+
+
 def _wide(sample: NDArray[np.float64], top: float) -> bool:
     """Whether a few values tell that three levels of 37 bits will not do."""
     size = np.abs(sample[sample != 0])

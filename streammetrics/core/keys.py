@@ -10,7 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.checks import integers, vector
+from streammetrics.core.arrays import require_strings, vector
+from streammetrics.core.checks import integers
 from streammetrics.core.codec import damaged
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.rows import Coded, Key, Scalar
@@ -51,6 +52,7 @@ def coded(keys: ArrayLike | Coded | Sequence[Key], name: str = "keys") -> Coded:
     if isinstance(keys, list | tuple):
         return _from_objects(list(keys), name)
     array: NDArray[Any] = vector(keys, name)
+    require_strings(array, name)
     if array.dtype.kind in "mM":  # `tolist` would make integers of nanoseconds
         raise _bad_keys(list(array), name)
     if array.dtype.kind in "iu":

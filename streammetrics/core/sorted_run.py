@@ -88,12 +88,12 @@ class Run:
 def combined(runs: Sequence[Run], *, ours: bool = False) -> Run:
     """One sorted run of what all the given hold, sorted or not; all with `high` or none.
 
-    `ours`: a single run may be sorted where it lies.
+    `ours`: fresh keys in any order; a single run of them may be sorted where it lies.
     """
     run = runs[0] if ours and len(runs) == 1 else Run.join(runs)
     if run.counts is None:
         return _counted(_sorted(run.low, run.high))
-    return _summed(_sorted_with(run.low, run.high, run.counts))
+    return _summed(_sorted_with(run.low, run.high, run.counts, in_runs=not ours))
 
 
 def _ones(run: Run) -> NDArray[np.uint8]:
@@ -118,8 +118,10 @@ def _sorted(low: Words, high: NDArray[np.uint64] | None) -> Run:
     return Run(low, high)
 
 
-def _sorted_with(low: Words, high: NDArray[np.uint64] | None, counts: Words) -> Run:
-    """Sort keys together with their counts."""
+def _sorted_with(
+    low: Words, high: NDArray[np.uint64] | None, counts: Words, *, in_runs: bool
+) -> Run:
+    """Sort keys together with their counts; in_runs: they are sorted runs one after another."""
     if not len(low):
         return Run(low, high, counts)
     if high is None:
@@ -133,7 +135,8 @@ def _sorted_with(low: Words, high: NDArray[np.uint64] | None, counts: Words) -> 
             counts = (packed & np.uint64((1 << bits) - 1)).astype(counts.dtype)
             packed >>= shift
             return Run(packed.astype(low.dtype, copy=False), None, counts)
-        order = np.argsort(low, kind="stable")  # merges the sorted runs that lie one after another
+        # The stable sort merges runs; of keys in any order the other takes a quarter of the time.
+        order = np.argsort(low, kind="stable" if in_runs else None)
     else:
         order = _order(low, high)
     return Run(low, high, counts).take(order)

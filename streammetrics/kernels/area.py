@@ -38,7 +38,7 @@ class Pairs:
 
 def pairs(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -> Pairs:
     """Count the pairs of buckets [b] in ascending order of score; empty ones may be left out."""
-    n, p = _total(negatives), _total(positives)
+    n, p = sum_of_counts(negatives), sum_of_counts(positives)
     if n * p > _INT64:  # no sum below is greater than n * p
         negatives, positives = negatives.astype(object), positives.astype(object)
     below = np.cumsum(negatives) - negatives
@@ -71,7 +71,7 @@ def gini_bounds(found: Pairs) -> tuple[float, float]:
     return rounded_down(low, found.all), rounded_up(low + 2 * found.ties, found.all)
 
 
-def _total(counts: NDArray[np.int64]) -> int:
+def sum_of_counts(counts: NDArray[np.int64]) -> int:
     """The sum as a Python integer, past int64 if need be."""
     if len(counts) and int(counts.max()) > _INT64 // len(counts):
         return sum(counts.tolist())

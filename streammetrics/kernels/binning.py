@@ -82,6 +82,12 @@ class Grid(ABC):
         least.flags.writeable = False
         return least
 
+    @property
+    def ends(self) -> NDArray[np.float64]:
+        """The least float64 above each bucket: float64 [n_buckets]; nan after the last one, which
+        has the highest score there can be."""
+        return np.append(self.least[1:], np.nan)
+
     @abstractmethod
     def _least(self) -> NDArray[np.float64]: ...
 

@@ -9,6 +9,7 @@ the correctly rounded one, although no value is held as a fraction.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ class Pair(NamedTuple):
 
 def add(x: Pair, y: Pair) -> Pair:
     """X + y."""
-    total, error = _two_sum(x.high, y.high)
+    total, error = two_sum(x.high, y.high)
     return _normal(total, error + (x.low + y.low))
 
 
@@ -44,13 +45,13 @@ def minus(x: Pair, y: Pair) -> Pair:
 
 def times(x: Pair, y: Pair) -> Pair:
     """X times y."""
-    product, error = _two_product(x.high, y.high)
+    product, error = two_product(x.high, y.high)
     return _normal(product, error + (x.high * y.low + x.low * y.high))
 
 
 def scaled(x: Pair, by: Floats) -> Pair:
     """X times a double."""
-    product, error = _two_product(x.high, by)
+    product, error = two_product(x.high, by)
     return _normal(product, error + x.low * by)
 
 
@@ -63,15 +64,53 @@ def quotient(above: Floats, below: Floats) -> Pair:
     (np.float64(0.3333333333333333), np.float64(1.850371707708594e-17))
     """
     high = above / below
-    product, error = _two_product(high, below)
+    product, error = two_product(high, below)
     return Pair(high, ((above - product) - error) / below)
 
 
 def over(x: Pair, below: Floats) -> Pair:
     """The quotient of x and a double."""
     high = x.high / below
-    product, error = _two_product(high, below)
+    product, error = two_product(high, below)
     return _normal(high, (((x.high - product) - error) + x.low) / below)
+
+
+def divided(x: Pair, y: Pair) -> Pair:
+    """The quotient of two pairs, correct to 100 bits."""
+    high = x.high / y.high
+    product, error = two_product(high, y.high)
+    rest = ((x.high - product) - error) + (x.low - high * y.low)
+    return _normal(high, rest / y.high)
+
+
+def whole(numbers: NDArray[np.int64]) -> Pair:
+    """Integers, exactly where they are below 2**63 in size; int64, or objects where they are not.
+
+    >>> import numpy as np
+    >>> pair = whole(np.array([2**62 + 1]))
+    >>> int(pair.high[0]) + int(pair.low[0]) - 2**62
+    1
+    """
+    if numbers.dtype == object:
+        high = numbers.astype(np.float64)
+        rest = [n - int(h) for n, h in zip(numbers.tolist(), high.tolist(), strict=True)]
+        return Pair(high, np.array(rest, np.float64))
+    below = numbers & 0xFFFFFFFF
+    return Pair(*two_sum((numbers - below).astype(np.float64), below.astype(np.float64)))
+
+
+def total(terms: Pair) -> Fraction:
+    """The sum of terms of one sign, correct to 96 bits of its own; they are added as in a tree."""
+    high, low = terms
+    while len(high) > 1:
+        half = len(high) // 2
+        summed = add(
+            Pair(high[:half], low[:half]), Pair(high[half : 2 * half], low[half : 2 * half])
+        )
+        odd = slice(2 * half, None)
+        high = np.concatenate([summed.high, high[odd]])
+        low = np.concatenate([summed.low, low[odd]])
+    return sum(map(Fraction, (*high.tolist(), *low.tolist())), Fraction())
 
 
 def totals(terms: Pair, owners: NDArray[np.intp], n: int) -> Pair:
@@ -92,7 +131,7 @@ def parts(terms: Pair) -> list[Floats]:
         whole = np.rint(rest * grid)
         whole /= grid
         found.append(whole)
-        rest, below = _two_sum(rest - whole, below)
+        rest, below = two_sum(rest - whole, below)
     return found
 
 
@@ -109,18 +148,18 @@ def running(terms: Pair) -> Pair:
 
 def _joined(sums: list[Floats]) -> Pair:
     first, second, third = sums
-    high, low = _two_sum(first, second)
+    high, low = two_sum(first, second)
     return _normal(high, low + third)
 
 
-def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """The rounded sum and its error, exactly."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
-def _two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+def two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """The rounded product and its error, exactly."""
     product = a * b
     big = a * _SPLIT

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
+from streammetrics.core.arrays import vector
 from streammetrics.core.bag_checks import group_ids
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.rows import Coded, Rows
@@ -30,7 +31,7 @@ def graded_rows(
     item_ids: str,
 ) -> Rows:
     """Grades (16: not judged), scores, list ids and codes of items (or None) of rows [n]."""
-    grades = checks.grades(checks.vector(labels, "labels"))
+    grades = checks.grades(vector(labels, "labels"))
     n = len(grades)
     found = checks.scores(scores)
     checks.same_length(n, found, "scores", of="labels")
@@ -103,4 +104,4 @@ def _array(column: NDArray[np.int64] | Coded) -> NDArray[np.int64]:
 def _named(column: ArrayLike | Coded, row: int) -> str:
     if isinstance(column, Coded):
         return shown(column.values[column.codes[row]])
-    return shown(checks.vector(column, "ids")[row])
+    return shown(vector(column, "ids")[row])

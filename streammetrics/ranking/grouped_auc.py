@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -11,12 +13,20 @@ from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows, group_ids
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.weights import (
+    Unit,
+    refuse_rounding,
+    unit_of,
+    weighed,
+    weighted_rows,
+)
 from streammetrics.kernels.exact_mean import mean_area
 from streammetrics.kernels.fraction_mean import ExactArea
 from streammetrics.kernels.grids import check_grid, grid_of, refused_setting
 from streammetrics.kernels.segments import group_pairs
 from streammetrics.results.areas import as_float
 from streammetrics.results.grouped import GroupedArea
+from streammetrics.results.units import units_counted
 
 _CHOICES = {
     "weight": ("impressions", "positives", "uniform"),
@@ -26,11 +36,12 @@ _CHOICES = {
 _OF_A_GRID = ("resolution", "range", "floor", "ceiling", "edges")
 
 
-class GroupedAUC(Accumulator, schema="grouped-auc/2"):
+class GroupedAUC(Accumulator, schema="grouped-auc/3"):
     """GAUC: how well scores rank within each user, averaged over users.
 
     Settings
-        weight: of a group in the mean: "impressions" (its rows), "positives", or "uniform".
+        weight: of a group in the mean: "impressions" (its rows), "positives", or "uniform". Of
+        weighted rows the first two are the sums of their weights.
         score_type: the precision in which scores are compared. "float32" halves state and time;
         scores that differ beyond it are ties then.
         ids: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings, of which
@@ -39,15 +50,20 @@ class GroupedAUC(Accumulator, schema="grouped-auc/2"):
         grid: None, or the grid of score buckets, with `resolution`, `range`, `floor`, `ceiling`
         and `edges` as in HistogramAUC: "relative", "equal" or "edges". The state then holds
         buckets instead of scores, and does not grow with rows.
+        weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
+        "1/10". round_weights: False, weights that are no multiples are refused.
     Rows
         labels: [n] of 0 and 1. scores: [n], no NaN; on a grid of range="probability", in [0, 1].
-        groups: [n] ids, of users as a rule.
+        groups: [n] ids, of users as a rule. weights: [n], at least 0, or 1 each; a row of weight 0
+        is as if absent.
     State
         The multiset of (group, score, label); on a grid that of (group, bucket, label), with
-        equal ones counted as they come.
+        equal ones counted as they come; with weights the units of weight of each, and the number
+        of rows.
     Result
         GroupedArea: `gauc`, `groups`, `groups_kept`, `groups_one_class`, `rows`, `rows_kept`,
-        `rows_one_class`, `positives`, `rela_impr(base)`.
+        `rows_one_class`, `positives`, `rela_impr(base)`; with weights `weight_units` and
+        `weight_units_kept` in place of `rows_kept` and `rows_one_class`.
         A group of one class leaves both sums and is counted; one of equal scores has 0.5 and
         stays; a group whose rows came in several batches or shards is one group.
     Undefined
@@ -85,12 +101,16 @@ class GroupedAUC(Accumulator, schema="grouped-auc/2"):
     floor: float = 2**-24
     ceiling: float = 2.0**24
     edges: tuple[float, ...] = ()
-    bag = Bag(ids="ids", repeats="grid")
+    weight_unit: Unit = 1
+    round_weights: bool = False
+    bag = Bag(ids="ids", repeats="grid", weighted=True)
 
     def check_settings(self) -> None:
         for name, choices in _CHOICES.items():
             check_choice(getattr(self, name), choices, f"GroupedAUC.{name}")
         check_max_rows(self.max_rows, "GroupedAUC.max_rows")
+        self._set("weight_unit", unit_of(self.weight_unit, "GroupedAUC.weight_unit"))
+        refuse_rounding(self.round_weights, "GroupedAUC.round_weights")
         if self.grid is None:
             for name in _OF_A_GRID:
                 default = getattr(type(self), name)
@@ -109,9 +129,11 @@ class GroupedAUC(Accumulator, schema="grouped-auc/2"):
         scores: ArrayLike,
         *,
         groups: ArrayLike | Coded,
+        weights: ArrayLike | None = None,
     ) -> None:
-        """Count rows [n]: labels 0 or 1, scores, and the group id of each; all or none."""
-        self._update(self.check(labels, scores, groups=groups))
+        """Count rows [n]: labels 0 or 1, scores, the group id of each, and weights or 1 each; all
+        or none."""
+        self._update(self.check(labels, scores, groups=groups, weights=weights))
 
     def check(
         self,
@@ -119,6 +141,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/2"):
         scores: ArrayLike,
         *,
         groups: ArrayLike | Coded,
+        weights: ArrayLike | None = None,
     ) -> Rows:
         y = checks.binary_labels(labels)
         in_unit = self.grid is not None and self.range == "probability"
@@ -127,9 +150,10 @@ class GroupedAUC(Accumulator, schema="grouped-auc/2"):
         ids = group_ids(groups, self.ids)
         named = ids.codes if isinstance(ids, Coded) else ids
         checks.same_length(len(y), named, "groups", of="labels")
-        return Rows(len(y), (y, s, ids))
+        return weighted_rows(len(y), (y, s, ids), weights, self.weight_unit)
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        rows, units, slots = weighed(rows, slots, columns=3)
         labels, scores, groups = rows.columns
         assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
         assert isinstance(groups, (np.ndarray, Coded))
@@ -137,12 +161,12 @@ class GroupedAUC(Accumulator, schema="grouped-auc/2"):
             # The number of the bucket is what is compared. Below 2**24 float32 has them all,
             # while the least score of a bucket near 1 would need a float64.
             scores = grid_of(self).buckets(scores).astype(np.float32)
-        self.bag.add(scores, labels, slots, groups)
+        self.bag.add(scores, labels, slots, groups, units)
 
     def compute(self) -> GroupedArea:
         """GAUC of all groups, and how many there are of which kind."""
         self._flush()
-        bag, bounded = self.bag, self.grid is not None
+        bag, bounded, unit = self.bag, self.grid is not None, Fraction(self.weight_unit)
         compared_as = "buckets" if bounded else self.score_type
         if bag.dropped:
             nothing = ExactArea(bounded=bounded)
@@ -152,13 +176,15 @@ class GroupedAUC(Accumulator, schema="grouped-auc/2"):
                 compared_as=compared_as,
                 ids=self.ids,
                 reason=bag.why_dropped,
+                weight_unit=unit,
                 _area=nothing,
             )
         layout, (run,) = bag.settled()
         groups = group_pairs(run.low, layout.group_shift, run.high, run.counts)
         p, n = groups.positives, groups.negatives
         live = (p > 0) & (n > 0)
-        kept, rows_kept = int(np.count_nonzero(live)), int((p + n)[live].sum())
+        kept, units_kept = int(np.count_nonzero(live)), int((p + n)[live].sum())
+        units = units_counted(bag.units, bag.total, unit)
         area = mean_area(groups, self.weight, bounded=bounded)
         return GroupedArea(
             as_float(area),
@@ -166,10 +192,13 @@ class GroupedAUC(Accumulator, schema="grouped-auc/2"):
             groups_kept=kept,
             groups_one_class=len(p) - kept,
             rows=bag.total,
-            rows_kept=rows_kept,
-            rows_one_class=bag.total - rows_kept,
+            rows_kept=units_kept if units is None else None,
+            rows_one_class=bag.total - units_kept if units is None else None,
             positives=int(p.sum()),
             compared_as=compared_as,
             ids=self.ids,
+            weight_unit=unit,
+            weight_units=units,
+            weight_units_kept=None if units is None else units_kept,
             _area=area,
         )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
+from streammetrics.core.arrays import array_of, vector
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.rows import Ragged
 from streammetrics.kernels.same_length import by_length
@@ -65,18 +66,20 @@ def _flat(
     lists: ItemLists, offsets: ArrayLike | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     if offsets is not None:
-        ends = list_offsets(offsets, len(checks.vector(lists, "lists")), of="items")
+        ends = list_offsets(offsets, len(vector(lists, "lists")), of="items")
         return _integers(lists, ends), ends
-    if isinstance(lists, np.ndarray) and lists.dtype != object:
-        if lists.ndim != 2:
-            raise _form(f"an array of shape {list(lists.shape)} and no offsets")
-        n, width = lists.shape
+    own = isinstance(lists, (list, tuple, str, bytes, np.ndarray))
+    given: Any = lists if own else array_of(lists, "lists")
+    if isinstance(given, np.ndarray) and given.dtype != object:
+        if given.ndim != 2:
+            raise _form(f"an array of shape {list(given.shape)} and no offsets")
+        n, width = given.shape
         ends = np.arange(n + 1, dtype=np.int64) * width
-        return _integers(lists.reshape(-1), ends), ends
+        return _integers(given.reshape(-1), ends), ends
     try:
-        rows = list(lists)  # type: ignore[arg-type]
+        rows = list(given)
         strings = any(isinstance(row, str | bytes) for row in rows)
-        sizes = [0 if strings else len(row) for row in rows]  # type: ignore[arg-type]
+        sizes = [0 if strings else len(row) for row in rows]
     except TypeError:
         raise _form(shown(lists)) from None
     if strings or isinstance(lists, str | bytes):
@@ -85,7 +88,7 @@ def _flat(
     np.cumsum(np.array(sizes, np.int64), out=ends[1:])
     if rows and all(isinstance(row, np.ndarray) and row.ndim == 1 for row in rows):
         return _integers(np.concatenate(rows), ends), ends
-    return _integers(list(chain.from_iterable(rows)), ends), ends  # type: ignore[arg-type]
+    return _integers(list(chain.from_iterable(rows)), ends), ends
 
 
 def _integers(items: ArrayLike, ends: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -8,8 +8,9 @@ from typing import NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from streammetrics.core.arrays import array_of
 from streammetrics.core.content import Content
-from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.ranking.similarities import LARGEST
 
 Floats = NDArray[np.float64]
@@ -86,11 +87,11 @@ def _first_places(column: NDArray[np.generic], j: int) -> Sequence[int]:
 
 def _array(given: object) -> NDArray[np.generic]:
     try:
-        array = np.asarray(given)
-        # numpy makes one string type of integers beside strings, which must stay apart
-        return np.asarray(given, object) if array.dtype.kind == "U" else array
-    except (ValueError, TypeError) as error:
-        _refuse("an array [n_items, d]", shown(str(error)), "", "give all items rows of one length")
+        array = array_of(given, _WHERE)
+    except InputError as error:
+        _refuse("an array [n_items, d]", error.came, "", "give all items rows of one length")
+    # numpy makes one string type of integers beside strings, which must stay apart
+    return np.asarray(given, object) if array.dtype.kind == "U" else array
 
 
 def _refuse(expected: str, came: str, at: str, todo: str) -> NoReturn:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
+from streammetrics.core.arrays import array_of
 from streammetrics.core.checks import MAX_GRADE
-from streammetrics.core.errors import InputError, shown
+from streammetrics.core.errors import InputError
 from streammetrics.kernels.lists import Lists
 from streammetrics.ranking.offsets import list_offsets
 
@@ -33,7 +34,7 @@ def graded_lists(
 
     graded_from: n_relevant [n] is not enough where a list that lacks some has such a grade or more.
     """
-    array = labels if isinstance(labels, np.ndarray) else _array(labels, "labels")
+    array = labels if isinstance(labels, np.ndarray) else array_of(labels, "labels")
     if array.ndim == 2 and offsets is None:
         n, width = array.shape
         ends = np.arange(n + 1, dtype=np.int64) * width
@@ -51,7 +52,7 @@ def graded_lists(
     try:
         grades = checks.grades(array.reshape(-1))
         if scores is not None:
-            score_array = scores if isinstance(scores, np.ndarray) else _array(scores, "scores")
+            score_array = scores if isinstance(scores, np.ndarray) else array_of(scores, "scores")
             _same_shape(array, score_array, "scores")
             flat_scores = checks.scores(score_array.reshape(-1))
     except InputError as error:
@@ -60,7 +61,7 @@ def graded_lists(
     lists = Lists(grades, flat_scores, ends, None, known)
     if n_relevant is None:
         return lists
-    unseen = _unseen(lists, np.asarray(n_relevant), graded_from)
+    unseen = _unseen(lists, array_of(n_relevant, "n_relevant"), graded_from)
     return replace(lists, unseen=unseen)
 
 
@@ -68,7 +69,7 @@ def _judged(
     judged: ArrayLike, labels: NDArray[np.generic], grades: Grades, ends: Whole
 ) -> NDArray[np.bool_]:
     """Whether somebody judged each item; one that nobody judged has no grade."""
-    array = _array(judged, "judged")
+    array = array_of(judged, "judged")
     _same_shape(labels, array, "judged")
     if array.dtype != np.bool_:
         raise InputError(
@@ -89,18 +90,6 @@ def _judged(
         )
         raise _of_lists(error, ends, labels.shape)
     return known
-
-
-def _array(values: ArrayLike, name: str) -> NDArray[np.generic]:
-    try:
-        return np.asarray(values)
-    except (ValueError, TypeError) as error:
-        raise InputError(
-            expected="an array [lists, items], or flat [items] with offsets [lists + 1]",
-            came=f"{type(values).__name__} ({shown(str(error))})",
-            where=name,
-            todo="pass lists of unequal length flat, with their offsets",
-        ) from None
 
 
 def _same_shape(labels: NDArray[np.generic], other: NDArray[np.generic], name: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
@@ -28,9 +29,16 @@ class ExactCurve(ScoreCurve):
     [0.0, 1.0]
     """
 
-    def __init__(self, found: Pairs, rows: int, points: Callable[[], Points]) -> None:
+    def __init__(
+        self,
+        found: Pairs,
+        rows: int,
+        points: Callable[[], Points],
+        weight_unit: Fraction = Fraction(1),
+    ) -> None:
         # A frozen value: what is fixed goes where the fields of the parent lie.
         self.__dict__.update(_pairs=found, exact=True, rows=rows, reason="", _points=points)
+        self.__dict__.update(weight_unit=weight_unit)
 
     @cached_property
     def _held(self) -> Points:

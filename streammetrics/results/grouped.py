@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from streammetrics.kernels.fraction_mean import ExactArea
 from streammetrics.results.areas import relative
@@ -20,6 +21,9 @@ class GroupedArea:
     groups: all of them; groups_kept: those with both labels; groups_one_class: the others.
     rows, positives: of all groups; rows_kept: of those that are kept; rows_one_class: of the
     others. Past `max_rows` only rows are known, and the other counts are None.
+    weight_unit: what one unit weighs. Of weighted rows `positives`, weight_units (all of them) and
+    weight_units_kept (of the groups that are kept) are such units; which rows were kept is not
+    known, so rows_kept and rows_one_class are None. Without weights the last two are.
     compared_as: the precision in which scores were compared, or "buckets". ids: the kind of the
     group ids.
 
@@ -44,6 +48,9 @@ class GroupedArea:
     compared_as: str
     ids: str
     reason: str = ""
+    weight_unit: Fraction = Fraction(1)
+    weight_units: int | None = None
+    weight_units_kept: int | None = None
     _area: ExactArea = field(default=ExactArea(), repr=False, compare=False)
 
     def rela_impr(self, base: GroupedArea) -> float | Bounded:
@@ -60,6 +67,13 @@ class GroupedArea:
         2.0
         """
         return relative(self._area, base._area)
+
+    @property
+    def weight(self) -> Fraction | None:
+        """The weight of all rows together, exactly; None where that is no longer known."""
+        if self.reason:
+            return None
+        return (self.rows if self.weight_units is None else self.weight_units) * self.weight_unit
 
     @property
     def exactness(self) -> str:

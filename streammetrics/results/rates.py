@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from streammetrics.core.errors import InputError, shown
 from streammetrics.kernels.rounding import over_root, ratio
+from streammetrics.results.units import units_counted
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
     """Counts of truth against prediction, and every rate that follows from them.
 
-    tp, fp, fn, tn: true and false positives, false and true negatives. A rate is one division
-    of exact integers, rounded once; 0/0 is nan. P is precision, R recall.
+    tp, fp, fn, tn: true and false positives, false and true negatives, in units of weight:
+    `weight_unit` each. Without weights these are rows. A rate is one division of exact integers,
+    rounded once; 0/0 is nan. P is precision, R recall.
 
     >>> rates = Rates(tp=1, fp=1, fn=0, tn=1)
     >>> rates.precision, rates.recall, rates.specificity
@@ -29,16 +31,18 @@ class Rates:
     fp: int
     fn: int
     tn: int
+    weight_unit: Fraction = Fraction(1)
+    _excess: int = field(default=0, repr=False)  # of units over rows
 
     @property
     def accuracy(self) -> float:
         """(TP + TN) / all."""
-        return ratio(self.tp + self.tn, self.rows)
+        return ratio(self.tp + self.tn, self._units)
 
     @property
     def error_rate(self) -> float:
         """(FP + FN) / all."""
-        return ratio(self.fp + self.fn, self.rows)
+        return ratio(self.fp + self.fn, self._units)
 
     @property
     def precision(self) -> float:
@@ -107,13 +111,23 @@ class Rates:
 
     @property
     def rows(self) -> int:
-        """All that were counted."""
-        return self.tp + self.fp + self.fn + self.tn
+        """All that were counted; those of weight zero are not."""
+        return self._units - self._excess
 
     @property
     def positives(self) -> int:
-        """TP + FN."""
+        """TP + FN, in units of weight."""
         return self.tp + self.fn
+
+    @property
+    def weight_units(self) -> int | None:
+        """All units of weight; None where every row weighs 1, so that they are the rows."""
+        return units_counted(self._units, self.rows, self.weight_unit)
+
+    @property
+    def weight(self) -> Fraction:
+        """The weight of all rows together, exactly."""
+        return self._units * self.weight_unit
 
     def f_beta(self, b: float) -> float:
         """(1 + b²) P R / (b² P + R): recall counts b times as much as precision; b >= 0.
@@ -152,6 +166,10 @@ class Rates:
             where="Rates.table(layout)",
             todo="name one of the two",
         )
+
+    @property
+    def _units(self) -> int:
+        return self.tp + self.fp + self.fn + self.tn
 
     @property
     def _determinant(self) -> int:

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.area import Pairs, area, area_bounds, gini, gini_bounds, pairs
+from streammetrics.core.errors import InputError, shown
+from streammetrics.kernels.area import (
+    Pairs,
+    area,
+    area_bounds,
+    gini,
+    gini_bounds,
+    pairs,
+    sum_of_counts,
+)
+from streammetrics.kernels.curves import Figure, average_precision, trapezoid
 from streammetrics.kernels.exact_mean import area_of
 from streammetrics.kernels.fraction_mean import ExactArea
+from streammetrics.kernels.operating_points import aim_of, best, distance_of_classes
+from streammetrics.kernels.partial_area import partial_area
+from streammetrics.kernels.row_shares import gains, lifts
+from streammetrics.kernels.shares import shares
+from streammetrics.kernels.steps import Steps, steps
 from streammetrics.results.areas import relative
 from streammetrics.results.bounded import Bounded
+from streammetrics.results.curve_points import PrecisionRecallPoints, RocPoints
+from streammetrics.results.operating_point import BestPoints, OperatingPoint
+from streammetrics.results.rates import Rates
+from streammetrics.results.rates_between import RatesBetween
+from streammetrics.results.units import units_counted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,9 +44,11 @@ class ScoreCurve:
     """What is known of the scores of two classes, from which every curve and area follows.
 
     scores: float [k], ascending: the scores that occurred or, of a histogram, the least score of
-    each bucket that is occupied. counts: int64 [2, k], negatives and positives there. exact: each
-    place is one score; otherwise it is a bucket, and areas are `Bounded` by what its scores may
-    be. rows: all that were counted. reason: why nothing more is known, when it is not.
+    each bucket that is occupied. counts: int64 [2, k], negatives and positives there, in units of
+    weight: `weight_unit` each. exact: each place is one score; otherwise it is a bucket, and
+    figures are `Bounded` by what its scores may be: in any order, and any of them tied. Their value
+    is that of a bucket whose rows are all tied. rows: all that were counted; those of weight zero
+    are not. reason: why nothing more is known, when it is not.
 
     >>> curve = ScoreCurve(np.array([0.1, 0.4, 0.8]), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
     >>> curve.auc, curve.gini
@@ -35,6 +60,9 @@ class ScoreCurve:
     exact: bool
     rows: int
     reason: str = ""
+    weight_unit: Fraction = Fraction(1)
+    # float64 [k]: the least score above each bucket; nan where the bucket has no end.
+    _ends: NDArray[np.float64] | None = field(default=None, compare=False)
 
     @property
     def auc(self) -> float | Bounded:
@@ -45,6 +73,150 @@ class ScoreCurve:
     def gini(self) -> float | Bounded:
         """2 AUC - 1."""
         return self._area(gini, gini_bounds)
+
+    @cached_property
+    def ap(self) -> float | Bounded:
+        """Average precision: Σ (R_i - R_(i-1)) P_i over different scores, from the highest down.
+
+        R recall and P precision of score >= that one; equal scores enter together, and nothing is
+        interpolated: scikit-learn's average_precision_score. Rounded from 90 bits; nan without a
+        positive.
+        """
+        return self._figure(average_precision(self._steps, bounded=not self.exact))
+
+    @cached_property
+    def pr_auc_trapezoid(self) -> float | Bounded:
+        """Area under the points of `pr` by trapezoids, recall on x, from (0, 1): not `ap`.
+
+        It may be on either side of `ap`. A straight line between two points may promise what no
+        threshold reaches (Davis and Goadrich 2006, ICML). Rounded from 90 bits; nan without a
+        positive.
+        """
+        return self._figure(trapezoid(self._steps, bounded=not self.exact))
+
+    @cached_property
+    def ks(self) -> float | Bounded:
+        """Kolmogorov-Smirnov: the greatest |TPR - FPR|; nan with one class only."""
+        return self._figure(distance_of_classes(self._steps, bounded=not self.exact))
+
+    def roc(self) -> RocPoints:
+        """The points of the ROC curve, from (0, 0) to (1, 1)."""
+        found = self._steps
+        return RocPoints(
+            fpr=shares(found.fp, found.negatives),
+            tpr=shares(found.tp, found.positives),
+            thresholds=self._thresholds,
+            fp=found.fp,
+            tp=found.tp,
+        )
+
+    def pr(self) -> PrecisionRecallPoints:
+        """The points of the precision-recall curve, the one at the lowest threshold first."""
+        found = self._steps
+        tp, fp = found.tp[:0:-1], found.fp[:0:-1]
+        return PrecisionRecallPoints(
+            precision=np.append(shares(tp, tp + fp), 1.0),
+            recall=np.append(shares(tp, found.positives), 0.0),
+            thresholds=self._thresholds[:0:-1],
+        )
+
+    def partial_auc(self, max_fpr: float, *, standardized: bool = False) -> float | Bounded:
+        """The area under the ROC curve where FPR <= max_fpr, 0 < max_fpr <= 1: at most max_fpr.
+
+        standardized: on the scale on which chance has 1/2 and a perfect order 1 (McClish 1989,
+        Medical Decision Making 9), as scikit-learn's roc_auc_score(max_fpr=). nan with one class
+        only.
+
+        >>> curve = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
+        >>> curve.partial_auc(0.5), curve.partial_auc(0.5, standardized=True)
+        (0.375, 0.8333333333333334)
+        """
+        if not 0 < max_fpr <= 1:
+            raise _refused("partial_auc(max_fpr)", "a rate above 0 and at most 1", max_fpr)
+        return self._figure(
+            partial_area(
+                self._steps,
+                Fraction(max_fpr),
+                standardized=standardized,
+                bounded=not self.exact,
+            )
+        )
+
+    def gain(self, k: int = 10) -> tuple[float | Bounded, ...]:
+        """Share of all positives among the i/k of the rows with the highest scores, i = 1 to k.
+
+        A cut through tied rows, or through one row, takes its part of them: the mean over their
+        orders. nan without a positive.
+
+        >>> curve = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
+        >>> curve.gain(4), curve.lift(4)
+        ((0.5, 0.75, 1.0, 1.0), (2.0, 1.0, 1.0, 0.0))
+        """
+        found = gains(self._steps, _parts(k, "gain"), bounded=not self.exact)
+        return tuple(map(self._figure, found))
+
+    def lift(self, k: int = 10, *, cumulative: bool = False) -> tuple[float | Bounded, ...]:
+        """Rate of positives in each of k equal parts of the rows, highest scores first, over that
+        of all rows; cumulative: in the first i parts. Cuts as in `gain`; nan without a positive.
+        """
+        found = lifts(self._steps, _parts(k, "lift"), cumulative=cumulative, bounded=not self.exact)
+        return tuple(map(self._figure, found))
+
+    def confusion(self, t: float) -> Rates | RatesBetween:
+        """The rates at a threshold: positive iff score >= t.
+
+        `RatesBetween`, with the same names, where t lies inside a bucket with rows of a histogram.
+
+        >>> curve = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
+        >>> curve.confusion(1.0).table().tolist()
+        [[1, 1], [0, 2]]
+        """
+        limit = float(t)
+        if math.isnan(limit):
+            raise _refused("confusion(t)", "a number", t)
+        at = int(np.searchsorted(self.scores, limit, "left"))
+        above = self._rates(at)
+        if not at or self.exact or self._begins_at(limit, at):
+            return above
+        below = self._rates(at - 1)
+        if below == above:
+            return above
+        return RatesBetween(
+            worst=self._rates_of(above.tp, below.fp), best=self._rates_of(below.tp, above.fp)
+        )
+
+    def best(
+        self,
+        by: Literal["youden", "product", "distance", "accuracy"] = "youden",
+        *,
+        positives_share: float | Fraction | None = None,
+    ) -> BestPoints:
+        """The best operating points: the value, and every threshold that reaches it.
+
+        by: "youden" is TPR - FPR; "product" TPR (1 - FPR); "distance" from (0, 1), the least
+        √(FPR² + (1 - TPR)²); "accuracy" q TPR + (1 - q)(1 - FPR) where q of the rows are positive:
+        the iso-accuracy line of slope (1 - q)/q. positives_share: q, from 0 to 1, that of these
+        rows by default; a Fraction where no float is it. Predicting nothing, or everything, is a
+        point too. Ties are found exactly. nan with one class only, but for "accuracy" of these
+        rows.
+
+        >>> curve = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
+        >>> found = curve.best("youden")
+        >>> found.value, [point.threshold for point in found.points]
+        (0.5, [2.0, 1.0])
+        """
+        if by not in ("youden", "product", "distance", "accuracy"):
+            raise _refused("best(by)", '"youden", "product", "distance" or "accuracy"', by)
+        if positives_share is not None and (by != "accuracy" or not 0 <= positives_share <= 1):
+            where = "best(positives_share)"
+            raise _refused(where, 'a share from 0 to 1, with by="accuracy"', positives_share)
+        share = None if positives_share is None else Fraction(positives_share)
+        aim = aim_of(by, self._steps, share)
+        if aim is None:
+            return BestPoints(self._figure((math.nan,) * 3), ())
+        found = best(self._steps, aim, bounded=not self.exact)
+        points = tuple(self._point(int(at)) for at in found.at)
+        return BestPoints(self._figure(found.figure), points)
 
     def rela_impr(self, base: ScoreCurve) -> float | Bounded:
         """RelaImpr over another model: (auc - 1/2) / (its auc - 1/2) - 1; 1.0 is 100 %.
@@ -59,14 +231,62 @@ class ScoreCurve:
         """
         return relative(self._exact_area, base._exact_area)
 
+    def _point(self, at: int) -> OperatingPoint:
+        rates = self._rates_of(int(self._steps.tp[at]), int(self._steps.fp[at]))
+        return OperatingPoint(float(self._thresholds[at]), rates)
+
+    def _rates(self, place: int) -> Rates:
+        """Those where the rows from this place on are predicted positive."""
+        negatives, positives = self.counts[:, place:]
+        return self._rates_of(sum_of_counts(positives), sum_of_counts(negatives))
+
+    def _rates_of(self, tp: int, fp: int) -> Rates:
+        found = self._pairs
+        rest = found.positives - tp, found.negatives - fp
+        excess = found.positives + found.negatives - self.rows
+        return Rates(tp, fp, *rest, self.weight_unit, excess)
+
+    def _begins_at(self, limit: float, at: int) -> bool:
+        """Whether no bucket below this place has a score at or above the limit."""
+        if at < len(self.scores) and self.scores[at] == limit:
+            return True
+        return self._ends is not None and bool(limit >= self._ends[at - 1])
+
+    @cached_property
+    def _steps(self) -> Steps:
+        return steps(self.counts[0], self.counts[1])
+
+    @cached_property
+    def _thresholds(self) -> NDArray[np.floating]:
+        """Of the places of the steps [k + 1]; +inf first, or nan if that is a score."""
+        scores = self.scores[self._steps.places]
+        first = math.nan if len(scores) and scores[0] == math.inf else math.inf
+        return np.concatenate([np.array([first], scores.dtype), scores])
+
+    def _figure(self, figure: Figure) -> float | Bounded:
+        return figure[0] if self.exact else Bounded(*figure)
+
     @property
     def _exact_area(self) -> ExactArea:
         return area_of(self._pairs, bounded=not self.exact)
 
     @property
     def positives(self) -> int | None:
-        """Rows of the positive class; None where that is no longer known."""
+        """Units of weight of the positive class, which are its rows where none is weighted; None
+        where that is no longer known."""
         return None if self.reason else self._pairs.positives
+
+    @property
+    def weight_units(self) -> int | None:
+        """All units of weight; None where every row weighs 1, or where that is no longer known."""
+        units = self._pairs.positives + self._pairs.negatives
+        return None if self.reason else units_counted(units, self.rows, self.weight_unit)
+
+    @property
+    def weight(self) -> Fraction | None:
+        """The weight of all rows together, exactly; None where that is no longer known."""
+        units = self._pairs.positives + self._pairs.negatives
+        return None if self.reason else units * self.weight_unit
 
     @cached_property
     def _pairs(self) -> Pairs:
@@ -82,6 +302,7 @@ class ScoreCurve:
         return (
             isinstance(other, ScoreCurve)
             and (self.exact, self.rows, self.reason) == (other.exact, other.rows, other.reason)
+            and self.weight_unit == other.weight_unit
             and np.array_equal(self.scores, other.scores)
             and np.array_equal(self.counts, other.counts)
         )
@@ -91,3 +312,18 @@ class ScoreCurve:
     def __repr__(self) -> str:
         why = f", reason={self.reason!r}" if self.reason else ""
         return f"ScoreCurve(auc={self.auc!r}, rows={self.rows}, positives={self.positives}{why})"
+
+
+def _parts(k: int, name: str) -> int:
+    if type(k) is int and k >= 1:
+        return k
+    raise _refused(f"{name}(k)", "a number of parts, 1 or more", k)
+
+
+def _refused(what: str, expected: str, came: object) -> InputError:
+    return InputError(
+        expected=expected,
+        came=shown(came),
+        where=f"ScoreCurve.{what}",
+        todo="pass another value",
+    )

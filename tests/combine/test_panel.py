@@ -81,6 +81,7 @@ def test_arguments_are_the_columns_and_required_where_any_metric_requires_them()
         "scores": True,
         "users": True,
         "denominators": False,
+        "weights": False,
     }
 
 
@@ -122,7 +123,7 @@ def test_a_missing_column_is_named_with_the_metric_that_needs_it() -> None:
 def test_an_unknown_column_is_named_with_those_that_are_known() -> None:
     error = refused({"labels": LABELS, "scores": SCORES, "users": USERS, "score": SCORES})
     assert error.came == "'score'"
-    assert "labels, scores, denominators, users" in error.expected
+    assert "labels, scores, weights, denominators, users" in error.expected
 
 
 @pytest.mark.parametrize(

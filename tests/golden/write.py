@@ -13,6 +13,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -28,6 +29,7 @@ from streammetrics import (
     BinaryConfusion,
     Bounded,
     Bpref,
+    Calibration,
     CatalogMetrics,
     ExactAUC,
     GroupedAUC,
@@ -39,8 +41,10 @@ from streammetrics import (
     PerKey,
     RankingMetrics,
     Ratio,
+    Regression,
     Windows,
 )
+from tests.golden.many_classes import MANY_CLASSES
 
 FOLDER: Final = Path(__file__).parent
 RESULTS: Final = FOLDER / "results.json"
@@ -149,10 +153,22 @@ _SCORED: Final = _taken("labels", "scores")
 _REAL: Final = _taken("labels", "scores", real=True)
 _PANEL: Final = ("labels", "scores", "groups")
 
+
+def _weighted(n: int) -> dict[str, Any]:
+    return {**_SCORED(n), "weights": np.arange(n) % 31 / 10}
+
+
 GOLDEN: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = {
     "binary-confusion": (BinaryConfusion(threshold=0.25), _SCORED),
+    "binary-confusion-weighted": (BinaryConfusion(weight_unit="1/10"), _weighted),
+    "calibration": (Calibration(), _SCORED),
+    "calibration-weighted": (
+        Calibration(clip=2.0**-40, bins=7, weight_unit=Fraction(1, 10)),
+        _weighted,
+    ),
     "catalog-metrics": (CatalogMetrics(n_items=ITEMS, k=10), item_lists),
     "exact-auc": (ExactAUC(), _REAL),
+    "exact-auc-weighted": (ExactAUC(weight_unit="1/10"), _weighted),
     "exact-auc-float32": (ExactAUC(score_type="float32"), _SCORED),
     "grouped-auc": (GroupedAUC(), _taken("labels", "scores", "groups")),
     "grouped-auc-exact": (
@@ -167,6 +183,10 @@ GOLDEN: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]]
         GroupedAUC(weight="uniform", ids="hashed"),
         _taken("labels", "scores", groups="names"),
     ),
+    "grouped-auc-weighted": (
+        GroupedAUC(weight_unit="1/10"),
+        lambda n: {**_weighted(n), "groups": columns(n)["groups"]},
+    ),
     "grouped-scores": (GroupedScores([NDCG @ 5, MRR, HR(rel=2) @ 3]), shown_items),
     "grouped-scores-items": (
         GroupedScores(
@@ -180,6 +200,7 @@ GOLDEN: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]]
         partial(shown_items, named=True),
     ),
     "histogram-auc": (HistogramAUC(), _SCORED),
+    "histogram-auc-weighted": (HistogramAUC(weight_unit="1/10"), _weighted),
     "histogram-auc-equal": (HistogramAUC(grid="equal", resolution=5), _SCORED),
     "histogram-auc-real": (HistogramAUC(range="real", resolution=4), _REAL),
     "intra-list-similarity": (IntraListSimilarity(item_vectors(), k=8), item_lists),
@@ -187,10 +208,12 @@ GOLDEN: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]]
         IntraListSimilarity(item_features(), similarity="share_equal"),
         item_lists,
     ),
+    **MANY_CLASSES,
     "panel": (_clicks(), _taken(*_PANEL)),
     "per-key": (PerKey(_clicks(), max_keys=4), _taken(*_PANEL, keys="phases")),
     "ranking-metrics": (RankingMetrics([NDCG @ 10, MRR, HR(rel=2) @ 3]), lists),
     "ratio": (Ratio(), _taken(numerators="labels", denominators="revenues")),
+    "regression": (Regression(), _taken("scores", labels="revenues")),
     "windows": (
         Windows(PerKey(_clicks(), max_keys=4), size_s=7200, slide_s=3600),
         _taken("times_ms", *_PANEL, "keys"),
@@ -234,7 +257,12 @@ def readable(result: object) -> Any:
             "total",
         ),
         *("ils", "lists_short", "coverage", "novelty", "personalization", "popularity"),
+        *("log_loss", "normalized_entropy", "brier", "copc", "ece", "mce", "mean_score"),
+        *("base_rate", "weight_units", "weight_units_kept"),
+        *("mae", "mse", "rmse", "r2"),
         *("lists_under_k", "shown", "items_shown"),
+        *("pr_auc_trapezoid", "ks"),
+        *("macro_f1", "macro_auc", "map", "subset_accuracy", "hamming_loss"),
     ):
         if hasattr(result, name):
             found[name] = readable(getattr(result, name))

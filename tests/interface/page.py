@@ -55,12 +55,19 @@ def later(what: str) -> list[str]:
 
 def signature(arguments: str) -> inspect.Signature:
     """Arguments as the page writes them."""
-    made: Callable[..., object] = eval(f"lambda {arguments}: None")
+    made: Callable[..., object] = eval(f"lambda {arguments}: None", {"nan": "nan"})
     return inspect.signature(made)
 
 
 def bare(of: Callable[..., object], *, method: bool = False) -> inspect.Signature:
-    """A signature without its types."""
+    """A signature without its types; nan, which equals nothing, as a text."""
     known = list(inspect.signature(of).parameters.values())[int(method) :]
     empty = inspect.Parameter.empty
-    return inspect.Signature([one.replace(annotation=empty) for one in known])
+    return inspect.Signature(
+        [
+            one.replace(
+                annotation=empty, default="nan" if one.default != one.default else one.default
+            )
+            for one in known
+        ]
+    )

@@ -95,3 +95,25 @@ def test_running_sums_are_those_of_the_first_terms() -> None:
     for got, term in zip(sums[1:], exactly(terms), strict=True):
         exact += term
         assert abs(got - exact) <= Fraction(1, 2**88)
+
+
+def test_quotients_of_pairs_are_correct_to_100_bits() -> None:
+    x, y = pairs(5), pairs(6)
+    for got, a, b in zip(exactly(dd.divided(x, y)), exactly(x), exactly(y), strict=True):
+        assert abs(got - a / b) <= abs(a / b) * Fraction(1, 2**100)
+
+
+def test_integers_are_pairs_without_rounding() -> None:
+    rng = np.random.default_rng(7)
+    numbers = np.array([0, 1, 2**53 + 1, 2**63 - 1, *rng.integers(0, 2**63 - 1, N)])
+    assert exactly(dd.whole(numbers)) == numbers.tolist()
+    large = [2**63, 2**64 + 2**12, 2**80 + 1]
+    assert exactly(dd.whole(np.array(large, object))) == large
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 400])
+def test_a_total_of_terms_of_one_sign_is_correct_to_96_bits(n: int) -> None:
+    x = pairs(8)
+    terms = Pair(np.abs(x.high[:n]), x.low[:n])
+    exact = sum(exactly(terms), Fraction())
+    assert abs(dd.total(terms) - exact) <= exact * Fraction(1, 2**96)

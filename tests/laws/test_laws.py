@@ -15,8 +15,11 @@ import pytest
 
 from streammetrics import Accumulator, registry
 from streammetrics.testing import LAWS, Case, check_exhaustively, check_law
+from tests.calibration_cases import SMALL_SCORED
 from tests.cases import CASES
+from tests.many_classes_cases import SMALL_ROWS
 from tests.plain_cases import PLAIN
+from tests.weighted_cases import weighted_rows
 
 # A quarter of the profile's examples: there are three hundred pairs of a law and a case, and
 # `make check` must stay short.
@@ -64,6 +67,8 @@ LISTS = [[], [(0.5, 0)], [(0.5, 1), (0.5, 0)], [(0.0, 2), (1.0, 0)], [(1.0, 1), 
 def kinds_of_rows(case: Case[Any]) -> tuple[Sequence[Any], int]:
     """The different rows to make multisets of, and how many of them at most."""
     labels: Sequence[Any] = (0, 1)
+    if str(case).startswith("weighted"):
+        return weighted_rows(case), 5 if DEEP else 3
     match type(case.empty).__name__, case.empty.settings():
         case "BinaryConfusion", {"positive": "yes"}:
             return list(product(("no", "yes"), (0.25, 0.5, 0.75))), 4
@@ -78,6 +83,10 @@ def kinds_of_rows(case: Case[Any]) -> tuple[Sequence[Any], int]:
         case "GroupedScores", {"item_ids": kind}:
             items = (7, 8) if kind == "integer" else ("x", "y")
             return list(product(("a", "b"), (0.25, 0.5), (0, 2), items)), 4 if DEEP else 2
+        case "MulticlassConfusion" | "MultilabelConfusion" | "MulticlassAUC" as name, _:
+            return SMALL_ROWS.get(str(case)) or SMALL_ROWS[name]
+        case "Calibration" | "Regression" as name, _:
+            return SMALL_SCORED[name], 3
         case "Ratio", _ if "clicks" in str(case):
             return [(0,), (1,)], 6
         case "Ratio", _:

@@ -15,23 +15,25 @@ from streammetrics import (
     Provenance,
     RankingMetrics,
     Ratio,
+    SlidingAUC,
     Windows,
     load,
 )
 from streammetrics.combine import KeyedResult, PanelResult, WindowsResult
-from streammetrics.core.counts import Counts, CountsColumn
 from streammetrics.core.rows import Key
+from streammetrics.core.weighted_counts import WeightedCounts, WeightedCountsColumn
 from streammetrics.results.averages import Averages
 from streammetrics.results.quotient import Quotient
 from streammetrics.results.rates import Rates
 from streammetrics.results.score_curve import ScoreCurve
+from streammetrics.results.sliding_area import SlidingArea
 
 
 def what_is_known() -> None:
     auc = HistogramAUC(resolution=6)
     assert_type(auc.resolution, int)
-    assert_type(auc.counts, CountsColumn)
-    assert_type(HistogramAUC.counts, Counts)
+    assert_type(auc.counts, WeightedCountsColumn)
+    assert_type(HistogramAUC.counts, WeightedCounts)
     assert_type(auc.compute(), ScoreCurve)
     assert_type(auc + auc, HistogramAUC)
     assert_type(auc.copy(), HistogramAUC)
@@ -46,6 +48,7 @@ def what_is_known() -> None:
 
     assert_type(ExactAUC(max_rows=3).max_rows, int | None)
     assert_type(BinaryConfusion().compute(), Rates)
+    assert_type(SlidingAUC(5).compute(), SlidingArea)
     assert_type(Ratio().compute(), Quotient)
     assert_type(Ratio().compute().ratio, float)
     assert_type(RankingMetrics(["MRR"]).compute(), Averages)

@@ -214,9 +214,7 @@ def test_combinators_are_not_metrics_of_a_config() -> None:
 
 
 def test_a_weight_that_no_metric_takes_is_not_left_out_in_silence() -> None:
-    said = problems(
-        toml(event=f'{EVENT}\nweight = "w"', metrics='c = { type = "BinaryConfusion" }')
-    )
+    said = problems(toml(event=f'{EVENT}\nweight = "w"', metrics='c = { type = "Ratio" }'))
     assert "no metric" in said["[event] weight"]
 
 

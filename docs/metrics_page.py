@@ -1,0 +1,146 @@
+"""Write the part of `docs/metrics.md` that the docstrings say; `make docs` runs it.
+
+The page between its two marks is made of the docstrings of every metric, measure and result, found
+by introspection, so that nothing stands there that the code does not say. The rest is written by
+hand. With `--check` nothing is written, and the exit code says whether the page is stale.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import get_type_hints
+
+from streammetrics import classification, combine, ranking
+from streammetrics.ranking.measures import MEASURES
+
+PAGE = Path(__file__).with_name("metrics.md")
+START = "<!-- `make docs` writes what follows from the docstrings, down to the next mark -->\n"
+END = "<!-- written by hand from here on -->\n"
+HEADINGS = ["Settings", "Rows", "State", "Result", "Undefined", "Exactness", "Cost", "Source"]
+
+
+def metrics() -> dict[str, type]:
+    """Every public metric by its name: what has `update` and `compute`."""
+    named = {
+        name: getattr(p, name) for p in (classification, ranking, combine) for name in p.__all__
+    }
+    return {
+        name: kind
+        for name, kind in sorted(named.items())
+        if inspect.isclass(kind) and hasattr(kind, "update") and hasattr(kind, "compute")
+    }
+
+
+def result_of(metric: type) -> type:
+    """What `compute` gives."""
+    found: type = get_type_hints(metric.compute)["return"]  # type: ignore[attr-defined]
+    return found
+
+
+def plain(text: str) -> str:
+    """Lines in one, safe in Markdown outside of backticks; a block of code as it is."""
+    if text.startswith("```"):
+        return text
+    pieces = re.split(r"(`[^`]*`)", " ".join(text.split()))
+    return "".join(p if p.startswith("`") else re.sub(r"([*<])", r"\\\1", p) for p in pieces)
+
+
+def paragraphs(of: object) -> list[str]:
+    """A docstring up to its example, by paragraphs."""
+    text = (inspect.getdoc(of) or "").partition("\n>>>")[0]
+    return [part for part in text.split("\n\n") if part.strip()]
+
+
+def sections(metric: type) -> tuple[list[str], dict[str, str]]:
+    """The paragraphs of a docstring before its headings, and what stands under each of these."""
+    intro: list[str] = []
+    found: dict[str, str] = {}
+    for part in paragraphs(metric):
+        lines = part.splitlines()
+        if lines[0] not in HEADINGS:
+            intro.append(plain(part))
+            continue
+        heading = ""
+        for line in lines:
+            if line in HEADINGS:
+                heading = line
+                found[heading] = ""
+            else:
+                found[heading] += line + "\n"
+    return intro, {heading: plain(text) for heading, text in found.items()}
+
+
+def of_metric(name: str, metric: type) -> Iterator[str]:
+    """A metric: what it is, and what each heading of its docstring says."""
+    intro, found = sections(metric)
+    yield f"### {name}\n\n" + "\n\n".join(intro) + "\n"
+    said = [f"- **{heading}**: {found[heading]}" for heading in HEADINGS if heading in found]
+    yield "\n".join(said) + "\n"
+
+
+def of_result(kind: type, givers: list[str]) -> Iterator[str]:
+    """A result: what it is, what gives it, and what each of its values is."""
+    yield f"### {kind.__name__}\n\nOf {', '.join(f'`{name}`' for name in givers)}.\n"
+    yield "\n\n".join(map(plain, paragraphs(kind))) + "\n"
+    lines = []
+    for base in reversed(kind.__mro__):
+        for name, value in vars(base).items():
+            is_view = isinstance(value, property | cached_property)
+            if name.startswith("_") or not (is_view or inspect.isfunction(value)):
+                continue
+            if inspect.getmodule(base) and base.__module__.startswith("streammetrics"):
+                arguments = (
+                    "" if is_view else f"({', '.join([*inspect.signature(value).parameters][1:])})"
+                )
+                lines += [f"- `{name}{arguments}`: {plain(paragraphs(value)[0])}"] * bool(
+                    paragraphs(value)
+                )
+    yield "\n".join(dict.fromkeys(lines)) + "\n" * bool(lines)
+
+
+def written() -> str:
+    """The part of the page that the docstrings say."""
+    pieces = ["## Every metric\n"]
+    givers: dict[type, list[str]] = {}
+    for name, metric in metrics().items():
+        pieces += of_metric(name, metric)
+        givers.setdefault(result_of(metric), []).append(name)
+    pieces.append("## Every measure of ranked lists\n")
+    pieces.append(
+        "\n".join(f"- `{name}`: {plain(' '.join(paragraphs(MEASURES[name])))}" for name in MEASURES)
+        + "\n"
+    )
+    pieces.append("## Every result\n")
+    for kind, names in sorted(givers.items(), key=lambda one: one[0].__name__):
+        pieces += of_result(kind, names)
+    return "\n".join(piece for piece in pieces if piece.strip()) + "\n"
+
+
+def page(text: str) -> str:
+    """The page with its written part as it must be now."""
+    before, start, rest = text.partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end:
+        raise SystemExit(f"{PAGE.name} has lost its marks: {START.strip()} and {END.strip()}")
+    return f"{before}{start}\n{written()}\n{end}{after}"
+
+
+def main() -> int:
+    """Write the page, or say whether it is stale."""
+    text = PAGE.read_text(encoding="utf-8")
+    made = page(text)
+    if "--check" in sys.argv[1:]:
+        if made != text:
+            sys.stderr.write(f"{PAGE.name} is stale: run `make docs`\n")
+        return int(made != text)
+    PAGE.write_text(made, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

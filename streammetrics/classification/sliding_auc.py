@@ -1,0 +1,213 @@
+"""SlidingAUC: the exact area under the ROC curve of the last rows, kept up with each event."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Sequence
+from fractions import Fraction
+from math import inf, isnan
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sortedcontainers import SortedList
+
+from streammetrics.core.arrays import array_of
+from streammetrics.core.checks import binary_labels, numbers, same_length
+from streammetrics.core.checks import scores as checked_scores
+from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.kernels.rounding import ratio
+from streammetrics.results.sliding_area import SlidingArea
+
+_NEVER: Final = -inf  # earlier than any time
+
+
+class SlidingAUC:
+    """The AUC of the last n rows, or of those of the last t seconds; read after every event.
+
+    It depends on the order of rows by nature. So it is no Accumulator: it has no merge and no
+    bytes, and its law is that it equals `ExactAUC` over the same last rows. For windows that merge,
+    aligned to the clock, take `Windows(ExactAUC(), size_s)`.
+
+    Settings
+        rows: how many rows the window holds. seconds: how long a row stays: the window is
+        (now - seconds, now], where now is the time of the newest row. One of the two.
+    Rows
+        labels: [n] of 0/1 or False/True. scores: [n], no NaN; infinities are first and last.
+        times_s: [n] of finite numbers, none below the one before it; with `seconds` only. In each
+        place a single value stands for one row. Rows come in order, the newest last.
+    State
+        The rows of the window, each twice: in order of arrival, and among those of its label in
+        order of score. About 130 bytes a row.
+    Result
+        SlidingArea, with `auc` a float.
+    Undefined
+        nan while the window has one class only.
+    Exactness
+        Exact: a ratio of integers, correctly rounded; nothing drifts, however long it runs.
+    Cost
+        O(log n) for each row that enters and each that leaves; O(1) to read. Rows of a batch that
+        leave within it cost nothing.
+    Source
+        Mann & Whitney 1947, Ann. Math. Stat. 18; over a sliding window Brzezinski & Stefanowski
+        2017, "Prequential AUC", Knowl. Inf. Syst. 52, section 4 (ties count one half here).
+
+    >>> from streammetrics import SlidingAUC
+    >>> metric = SlidingAUC(rows=4)
+    >>> metric.update([0, 1, 0, 1], [0.1, 0.4, 0.4, 0.8])
+    >>> metric.compute()
+    SlidingArea(auc=0.875, rows=4, positives=2)
+    >>> metric.update(0, 0.9)  # the oldest row leaves
+    >>> metric.compute()
+    SlidingArea(auc=0.375, rows=4, positives=2)
+    """
+
+    def __init__(self, rows: int | None = None, seconds: float | None = None) -> None:
+        """SettingsError unless exactly one is given, and positive."""
+        if (rows is None) == (seconds is None):
+            raise SettingsError(
+                expected="rows or seconds, one of the two",
+                came="neither" if rows is None else "both",
+                where="SlidingAUC",
+                todo="pass for instance rows=1000, or seconds=3600",
+            )
+        if rows is not None and (type(rows) is not int or rows < 1):
+            raise _bad_setting("a whole number of rows from 1", rows, "rows")
+        if seconds is not None and not (type(seconds) in (int, float) and 0 < seconds < inf):
+            raise _bad_setting("a positive, finite number of seconds", seconds, "seconds")
+        self.rows, self.seconds = rows, seconds
+        self._newest = _NEVER
+        self._window: deque[tuple[int, float, float]] = deque()  # label, score, time
+        self._sorted = SortedList(), SortedList()  # scores of the negatives, of the positives
+        # 2U: twice the pairs that are ordered so, and once those that tie. A Python integer, since
+        # the pairs of a large window do not fit 64 bits.
+        self._twice_u = 0
+
+    def update(
+        self, labels: ArrayLike, scores: ArrayLike, *, times_s: ArrayLike | None = None
+    ) -> None:
+        """Let rows in, in order, and those out whose place or time is over; all or none."""
+        y, s, t = self._checked(labels, scores, times_s)
+        if t:
+            self._newest = t[-1]
+        # Only what the window holds in the end is counted: between two reads nobody sees the rest.
+        first = self._first_kept(t, len(y))
+        self._drop(len(y) - first)
+        for i in range(first, len(y)):
+            self._enter(y[i], s[i], t[i] if t else _NEVER)
+
+    def compute(self) -> SlidingArea:
+        """The area of the rows that are in the window now."""
+        negatives, positives = map(len, self._sorted)
+        area = ratio(self._twice_u, 2 * positives * negatives)
+        return SlidingArea(area, positives + negatives, positives)
+
+    def __repr__(self) -> str:
+        given = f"rows={self.rows}" if self.rows is not None else f"seconds={self.seconds}"
+        return f"SlidingAUC({given})"
+
+    def _checked(
+        self, labels: Any, scores: Any, times_s: Any
+    ) -> tuple[Sequence[int], Sequence[float], Sequence[float]]:
+        if (times_s is None) != (self.seconds is None):
+            raise InputError(
+                expected="times_s" if times_s is None else "no times",
+                came="none" if times_s is None else "some",
+                where="times_s",
+                todo="pass the time of each row in seconds"
+                if times_s is None
+                else "leave them out, or use SlidingAUC(seconds=...)",
+            )
+        y: Sequence[int]
+        s: Sequence[float]
+        # A single event of plain numbers, without the microseconds that numpy takes for it.
+        if type(labels) is int and labels in (0, 1) and type(scores) is float and not isnan(scores):
+            y, s = [labels], [scores]
+        else:
+            truth, values = (
+                binary_labels(_rows(labels, "labels")),
+                checked_scores(_rows(scores, "scores")),
+            )
+            same_length(len(truth), values, "scores", of="labels")
+            y, s = truth.tolist(), values.tolist()  # every float32 is a float64
+        return y, s, [] if times_s is None else self._checked_times(times_s, len(y))
+
+    def _checked_times(self, times_s: Any, n: int) -> Sequence[float]:
+        if n == 1 and type(times_s) is float and self._newest <= times_s < inf:
+            return [times_s]
+        times = numbers(_rows(times_s, "times_s"), "times_s").astype(np.float64, copy=False)
+        same_length(n, times, "times_s", of="labels")
+        finite = np.isfinite(times)
+        known = np.concatenate([[self._newest], np.where(finite, times, _NEVER)])
+        before = np.maximum.accumulate(known)[:-1]
+        bad = np.flatnonzero(~finite | (times < before))
+        if len(bad):
+            came = times[bad[0]]
+            why = f"{shown(came)} after {shown(before[bad[0]])}"
+            raise InputError(
+                expected="finite times in seconds, none below the one before it",
+                came=why if np.isfinite(came) else shown(came),
+                where=f"times_s[{bad[0]}]",
+                todo="pass rows in order of time; drop late ones, or use Windows for them",
+                rows=bad,
+            )
+        found: list[float] = times.tolist()
+        return found
+
+    def _first_kept(self, times: Sequence[float], n: int) -> int:
+        """The place of the first row of a batch that is in the window at its end."""
+        if self.rows is not None:
+            return max(0, n - self.rows)
+        # The newest row is always in it.
+        return bisect_left(times, True, hi=max(0, n - 1), key=lambda time: not self._is_over(time))
+
+    def _is_over(self, time: float) -> bool:
+        """Whether now - time >= seconds, exactly."""
+        assert self.seconds is not None
+        # Rounding keeps order, so a difference that was rounded misleads only where it is equal.
+        passed = self._newest - time
+        if passed != self.seconds:
+            return passed > self.seconds
+        return Fraction(self._newest) - Fraction(time) >= Fraction(self.seconds)
+
+    def _drop(self, coming: int) -> None:
+        """Make room for so many rows."""
+        window = self._window
+        if self.rows is not None:
+            for _ in range(len(window) + coming - self.rows):
+                self._leave()
+        else:
+            while window and self._is_over(window[0][2]):
+                self._leave()
+
+    def _enter(self, label: int, score: float, time: float) -> None:
+        self._twice_u += self._pairs(label, score)
+        self._sorted[label].add(score)
+        self._window.append((label, score, time))
+
+    def _leave(self) -> None:
+        label, score, _ = self._window.popleft()
+        self._sorted[label].remove(score)
+        self._twice_u -= self._pairs(label, score)
+
+    def _pairs(self, label: int, score: float) -> int:
+        """What a row adds to 2U: 2 for each pair that it orders so, 1 for each that it ties."""
+        others = self._sorted[1 - label]
+        below_and_up_to: int = others.bisect_left(score) + others.bisect_right(score)
+        return below_and_up_to if label else 2 * len(others) - below_and_up_to
+
+
+def _rows(values: Any, name: str) -> Any:
+    """One row for a single value."""
+    single = isinstance(values, int | float) or getattr(values, "ndim", 1) == 0
+    return array_of(values, name).reshape(1) if single else values
+
+
+def _bad_setting(expected: str, came: object, name: str) -> SettingsError:
+    return SettingsError(
+        expected=expected,
+        came=shown(came),
+        where=f"SlidingAUC.{name}",
+        todo="pass for instance rows=1000, or seconds=3600",
+    )

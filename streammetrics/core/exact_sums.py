@@ -1,0 +1,92 @@
+"""Several exact sums in each state, one for each cell of a table."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.codec import Reader, Writer
+from streammetrics.core.exact_sum import ExactSum, ExactSumColumn
+from streammetrics.core.float_bits import CHUNK, sum_by_levels_in_cells
+from streammetrics.core.parts import Column, Part, Slots
+
+if TYPE_CHECKING:
+    from streammetrics.core.declared import Declared
+
+_SUM: Final = ExactSum()
+
+
+class ExactSumsColumn(Column):
+    """`width` rows of `cells` exact sums: sum j of state i stands at i * cells + j of `sums`."""
+
+    def __init__(self, cells: int, sums: ExactSumColumn) -> None:
+        self.cells, self.sums = cells, sums
+        self.width = sums.width // cells
+
+    @property
+    def mass(self) -> int:
+        return self.sums.mass
+
+    @property
+    def nbytes(self) -> int:
+        return self.sums.nbytes
+
+    def add(
+        self, values: NDArray[np.float64], cells: NDArray[np.intp], slots: Slots | None = None
+    ) -> None:
+        """Add values [n] to these cells [n] of the states at `slots` [n], or of state 0; no NaN."""
+        if slots is not None:
+            self.sums.add(values, slots * self.cells + cells)
+            return
+        every = np.arange(self.cells)
+        for start in range(0, len(values), CHUNK):
+            some, where = values[start : start + CHUNK], cells[start : start + CHUNK]
+            levels = sum_by_levels_in_cells(some, where, self.cells)
+            if levels is None:
+                self.sums.add(some, where)
+                continue
+            for sums in levels:
+                self.sums.add(sums, every)
+
+    def fractions(self, slot: int = 0) -> tuple[Fraction, ...]:
+        """The exact sums of one state's finite values; [cells]."""
+        first = slot * self.cells
+        return tuple(self.sums.fraction(i) for i in range(first, first + self.cells))
+
+    def widen(self, width: int) -> None:
+        self.sums.widen(width * self.cells)
+        self.width = width
+
+    def merge(self, other: Self, to: Slots) -> None:
+        self.sums.merge(other.sums, self._all(to))
+
+    def take(self, slots: Slots) -> Self:
+        return type(self)(self.cells, self.sums.take(self._all(slots)))
+
+    def encode(self, out: Writer) -> None:
+        self.sums.encode(out)
+
+    def _all(self, slots: Slots) -> NDArray[np.intp]:
+        """Where all sums of these states stand."""
+        return (slots[:, None] * self.cells + np.arange(self.cells)).reshape(-1)
+
+
+class ExactSums(Part[ExactSumsColumn]):
+    """A table of exact sums; `cells` is how many, or the name of a setting that says so."""
+
+    def __init__(self, cells: int | str) -> None:
+        self.cells = cells
+
+    def empty(self, owner: Declared, width: int) -> ExactSumsColumn:
+        cells = self._cells(owner)
+        return ExactSumsColumn(cells, _SUM.empty(owner, width * cells))
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> ExactSumsColumn:
+        cells = self._cells(owner)
+        return ExactSumsColumn(cells, _SUM.decode(owner, width * cells, data))
+
+    def _cells(self, owner: Declared) -> int:
+        return self.cells if isinstance(self.cells, int) else int(getattr(owner, self.cells))

@@ -1,0 +1,131 @@
+"""Areas under the precision-recall curve, and what they may be when scores are in buckets.
+
+At a step from (T₀, F₀) to (T₁, F₁) true and false positives, with p = T₁ - T₀ and P positives:
+AP adds p/P · T₁/(T₁ + F₁), the trapezoid p/P · (π₀ + π₁)/2 with π the precision, π = 1 before the
+first step. (Manning, Raghavan, Schütze 2008, Introduction to Information Retrieval, section 8.4;
+Davis and Goadrich 2006, ICML, on why the two differ.)
+
+Where a step is a bucket, its rows may be in any order and any of them tied, which changes nothing
+outside of it: the curve enters and leaves the box at its corners. Write h(j) = j/(j + F₁) and
+g(j) = j/(j + F₀), both concave in j. After any group of tied rows in the box there are T positives
+and between F₀ and F₁ negatives, so its precision is between h(T) and g(T).
+
+- AP, most: each positive is met at a precision of at most g(T₁), and at that if all of them are
+  tied above the negatives: p g(T₁).
+- AP, least: the jth positive is met at a T of at least j, so at h(j) or more, and at that if all
+  negatives are first and no two positives tied: Σ h(j), T₀ < j <= T₁.
+- Trapezoid, least: its points lie on or above h, and a chord of a concave function lies below all
+  finer ones: p (h(T₀) + h(T₁))/2, if the negatives are first, and the positives tied below them.
+- Trapezoid, most: its points lie on or below g, and the finest steps are the highest:
+  Σ (g(j - 1) + g(j))/2, T₀ < j <= T₁, if the positives are first and no two tied.
+
+Each is reached where a bucket has room for so many scores.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from streammetrics.kernels.double_double import (
+    Floats,
+    Pair,
+    add,
+    divided,
+    minus,
+    quotient,
+    scaled,
+    times,
+    total,
+    whole,
+)
+from streammetrics.kernels.harmonic import sums_of_shares
+from streammetrics.kernels.rounding import ratio, rounded_down, rounded_up
+from streammetrics.kernels.steps import Ints, Steps
+
+# A value, and the ends between which it must be; all the same where nothing is unknown.
+Figure: TypeAlias = tuple[float, float, float]
+
+UNDEFINED: Final[Figure] = (math.nan, math.nan, math.nan)
+# More than all rounding of the sums below, which are correct to 94 bits.
+_SLACK: Final = Fraction(1, 1 << 88)
+_FLOATS: Final = 1 << 53
+
+
+def average_precision(found: Steps, *, bounded: bool) -> Figure:
+    """AP as the step sum, correct to 90 bits and then rounded; a bucket's value is that of a tie.
+
+    Unless `bounded` each step is one score. nan without a positive.
+
+    >>> import numpy as np
+    >>> from streammetrics.kernels.steps import steps
+    >>> average_precision(steps(np.array([1, 1, 0]), np.array([0, 1, 1])), bounded=False)[0]
+    0.8333333333333334
+    """
+    if not found.positives:
+        return UNDEFINED
+    t0, t1, f0, f1, p = _with_positives(found)
+    value = _weighed(_share(t1, f1), p)
+    if not bounded:
+        return _figure(found, value, value, value)
+    best = _weighed(_share(t1, f0), p)
+    return _figure(found, value, total(sums_of_shares(t0, p, f1)[0]), best)
+
+
+def trapezoid(found: Steps, *, bounded: bool) -> Figure:
+    """The area under the precision-recall points by trapezoids, from (0, 1) on; as AP else."""
+    if not found.positives:
+        return UNDEFINED
+    t0, t1, f0, f1, p = _with_positives(found)
+    value = _weighed(add(_share(t0, f0), _share(t1, f1)), p) / 2
+    if not bounded:
+        return _figure(found, value, value, value)
+    least = _weighed(add(_share(t0, f1), _share(t1, f1)), p) / 2
+    # Σ (g(j - 1) + g(j)) / 2 = Σ g(j) - (g(T₁) - g(T₀)) / 2
+    rise = minus(_share(t1, f0), _share(t0, f0))
+    halved = Pair(rise.high / 2, rise.low / 2)
+    most = total(minus(sums_of_shares(t0, p, f0)[1], halved))
+    return _figure(found, value, least, most)
+
+
+def _with_positives(found: Steps) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """T₀, T₁, F₀, F₁ and p of the steps that have a positive."""
+    t0, t1, f0, f1 = found.tp[:-1], found.tp[1:], found.fp[:-1], found.fp[1:]
+    at = np.flatnonzero(t1 > t0)
+    return t0[at], t1[at], f0[at], f1[at], t1[at] - t0[at]
+
+
+def _share(t: Ints, f: Ints) -> Pair:
+    """The precision t / (t + f), and 1 where nothing is predicted positive yet."""
+    rows = t + f
+    nothing = rows == 0
+    if nothing.any():
+        t, rows = np.where(nothing, 1, t), np.where(nothing, 1, rows)
+    if rows.dtype != object and int(rows.max(initial=0)) < _FLOATS:
+        return quotient(t.astype(np.float64), rows.astype(np.float64))
+    return divided(whole(t), whole(rows))
+
+
+def _weighed(values: Pair, p: Ints) -> Fraction:
+    """The sum of p times each value."""
+    if p.dtype != object and int(p.max(initial=0)) < _FLOATS:
+        weights: Floats = p.astype(np.float64)
+        return total(scaled(values, weights))
+    return total(times(values, whole(p)))
+
+
+def _figure(found: Steps, value: Fraction, low: Fraction, high: Fraction) -> Figure:
+    every = found.positives
+    if low is high:
+        nearest = ratio(value, every)
+        return nearest, nearest, nearest
+    least = max(low / every - _SLACK, Fraction(0))
+    most = min(high / every + _SLACK, Fraction(1))
+    return (
+        ratio(value, every),
+        rounded_down(least.numerator, least.denominator),
+        rounded_up(most.numerator, most.denominator),
+    )

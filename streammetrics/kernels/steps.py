@@ -1,0 +1,66 @@
+"""Steps: how many positives and negatives lie at or above each score, from high to low.
+
+Every curve of two classes is a function of them. Where a place is a bucket, the rows of one step
+may be in any order and any of them may be tied, so that the true curve runs somewhere in the box
+from (fp, tp) before the step to (fp, tp) after it; its corners are certain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Cumulative counts from high to low scores; place i is after i steps.
+
+    tp, fp: int64 [k + 1] (Python integers as objects where their sum passes int64), from 0;
+    every step has a row. places: intp [k], where the step's score is among those given.
+    """
+
+    tp: Ints
+    fp: Ints
+    places: NDArray[np.intp]
+
+    @property
+    def positives(self) -> int:
+        """All of them."""
+        return int(self.tp[-1])
+
+    @property
+    def negatives(self) -> int:
+        """All of them."""
+        return int(self.fp[-1])
+
+    @property
+    def rows(self) -> int:
+        """All of them."""
+        return self.positives + self.negatives
+
+    @property
+    def pairs(self) -> int:
+        """Positives times negatives."""
+        return self.positives * self.negatives
+
+
+def steps(negatives: Ints, positives: Ints) -> Steps:
+    """From counts [k] in ascending order of score; places without a row are left out.
+
+    >>> import numpy as np
+    >>> steps(np.array([1, 1, 0]), np.array([0, 1, 1])).tp.tolist()
+    [0, 1, 2, 2]
+    """
+    places = np.flatnonzero(((negatives > 0) | (positives > 0))[::-1])
+    places = len(negatives) - 1 - places
+    n, p = negatives[places], positives[places]
+    # No sum is near int64 but in huge states, where adding Python integers does not matter.
+    near = int(n.max(initial=0)) + int(p.max(initial=0)) > (1 << 62) // max(len(p), 1)
+    if near and sum(n.tolist()) + sum(p.tolist()) >= 1 << 63:
+        n, p = n.astype(object), p.astype(object)
+    zero = np.zeros(1, p.dtype)
+    return Steps(np.concatenate([zero, np.cumsum(p)]), np.concatenate([zero, np.cumsum(n)]), places)

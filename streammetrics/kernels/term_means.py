@@ -1,0 +1,69 @@
+"""Means of ratios of counts, some of which are 0/0: of classes, of labels, of rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import TypeAlias
+
+from streammetrics.kernels.fraction_mean import FractionMean, rounded
+from streammetrics.kernels.rounding import ratio
+
+Hits: TypeAlias = tuple[int, int, int]  # true positives, false positives, false negatives
+Term: TypeAlias = Callable[[Hits], tuple[int, int]]  # numerator and denominator
+
+
+def precision(hits: Hits) -> tuple[int, int]:
+    """TP / (TP + FP)."""
+    tp, fp, _ = hits
+    return tp, tp + fp
+
+
+def recall(hits: Hits) -> tuple[int, int]:
+    """TP / (TP + FN)."""
+    tp, _, fn = hits
+    return tp, tp + fn
+
+
+def jaccard(hits: Hits) -> tuple[int, int]:
+    """TP / (TP + FP + FN)."""
+    return hits[0], sum(hits)
+
+
+def f_beta(square: Fraction) -> Term:
+    """(1 + b²) TP / ((1 + b²) TP + b² FN + FP), of b²."""
+    top, bottom = square.as_integer_ratio()
+
+    def term(hits: Hits) -> tuple[int, int]:
+        tp, fp, fn = hits
+        true = (top + bottom) * tp
+        return true, true + top * fn + bottom * fp
+
+    return term
+
+
+def value(term: tuple[int, int], zero_division: float) -> float:
+    """One ratio, rounded once; `zero_division` where it is 0/0."""
+    return ratio(*term) if term[1] else zero_division
+
+
+def mean(terms: Iterable[tuple[tuple[int, int], int]], zero_division: float) -> float:
+    """The weighted mean of ratios, rounded once, from pairs of a ratio and its weight.
+
+    zero_division: what 0/0 is worth: 0, 1, or nan, and then it leaves the mean with its weight.
+    A mean of no weight is `zero_division`.
+
+    >>> mean([((1, 2), 1), ((0, 0), 5), ((1, 1), 3)], math.nan)
+    0.875
+    """
+    sums: dict[int, int] = {}
+    total = 0
+    for (top, bottom), weight in terms:
+        if not bottom:
+            if math.isnan(zero_division):
+                continue
+            top, bottom = int(zero_division), 1
+        sums[bottom] = sums.get(bottom, 0) + weight * top
+        total += weight
+    return rounded(FractionMean(sums, total)) if total else zero_division

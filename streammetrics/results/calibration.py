@@ -1,0 +1,165 @@
+"""CalibrationFigures: how well predicted probabilities fit what happened."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.entropy import binary_entropy
+from streammetrics.kernels.reliability import bin_edges
+from streammetrics.kernels.rounding import ratio
+from streammetrics.results.units import units_counted
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReliabilityTable:
+    """The reliability diagram as columns, one entry for each bin of equal width.
+
+    low, high: float64 [bins], the bin is low <= score < high, and the last one has 1.0 too.
+    units: int64 [bins], rows, in units of weight. mean_score, positive_share: float64 [bins], nan
+    where a bin is empty; both are equal where the model is calibrated.
+    """
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    units: NDArray[np.int64]
+    mean_score: NDArray[np.float64]
+    positive_share: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationFigures:
+    """Losses and calibration of scores p against labels y of 0 and 1; n rows, weights included.
+
+    bins: for each bin negatives, positives and Σ p. squares: Σ p². hits: Σ p over the positives.
+    losses: Σ of the log losses, None where it is infinite. All are exact and in units of weight,
+    `weight_unit` each; without weights these are rows. Every figure is rounded once.
+
+    >>> result = CalibrationFigures(
+    ...     bins=((2, 1, Fraction(3, 4)), (0, 1, Fraction(1, 2))),
+    ...     squares=Fraction(1, 2),
+    ...     hits=Fraction(3, 4),
+    ...     losses=Fraction(2),
+    ... )
+    >>> result.log_loss, result.brier, result.ratio, result.ece
+    (0.5, 0.25, 0.625, 0.1875)
+    """
+
+    bins: tuple[tuple[int, int, Fraction], ...]
+    squares: Fraction
+    hits: Fraction
+    losses: Fraction | None
+    weight_unit: Fraction = Fraction(1)
+    _excess: int = field(default=0, repr=False)  # of units over rows
+
+    @property
+    def log_loss(self) -> float:
+        """-1/n Σ (y ln p + (1 - y) ln(1 - p)), to 0.501 of the last place."""
+        if self.losses is None:
+            return math.inf
+        return ratio(self.losses, self._units)
+
+    @property
+    def normalized_entropy(self) -> float:
+        """Log loss over that of always predicting the base rate q: -q ln q - (1 - q) ln(1 - q).
+
+        Below 1 is better than that. nan where one class is missing. (He et al. 2014, ADKDD.)
+        """
+        entropy = self._units * binary_entropy(self.positives, self._units - self.positives)
+        if not entropy:
+            return math.nan
+        return math.inf if self.losses is None else ratio(self.losses, entropy)
+
+    @property
+    def brier(self) -> float:
+        """1/n Σ (p - y)². (Brier 1950, Mon. Weather Rev. 78.)"""
+        return ratio(self.squares - 2 * self.hits + self.positives, self._units)
+
+    @property
+    def ratio(self) -> float:
+        """Σ p / Σ y: above 1 the model promises too much. inf where Σ y is 0 and Σ p is not."""
+        return _over(self._predicted, Fraction(self.positives))
+
+    @property
+    def copc(self) -> float:
+        """Σ y / Σ p, clicks over predicted clicks: the inverse of `ratio`."""
+        return _over(Fraction(self.positives), self._predicted)
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error: Σ_b |Σ p - Σ y| / n over the bins b.
+
+        That is the mean, over rows, of |mean score - share of positives| of their bin. (Naeini,
+        Cooper & Hauskrecht 2015, AAAI.)
+        """
+        gaps = (abs(predicted - ones) for _, ones, predicted in self.bins)
+        return ratio(sum(gaps, Fraction(0)), self._units)
+
+    @property
+    def mce(self) -> float:
+        """Maximum calibration error: the greatest |mean score - share of positives| of a bin."""
+        gaps = [abs(p - ones) / (zeros + ones) for zeros, ones, p in self.bins if zeros + ones]
+        return ratio(max(gaps), 1) if gaps else math.nan
+
+    @property
+    def mean_score(self) -> float:
+        """Σ p / n."""
+        return ratio(self._predicted, self._units)
+
+    @property
+    def base_rate(self) -> float:
+        """Σ y / n: the share of positives, for clicks the click-through rate."""
+        return ratio(self.positives, self._units)
+
+    @property
+    def rows(self) -> int:
+        """All that were counted; those of weight zero are not."""
+        return self._units - self._excess
+
+    @property
+    def positives(self) -> int:
+        """Σ y, in units of weight."""
+        return sum(ones for _, ones, _ in self.bins)
+
+    @property
+    def weight_units(self) -> int | None:
+        """All units of weight; None where every row weighs 1, so that they are the rows."""
+        return units_counted(self._units, self.rows, self.weight_unit)
+
+    @property
+    def weight(self) -> Fraction:
+        """The weight of all rows together, exactly."""
+        return self._units * self.weight_unit
+
+    def reliability(self) -> ReliabilityTable:
+        """The bins with their mean scores and shares of positives; see ReliabilityTable."""
+        edges = bin_edges(len(self.bins))
+        units = [zeros + ones for zeros, ones, _ in self.bins]
+        return ReliabilityTable(
+            low=edges[:-1],
+            high=edges[1:],
+            units=np.array(units, np.int64),
+            mean_score=np.array(
+                [ratio(p, n) for (_, _, p), n in zip(self.bins, units, strict=True)]
+            ),
+            positive_share=np.array(
+                [ratio(ones, n) for (_, ones, _), n in zip(self.bins, units, strict=True)]
+            ),
+        )
+
+    @property
+    def _units(self) -> int:
+        return sum(zeros + ones for zeros, ones, _ in self.bins)
+
+    @property
+    def _predicted(self) -> Fraction:
+        return sum((predicted for _, _, predicted in self.bins), Fraction(0))
+
+
+def _over(above: Fraction, below: Fraction) -> float:
+    """The ratio of two sums that are not negative; inf over 0, nan where both are 0."""
+    return ratio(above, below) if below or not above else math.inf

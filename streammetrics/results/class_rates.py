@@ -1,0 +1,154 @@
+"""ClassRates: what many classes, counted by truth and prediction, have to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels import agreement
+from streammetrics.kernels.rounding import ratio
+from streammetrics.kernels.term_means import Hits
+from streammetrics.results.one_vs_rest import OneVsRest
+
+_POWERS: Final = {"linear": 1, "quadratic": 2}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassRates(OneVsRest):
+    """Counts of truth against prediction of many classes, and every figure that follows.
+
+    n_classes: how many classes there are. cells: int64 [m], ascending, the cells of `matrix` that
+    are occupied, as truth * n_classes + prediction; counts: int64 [m], theirs. Each figure is a
+    ratio of integers, rounded once; 0/0 is nan. Averages are those of OneVsRest.
+
+    >>> rates = ClassRates(2, np.array([0, 2, 3]), np.array([5, 1, 2]))
+    >>> rates.accuracy, rates.recall(None).tolist(), rates.recall("macro")
+    (0.875, [1.0, 0.6666666666666666], 0.8333333333333334)
+    >>> rates.rates(1).table("positive_first").tolist()
+    [[2, 1], [0, 5]]
+    """
+
+    n_classes: int
+    cells: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    _first: Mapping[int, Sequence[int]] = field(default_factory=dict)  # k: by 2 * tied + hit
+
+    @property
+    def accuracy(self) -> float:
+        """The share of rows whose class was predicted; micro precision, recall and F1 as well."""
+        return ratio(self._agreed, self.rows)
+
+    @property
+    def error_rate(self) -> float:
+        """The share of rows for which another class was predicted."""
+        return ratio(self.rows - self._agreed, self.rows)
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """The mean recall of the classes that occur."""
+        found = self.recall("macro")
+        assert isinstance(found, float)
+        return found
+
+    @property
+    def mcc(self) -> float:
+        """Matthews' coefficient for many classes (R_K: Gorodkin, Comput. Biol. Chem. 28, 2004)."""
+        return agreement.matthews(self._agreed, self._true, self._predicted)
+
+    @property
+    def kappa(self) -> float:
+        """Cohen: (p_o - p_e) / (1 - p_e), p_e the agreement expected by chance.
+
+        (Educ. Psychol. Meas. 20, 1960.)
+        """
+        return agreement.kappa(self._agreed, self._true, self._predicted)
+
+    def weighted_kappa(self, weights: str) -> float:
+        """Cohen's kappa of ordered classes, in which confusing i with j costs |i - j|.
+
+        weights: "linear", or "quadratic" for (i - j)². (Psychol. Bull. 70, 1968.)
+        """
+        if weights not in _POWERS:
+            raise self._refused('"linear" or "quadratic"', weights, "weighted_kappa(weights)")
+        truth, predicted = np.divmod(self.cells, self.n_classes)
+        power = _POWERS[weights]
+        return agreement.weighted_kappa(truth, predicted, self.counts, self.n_classes, power)
+
+    def top_k_accuracy(self, k: int) -> float:
+        """The share of rows whose class is among the first k, equal scores by class number.
+
+        k: one of the setting `top_k`. `top_k_ties(k)` says for how many rows that rule mattered.
+        """
+        codes = self._of(k, "top_k_accuracy(k)")
+        return ratio(codes[1] + codes[3], self.rows)
+
+    def top_k_ties(self, k: int) -> int:
+        """The rows whose class is among the first k or not by the order of equal scores alone."""
+        codes = self._of(k, "top_k_ties(k)")
+        return codes[2] + codes[3]
+
+    @property
+    def rows(self) -> int:
+        """All that were counted."""
+        return sum(self._true)
+
+    @property
+    def matrix(self) -> NDArray[np.int64]:
+        """The table as int64 [truth, prediction], as scikit-learn has it."""
+        table = np.zeros(self.n_classes**2, np.int64)
+        table[self.cells] = self.counts
+        return table.reshape(self.n_classes, self.n_classes)
+
+    @property
+    def support(self) -> NDArray[np.int64]:
+        """The rows of each class; int64 [n_classes]."""
+        return np.array(self._true, np.int64)
+
+    @cached_property
+    def _true(self) -> list[int]:
+        return agreement.margins(self.cells // self.n_classes, self.counts, self.n_classes)
+
+    @cached_property
+    def _predicted(self) -> list[int]:
+        return agreement.margins(self.cells % self.n_classes, self.counts, self.n_classes)
+
+    @cached_property
+    def _right(self) -> list[int]:
+        truth, predicted = np.divmod(self.cells, self.n_classes)
+        same = truth == predicted
+        return agreement.margins(truth[same], self.counts[same], self.n_classes)
+
+    @property
+    def _agreed(self) -> int:
+        return sum(self._right)
+
+    @cached_property
+    def _hits(self) -> list[Hits]:
+        margins = zip(self._right, self._true, self._predicted, strict=True)
+        return [(tp, predicted - tp, true - tp) for tp, true, predicted in margins]
+
+    def _of(self, k: int, where: str) -> Sequence[int]:
+        if k not in self._first:
+            known = ", ".join(map(str, self._first)) or "none, as the setting top_k is empty"
+            raise self._refused(f"a k of the setting top_k: {known}", k, where)
+        return self._first[k]
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, ClassRates)
+            and (self.n_classes, self._first) == (other.n_classes, other._first)
+            and np.array_equal(self.cells, other.cells)
+            and np.array_equal(self.counts, other.counts)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        said = f"accuracy={self.accuracy!r}, macro_f1={self.macro_f1!r}, kappa={self.kappa!r}"
+        first = "".join(f", top_{k}={self.top_k_accuracy(k)!r}" for k in self._first)
+        return f"ClassRates({said}{first}, rows={self.rows}, n_classes={self.n_classes})"

@@ -1,0 +1,132 @@
+"""LabelRates: what several labels of each row, counted by truth and prediction, have to say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels import term_means
+from streammetrics.kernels.rounding import ratio
+from streammetrics.kernels.term_means import Hits, Term
+from streammetrics.results.one_vs_rest import OneVsRest
+from streammetrics.results.rates import Rates
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LabelRates(OneVsRest):
+    """Counts of each label, and every figure that follows.
+
+    matrix: int64 [labels, 2, 2], a table [[TN, FP], [FN, TP]] for each label, as scikit-learn has
+    it. sizes: int64 [3, m], the combinations that occur of how many labels a row has, how many
+    were predicted, and how many are both; sizes_rows: int64 [m], the rows of each. A figure is a
+    ratio of integers, rounded once; 0/0 is nan. Averages are those of OneVsRest, and "samples":
+    the mean over rows, of which those that are 0/0 are treated as classes are.
+
+    >>> table = np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]])
+    >>> rates = LabelRates(table, np.array([[1, 1], [1, 1], [0, 1]]), np.array([1, 1]))
+    >>> rates.hamming_loss, rates.subset_accuracy, rates.f1("samples")
+    (0.5, 0.5, 0.5)
+    """
+
+    matrix: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    sizes_rows: NDArray[np.int64]
+    _kinds: ClassVar[str] = '"macro", "micro", "weighted", "samples" or None'
+
+    def __post_init__(self) -> None:
+        self.__dict__["matrix"] = self.matrix.reshape(-1, 2, 2)
+
+    @property
+    def subset_accuracy(self) -> float:
+        """The share of rows with every label right."""
+        true, predicted, both = self.sizes
+        right = self.sizes_rows[(true == both) & (predicted == both)]
+        return ratio(int(right.sum()), self.rows)
+
+    @property
+    def hamming_loss(self) -> float:
+        """The share of the labels of all rows that are wrong."""
+        return self._pooled.error_rate
+
+    @property
+    def accuracy(self) -> float:
+        """The share of the labels of all rows that are right: 1 - hamming_loss.
+
+        scikit-learn's `accuracy_score` of several labels is `subset_accuracy`.
+        """
+        return self._pooled.accuracy
+
+    @property
+    def balanced_accuracy(self) -> float:
+        """That of the labels of all rows, pooled; of one label: `rates(label)`."""
+        return self._pooled.balanced_accuracy
+
+    @property
+    def mcc(self) -> float:
+        """That of the labels of all rows, pooled; of one label: `rates(label)`."""
+        return self._pooled.mcc
+
+    @property
+    def kappa(self) -> float:
+        """That of the labels of all rows, pooled; of one label: `rates(label)`."""
+        return self._pooled.kappa
+
+    @property
+    def rows(self) -> int:
+        """All that were counted."""
+        return int(self.sizes_rows.sum())
+
+    @property
+    def positives(self) -> int:
+        """Labels that rows have, in all."""
+        return self._pooled.positives
+
+    @property
+    def support(self) -> NDArray[np.int64]:
+        """The rows that have each label; int64 [labels]."""
+        found: NDArray[np.int64] = self.matrix[:, 1].sum(axis=1)
+        return found
+
+    @cached_property
+    def _pooled(self) -> Rates:
+        tn, fp, fn, tp = self.matrix.reshape(-1, 4).sum(axis=0).tolist()
+        return Rates(tp=tp, fp=fp, fn=fn, tn=tn)
+
+    @cached_property
+    def _hits(self) -> list[Hits]:
+        return [(tp, fp, fn) for _, fp, fn, tp in self.matrix.reshape(-1, 4).tolist()]
+
+    @cached_property
+    def _of_rows(self) -> Sequence[tuple[Hits, int]]:
+        true, predicted, both = self.sizes
+        hits = np.stack([both, predicted - both, true - both], axis=1).tolist()
+        pairs = zip(map(tuple, hits), self.sizes_rows.tolist(), strict=True)
+        return cast("list[tuple[Hits, int]]", list(pairs))
+
+    def _mean(self, term: Term, average: str, zero_division: float) -> float:
+        if average == "samples":
+            terms = ((term(hits), rows) for hits, rows in self._of_rows)
+            return term_means.mean(terms, zero_division)
+        return super()._mean(term, average, zero_division)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LabelRates) and all(
+            np.array_equal(mine, theirs)
+            for mine, theirs in (
+                (self.matrix, other.matrix),
+                (self.sizes, other.sizes),
+                (self.sizes_rows, other.sizes_rows),
+            )
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        said = f"subset_accuracy={self.subset_accuracy!r}, hamming_loss={self.hamming_loss!r}"
+        f1 = f"macro_f1={self.macro_f1!r}, samples_f1={self.f1('samples')!r}"
+        return f"LabelRates({said}, {f1}, rows={self.rows}, labels={len(self.matrix)})"

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streammetrics import Calibration
+from streammetrics.core.errors import InputError, SettingsError
+
+
+def fed(labels: object, scores: object, **settings: object) -> Calibration:
+    metric = Calibration(**settings)  # type: ignore[arg-type]
+    metric.update(labels, scores)  # type: ignore[arg-type]
+    return metric
+
+
+@pytest.mark.parametrize(("label", "score"), [(1, 0.0), (0, 1.0)])
+def test_certainty_on_the_wrong_side_is_infinite_unless_clip_is_set(
+    label: int, score: float
+) -> None:
+    result = fed([0, 1, label], [0.5, 0.5, score]).compute()
+    assert result.log_loss == result.normalized_entropy == math.inf
+    assert result.brier == 0.5
+    clipped = fed([0, 1, label], [0.5, 0.5, score], clip=0.25).compute()
+    assert clipped.log_loss == pytest.approx((2 * math.log(2) + math.log(4)) / 3, rel=1e-15)
+    assert (clipped.brier, clipped.mean_score) == (result.brier, result.mean_score)
+
+
+def test_certainty_on_the_right_side_costs_nothing() -> None:
+    result = fed([0, 1], [0.0, 1.0]).compute()
+    assert (result.log_loss, result.normalized_entropy, result.brier) == (0.0, 0.0, 0.0)
+    assert (result.ratio, result.copc, result.ece, result.mce) == (1.0, 1.0, 0.0, 0.0)
+
+
+def test_always_predicting_the_base_rate_has_a_normalized_entropy_of_1() -> None:
+    result = fed([1, 0, 0, 0], [0.25] * 4).compute()
+    assert (result.normalized_entropy, result.ratio, result.ece) == (1.0, 1.0, 0.0)
+
+
+def test_what_is_undefined_is_nan() -> None:
+    result = Calibration().compute()
+    for name in ("log_loss", "brier", "ratio", "copc", "ece", "mce", "mean_score", "base_rate"):
+        assert math.isnan(getattr(result, name)), name
+    one_class = fed([0, 0], [0.5, 0.25]).compute()
+    assert math.isnan(one_class.normalized_entropy)
+    assert (one_class.ratio, one_class.copc, one_class.base_rate) == (math.inf, 0.0, 0.0)
+    nothing = fed([0, 0], [0.0, 0.0]).compute()
+    assert math.isnan(nothing.ratio) and math.isnan(nothing.copc)
+    assert fed([1], [0.0]).compute().copc == math.inf
+
+
+def test_the_table_has_every_bin() -> None:
+    table = fed([1, 0, 1, 1], [0.0, 0.5, 0.75, 1.0], bins=4).compute().reliability()
+    assert table.low.tolist() == [0.0, 0.25, 0.5, 0.75]
+    assert table.high.tolist() == [0.25, 0.5, 0.75, 1.0]
+    assert table.units.tolist() == [1, 0, 1, 2]
+    np.testing.assert_array_equal(table.mean_score, [0.0, np.nan, 0.5, 0.875])
+    np.testing.assert_array_equal(table.positive_share, [1.0, np.nan, 0.0, 1.0])
+
+
+def test_float32_scores_count_as_the_doubles_that_they_are() -> None:
+    rng = np.random.default_rng(8)
+    labels, scores = rng.integers(0, 2, 9000), rng.random(9000, np.float32)
+    assert fed(labels, scores) == fed(labels, scores.astype(np.float64))
+
+
+def test_a_weight_of_7_is_the_row_seven_times() -> None:
+    rng = np.random.default_rng(9)
+    labels, scores = rng.integers(0, 2, 500), rng.random(500)
+    weights = rng.integers(0, 8, 500)
+    metric = Calibration()
+    metric.update(labels, scores, weights=weights)
+    repeated = fed(np.repeat(labels, weights), np.repeat(scores, weights))
+    ours, theirs = metric.compute(), repeated.compute()
+    assert (ours.bins, ours.squares, ours.hits) == (theirs.bins, theirs.squares, theirs.hits)
+    assert ours.losses == theirs.losses
+    assert (ours.rows, ours.weight_units) == (np.count_nonzero(weights), weights.sum())
+
+
+def test_weights_beyond_2_to_the_53_are_exact() -> None:
+    big = 2**60 + 1
+    metric = Calibration()
+    metric.update([1, 0], [0.1, 0.3], weights=[big, 1])
+    exact = (Fraction(0.9) * 0 + (1 - Fraction(0.1)) ** 2 * big + Fraction(0.3) ** 2) / (big + 1)
+    assert metric.compute().brier == float(exact)
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1)), max_size=6))
+def test_tiny_scores_change_the_brier_score_by_a_few_of_the_least_floats(
+    rows: list[tuple[int, float]],
+) -> None:
+    tiny = [(y, math.ldexp(p, -600)) for y, p in rows]
+    result = fed([y for y, _ in tiny], [p for _, p in tiny]).compute()
+    if rows:
+        exact = sum((Fraction(p) - y) ** 2 for y, p in tiny) / len(rows)
+        assert abs(Fraction(result.brier) - exact) <= max(Fraction(1, 2**1072), exact / 2**53)
+
+
+@pytest.mark.parametrize(
+    ("settings", "where"),
+    [
+        ({"clip": 0}, "clip"),
+        ({"clip": 0.6}, "clip"),
+        ({"clip": math.nan}, "clip"),
+        ({"clip": True}, "clip"),
+        ({"clip": "auto"}, "clip"),
+        ({"bins": 0}, "bins"),
+        ({"bins": 1001}, "bins"),
+        ({"bins": 2.5}, "bins"),
+        ({"bins": True}, "bins"),
+        ({"weight_unit": 0}, "weight_unit"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(settings: dict[str, object], where: str) -> None:
+    with pytest.raises(SettingsError, match=rf"Calibration\({where}\)"):
+        Calibration(**settings)  # type: ignore[arg-type]
+
+
+def test_scores_that_are_no_probabilities_are_refused_and_nothing_changes() -> None:
+    metric = fed([1], [0.5])
+    before = metric.digest()
+    with pytest.raises(InputError, match=r"scores\[1\].*pass probabilities, not logits"):
+        metric.update([0, 1], [0.5, 1.5])
+    with pytest.raises(InputError, match="were labels and scores swapped"):
+        metric.update([0.5, 0.3], [0, 1])
+    assert metric.digest() == before

@@ -1,0 +1,192 @@
+"""Curves of real data, against values that others computed.
+
+Every case of a curve in the files below is here, but for two: `auc_ties_zero` and `auc_ties_one`
+are other definitions of the area, in which a tied pair counts 0 or 1. A view would invite to take
+one for the other; of buckets they are `auc.low` and `auc.high`, and here they are checked from the
+pairs. Weighted cases are where weights are.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from streammetrics import Bounded, ExactAUC, HistogramAUC
+from streammetrics.kernels.rounding import ratio
+from streammetrics.results.rates import Rates
+from streammetrics.results.rates_between import RatesBetween
+from streammetrics.results.score_curve import ScoreCurve
+
+Row = Mapping[str, Any]
+Case = Mapping[str, Any]
+Columns = tuple[NDArray[np.int64], NDArray[np.float64]]
+
+VIEWS = ("auc", "gini", "ap", "pr_auc_trapezoid", "ks")
+RATES = (
+    *("accuracy", "error_rate", "recall", "specificity", "fpr", "npv", "jaccard"),
+    *("balanced_accuracy", "kappa", "precision", "mcc"),
+)
+FILES = {
+    "obd_men_events": "obd_men_events.jsonl",
+    "higgs500": "higgs500.csv",
+    "phishing": "phishing.jsonl",
+    "digits": "digits.csv",
+    "ltr_test": "ltr_test.csv",
+}
+WHERE: Mapping[str, Callable[[Row, Any], bool]] = {
+    "variant": lambda row, value: bool(row["variant"] == value),
+    "phase": lambda row, value: bool(row["phase"] == value),
+    "seq_at_least": lambda row, value: int(row["seq"]) >= value,
+    "ts_date_at_most": lambda row, value: bool(row["ts"][:10] <= value),
+    "pooled": lambda row, value: True,
+}
+
+
+def label(row: Row, positive: str) -> int:
+    if "rel>=" in positive:
+        return int(int(row["rel"]) >= int(positive[5:]))
+    return int(row["y"] == positive[2:]) if positive else int(row["label"])
+
+
+class Curves:
+    """The curves of the cases of one file, each made once."""
+
+    def __init__(self, folder: Path, name: str) -> None:
+        found = json.loads((folder / f"{name}.expected.json").read_text())
+        self.cases: list[Case] = found["cases"]
+        text = (folder / FILES[name]).read_text()
+        if FILES[name].endswith("csv"):
+            self.rows: list[Row] = list(csv.DictReader(text.splitlines()))
+        else:
+            self.rows = list(map(json.loads, text.splitlines()))
+        self._known: dict[str, tuple[ScoreCurve, ScoreCurve]] = {}
+
+    def columns(self, where: Mapping[str, Any]) -> Columns:
+        rest = dict(where)
+        score, positive = rest.pop("score_field", "score"), rest.pop("positive", "")
+        rows = [r for r in self.rows if all(WHERE[name](r, v) for name, v in rest.items())]
+        labels = np.array([label(row, positive) for row in rows])
+        return labels, np.array([float(row[score]) for row in rows])
+
+    def of(self, case: Case) -> tuple[ScoreCurve, ScoreCurve]:
+        """Exact, and from the default buckets."""
+        where = case.get("where", {})
+        key = repr(where)
+        if key not in self._known:
+            labels, scores = self.columns(where)
+            real = bool((scores < 0).any() or (scores > 1).any())
+            exact, buckets = ExactAUC(), HistogramAUC(range="real" if real else "probability")
+            exact.update(labels, scores)
+            buckets.update(labels, scores)
+            self._known[key] = exact.compute(), buckets.compute()
+        return self._known[key]
+
+    def named(self, *metrics: str) -> Iterator[Case]:
+        for case in self.cases:
+            plain = "weighted" not in case["id"] and "group" not in case.get("where", {})
+            if case["metric"] in metrics and plain:
+                yield case
+
+
+@pytest.fixture(scope="module", params=FILES)
+def curves(request: pytest.FixtureRequest, data: Path) -> Curves:
+    return Curves(data, request.param)
+
+
+def within(found: float | Bounded, value: float) -> bool:
+    assert isinstance(found, Bounded)
+    return found.low <= value <= found.high and found.low <= found.value <= found.high
+
+
+def test_areas_and_distances(curves: Curves) -> None:
+    cases = list(curves.named(*VIEWS))
+    assert {case["metric"] for case in cases} == set(VIEWS)
+    for case in cases:
+        exact, buckets = (getattr(curve, case["metric"]) for curve in curves.of(case))
+        assert exact == case["value"], case["id"]
+        assert within(buckets, case["value"]), case["id"]
+
+
+def test_areas_with_tied_pairs_lost_and_won(curves: Curves) -> None:
+    for case in curves.named("auc_ties_zero", "auc_ties_one"):
+        pairs = curves.of(case)[0]._pairs
+        won = pairs.wins + (pairs.ties if case["metric"] == "auc_ties_one" else 0)
+        assert ratio(won, pairs.all) == case["value"], case["id"]
+
+
+def test_areas_of_equal_buckets_and_their_bounds(curves: Curves) -> None:
+    sides = {"bucket_auc_mid": "value", "bucket_auc_lower": "low", "bucket_auc_upper": "high"}
+    for case in curves.named(*sides):
+        bits = int(case["params"]["B"]).bit_length() - 1
+        metric = HistogramAUC(grid="equal", resolution=bits)
+        metric.update(*curves.columns(case.get("where", {})))
+        found = metric.compute().auc
+        assert isinstance(found, Bounded)
+        end = getattr(found, sides[case["metric"]])
+        assert abs(end - case["value"]) <= math.ulp(case["value"]), case["id"]
+        assert (
+            found.low <= Fraction(case["exact"]) <= found.high or sides[case["metric"]] != "value"
+        )
+
+
+def test_confusions_and_rates_at_thresholds(curves: Curves) -> None:
+    for case in curves.named("confusion", "f_beta", *RATES):
+        exact, buckets = (c.confusion(case["params"]["threshold"]) for c in curves.of(case))
+        assert isinstance(exact, Rates)
+        if case["metric"] == "confusion":
+            assert (exact.tn, exact.fp, exact.fn, exact.tp) == (
+                *(case[name] for name in ("tn", "fp", "fn")),
+                case["value"],
+            ), case["id"]
+            for name in ("tn", "fp", "fn", "tp"):
+                count = getattr(buckets, name)
+                known = count if isinstance(count, Bounded) else Bounded(count, count, count)
+                assert known.low <= getattr(exact, name) <= known.high, case["id"]
+            continue
+        beta = case["params"].get("beta")
+        value = exact.f_beta(beta) if beta else getattr(exact, case["metric"])
+        rough = buckets.f_beta(beta) if beta else getattr(buckets, case["metric"])
+        if case["value"] is None:
+            assert math.isnan(value), case["id"]
+            continue
+        assert value == case["value"], case["id"]
+        if isinstance(buckets, RatesBetween):
+            assert isinstance(rough, Bounded)
+            assert rough.low <= value <= rough.high, case["id"]
+        else:
+            assert rough == value, case["id"]
+
+
+def test_best_operating_points(curves: Curves) -> None:
+    names = [f"best_{by}" for by in ("youden", "product", "distance", "accuracy")]
+    cases = list(curves.named(*names))
+    assert {case["metric"] for case in cases} == set(names)
+    for case in cases:
+        exact, buckets = (c.best(case["metric"][5:]) for c in curves.of(case))
+        assert exact.value == case["value"], case["id"]
+        highest = exact.points[0]
+        threshold = math.inf if case["threshold"] is None else case["threshold"]
+        assert highest.threshold == threshold, case["id"]
+        assert (highest.rates.tp, highest.rates.fp) == (case["tp"], case["fp"]), case["id"]
+        assert within(buckets.value, case["value"]), case["id"]
+
+
+def test_every_point_of_a_roc_curve(data: Path) -> None:
+    curves = Curves(data, "higgs500")
+    [case] = curves.named("roc_points")
+    exact, buckets = curves.of(case)
+    points = exact.roc()
+    rows = zip(points.thresholds, points.tp, points.fp, strict=True)
+    assert [list(map(float, row)) for row in rows] == [[math.inf, 0, 0], *case["points"]]
+    known = set(zip(points.fp.tolist(), points.tp.tolist(), strict=True))
+    rough = buckets.roc()
+    assert set(zip(rough.fp.tolist(), rough.tp.tolist(), strict=True)) <= known

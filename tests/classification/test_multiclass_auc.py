@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    Bounded,
+    ExactAUC,
+    HistogramAUC,
+    InputError,
+    MulticlassAUC,
+    PerKey,
+    SettingsError,
+    StateError,
+)
+from streammetrics.results.class_curves import ClassCurves
+from tests.oracles import many_classes as brute
+
+ROWS = [
+    (truth, scores)
+    for truth in range(3)
+    for scores in product((0.125, 0.5), repeat=3)
+    for _ in range(1 + truth + int(scores[truth] * 4))
+]
+
+
+def fed(metric: MulticlassAUC, rows: list[tuple[int, tuple[float, ...]]] = ROWS) -> ClassCurves:
+    metric.update([t for t, _ in rows], np.array([s for _, s in rows]).reshape(-1, 3))
+    return metric.compute()
+
+
+def one(k: int) -> list[tuple[int, float]]:
+    """The rows of one class against the rest."""
+    return [(int(t == k), s[k]) for t, s in ROWS]
+
+
+def test_each_class_against_the_rest_is_what_exact_auc_says_of_it() -> None:
+    result = fed(MulticlassAUC(3, exact=True))
+    for k in range(3):
+        alone = ExactAUC()
+        alone.update([y for y, _ in one(k)], [s for _, s in one(k)])
+        assert result.curves[k] == alone.compute()
+        assert result.auc(None)[k] == alone.compute().auc  # type: ignore[index]
+        assert result.ap(None)[k] == alone.compute().ap  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    "grid", [{"resolution": 1}, {"grid": "edges", "edges": (0.25,)}, {"range": "real"}]
+)
+def test_each_class_against_the_rest_is_what_histogram_auc_says_of_it(grid: Any) -> None:
+    result = fed(MulticlassAUC(3, **grid))
+    for k in range(3):
+        alone = HistogramAUC(**grid)
+        alone.update([y for y, _ in one(k)], [s for _, s in one(k)])
+        assert result.curves[k] == alone.compute()
+        for threshold in (0.5, 0.75, 1.0, 1.25):
+            ours = result.curves[k].confusion(threshold)
+            assert ours == alone.compute().confusion(threshold)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_averages_are_macro_weighted_by_rows_of_the_class_and_micro(exact: bool) -> None:
+    result = fed(MulticlassAUC(3, exact=exact))
+    areas = [brute.area(one(k)) for k in range(3)]
+    precisions = [brute.average_precision(one(k)) for k in range(3)]
+    support = [sum(y for y, _ in one(k)) for k in range(3)]
+    assert result.support == tuple(support)
+    pooled = [row for k in range(3) for row in one(k)]
+    for found, each, micro in (
+        (result.auc, areas, brute.area(pooled)),
+        (result.ap, precisions, brute.average_precision(pooled)),
+    ):
+        for average, expected in (
+            ("macro", brute.mean(each, [1] * 3, math.nan)),
+            ("weighted", brute.mean(each, support, math.nan)),
+            ("micro", micro),
+        ):
+            value = found(average)
+            assert expected is not None
+            if exact:
+                assert value == pytest.approx(float(expected), rel=2**-52)
+                assert found != result.auc or value == float(expected)
+            else:
+                assert isinstance(value, Bounded)
+                assert value.low <= expected <= value.high
+    assert result.map == result.ap("macro")
+    assert result.macro_auc == result.auc("macro")
+
+
+def test_a_class_that_never_occurs_leaves_the_averages() -> None:
+    metric = MulticlassAUC(3, exact=True)
+    metric.update([0, 1], [[0.9, 0.1, 0.0], [0.2, 0.8, 0.0]])
+    result = metric.compute()
+    each = result.auc(None)
+    assert isinstance(each, tuple) and math.isnan(float(each[2]))
+    assert result.auc("macro") == result.auc("weighted") == result.map == 1.0
+
+
+def test_rows_may_be_of_several_classes_or_of_none() -> None:
+    rng = np.random.default_rng(1)
+    labels, scores = rng.random((200, 4)) < 0.3, np.round(rng.random((200, 4)), 1)
+    metric = MulticlassAUC(4, exact=True)
+    metric.update(labels, scores)
+    result = metric.compute()
+    for k in range(4):
+        alone = ExactAUC()
+        alone.update(labels[:, k], scores[:, k])
+        assert result.curves[k].auc == alone.compute().auc
+    assert result.support == tuple(labels.sum(axis=0).tolist())
+    classes = MulticlassAUC(4, exact=True)
+    classes.update([2, 0], scores[:2])
+    flags = MulticlassAUC(4, exact=True)
+    flags.update([[0, 0, 1, 0], [1, 0, 0, 0]], scores[:2])
+    assert classes == flags
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_the_area_does_not_depend_on_how_rows_are_cut_into_batches(exact: bool) -> None:
+    rng = np.random.default_rng(2)
+    truth, scores = rng.integers(0, 5, 20_000), rng.random((20_000, 5), np.float32)
+    at_once = MulticlassAUC(5, exact=exact)
+    at_once.update(truth, scores)
+    in_pieces = MulticlassAUC(5, exact=exact)
+    for i in range(0, 20_000, 999):
+        in_pieces.update(truth[i : i + 999].astype(np.uint8), scores[i : i + 999])
+    assert at_once == in_pieces
+    halves = MulticlassAUC(5, exact=exact)
+    halves.update(truth[:7], scores[:7])
+    rest = MulticlassAUC(5, exact=exact)
+    rest.update(truth[7:], scores[7:])
+    assert halves + rest == at_once
+
+
+def test_wide_rows_do_not_wait_by_the_megabyte() -> None:
+    metric = MulticlassAUC(1000)
+    scores = np.full((30, 1000), 0.5, np.float32)
+    for _ in range(20):
+        metric.update(np.zeros(30, np.int64), scores)
+        assert metric._stage.nbytes < 1 << 20
+
+
+def test_pairs_beyond_int64_are_counted() -> None:
+    metric = MulticlassAUC(2, range="real", grid="edges", edges=(0.0, 1.0))
+    metric.update([0, 1, 1], [[2.0, -1.0], [-1.0, 2.0], [0.5, 0.5]])
+    result = metric.compute()
+    for _ in range(40):
+        metric = metric + metric
+    huge = metric.compute()
+    assert huge.rows == 3 << 40
+    assert huge.auc("macro") == result.auc("macro") == Bounded(1.0, 1.0, 1.0)
+    assert huge.auc("micro") == result.auc("micro")
+
+
+def test_no_more_is_counted_than_all_scores_together_can_be_summed() -> None:
+    metric = MulticlassAUC(4, resolution=0)
+    metric.update([0], [[0.1, 0.2, 0.3, 0.4]])
+    for _ in range(60):
+        metric = metric + metric
+    assert metric.compute().rows == 1 << 60
+    with pytest.raises(StateError):
+        metric + metric
+
+
+def test_past_max_rows_nothing_is_known_but_their_number() -> None:
+    metric = MulticlassAUC(3, exact=True, max_rows=5)
+    result = fed(metric)
+    assert math.isnan(float(result.macro_auc)) and math.isnan(float(result.map))  # type: ignore[arg-type]
+    assert math.isnan(float(result.auc("micro")))  # type: ignore[arg-type]
+    assert result.rows == len(ROWS)
+    assert result.reason == f"{len(ROWS)} rows are more than max_rows=5"
+    assert result.support == (None, None, None)
+
+
+def test_no_rows_have_no_areas() -> None:
+    for exact in (True, False):
+        result = MulticlassAUC(3, exact=exact).compute()
+        for value in (result.macro_auc, result.map, result.auc("micro"), result.ap("weighted")):
+            assert math.isnan(float(value))  # type: ignore[arg-type]
+        assert result.rows == 0
+
+
+def test_rows_of_keys_are_counted_at_their_slots() -> None:
+    for exact in (True, False):
+        metric = PerKey(MulticlassAUC(3, exact=exact), max_keys=9)
+        keys = ["b" if i * i % 7 == 2 else "a" for i in range(len(ROWS))]
+        metric.update(keys, labels=[t for t, _ in ROWS], scores=np.array([s for _, s in ROWS]))
+        for key in "ab":
+            mine = [row for row, owner in zip(ROWS, keys, strict=True) if owner == key]
+            assert metric.compute()[key] == fed(MulticlassAUC(3, exact=exact), mine)
+
+
+def test_an_exact_state_has_no_more_than_a_key_for_each_score() -> None:
+    metric = MulticlassAUC(4, exact=True, score_type="float32")
+    rng = np.random.default_rng(0)
+    metric.update(rng.integers(0, 4, 100_000), rng.random((100_000, 4), np.float32))
+    assert metric.nbytes < 100_000 * 4 * 9
+
+
+@pytest.mark.parametrize(
+    ("labels", "scores", "where"),
+    [
+        ([0, 3], np.zeros((2, 3)), r"labels\[1\]: expected a class number"),
+        ([[0, 1, 2]], np.zeros((1, 3)), r"labels\[0, 2\]"),
+        ([[0, 1]], np.zeros((1, 3)), r"labels: expected an array \[n, 3\]"),
+        ([0], np.zeros((1, 2)), r"scores: expected an array \[n, 3\]"),
+        ([0], [0.5], "scores"),
+        ([0], [[0.5, 0.25, 1.5]], r"scores\[0, 2\]: expected scores in \[0, 1\]"),
+        ([0], [[0.5, math.nan, 1]], r"scores\[0, 1\]"),
+        ([0, 1], np.zeros((1, 3)), "scores: expected 2 values"),
+    ],
+)
+def test_bad_rows_are_refused_and_nothing_changes(
+    labels: object, scores: object, where: str
+) -> None:
+    metric = MulticlassAUC(3)
+    before = metric.digest()
+    with pytest.raises(InputError, match=where):
+        metric.update(labels, scores)  # type: ignore[arg-type]
+    assert metric.digest() == before
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"n_classes": n} for n in (1, True, 2.0, 1 << 16)),
+        {"n_classes": 3, "exact": 1},
+        {"n_classes": 3, "max_rows": 10},
+        {"n_classes": 3, "score_type": "float32"},
+        {"n_classes": 3, "exact": True, "resolution": 9},
+        {"n_classes": 3, "exact": True, "max_rows": 0},
+        {"n_classes": 3, "exact": True, "score_type": "float16"},
+        {"n_classes": 3, "resolution": 99},
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, object]) -> None:
+    with pytest.raises(SettingsError, match=list(settings)[-1]):
+        MulticlassAUC(**settings)  # type: ignore[arg-type]
+
+
+def test_averages_that_are_none_are_refused() -> None:
+    result = MulticlassAUC(3).compute()
+    for call in (result.auc, result.ap):
+        with pytest.raises(InputError, match="ClassCurves"):
+            call("samples")
+
+
+def test_the_map_of_two_classes_is_the_mean_of_their_aps() -> None:
+    """Relevant at ranks 1, 3 and 15: 28/45; at 1, 3 and 6: 13/18; the mean is 121/180."""
+    ranks = np.arange(1, 16)
+    labels = np.stack([np.isin(ranks, (1, 3, 15)), np.isin(ranks, (1, 3, 6))], axis=1)
+    metric = MulticlassAUC(2, exact=True)
+    metric.update(labels, np.stack([-ranks, -ranks], axis=1))
+    assert metric.compute().ap(None) == (28 / 45, 13 / 18)
+    assert metric.compute().map == 121 / 180

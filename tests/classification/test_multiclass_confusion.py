@@ -1,0 +1,250 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from streammetrics import InputError, MulticlassConfusion, PerKey, SettingsError
+from streammetrics.results.class_rates import ClassRates
+from tests.oracles import many_classes as brute
+
+
+def fed(pairs: Sequence[tuple[int, int]], n: int = 3) -> MulticlassConfusion:
+    metric = MulticlassConfusion(n)
+    metric.update([t for t, _ in pairs], [p for _, p in pairs])
+    return metric
+
+
+def same(found: object, exact: brute.Exact, zero_division: float = math.nan) -> bool:
+    assert isinstance(found, float)
+    if exact is None:
+        return math.isnan(found)
+    return found == exact.numerator / exact.denominator
+
+
+def averaged(result: ClassRates, name: str, average: str | None, zero: float = math.nan) -> object:
+    if name == "f_2":
+        return result.f_beta(2, average, zero_division=zero)
+    return getattr(result, name)(average, zero_division=zero)
+
+
+def test_every_small_sample_is_counted_as_row_by_row() -> None:
+    for n in range(5):
+        for pairs in combinations_with_replacement(list(product(range(3), repeat=2)), n):
+            result = fed(pairs).compute()
+            found = brute.hits(pairs, 3)
+            assert result.accuracy == result.recall("micro") or not pairs
+            assert same(result.kappa, brute.kappa(pairs, lambda i, j: int(i != j)))
+            matthews = brute.matthews_squared(pairs, 3)
+            assert math.isnan(result.mcc) == (matthews is None)
+            assert matthews is None or math.isclose(result.mcc**2, matthews, rel_tol=1e-15)
+            linear = brute.kappa(pairs, lambda i, j: abs(i - j))
+            assert same(result.weighted_kappa("linear"), linear)
+            quadratic = brute.kappa(pairs, lambda i, j: (i - j) ** 2)
+            assert same(result.weighted_kappa("quadratic"), quadratic)
+            for zero in (math.nan, 0.0, 1.0):
+                for (name, average), exact in brute.averages(found, zero).items():
+                    value = averaged(result, name, average, zero)
+                    assert same(value, exact), (pairs, name, average, zero)
+
+
+def test_macro_f_is_the_mean_of_the_f_of_classes_and_not_the_f_of_means() -> None:
+    pairs = [(0, 0), (0, 0), (0, 1), (1, 1), (2, 0)]
+    result = fed(pairs).compute()
+    of_classes = result.f1(None)
+    assert isinstance(of_classes, np.ndarray)
+    assert result.f1("macro") == (2 / 3 + 2 / 3 + 0) / 3 == of_classes.mean()
+    p, r = (result.precision("macro", zero_division=0), result.recall("macro"))
+    assert isinstance(p, float) and isinstance(r, float)
+    assert result.f1("macro") != pytest.approx(2 * p * r / (p + r), abs=0.01)
+
+
+def test_a_class_that_is_0_over_0_leaves_the_mean_or_counts_as_zero_division_says() -> None:
+    result = fed([(0, 0), (0, 1), (1, 1)], 3).compute()  # class 2 never occurs
+    per_class = result.precision(None)
+    assert isinstance(per_class, np.ndarray)
+    assert per_class.tolist()[:2] == [1.0, 0.5] and math.isnan(per_class[2])
+    assert result.precision("macro") == 0.75
+    assert result.precision("macro", zero_division=0) == 0.5
+    assert result.precision("macro", zero_division=1) == 2.5 / 3
+    assert result.precision(None, zero_division=1).tolist() == [1.0, 0.5, 1.0]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("doublings", [24, 31, 53, 60])
+def test_counts_go_on_past_what_floats_and_int32_can_count(doublings: int) -> None:
+    metric = fed([(0, 0), (1, 0), (2, 2), (2, 1)])
+    for _ in range(doublings):
+        metric = metric + metric
+    result = (metric + fed([(2, 2)])).compute()
+    each = 2**doublings
+    assert result.matrix.tolist() == [[each, 0, 0], [each, 0, 0], [0, each, each + 1]]
+    assert result.support.tolist() == [each, each, 2 * each + 1]
+    assert result.rows == 4 * each + 1
+    assert result.accuracy == (2 * each + 1) / (4 * each + 1)
+
+
+def test_figures_of_huge_counts_are_rounded_once() -> None:
+    """Products of the margins are beyond int64, and n**4 is beyond a float."""
+    metric = fed([(0, 0), (1, 1), (0, 1), (2, 2), (2, 1)])
+    small = metric.compute()
+    for _ in range(60):
+        metric = metric + metric
+    huge = metric.compute()
+    assert (huge.mcc, huge.kappa) == (small.mcc, small.kappa)
+    assert huge.weighted_kappa("quadratic") == small.weighted_kappa("quadratic")
+    assert huge.f1("weighted") == small.f1("weighted")
+
+
+def test_scores_predict_the_class_of_the_largest_the_smallest_class_of_equals() -> None:
+    by_scores = MulticlassConfusion(3)
+    rows = [[0.1, 0.8, 0.1], [0.4, 0.2, 0.4], [-0.0, 0.0, -1.0], [-np.inf, 2.0, np.inf]]
+    by_scores.update([1, 2, 1, 2], rows)
+    by_class = MulticlassConfusion(3)
+    by_class.update([1, 2, 1, 2], [1, 0, 0, 2])
+    assert by_scores == by_class
+
+
+def test_top_k_is_by_score_and_then_by_class_and_says_where_that_mattered() -> None:
+    scores = (0.0, 0.5, 1.0)
+    metric = MulticlassConfusion(3, top_k=[2, 1, 3])  # type: ignore[arg-type]
+    rows = [(t, s) for t in range(3) for s in product(scores, repeat=3)]
+    metric.update([t for t, _ in rows], [s for _, s in rows])
+    result = metric.compute()
+    for k in (1, 2, 3):
+        hits = sum(brute.among_first(t, s, k) for t, s in rows)
+        assert result.top_k_accuracy(k) == hits / len(rows)
+        assert result.top_k_ties(k) == sum(brute.tied_at(t, s, k) for t, s in rows)
+    assert result.top_k_accuracy(1) == result.accuracy
+    assert result.top_k_accuracy(3) == 1.0
+    assert result.top_k_ties(3) == 0
+    with pytest.raises(InputError, match="setting top_k: 1, 2, 3"):
+        result.top_k_accuracy(4)
+
+
+def test_top_k_of_equal_scores_for_all_is_a_matter_of_ties_alone() -> None:
+    metric = MulticlassConfusion(4, top_k=(2,))
+    metric.update([0, 1, 2, 3], np.full((4, 4), 0.25, np.float32))
+    result = metric.compute()
+    assert (result.top_k_accuracy(2), result.top_k_ties(2)) == (0.5, 4)
+
+
+def test_top_k_needs_scores() -> None:
+    metric = MulticlassConfusion(3, top_k=(2,))
+    with pytest.raises(InputError, match="top_k is"):
+        metric.update([0], [1])
+
+
+def test_integers_of_any_width_and_whole_floats_are_class_numbers() -> None:
+    expected = fed([(2, 1), (0, 0)])
+    for kind in (np.uint8, np.int8, np.int16, np.uint64, ">i4", np.float32, object):
+        metric = MulticlassConfusion(3)
+        metric.update(np.array([2, 0], kind), np.array([1, 0], kind))
+        assert metric == expected, kind
+    two = MulticlassConfusion(2)
+    two.update([True, False], [True, True])
+    assert two.compute().matrix.tolist() == [[0, 1], [0, 1]]
+
+
+def test_large_batches_of_many_classes_are_counted_in_pieces() -> None:
+    rng = np.random.default_rng(3)
+    truth, predicted = rng.integers(0, 300, (2, 100_000))
+    metric = MulticlassConfusion(300)
+    metric.update(truth, predicted.astype(np.uint16))
+    table = np.zeros((300, 300), np.int64)
+    np.add.at(table, (truth, predicted), 1)
+    assert (metric.compute().matrix == table).all()
+
+
+def test_a_thousand_classes_of_which_few_occur_cost_little() -> None:
+    metric = MulticlassConfusion(10_000, top_k=(1,))
+    metric.update([9_999], np.arange(10_000.0)[None])
+    assert metric.nbytes < 4096 and len(metric.to_bytes()) < 200
+    assert metric.compute().accuracy == 1.0
+
+
+def test_one_class_against_the_rest_has_its_rates_and_both_layouts() -> None:
+    result = fed([(0, 0), (0, 1), (1, 1), (2, 1)]).compute()
+    rates = result.rates(1)
+    assert (rates.tp, rates.fp, rates.fn, rates.tn) == (1, 2, 0, 1)
+    assert rates.table().tolist() == [[1, 2], [0, 1]]
+    assert rates.table("positive_first").tolist() == [[1, 0], [2, 1]]
+    with pytest.raises(InputError, match="0 to 2"):
+        result.rates(3)
+
+
+def test_no_rows_have_no_figures() -> None:
+    result = MulticlassConfusion(4, top_k=(1,)).compute()
+    figures = (result.accuracy, result.mcc, result.kappa, result.f1("macro"), result.f1("micro"))
+    assert all(map(math.isnan, (*figures, result.top_k_accuracy(1), result.balanced_accuracy)))
+    assert (result.rows, result.support.tolist()) == (0, [0, 0, 0, 0])
+    assert result.recall("weighted", zero_division=0) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("labels", "predictions", "where"),
+    [
+        ([0, 3], [0, 0], r"labels\[1\]: expected a class number from 0 to 2, came 3"),
+        ([0, -1], [0, 0], r"labels\[1\]"),
+        (["cat"], [0], "number your classes first"),
+        ([0.5], [0], r"labels\[0\]"),
+        ([math.nan], [0], r"labels\[0\]"),
+        ([None], [0], r"labels\[0\]"),
+        ([0, 1], [0], "predictions: expected 2 values"),
+        ([0], [5], r"predictions\[0\]"),
+        ([0], [[0.1, 0.9]], r"an array \[n, 3\], came shape \[1, 2\]"),
+        ([0, 1], [[0, 0, 1], [0, math.nan, 1]], r"predictions\[1, 1\]"),
+        ([0], [[[0.1, 0.2, 0.7]]], "one-dimensional"),
+        ([0, 0], [[0.1, 0.2, 0.7], [1]], "of one length"),
+    ],
+)
+def test_bad_rows_are_refused_and_nothing_changes(
+    labels: list[object], predictions: list[object], where: str
+) -> None:
+    metric = fed([(1, 1)])
+    before = metric.digest()
+    with pytest.raises(InputError, match=where):
+        metric.update(labels, predictions)  # type: ignore[arg-type]
+    assert metric.digest() == before
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"n_classes": n} for n in (1, 0, -3, 2.0, True, "3", 1 << 16)),
+        *({"n_classes": 3, "top_k": k} for k in (2, (0,), (4,), ("2",), (True,), None)),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, object]) -> None:
+    with pytest.raises(SettingsError, match=list(settings)[-1]):
+        MulticlassConfusion(**settings)  # type: ignore[arg-type]
+
+
+def test_averages_that_are_none_are_refused() -> None:
+    result = fed([(0, 0)]).compute()
+    for call in (
+        lambda: result.f1("samples"),
+        lambda: result.f1("macro", zero_division=0.5),
+        lambda: result.f_beta(-1, "macro"),
+        lambda: result.f_beta(math.inf, "macro"),
+        lambda: result.weighted_kappa("cubic"),
+    ):
+        with pytest.raises(InputError) as error:
+            call()
+        assert error.value.where.startswith("ClassRates.")
+
+
+def test_results_are_equal_where_their_counts_are() -> None:
+    assert fed([(0, 1)]).compute() == fed([(0, 1)]).compute() != fed([(1, 1)]).compute()
+    assert fed([(0, 1)]).compute() != fed([(0, 1)], 4).compute()
+
+
+def test_rows_of_keys_are_counted_at_their_slots() -> None:
+    metric = PerKey(MulticlassConfusion(3, top_k=(1, 2)), max_keys=4)
+    rows = np.array([[0.1, 0.2, 0.7], [0.5, 0.3, 0.2], [0.2, 0.6, 0.2]])
+    metric.update(["a", "b", "a"], labels=[1, 0, 1], predictions=rows)
+    a, b = metric.compute()["a"], metric.compute()["b"]
+    assert (a.accuracy, a.top_k_accuracy(2), a.rows) == (0.5, 1.0, 2)
+    assert (b.accuracy, b.rows) == (1.0, 1)

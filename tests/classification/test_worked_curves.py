@@ -1,0 +1,101 @@
+"""Curves of the worked examples of the literature."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streammetrics import ExactAUC, HistogramAUC
+from streammetrics.results.score_curve import ScoreCurve
+
+Example = Mapping[str, Any]
+SHARES = {
+    "iso_accuracy_pos_1_2": Fraction(1, 2),
+    "iso_accuracy_pos_2_3": Fraction(2, 3),
+    "iso_accuracy_pos_1_5": Fraction(1, 5),
+}
+
+
+@pytest.fixture(scope="module")
+def examples(data: Path) -> Mapping[str, Example]:
+    found = json.loads((data / "worked_examples.json").read_text())["examples"]
+    return {example["id"]: example for example in found}
+
+
+def curve(example: Example) -> ScoreCurve:
+    metric = ExactAUC()
+    metric.update(example["inputs"]["y"], example["inputs"]["score"])
+    return metric.compute()
+
+
+def test_areas(examples: Mapping[str, Example]) -> None:
+    names = ("auc_example1", "auc_example2_tie", "auc_rank_formula", "auc_rank_formula_ties")
+    for name in (*(f"000/{name}" for name in names), "001/roc_20_auc"):
+        assert curve(examples[name]).auc == examples[name]["value"]
+    assert curve(examples["001/roc_20_gini"]).gini == examples["001/roc_20_gini"]["value"]
+    assert curve(examples["004/ap_same_three"]).ap == 1.0
+
+
+def test_an_average_precision_of_ranks(examples: Mapping[str, Example]) -> None:
+    for name in ("002/ap", "003/ap", "003/ap_5_first", "003/ap_5_last"):
+        ranks = examples[name]["inputs"]["relevant_ranks"]
+        metric = ExactAUC()
+        metric.update([int(rank in ranks) for rank in range(1, 11)], range(10, 0, -1))
+        assert metric.compute().ap == examples[name]["value"], name
+
+
+def test_twenty_points(examples: Mapping[str, Example]) -> None:
+    example = examples["001/roc_20_points"]
+    points = curve(example).roc()
+    rows = [list(row) for row in zip(points.thresholds, points.tp, points.fp, strict=True)]
+    assert rows == [[math.inf, 0, 0], *example["value"]]
+    assert points.tpr.tolist() == [t / 10 for t in points.tp]
+
+
+def test_every_best_point_is_listed(examples: Mapping[str, Example]) -> None:
+    wanted = {"youden": "youden", "product": "product", "distance": "distance_squared"}
+    for by, name in wanted.items():
+        check(examples[f"001/roc_20_best_{name}"], by, None)
+    for name, share in SHARES.items():
+        check(examples[f"001/roc_20_best_{name}"], "accuracy", share)
+
+
+def check(example: Example, by: Any, share: Fraction | None) -> None:
+    found = curve(example).best(by, positives_share=share)
+    value = math.sqrt(example["value"]) if by == "distance" else example["value"]
+    assert found.value == value
+    assert [
+        {"threshold": point.threshold, "tp": point.rates.tp, "fp": point.rates.fp}
+        for point in found.points
+    ] == example["all_optimal_points"]
+
+
+def test_a_share_that_is_no_float_is_not_the_float_beside_it(
+    examples: Mapping[str, Example],
+) -> None:
+    example = examples["001/roc_20_best_iso_accuracy_pos_2_3"]
+    assert len(curve(example).best("accuracy", positives_share=2 / 3).points) == 1
+
+
+def test_a_score_at_the_threshold_is_positive(examples: Mapping[str, Example]) -> None:
+    found = curve(examples["004/threshold_precision"]).confusion(0.5)
+    assert (found.precision, found.recall) == (0.5, 1.0)
+
+
+def test_twenty_points_from_buckets_of_one_score_have_hardly_a_width(
+    examples: Mapping[str, Example],
+) -> None:
+    example = examples["001/roc_20_points"]
+    metric = HistogramAUC()
+    metric.update(example["inputs"]["y"], example["inputs"]["score"])
+    exact, found = curve(example), metric.compute()
+    assert found.roc().tp.tolist() == exact.roc().tp.tolist()
+    for view in ("auc", "gini", "ks", "ap", "pr_auc_trapezoid"):
+        assert getattr(found, view).value == getattr(exact, view)
+        assert getattr(found, view).width <= 2 * math.ulp(1.0)

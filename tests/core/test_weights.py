@@ -1,0 +1,190 @@
+"""Weights as whole numbers of a unit: exact for every float, and refused with what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics.core.errors import InputError, SettingsError
+from streammetrics.core.weights import ONE, add_excess, unit_of, units_of, weighed, weighted_rows
+
+TENTH = Fraction(1, 10)
+
+
+def units(weights: Any, unit: Fraction = ONE) -> list[int]:
+    found = units_of(weights, len(weights), unit)
+    assert found is not None and found.dtype == np.int64
+    return found.tolist()
+
+
+def by_fractions(weight: np.floating, unit: Fraction) -> int | None:
+    """The nearest number of units, or None where it is further off than half an ulp."""
+    exact = Fraction(float(weight))
+    n = round(exact / unit)
+    fits = 2 * abs(exact - n * unit) <= Fraction(float(np.spacing(weight)))
+    return n if fits and n < 1 << 63 else None
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_float_counts_iff_it_is_within_half_an_ulp_of_a_multiple(kind: type) -> None:
+    random, seen = Random(5), {True: 0, False: 0}
+    for _ in range(4000):
+        top = random.choice([1, 1, 3, 7, random.randint(1, 10 ** random.randint(1, 17))])
+        bottom = random.choice([1, 2, 3, 10, 100, random.randint(1, 10 ** random.randint(1, 17))])
+        unit = Fraction(top, bottom)
+        weight = kind(float(random.randint(0, 10 ** random.randint(0, 17)) * unit))
+        for _ in range(random.choice([0, 0, 1, 2])):
+            weight = np.nextafter(weight, kind(random.choice([0, np.inf])))
+        expected = by_fractions(weight, unit)
+        seen[expected is not None] += 1
+        if expected is None:
+            with pytest.raises(InputError):
+                units(np.array([weight]), unit)
+        else:
+            assert units(np.array([weight]), unit) == [expected], (weight, unit)
+            # Beside others, and beside one that is not the float nearest to its multiple.
+            assert units(np.array([weight, 0, weight], kind), unit) == [expected, 0, expected]
+    assert min(seen.values()) > 500
+
+
+@pytest.mark.parametrize(
+    ("weights", "unit", "expected"),
+    [
+        ([0.1, 1.2, 0], TENTH, [1, 12, 0]),
+        (np.array([0.1, 1.2, 7e5], np.float32), TENTH, [1, 12, 7_000_000]),
+        ([1, 2, 0], ONE, [1, 2, 0]),
+        (np.array([3, 250], np.uint8), Fraction(1, 1000), [3000, 250_000]),
+        ([2**62], ONE, [2**62]),
+        (np.array([2**53 + 1, 0.5], object), Fraction(1, 2), [2**54 + 2, 1]),
+        ([2.0**60, 3.0], ONE, [2**60, 3]),
+        ([True, False], ONE, [1, 0]),
+        ([Fraction(1, 3), 1], Fraction(1, 3), [1, 3]),
+        ([Decimal("0.7")], TENTH, [7]),
+        ([3, 6], Fraction(3), [1, 2]),
+        ([3.3, 6.6], Fraction(33, 10), [1, 2]),
+        ([-0.0], ONE, [0]),
+        ([], TENTH, []),
+    ],
+)
+def test_weights_of_every_kind(weights: Sequence[Any], unit: Fraction, expected: list[int]) -> None:
+    assert units(weights, unit) == expected
+
+
+@pytest.mark.parametrize(
+    ("weights", "unit", "message"),
+    [
+        ([1, 0.25], ONE, r"weights\[1\]: expected multiples of weight_unit=1, came 0.25; pass"
+         r" weight_unit=Fraction\(1, 100\)"),
+        ([0.3], Fraction(1, 4), r"weight_unit=1/4, came 0.3; pass weight_unit=Fraction\(1, 20\)"),
+        ([1, 1, -1], ONE, r"weights\[2\]: expected weights of at least 0, came -1"),
+        ([1.0, -1.0], ONE, r"weights\[1\]: expected weights of at least 0, came -1.0"),
+        ([1, -0.5], ONE, r"weights\[1\]: expected weights of at least 0, came -0.5"),
+        ([float("nan")], ONE, "at least 0, came nan"),
+        ([float("inf")], TENTH, "at least 0, came inf"),
+        ([Decimal("nan")], TENTH, "at least 0"),
+        ([1e30], ONE, r"below 2\*\*63 units"),
+        ([2**62], TENTH, r"below 2\*\*63 units of 1/10"),
+        ([1, 2], Fraction(3), "multiples of weight_unit=3, came 1"),
+        ([5e-324], ONE, "came 5e-324; round the weights"),
+        (["1"], ONE, "numbers"),
+        ([[1]], ONE, "one-dimensional"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_says_where_and_what_to_do(
+    weights: Any, unit: Fraction, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        units(weights, unit)
+
+
+def test_all_bad_rows_are_named() -> None:
+    for bad in ([1, 0.5, 2, -1], np.array([1, 0.5, 2, 0.5])):
+        with pytest.raises(InputError) as error:
+            units(bad)
+        assert error.value.rows.tolist() in ([3], [1, 3])
+    with pytest.raises(InputError, match="4 values"):
+        units_of([1], 4, ONE)
+
+
+def test_without_weights_each_row_weighs_one() -> None:
+    assert units_of(None, 3, ONE) is None
+    found = units_of(None, 3, TENTH)
+    assert found is not None and found.tolist() == [10, 10, 10]
+    with pytest.raises(InputError, match="divides 1"):
+        units_of(None, 3, Fraction(2, 3))
+
+
+@pytest.mark.parametrize(
+    ("given", "unit"),
+    [
+        (1, ONE),
+        (3, Fraction(3)),
+        (Fraction(1, 10), TENTH),
+        ("1/10", TENTH),
+        ("0.1", TENTH),
+        ("5", Fraction(5)),
+        ("2/2", ONE),
+    ],
+)
+def test_units_have_one_form(given: object, unit: Fraction) -> None:
+    found = unit_of(given, "M.weight_unit")
+    assert type(found) is Fraction and found == unit
+    assert (found is ONE) == (unit == 1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        0,
+        -1,
+        "0",
+        "-1/2",
+        "1/0",
+        "1/00",
+        "1e5",
+        "",
+        "a",
+        True,
+        None,
+        (1, 2),
+        10**19,
+        "1/" + 19 * "9",
+    ],
+)
+def test_units_that_are_none_are_refused(given: object) -> None:
+    with pytest.raises(SettingsError, match=r"M\.weight_unit: expected a positive Fraction"):
+        unit_of(given, "M.weight_unit")
+
+
+def test_a_float_is_no_unit_and_the_message_says_what_is() -> None:
+    with pytest.raises(SettingsError, match=r"came 0.1 \(float\); .*Fraction\(1, 10\)"):
+        unit_of(0.1, "M.weight_unit")
+
+
+def test_rows_of_weight_zero_leave_with_their_slots() -> None:
+    column = np.array([5, 6, 7])
+    rows = weighted_rows(3, (column, column), [0, 2.5, 1], Fraction(1, 2))
+    assert (rows.n, rows.mass) == (3, 7)
+    kept, units, slots = weighed(rows, np.array([3, 4, 5]))
+    assert units is not None and slots is not None
+    assert (kept.n, units.tolist(), slots.tolist()) == (2, [5, 2], [4, 5])
+    assert [c.tolist() for c in kept.columns if isinstance(c, np.ndarray)] == [[6, 7]] * 2
+    plain = weighted_rows(3, (column, column), None, ONE)
+    assert weighed(plain, None) == (plain, None, None) and plain.mass == 3
+
+
+def test_masses_past_an_int64_are_exact() -> None:
+    assert weighted_rows(2, (np.zeros(2),), [2**62, 2**62 + 1], ONE).mass == 2**63 + 1
+
+
+def test_excess_is_what_units_have_over_rows() -> None:
+    excess = np.array([5, 0])
+    add_excess(excess, None, np.array([1, 3]))
+    add_excess(excess, np.array([1, 1, 0]), np.array([2, 1, 1]))
+    assert excess.tolist() == [7, 1]

@@ -1,0 +1,42 @@
+"""The golden states of many classes and many labels, and the rows that they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, Final
+
+import numpy as np
+
+from streammetrics import Accumulator, MulticlassAUC, MulticlassConfusion, MultilabelConfusion
+
+CLASSES: Final = 5
+
+
+def scored(n: int, name: str = "scores", *, labels: bool = False) -> dict[str, Any]:
+    """`n` rows of a class and a score for each class, with ties; `labels`: of some classes each."""
+    random = Random(20191124)
+    scores = [[random.randrange(65) / 64 for _ in range(CLASSES)] for _ in range(n)]
+    if labels:
+        truth = [[int(random.random() < 0.2 + s / 2) for s in row] for row in scores]
+        return {"labels": np.array(truth), name: np.array(scores)}
+    found = [
+        row.index(max(row)) if random.random() < 0.6 else random.randrange(CLASSES)
+        for row in scores
+    ]
+    return {"labels": np.array(found), name: np.array(scores)}
+
+
+MANY_CLASSES: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = {
+    "multiclass-auc": (MulticlassAUC(CLASSES, resolution=4), scored),
+    "multiclass-auc-exact": (MulticlassAUC(CLASSES, exact=True), scored),
+    "multiclass-auc-labels": (
+        MulticlassAUC(CLASSES, exact=True, score_type="float32"),
+        lambda n: scored(n, labels=True),
+    ),
+    "multiclass-confusion": (
+        MulticlassConfusion(CLASSES, top_k=(1, 2, 4)),
+        lambda n: scored(n, "predictions"),
+    ),
+    "multilabel-confusion": (MultilabelConfusion(CLASSES), lambda n: scored(n, labels=True)),
+}

@@ -1,0 +1,227 @@
+"""Cases of the metrics of many classes and of many labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from streammetrics import BinaryConfusion, MulticlassAUC, MulticlassConfusion, MultilabelConfusion
+from streammetrics.testing import Case, strategies
+from tests.oracles import many_classes as brute
+
+Rows = Sequence[Any]
+Oracle = Callable[[Rows], dict[str, Any]]
+NAN = float("nan")
+CLASSES = 3
+
+_class = st.integers(0, CLASSES - 1)
+_scores = st.tuples(*[strategies.scores()] * CLASSES)
+_truths = st.tuples(*[strategies.labels()] * 2)
+_pairs = st.tuples(*[strategies.scores()] * 2)
+
+
+def table(rows: Sequence[Sequence[float]], width: int, kind: type = float) -> np.ndarray[Any, Any]:
+    """Rows of equal length as an array, also where there is none."""
+    return np.array(rows, kind).reshape(-1, width)
+
+
+def _columns(name: str) -> Callable[[Rows], Mapping[str, object]]:
+    def columns(rows: Rows) -> Mapping[str, object]:
+        return {"labels": [t for t, _ in rows], name: table([s for _, s in rows], CLASSES)}
+
+    return columns
+
+
+def flags(rows: Rows) -> Mapping[str, object]:
+    return {
+        "labels": table([t for t, _ in rows], 2, int),
+        "scores": table([s for _, s in rows], 2),
+    }
+
+
+def confusion(pairs: Sequence[tuple[int, int]]) -> dict[str, Any]:
+    """What the result says of (truth, prediction)."""
+    n = len(pairs)
+    right = sum(t == p for t, p in pairs)
+    found = brute.averages(brute.hits(pairs, CLASSES))
+    return {
+        "accuracy": brute.over(right, n),
+        "error_rate": brute.over(n - right, n),
+        "balanced_accuracy": found["recall", "macro"],
+        "macro_f1": found["f1", "macro"],
+        "kappa": brute.kappa(pairs, lambda i, j: int(i != j)),
+        "rows": n,
+    }
+
+
+def of_scores(rows: Rows) -> dict[str, Any]:
+    """What it says of (truth, scores)."""
+    return confusion([(t, brute.predicted(s)) for t, s in rows])
+
+
+def _labels(limit: float) -> Oracle:
+    def oracle(rows: Rows) -> dict[str, Any]:
+        pairs = [[(y, int(s >= limit)) for y, s in zip(t, p, strict=True)] for t, p in rows]
+        cells = [pair for row in pairs for pair in row]
+        wrong = sum(t != p for t, p in cells)
+        of_labels = [brute.hits([row[j] for row in pairs], 2)[1] for j in range(2)]
+        exact = brute.over(wrong, len(cells))
+        return {
+            "hamming_loss": exact,
+            "accuracy": None if exact is None else 1 - exact,
+            "subset_accuracy": brute.over(sum(all(t == p for t, p in r) for r in pairs), len(rows)),
+            "macro_f1": brute.averages(of_labels)["f1", "macro"],
+            "rows": len(rows),
+            "positives": sum(t for t, _ in cells),
+        }
+
+    return oracle
+
+
+def areas(rows: Rows) -> dict[str, Any]:
+    """What the curves say of (truth, scores); truth is a class, or a flag for each."""
+    width = len(rows[0][1]) if rows else 0
+    flags = [t if isinstance(t, tuple) else [int(t == k) for k in range(width)] for t, _ in rows]
+    each = [[(t[k], s[k]) for t, (_, s) in zip(flags, rows, strict=True)] for k in range(width)]
+    means = [[find(one) for one in each] for find in (brute.area, brute.average_precision)]
+    auc, ap = (brute.mean(found, [1] * width, NAN) for found in means)
+    return {"macro_auc": auc, "map": ap, "rows": len(rows)}
+
+
+def _exact_areas(rows: Rows) -> dict[str, Any]:
+    found = areas(rows)
+    del found["map"]  # within an ulp, where laws ask for the nearest float
+    return found
+
+
+def _past(limit: int) -> Oracle:
+    return lambda rows: (
+        _exact_areas(rows) if len(rows) <= limit else {"macro_auc": None, "rows": len(rows)}
+    )
+
+
+_REFUSED_CLASSES: tuple[Mapping[str, object], ...] = (
+    {"labels": [0, CLASSES], "predictions": [0, 0]},
+    {"labels": [0, -1], "predictions": [0, 0]},
+    {"labels": [0, 0.5], "predictions": [0, 0]},
+    {"labels": ["a", "b"], "predictions": [0, 0]},
+    {"labels": [0, 0], "predictions": [0, CLASSES]},
+    {"labels": [0, 0], "predictions": [0]},
+    {"labels": [0], "predictions": [[0.1, 0.2]]},
+    {"labels": [0], "predictions": [[0.1, 0.2, NAN]]},
+    {"labels": [[0]], "predictions": [0]},
+)
+_REFUSED_LABELS: tuple[Mapping[str, object], ...] = (
+    {"labels": [[0, 2]], "scores": [[0.5, 0.5]]},
+    {"labels": [[0, 1]], "scores": [[0.5, NAN]]},
+    {"labels": [[0, 1]], "scores": [[0.5]]},
+    {"labels": [[0, 1]], "scores": [[0.5, 0.5], [0.1, 0.1]]},
+    {"labels": [0, 1], "scores": [0.5, 0.5]},
+)
+_REFUSED_SCORES = tuple(
+    {"scores" if name == "predictions" else name: column for name, column in columns.items()}
+    for columns in _REFUSED_CLASSES
+)
+_OTHERS = (
+    MulticlassAUC(4),
+    MulticlassAUC(3, resolution=2),
+    MulticlassAUC(3, exact=True, max_rows=2),
+    MulticlassConfusion(4),
+    MulticlassConfusion(CLASSES, top_k=(3,)),
+    MultilabelConfusion(3),
+    MultilabelConfusion(2, threshold=0.125),
+    BinaryConfusion(),
+)
+
+MANY_CLASSES = [
+    Case(
+        MulticlassConfusion(CLASSES),
+        st.tuples(_class, _class),
+        strategies.columns("labels", "predictions"),
+        refused=_REFUSED_CLASSES,
+        others=_OTHERS,
+        oracle=confusion,
+        name="MulticlassConfusion of classes",
+    ),
+    Case(
+        MulticlassConfusion(CLASSES, top_k=(1, 2)),
+        st.tuples(_class, _scores),
+        _columns("predictions"),
+        refused=(*_REFUSED_CLASSES, {"labels": [0], "predictions": [0]}),
+        others=_OTHERS,
+        oracle=of_scores,
+        name="MulticlassConfusion of scores",
+    ),
+    *(
+        Case(
+            MultilabelConfusion(2, threshold=limit),
+            st.tuples(_truths, _pairs),
+            flags,
+            refused=_REFUSED_LABELS,
+            others=_OTHERS,
+            oracle=_labels(limit),
+        )
+        for limit in (0.5, -0.5)
+    ),
+    Case(
+        MulticlassAUC(CLASSES),
+        st.tuples(_class, st.tuples(*[strategies.probabilities()] * CLASSES)),
+        _columns("scores"),
+        refused=(*_REFUSED_SCORES, {"labels": [0], "scores": [[0.1, 0.2, 1.5]]}),
+        others=_OTHERS,
+        oracle=areas,
+    ),
+    Case(
+        MulticlassAUC(CLASSES, exact=True),
+        st.tuples(_class, _scores),
+        _columns("scores"),
+        refused=_REFUSED_SCORES,
+        others=_OTHERS,
+        oracle=_exact_areas,
+    ),
+    Case(
+        MulticlassAUC(2, range="real", resolution=0, floor=1.0, ceiling=4.0),
+        st.tuples(_truths, _pairs),
+        flags,
+        refused=_REFUSED_LABELS,
+        others=_OTHERS,
+        oracle=areas,
+        name="MulticlassAUC of labels",
+    ),
+    Case(
+        MulticlassAUC(2, exact=True, max_rows=8),
+        st.tuples(_truths, _pairs),
+        flags,
+        refused=_REFUSED_LABELS,
+        others=_OTHERS,
+        oracle=_past(8),
+        name="MulticlassAUC of labels, at most 8 rows",
+    ),
+]
+
+# The different rows of which every small multiset is tried, and how many of them at most.
+_LABELED = [
+    (t, s) for t in ((0, 0), (0, 1), (1, 1)) for s in ((0.5, 0.0), (1.0, -0.5), (-1.0, 0.25))
+]
+SMALL_ROWS: Mapping[str, tuple[Rows, int]] = {
+    "MulticlassConfusion of classes": ([(t, p) for t in range(3) for p in range(3)], 3),
+    "MulticlassConfusion of scores": (
+        [(t, s) for t in range(3) for s in ((0.5, 0.25, 0.5), (0.0, 0.25, 0.25), (0.1, 0.2, 0.3))],
+        3,
+    ),
+    "MultilabelConfusion": (_LABELED, 3),
+    "MulticlassAUC of labels": (_LABELED, 3),
+    "MulticlassAUC of labels, at most 8 rows": (_LABELED, 2),
+    "MulticlassAUC": (
+        [(t, s) for t in range(3) for s in ((0.5, 0.25, 0.5), (0.0, 0.25, 0.25), (0.1, 0.2, 0.3))],
+        3,
+    ),
+}
+ONE_ROW: Mapping[type, Any] = {
+    MulticlassAUC: (1, (0.1, 0.2, 0.7)),
+    MulticlassConfusion: (1, (0.1, 0.2, 0.7)),
+    MultilabelConfusion: ((0, 1), (0.5, 1)),
+}

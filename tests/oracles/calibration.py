@@ -1,0 +1,65 @@
+"""Calibration and regression by their definitions, in fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+Row = tuple[int, float, Fraction | int]
+
+
+def _over(a: Fraction | int, b: Fraction | int) -> Fraction | None:
+    return Fraction(a) / Fraction(b) if b else None
+
+
+def in_bin(score: float, i: int, bins: int) -> bool:
+    """Whether i/bins <= score < (i + 1)/bins, between the doubles nearest to these."""
+    return i / bins <= score and (score < (i + 1) / bins or i == bins - 1)
+
+
+def figures(rows: Sequence[Row], bins: int, unit: Fraction = Fraction(1)) -> dict[str, Any]:
+    """Rows (label, score, weight)."""
+    rows = [(y, s, w) for y, s, w in rows if w]
+    n = sum(w for _, _, w in rows)
+    ones = sum(w for y, _, w in rows if y)
+    predicted = sum(Fraction(s) * w for _, s, w in rows)
+    squares = sum((Fraction(s) - y) ** 2 * w for y, s, w in rows)
+    gaps = []
+    for i in range(bins):
+        here = [row for row in rows if in_bin(row[1], i, bins)]
+        if here:
+            size = sum(w for _, _, w in here)
+            gaps.append((abs(sum((Fraction(s) - y) * w for y, s, w in here)), size))
+    found = {
+        "brier": _over(squares, n),
+        "mean_score": _over(predicted, n),
+        "base_rate": _over(ones, n),
+        "ece": _over(sum(gap for gap, _ in gaps), n),
+        "mce": max((Fraction(gap) / size for gap, size in gaps), default=None),
+        "rows": len(rows),
+        "positives": int(ones / unit),
+    }
+    if ones or not predicted:
+        found["ratio"] = _over(predicted, ones)
+    if predicted or not ones:
+        found["copc"] = _over(ones, predicted)
+    return found
+
+
+def errors(rows: Sequence[tuple[float, float, Fraction | int]]) -> dict[str, Any]:
+    """Rows (label, score, weight)."""
+    exact = [(Fraction(y), Fraction(s), w) for y, s, w in rows if w]
+    n = sum(w for *_, w in exact)
+    squares = sum((y - s) ** 2 * w for y, s, w in exact)
+    found = {
+        "mae": _over(sum(abs(y - s) * w for y, s, w in exact), n),
+        "mse": _over(squares, n),
+        "r2": None,
+        "rows": len(exact),
+    }
+    if n:
+        mean = sum(y * w for y, _, w in exact) / Fraction(n)
+        spread = sum((y - mean) ** 2 * w for y, _, w in exact)
+        found["r2"] = 1 - squares / spread if spread else None
+    return found

@@ -1,0 +1,39 @@
+"""Weighted rows by brute force: every pair counts the product of its weights, in fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+Row = tuple[Any, ...]  # ..., label, score, weight
+
+
+def in_units(rows: Sequence[Row], unit: Fraction) -> list[Row]:
+    """The rows with a whole number of units each; those of weight zero are as if absent."""
+    exact = [(*rest, Fraction(str(weight)) / unit) for *rest, weight in rows]
+    assert all(units.denominator == 1 for *_, units in exact)
+    return [(*rest, int(units)) for *rest, units in exact if units]
+
+
+def area(rows: Sequence[Row]) -> Fraction | None:
+    """The AUC of rows that end with label, score and weight; None with one class only."""
+    ours = [(s, w) for *_, y, s, w in rows if y]
+    others = [(s, w) for *_, y, s, w in rows if not y]
+    every = sum(w for _, w in ours) * sum(w for _, w in others)
+    twice = sum(v * w * (2 * (s > t) + (s == t)) for s, v in ours for t, w in others)
+    return Fraction(twice) / (2 * every) if every else None
+
+
+def gauc(rows: Sequence[Row], weight: str) -> Fraction | None:
+    """The mean of the areas of groups, weighted by their weights, their positives' or equally."""
+    total = weights = Fraction(0)
+    for group in dict.fromkeys(row[0] for row in rows):
+        mine = [row for row in rows if row[0] == group]
+        found = area(mine)
+        if found is not None:
+            positives = sum(w for *_, y, _, w in mine if y)
+            of_group = {"impressions": sum(w for *_, w in mine), "positives": positives}
+            w = of_group.get(weight, 1)
+            total, weights = total + w * found, weights + w
+    return total / weights if weights else None

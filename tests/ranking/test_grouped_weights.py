@@ -1,0 +1,110 @@
+"""GroupedAUC of weighted rows: pairs count the product of weights, groups the sum."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+import pytest
+
+from streammetrics.ranking import GroupedAUC
+from streammetrics.results.bounded import Bounded
+from tests.oracles import weighted
+
+WEIGHTS = ("impressions", "positives", "uniform")
+any_weight = pytest.mark.parametrize("weight", WEIGHTS)
+Row = tuple[int, int, float, int]  # group, label, score, weight
+
+
+def fed(rows: list[Row], metric: GroupedAUC) -> GroupedAUC:
+    groups, labels, scores, weights = map(list, zip(*rows, strict=True)) if rows else ([],) * 4
+    metric.update(labels, scores, groups=groups, weights=weights)
+    return metric
+
+
+@any_weight
+def test_every_small_multiset_of_weighted_rows(weight: str) -> None:
+    every = list(product((1, 2), (0, 1), (0.25, 0.5), (1, 3)))
+    exact, grid = GroupedAUC(weight=weight), GroupedAUC(weight=weight, grid="equal", resolution=0)
+    for rows in combinations_with_replacement(every, 3):
+        expected = weighted.gauc(rows, weight)
+        result, between = (
+            fed([*rows], exact.empty()).compute(),
+            fed([*rows], grid.empty()).compute(),
+        )
+        assert isinstance(between.gauc, Bounded)
+        if expected is None:
+            assert np.isnan(result.gauc) and np.isnan(between.gauc.low)  # type: ignore[arg-type]
+            continue
+        assert result.gauc == float(expected)
+        assert between.gauc.low <= expected <= between.gauc.high
+        assert result.rows == 3
+        assert result.weight == sum(w for *_, w in rows)
+
+
+@any_weight
+def test_weighted_rows_are_those_rows_repeated(weight: str) -> None:
+    rng = np.random.default_rng(4)
+    n = 5000
+    groups, labels = rng.integers(0, 60, n), rng.integers(0, 2, n)
+    scores, weights = rng.integers(0, 9, n) / 8, rng.integers(0, 5, n)
+    for settings in ({}, {"score_type": "float64"}, {"grid": "equal", "resolution": 2}):
+        state = GroupedAUC(weight=weight, **settings)  # type: ignore[arg-type]
+        repeated = state.empty()
+        for some in np.array_split(np.arange(n), 7):
+            state.update(labels[some], scores[some], groups=groups[some], weights=weights[some])
+        every = [np.repeat(column, weights) for column in (labels, scores, groups)]
+        repeated.update(every[0], every[1], groups=every[2])
+        one, other = state.compute(), repeated.compute()
+        assert one.gauc == other.gauc
+        assert (one.weight_units, one.positives) == (other.rows, other.positives)
+        assert (one.weight_units_kept, one.rows_kept) == (other.rows_kept, None)
+        assert other.weight_units is None and one.groups_kept == other.groups_kept
+        assert one.rows == np.count_nonzero(weights)
+
+
+def test_what_is_known_of_weighted_groups() -> None:
+    rows: list[Row] = [(7, 1, 0.5, 3), (7, 0, 0.5, 2), (8, 1, 0.1, 4), (9, 0, 0.9, 0)]
+    metric = fed(rows, GroupedAUC(weight_unit="1/2"))
+    metric.update([0], [0.7], groups=[7])  # without a weight: 1
+    result = metric.compute()
+    assert (result.rows, result.groups, result.groups_kept, result.positives) == (4, 2, 1, 14)
+    assert (result.weight_units, result.weight_units_kept) == (20, 12)
+    assert (result.rows_kept, result.rows_one_class) == (None, None)
+    assert (result.weight, result.weight_unit) == (10, Fraction(1, 2))
+    assert result.gauc == 1 / 3
+
+
+@any_weight
+@pytest.mark.parametrize("score_type", ["float32", "float64"])
+def test_pairs_past_an_int64_are_exact(weight: str, score_type: str) -> None:
+    big = 2**61 - 1
+    rows: list[Row] = [
+        *((1, 0, 0.25, big), (1, 1, 0.5, big - 2), (1, 0, 0.5, big // 3), (1, 1, -1.0, 5)),
+        *((2, 1, 0.3, 3), (2, 0, 0.1, 1), (2, 0, 0.4, 1)),
+        *((3, 1, 0.3, 2**30), (3, 0, 0.3, 2**30 - 1), (4, 1, 0.5, 2**31), (4, 0, 0.4, 7)),
+    ]
+    expected = weighted.gauc(rows, weight)
+    assert expected is not None
+    for metric in (
+        GroupedAUC(weight=weight, score_type=score_type),
+        GroupedAUC(weight=weight, grid="edges", edges=(0.0, 0.2, 0.26, 0.35, 0.45), range="real"),
+    ):
+        state = fed(rows[:5], metric) + fed(rows[5:], metric.empty())
+        assert GroupedAUC.from_bytes(state.to_bytes()) == state
+        found = state.compute().gauc
+        if isinstance(found, Bounded):
+            assert found.low <= expected <= found.high
+        else:
+            assert found == float(expected)
+
+
+def test_max_rows_counts_rows_and_weights_of_zero_not_at_all() -> None:
+    rows: list[Row] = [(1, 0, 0.1, 50), (1, 1, 0.2, 70), (1, 1, 0.2, 0), (2, 1, 0.2, 0)]
+    metric = fed(rows, GroupedAUC(max_rows=2))
+    assert metric.compute().gauc == 1.0
+    metric.update([1], [0.5], groups=[1], weights=[2])
+    result = metric.compute()
+    assert (result.rows, result.weight_units, result.weight) == (3, None, None)
+    assert result.reason == "3 rows are more than max_rows=2" and np.isnan(result.gauc)  # type: ignore[arg-type]

@@ -1,0 +1,236 @@
+"""The views of a score curve: points, thresholds, what is refused and what is undefined."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from streammetrics import Bounded, ExactAUC, HistogramAUC, InputError
+from streammetrics.results.rates import Rates
+from streammetrics.results.rates_between import RatesBetween
+from streammetrics.results.score_curve import ScoreCurve
+from tests.oracles import binary
+
+VALUES = (0.25, 0.5, 0.75)
+
+
+def exact(labels: list[int], scores: list[float], score_type: str = "float64") -> ScoreCurve:
+    metric = ExactAUC(score_type=score_type)
+    metric.update(labels, scores)
+    return metric.compute()
+
+
+def buckets(labels: list[int], scores: list[float], **settings: object) -> ScoreCurve:
+    metric = HistogramAUC(**settings)  # type: ignore[arg-type]
+    metric.update(labels, scores)
+    return metric.compute()
+
+
+def test_separation_inside_one_bucket_is_nothing_that_anyone_knows() -> None:
+    # Peers with thresholds give 0.5 for it, or a precision, without a word.
+    for labels in ([0, 0, 1, 1], [1, 1, 0, 0]):
+        found = buckets(labels, [0.1, 0.11, 0.12, 0.13], grid="equal", resolution=0)
+        assert found.auc == Bounded(0.5, 0.0, 1.0)
+        assert found.ks == Bounded(0.0, 0.0, 1.0)
+        for area in (found.ap, found.pr_auc_trapezoid):
+            assert isinstance(area, Bounded)
+            assert (area.low < 0.42, area.high) == (True, 1.0)
+        assert found.partial_auc(0.5) == Bounded(0.125, 0.0, 0.5)
+        assert found.gain(2) == (Bounded(0.5, 0.0, 1.0), Bounded(1.0, 1.0, 1.0))
+        assert found.lift(2) == (Bounded(1.0, 0.0, 2.0),) * 2
+        assert found.best("youden").value == Bounded(0.0, 0.0, 1.0)
+        assert found.best("distance").value == Bounded(1.0, 0.0, 1.0)
+
+
+def test_all_scores_at_1_are_one_tie() -> None:
+    for found in (exact([0, 1, 1], [1.0] * 3), buckets([0, 1, 1], [1.0] * 3)):
+        assert float(found.auc) == 0.5
+        assert float(found.ap) == 2 / 3
+        assert float(found.pr_auc_trapezoid) == 5 / 6
+        assert float(found.ks) == 0.0
+        at_1 = found.confusion(1.0)
+        if isinstance(at_1, RatesBetween):  # the last bucket has more than the score 1
+            assert (at_1.tp, at_1.fp) == (Bounded(0, 0, 2), Bounded(0, 0, 1))
+        else:
+            assert at_1 == Rates(2, 1, 0, 0)
+        assert found.confusion(1.5) == Rates(0, 0, 2, 1)
+        assert found.roc().fpr.tolist() == [0, 1] == found.roc().tpr.tolist()
+
+
+def test_large_logits_keep_their_order() -> None:
+    scores = [88.5, 88.6, 500.0, 1e300]  # equal to 1.0 after a 32-bit sigmoid
+    found = exact([0, 1, 0, 1], scores)
+    assert (found.auc, found.ap, found.ks) == (0.75, 5 / 6, 0.5)
+    assert found.roc().thresholds.tolist() == [math.inf, *reversed(scores)]
+    rough = buckets([0, 1, 0, 1], scores, range="real")
+    assert all(isinstance(view, Bounded) for view in (rough.auc, rough.ap, rough.ks))
+    for name in ("auc", "ap", "pr_auc_trapezoid", "ks"):
+        low, high = getattr(rough, name).low, getattr(rough, name).high
+        assert low <= getattr(found, name) <= high
+
+
+def test_pairs_beyond_int64_and_counts_beyond_2_to_53_are_exact() -> None:
+    huge = np.array([[2**54 + 1, 2**53], [2**40, 2**54 + 3]])
+    found = ScoreCurve(np.array([0.25, 0.75]), huge, True, int(huge.sum()))
+    p, n = 2**40 + 2**54 + 3, 2**54 + 1 + 2**53
+    tpr, fpr = Fraction(2**54 + 3, p), Fraction(2**53, n)
+    assert found.ks == found.best("youden").value == float(tpr - fpr)
+    assert found.best("accuracy").value == float(Fraction(2**54 + 3 + 2**54 + 1, p + n))
+    assert found.roc().tpr.tolist() == [0.0, float(tpr), 1.0]
+    assert found.pr().precision.tolist()[1] == float(Fraction(2**54 + 3, 2**54 + 3 + 2**53))
+
+
+def test_confusion_at_every_threshold_is_that_of_the_rows() -> None:
+    for rows in binary.small_samples(VALUES, 4):
+        labels, scores = [y for y, _ in rows], [s for _, s in rows]
+        found = exact(labels, scores) if rows else ExactAUC().compute()
+        for t in (-1.0, 0.25, 0.3, 0.5, 0.75, 0.8, math.inf, -math.inf):
+            finite = max(min(t, 9.0), -9.0)
+            tn, fp, fn, tp = binary.confusion(rows, finite)
+            assert found.confusion(t) == Rates(tp, fp, fn, tn)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"resolution": 0}, {"grid": "equal", "resolution": 1}, {"grid": "edges", "edges": (0.5,)},
+     {"range": "real", "resolution": 0}],
+)  # fmt: skip
+def test_confusion_of_buckets_holds_that_of_the_rows(settings: dict[str, object]) -> None:
+    scores = [0.0, 0.1, 0.3, 0.5, 0.52, 0.75, 0.8, 1.0]
+    labels = [0, 1, 0, 1, 1, 0, 1, 1]
+    found, truth = buckets(labels, scores, **settings), exact(labels, scores)
+    inside = 0
+    for t in (*scores, 0.05, 0.25, 0.4, 0.501, 0.6, 0.76, 0.9, 1.5, -1.0, math.inf, -math.inf):
+        rough, rates = found.confusion(t), truth.confusion(t)
+        if isinstance(rough, Rates):
+            assert rough == rates, t
+            continue
+        inside += 1
+        for name in ("tp", "fp", "fn", "tn", "accuracy", "precision", "recall", "mcc", "f1"):
+            value, known = getattr(rates, name), getattr(rough, name)
+            assert math.isnan(value) or known.low <= value <= known.high, (t, name)
+    assert inside
+
+
+def test_a_threshold_in_a_gap_between_occupied_buckets_is_certain() -> None:
+    found = buckets([0, 1, 1], [0.1, 0.9, 0.91])
+    assert found.confusion(0.5) == Rates(2, 0, 0, 1)
+    assert isinstance(found.confusion(math.nextafter(0.9, 1)), RatesBetween)
+    halves = buckets([0, 1], [0.1, 0.2], grid="equal", resolution=1)
+    assert halves.confusion(0.5) == Rates(0, 0, 1, 1)
+    assert isinstance(halves.confusion(math.nextafter(0.5, 0)), RatesBetween)
+
+
+def test_thresholds_are_compared_with_float32_scores_as_they_are() -> None:
+    found = exact([0, 1], [0.1, 0.3], score_type="float32")
+    score = float(np.float32(0.3))  # above 0.3
+    assert found.confusion(0.3).tp == 1 == found.confusion(score).tp
+    assert found.confusion(math.nextafter(score, 1)).tp == 0
+    assert found.best().points[0].threshold == score
+
+
+def test_infinite_scores_are_thresholds_and_then_none_predicts_nothing() -> None:
+    found = exact([1, 0, 1], [math.inf, 0.5, -math.inf])
+    assert str(found.roc().thresholds.tolist()) == "[nan, inf, 0.5, -inf]"
+    assert found.confusion(math.inf) == Rates(1, 0, 1, 1)
+    nothing = exact([0, 0, 1], [math.inf, 0.5, 0.25]).best("accuracy").points[0]
+    assert math.isnan(nothing.threshold) and nothing.rates.tp == 0
+
+
+def test_predicting_nothing_or_everything_may_be_best() -> None:
+    upside_down = exact([1, 0], [0.25, 0.75])
+    for by, value in (("youden", 0.0), ("product", 0.0), ("distance", 1.0), ("accuracy", 0.5)):
+        found = upside_down.best(by)  # type: ignore[arg-type]
+        assert found.value == value
+        thresholds = [math.inf, 0.75, 0.25] if by == "product" else [math.inf, 0.25]
+        assert [point.threshold for point in found.points] == thresholds
+
+
+def test_best_points_of_equal_merit_are_all_found_whatever_floats_say() -> None:
+    labels = [1, 0, 0, 1, 1, *[0] * 8, *[1] * 7]
+    found = exact(labels, list(range(20, 0, -1))).best("youden")
+    assert 0.3 - 0.2 != 0.1  # the TPR and FPR of the two best points
+    assert found.value == 0.1
+    assert [point.threshold for point in found.points] == [20.0, 16.0]
+
+
+def test_points_of_buckets_are_points_of_the_true_curve() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.random(300)
+    labels = (rng.random(300) < scores).astype(int).tolist()
+    found, truth = buckets(labels, scores.tolist(), resolution=2), exact(labels, scores.tolist())
+    known = set(zip(truth.roc().fp.tolist(), truth.roc().tp.tolist(), strict=True))
+    points = found.roc()
+    assert set(zip(points.fp.tolist(), points.tp.tolist(), strict=True)) <= known
+    for threshold, fp in zip(points.thresholds.tolist(), points.fp.tolist(), strict=True):
+        assert truth.confusion(threshold).fp == fp
+    pr = found.pr()
+    assert len(pr.precision) == len(pr.recall) == len(pr.thresholds) + 1
+    assert (pr.precision[-1], pr.recall[-1]) == (1.0, 0.0)
+
+
+def test_one_class_leaves_what_needs_the_other_undefined() -> None:
+    for make in (exact, buckets):
+        good, bad = make([1, 1], [0.25, 0.5]), make([0, 0], [0.25, 0.5])
+        for curve, ap in ((good, 1.0), (bad, math.nan)):
+            assert str(float(curve.ap)) == str(ap) == str(float(curve.pr_auc_trapezoid))
+            undefined = (curve.auc, curve.ks, curve.partial_auc(0.5), curve.best().value)
+            assert all(math.isnan(float(value)) for value in undefined)
+            assert curve.best().points == ()
+            assert float(curve.best("accuracy").value) == 1.0
+            assert curve.best("accuracy", positives_share=0.5).points == ()
+        assert all(math.isnan(float(value)) for value in (*bad.gain(2), *bad.lift(2)))
+        assert np.isnan(good.roc().fpr).all() and np.isnan(bad.pr().recall[:-1]).all()
+
+
+def test_nothing_is_undefined_and_past_max_rows_too() -> None:
+    full = ExactAUC(max_rows=1)
+    full.update([0, 1], [0.25, 0.5])
+    for curve in (ExactAUC().compute(), HistogramAUC().compute(), full.compute()):
+        values = (curve.ap, curve.pr_auc_trapezoid, curve.ks, curve.partial_auc(1.0))
+        assert all(math.isnan(float(value)) for value in values)
+        assert all(math.isnan(float(value)) for value in (*curve.gain(3), *curve.lift(3)))
+        assert curve.best("accuracy").points == ()
+        assert curve.roc().thresholds.tolist() == [math.inf]
+        assert curve.pr().precision.tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda c: c.partial_auc(0.0),
+        lambda c: c.partial_auc(1.5),
+        lambda c: c.partial_auc(math.nan),
+        lambda c: c.gain(0),
+        lambda c: c.lift(2.5),
+        lambda c: c.confusion(math.nan),
+        lambda c: c.best("f1"),
+        lambda c: c.best("youden", positives_share=0.5),
+        lambda c: c.best("accuracy", positives_share=1.5),
+        lambda c: c.best("accuracy", positives_share=math.nan),
+    ],
+)
+def test_a_bad_argument_is_refused_in_four_parts(call: Callable[[ScoreCurve], object]) -> None:
+    with pytest.raises(InputError) as error:
+        call(exact([0, 1], [0.25, 0.5]))
+    assert error.value.where.startswith("ScoreCurve.")
+
+
+def test_partial_area_to_1_is_the_area_and_chance_is_a_half() -> None:
+    found = exact([0, 0, 1, 1], [0.1, 0.4, 0.4, 0.8])
+    assert found.partial_auc(1) == found.partial_auc(1, standardized=True) == found.auc
+    tied = exact([0, 1], [0.5, 0.5])
+    assert tied.partial_auc(0.25, standardized=True) == 0.5
+    assert tied.partial_auc(0.25) == 0.25**2 / 2
+
+
+def test_lift_is_by_part_or_cumulative() -> None:
+    found = exact([0, 0, 0, 1], [0.1, 0.2, 0.3, 0.9])
+    assert found.lift(2) == (2.0, 0.0)
+    assert found.lift(2, cumulative=True) == (2.0, 1.0)
+    assert found.gain(2) == (1.0, 1.0)
+    assert len(found.gain()) == len(found.lift()) == 10

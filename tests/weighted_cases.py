@@ -1,0 +1,122 @@
+"""Cases of weighted rows: whole weights, tenths, weights of zero, and rows that say none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any, TypeAlias
+
+from hypothesis import strategies as st
+
+from streammetrics import BinaryConfusion, ExactAUC, GroupedAUC, HistogramAUC
+from streammetrics.testing import Case, strategies
+from tests.oracles import weighted
+
+Rows: TypeAlias = Sequence[Any]
+NAN = float("nan")
+
+_columns = strategies.columns("labels", "scores", "weights")
+_whole = st.sampled_from((0, 1, 1, 2, 7, 300))
+_tenths = st.sampled_from((0.0, 0.1, 0.3, 1.0, 1.2, 34.5))
+_halves = st.sampled_from((0.0, 0.5, 1.0))
+_good = {"labels": [0, 1], "scores": [0.5, 0.5]}
+_REFUSED: tuple[dict[str, object], ...] = (
+    *({**_good, "weights": w} for w in ([1, -1], [1, NAN], [1, 0.25], [1, 2, 3], [1, "1"], [[1]])),
+    {**_good, "weights": [1, float("inf")]},
+    {"labels": [0, 2], "scores": [0.5, 0.5], "weights": [1, 1]},
+)
+
+
+def _area(unit: Fraction) -> Callable[[Rows], dict[str, Any]]:
+    def oracle(rows: Rows) -> dict[str, Any]:
+        there = weighted.in_units(rows, unit)
+        return {
+            "auc": weighted.area(there),
+            "rows": len(there),
+            "positives": sum(w for *_, y, _, w in there if y),
+        }
+
+    return oracle
+
+
+def _rates(unit: Fraction) -> Callable[[Rows], dict[str, Any]]:
+    def oracle(rows: Rows) -> dict[str, Any]:
+        there = weighted.in_units(rows, unit)
+        cells = [0, 0, 0, 0]
+        for y, s, w in there:
+            cells[2 * y + (s >= 0.5)] += w
+        tn, fp, fn, tp = cells
+        return {
+            **dict(zip(("tn", "fp", "fn", "tp"), cells, strict=True)),
+            "rows": len(there),
+            "positives": tp + fn,
+            "accuracy": Fraction(tp + tn, sum(cells)) if there else None,
+            "precision": Fraction(tp, tp + fp) if tp + fp else None,
+        }
+
+    return oracle
+
+
+def _gauc(weight: str, unit: Fraction) -> Callable[[Rows], dict[str, Any]]:
+    def oracle(rows: Rows) -> dict[str, Any]:
+        there = weighted.in_units(rows, unit)
+        groups = {g for g, *_ in there}
+        return {
+            "gauc": weighted.gauc(there, weight),
+            "groups": len(groups),
+            "rows": len(there),
+            "positives": sum(w for *_, y, _, w in there if y),
+        }
+
+    return oracle
+
+
+def _case(metric: Any, weights: st.SearchStrategy[Any], oracle: Any, real: bool = False) -> Any:
+    scores = strategies.scores() if real else strategies.probabilities()
+    return Case(
+        metric,
+        st.tuples(strategies.labels(), scores, weights),
+        _columns,
+        refused=_REFUSED,
+        others=(type(metric)(weight_unit=Fraction(1, 20)), type(metric)(weight_unit=7)),
+        oracle=oracle,
+        name=f"weighted {metric}",
+    )
+
+
+def _groups(metric: GroupedAUC, weights: st.SearchStrategy[Any], oracle: Any) -> Any:
+    return Case(
+        metric,
+        st.tuples(st.integers(0, 2), strategies.labels(), _halves, weights),
+        strategies.columns("groups", "labels", "scores", "weights"),
+        refused=[{**columns, "groups": [1, 2]} for columns in _REFUSED],
+        others=(GroupedAUC(weight_unit="1/20"), ExactAUC()),
+        oracle=oracle,
+        name=f"weighted {metric}",
+    )
+
+
+_ONE, _TENTH = Fraction(1), Fraction(1, 10)
+WEIGHTED = [
+    _case(HistogramAUC(), _whole, _area(_ONE)),
+    _case(HistogramAUC(grid="equal", resolution=1, weight_unit="1/10"), _tenths, _area(_TENTH)),
+    _case(ExactAUC(), _whole, _area(_ONE), real=True),
+    _case(ExactAUC(weight_unit=_TENTH), _tenths, _area(_TENTH), real=True),
+    _case(BinaryConfusion(weight_unit="0.1"), _tenths, _rates(_TENTH), real=True),
+    _groups(GroupedAUC(), _whole, _gauc("impressions", _ONE)),
+    _groups(
+        GroupedAUC(weight="positives", weight_unit="1/10"), _tenths, _gauc("positives", _TENTH)
+    ),
+    _groups(
+        GroupedAUC(weight="uniform", grid="equal", resolution=0), _whole, _gauc("uniform", _ONE)
+    ),
+]
+
+
+def weighted_rows(case: Case[Any]) -> list[Any]:
+    """Few different rows of a case here, to make every small multiset of."""
+    some = (0, 1, 2) if case.empty.settings()["weight_unit"] == 1 else (0.0, 0.5, 1.2)
+    if isinstance(case.empty, GroupedAUC):
+        return list(product((3, -3), (0, 1), (0.25, 0.5), some[1:]))
+    return list(product((0, 1), (0.25, 0.5), some))
