@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
+from streammetrics.classification.state_curves import bag_curve
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows
@@ -21,8 +22,6 @@ from streammetrics.core.weights import (
     weighed,
     weighted_rows,
 )
-from streammetrics.kernels.segments import joined_pairs, sorted_pairs
-from streammetrics.results.exact_curve import ExactCurve
 from streammetrics.results.score_curve import ScoreCurve
 
 
@@ -95,10 +94,4 @@ class ExactAUC(Accumulator, schema="exact-auc/2"):
     def compute(self) -> ScoreCurve:
         """The curve of all rows."""
         self._flush()
-        bag, unit = self.bag, Fraction(self.weight_unit)
-        if bag.dropped:
-            none = np.empty(0, bag.rule.values), np.zeros((2, 0), np.int64)
-            why = bag.why_dropped
-            return ScoreCurve(*none, exact=True, rows=bag.total, reason=why, weight_unit=unit)
-        planes = [sorted_pairs(words, counts) for words, counts in bag.planes()]
-        return ExactCurve(joined_pairs(planes), bag.total, bag.points(), unit)
+        return bag_curve(self.bag, Fraction(self.weight_unit))

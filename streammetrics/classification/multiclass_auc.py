@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.classification.class_curves import bag_curve, bucket_curves
+from streammetrics.classification.state_curves import bag_curve, bucket_curves
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.arrays import array_of

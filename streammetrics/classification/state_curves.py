@@ -1,8 +1,9 @@
-"""From the state of each class to its curve."""
+"""From states to curves: one bag of rows, or the buckets of each class."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fractions import Fraction
 
 import numpy as np
 
@@ -14,13 +15,14 @@ from streammetrics.results.exact_curve import ExactCurve
 from streammetrics.results.score_curve import ScoreCurve
 
 
-def bag_curve(bag: BagColumn) -> ScoreCurve:
-    """The curve of every row in a bag of one state."""
+def bag_curve(bag: BagColumn, weight_unit: Fraction = Fraction(1)) -> ScoreCurve:
+    """The curve of every row in a bag of one state, whose counts are in this unit of weight."""
     if bag.dropped:
         none = np.empty(0, bag.rule.values), np.zeros((2, 0), np.int64)
-        return ScoreCurve(*none, exact=True, rows=bag.total, reason=bag.why_dropped)
+        why = bag.why_dropped
+        return ScoreCurve(*none, exact=True, rows=bag.total, reason=why, weight_unit=weight_unit)
     planes = [sorted_pairs(words, counts) for words, counts in bag.planes()]
-    return ExactCurve(joined_pairs(planes), bag.total, bag.points())
+    return ExactCurve(joined_pairs(planes), bag.total, bag.points(), weight_unit)
 
 
 def bucket_curves(counts: CountsColumn, metric: Gridded, n_classes: int) -> Iterator[ScoreCurve]:
