@@ -18,7 +18,6 @@ from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     ONE,
     Unit,
-    refuse_rounding,
     unit_of,
     weighed,
     weighted_rows,
@@ -36,7 +35,7 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/2"):
         threshold: a row is predicted positive iff score >= threshold, compared exactly in
         either precision. positive: the label of the positive class; with the default 1, labels
         are 0/1 or False/True. weight_unit: what weights are multiples of, a Fraction, an integer
-        or a string such as "1/10". round_weights: False, weights that are not are refused.
+        or a string such as "1/10". Weights that are not are refused.
     Rows
         labels: [n]. scores: [n], no NaN. weights: [n], at least 0, or 1 each; a row of weight 0 is
         as if absent.
@@ -66,7 +65,6 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/2"):
     threshold: float = 0.5
     positive: int | str = 1
     weight_unit: Unit = 1
-    round_weights: bool = False
 
     counts = WeightedCounts(2, 2)  # [truth, prediction]
 
@@ -81,7 +79,6 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/2"):
         if isinstance(self.positive, bool):
             self._set("positive", int(self.positive))
         self._set("weight_unit", unit_of(self.weight_unit, "BinaryConfusion(weight_unit)"))
-        refuse_rounding(self.round_weights, "BinaryConfusion(round_weights)")
 
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None

@@ -19,7 +19,6 @@ from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     Unit,
     Units,
-    refuse_rounding,
     unit_of,
     weighed,
     weighted_rows,
@@ -41,7 +40,7 @@ class Calibration(Accumulator, schema="calibration/1"):
         1 - clip as 1 - clip; nothing else does. bins: of equal width, at most 1000; the edges are
         the doubles i/bins, a score at an edge is above it, and 1.0 is in the last bin.
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". round_weights: False, weights that are not are refused.
+        "1/10". Weights that are not are refused.
     Rows
         labels: [n] of 0/1 or False/True. scores: [n] in [0, 1]. weights: [n], at least 0, or 1
         each; a row of weight 0 is as if absent.
@@ -76,7 +75,6 @@ class Calibration(Accumulator, schema="calibration/1"):
     clip: float | None = None
     bins: int = 15
     weight_unit: Unit = 1
-    round_weights: bool = False
 
     counts = WeightedCounts(2, "bins")  # [truth, bin]
     predicted = ExactSums("bins")
@@ -93,7 +91,6 @@ class Calibration(Accumulator, schema="calibration/1"):
         if bins is None or not 1 <= bins <= _MOST_BINS or not isinstance(self.bins, int):
             raise _refused("bins", f"an integer from 1 to {_MOST_BINS}", self.bins)
         self._set("weight_unit", unit_of(self.weight_unit, "Calibration(weight_unit)"))
-        refuse_rounding(self.round_weights, "Calibration(round_weights)")
 
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None

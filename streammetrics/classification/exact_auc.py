@@ -17,7 +17,6 @@ from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Rows
 from streammetrics.core.weights import (
     Unit,
-    refuse_rounding,
     unit_of,
     weighed,
     weighted_rows,
@@ -33,7 +32,7 @@ class ExactAUC(Accumulator, schema="exact-auc/2"):
         beyond it are ties then.
         max_rows: past so many rows a state keeps their number, drops the rows, and is undefined.
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". round_weights: False, weights that are no multiples are refused.
+        "1/10". Weights that are no multiples are refused.
     Rows
         labels: [n] of 0/1 or False/True. scores: [n], no NaN; infinities are first and last.
         weights: [n], at least 0, or 1 each; a row of weight 0 is as if absent.
@@ -63,14 +62,12 @@ class ExactAUC(Accumulator, schema="exact-auc/2"):
     score_type: str = "float64"
     max_rows: int | None = None
     weight_unit: Unit = 1
-    round_weights: bool = False
     bag = Bag(weighted=True)
 
     def check_settings(self) -> None:
         check_choice(self.score_type, ("float32", "float64"), "ExactAUC.score_type")
         check_max_rows(self.max_rows, "ExactAUC.max_rows")
         self._set("weight_unit", unit_of(self.weight_unit, "ExactAUC.weight_unit"))
-        refuse_rounding(self.round_weights, "ExactAUC.round_weights")
 
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None

@@ -15,7 +15,6 @@ from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     ONE,
     Unit,
-    refuse_rounding,
     unit_of,
     weighed,
     weighted_rows,
@@ -35,7 +34,7 @@ class HistogramAUC(Accumulator, schema="histogram-auc/2"):
         [0, 1]. "edges": between the given `edges`; a score at an edge is above it.
         range: "probability", scores in [0, 1], or "real", any score.
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". round_weights: False, weights that are no multiples are refused.
+        "1/10". Weights that are no multiples are refused.
     Rows
         labels: [n] of 0/1 or False/True. scores: [n], no NaN. weights: [n], at least 0, or 1 each;
         a row of weight 0 is as if absent.
@@ -70,7 +69,6 @@ class HistogramAUC(Accumulator, schema="histogram-auc/2"):
     ceiling: float = 2.0**24
     edges: tuple[float, ...] = ()
     weight_unit: Unit = 1
-    round_weights: bool = False
 
     counts = WeightedCounts(2, "buckets")  # [truth, bucket]
 
@@ -78,7 +76,6 @@ class HistogramAUC(Accumulator, schema="histogram-auc/2"):
         for name, value in check_grid(self).items():
             self._set(name, value)
         self._set("weight_unit", unit_of(self.weight_unit, "HistogramAUC.weight_unit"))
-        refuse_rounding(self.round_weights, "HistogramAUC.round_weights")
 
     @property
     def buckets(self) -> int:

@@ -18,7 +18,6 @@ from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     Unit,
     Units,
-    refuse_rounding,
     unit_of,
     weighed,
     weighted_rows,
@@ -37,7 +36,7 @@ class Regression(Accumulator, schema="regression/1"):
 
     Settings
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". round_weights: False, weights that are not are refused.
+        "1/10". Weights that are not are refused.
     Rows
         labels: [n], the true numbers, finite. scores: [n], the predicted ones, no NaN. weights:
         [n], at least 0, or 1 each; a row of weight 0 is as if absent.
@@ -66,7 +65,6 @@ class Regression(Accumulator, schema="regression/1"):
     """
 
     weight_unit: Unit = 1
-    round_weights: bool = False
 
     rows = WeightedCounts(1)
     absolute = ExactSum()
@@ -76,7 +74,6 @@ class Regression(Accumulator, schema="regression/1"):
 
     def check_settings(self) -> None:
         self._set("weight_unit", unit_of(self.weight_unit, "Regression(weight_unit)"))
-        refuse_rounding(self.round_weights, "Regression(round_weights)")
 
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None

@@ -2,8 +2,8 @@
 
 Sums of integers do not depend on order or sharding, which sums of floats do. A weight is taken as
 a decimal that its float stands for: 0.1 is one unit of 1/10, because no float is nearer to 1/10.
-A row of weight zero is as if absent. A metric with weights has the settings `weight_unit` and
-`round_weights`, and holds how many rows there are beside how many units.
+A row of weight zero is as if absent. A metric with weights has the setting `weight_unit`, and holds
+how many rows there are beside how many units.
 """
 
 from __future__ import annotations
@@ -56,17 +56,6 @@ def unit_of(value: object, where: str) -> Fraction:
             todo=todo,
         )
     return ONE if unit == 1 else unit
-
-
-def refuse_rounding(value: object, where: str) -> None:
-    """The setting `round_weights`: False for now, since no bounds include the rounding yet."""
-    if value is not False:
-        raise SettingsError(
-            expected="False: results have no bounds yet that include the rounding of weights",
-            came=shown(value),
-            where=where,
-            todo="leave it out, and choose a weight_unit that all weights are multiples of",
-        )
 
 
 def units_of(weights: ArrayLike | None, n: int, unit: Fraction) -> Units | None:

@@ -15,7 +15,6 @@ from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Coded, Rows
 from streammetrics.core.weights import (
     Unit,
-    refuse_rounding,
     unit_of,
     weighed,
     weighted_rows,
@@ -51,7 +50,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/3"):
         and `edges` as in HistogramAUC: "relative", "equal" or "edges". The state then holds
         buckets instead of scores, and does not grow with rows.
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". round_weights: False, weights that are no multiples are refused.
+        "1/10". Weights that are no multiples are refused.
     Rows
         labels: [n] of 0 and 1. scores: [n], no NaN; on a grid of range="probability", in [0, 1].
         groups: [n] ids, of users as a rule. weights: [n], at least 0, or 1 each; a row of weight 0
@@ -102,7 +101,6 @@ class GroupedAUC(Accumulator, schema="grouped-auc/3"):
     ceiling: float = 2.0**24
     edges: tuple[float, ...] = ()
     weight_unit: Unit = 1
-    round_weights: bool = False
     bag = Bag(ids="ids", repeats="grid", weighted=True)
 
     def check_settings(self) -> None:
@@ -110,7 +108,6 @@ class GroupedAUC(Accumulator, schema="grouped-auc/3"):
             check_choice(getattr(self, name), choices, f"GroupedAUC.{name}")
         check_max_rows(self.max_rows, "GroupedAUC.max_rows")
         self._set("weight_unit", unit_of(self.weight_unit, "GroupedAUC.weight_unit"))
-        refuse_rounding(self.round_weights, "GroupedAUC.round_weights")
         if self.grid is None:
             for name in _OF_A_GRID:
                 default = getattr(type(self), name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import ClassVar, TypeAlias
@@ -18,7 +19,7 @@ from streammetrics.results.rates import Rates
 Averaged: TypeAlias = "float | NDArray[np.float64]"  # an array where `average` is None
 
 
-class OneVsRest:
+class OneVsRest(ABC):
     """Averages over classes or labels, for results that count true and false positives of each.
 
     average: "macro", the plain mean; "weighted", by how many rows are of the class; "micro", of
@@ -31,13 +32,13 @@ class OneVsRest:
     _kinds: ClassVar[str] = '"macro", "micro", "weighted" or None'
 
     @property
+    @abstractmethod
     def rows(self) -> int:
         """All that were counted."""
-        raise NotImplementedError
 
     @property
-    def _hits(self) -> Sequence[Hits]:
-        raise NotImplementedError
+    @abstractmethod
+    def _hits(self) -> Sequence[Hits]: ...
 
     @property
     def macro_f1(self) -> float:

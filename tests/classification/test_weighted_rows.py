@@ -164,8 +164,6 @@ def test_settings_of_weights(empty: Any) -> None:
     assert made(weight_unit=1) == made() != made(weight_unit=2)
     with pytest.raises(SettingsError, match=r"Fraction\(1, 10\)"):
         made(weight_unit=0.1)
-    with pytest.raises(SettingsError, match="round_weights"):
-        made(round_weights=True)
     with pytest.raises(SettingsError, match="weight_unit"):
         made().merge(made(weight_unit=2))
 
