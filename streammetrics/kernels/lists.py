@@ -84,14 +84,12 @@ class Relevant:
         """All of several."""
         if len(several) == 1:
             return several[0]
-        judged = any(hits.unjudged is None for hits in several)
+        unjudged = [hits.unjudged for hits in several if hits.unjudged is not None]
         return Relevant(
             np.concatenate([hits.lists for hits in several] or [np.empty(0, np.intp)]),
             np.concatenate([hits.ranks for hits in several] or [np.empty(0, np.intp)]),
             np.concatenate([hits.grades for hits in several] or [np.empty(0, np.uint8)]),
-            None
-            if judged or not several
-            else np.concatenate([hits.unjudged for hits in several if hits.unjudged is not None]),
+            np.concatenate(unjudged) if unjudged else None,
         )
 
     def moved(self, first: int) -> Relevant:
