@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2
 SUITE := --doctest-modules streammetrics consumers tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test docs demo bench
+.PHONY: help setup check test peers docs demo bench
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -27,6 +27,8 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 
 test: .venv/.dev .cache/ranx/.made  ## all tests; those that skip say why, and how to enable them
 	$(PYTEST) -rs $(SUITE)
+
+peers: .cache/torch/.made  ## torchmetrics and torcheval (3 GB), beside which more tests run then
 
 docs: .venv/.dev  ## write what docs/metrics.md says of each metric from the docstrings
 	$(BIN)/python docs/metrics_page.py
@@ -58,4 +60,10 @@ bench: .venv/.dev .cache/ranx/.made  ## all benchmarks, one after the other
 .cache/ranx/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/ranx
 	.cache/ranx/bin/python -m pip install -q --disable-pip-version-check -e '.[ranx]'
+	@touch $@
+
+# torchmetrics and torcheval, likewise, but only when asked for: 3 GB to download, 5 GB on disk.
+.cache/torch/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/torch
+	.cache/torch/bin/python -m pip install -q --disable-pip-version-check -e '.[torch-peers]'
 	@touch $@

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import get_type_hints
+from typing import get_args, get_type_hints
 
 from streammetrics import classification, combine, ranking
 from streammetrics.ranking.measures import MEASURES
@@ -36,10 +36,10 @@ def metrics() -> dict[str, type]:
     }
 
 
-def result_of(metric: type) -> type:
-    """What `compute` gives."""
-    found: type = get_type_hints(metric.compute)["return"]  # type: ignore[attr-defined]
-    return found
+def results_of(metric: type) -> tuple[type, ...]:
+    """What `compute` gives: a result, or one of several, the usual one first."""
+    found = get_type_hints(metric.compute)["return"]  # type: ignore[attr-defined]
+    return get_args(found) or (found,)
 
 
 def plain(text: str) -> str:
@@ -109,7 +109,8 @@ def written() -> str:
     givers: dict[type, list[str]] = {}
     for name, metric in metrics().items():
         pieces += of_metric(name, metric)
-        givers.setdefault(result_of(metric), []).append(name)
+        for result in results_of(metric):
+            givers.setdefault(result, []).append(name)
     pieces.append("## Every measure of ranked lists\n")
     pieces.append(
         "\n".join(f"- `{name}`: {plain(' '.join(paragraphs(MEASURES[name])))}" for name in MEASURES)

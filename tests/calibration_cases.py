@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -15,14 +15,17 @@ from tests.oracles import calibration
 Rows: TypeAlias = Sequence[Any]
 NAN = float("nan")
 
-# No score has a square below 2**-960: such squares are rounded.
-_scores = st.sampled_from((0.0, -0.0, 1.0, 0.5, 0.2, 1 - 2**-53, 1e-140)) | st.floats(1e-140, 1)
-_numbers = st.sampled_from((0.0, -0.0, 1.0, 0.1, -0.1, 1e16, -1e16, 1e-140)) | st.floats(
-    -1e140, 1e140
-).filter(lambda x: abs(x) > 1e-140)
+_scores = st.sampled_from((0.0, -0.0, 1.0, 0.5, 0.2, 1 - 2**-53, 1e-140, 1e-170, 5e-324))
+_scores |= st.floats(0, 1)
+_LARGEST = 1.7976931348623157e308
+_numbers = st.sampled_from((0.0, -0.0, 1.0, 0.1, -0.1, 1e16, -1e16, 1e-140))
+_numbers |= st.sampled_from((1e-170, -1e-170, 5e-324, 3e200, _LARGEST, -_LARGEST))
+_numbers |= st.floats(allow_nan=False, allow_infinity=False)
 _weights = st.sampled_from((0, 1, 2, 7))
+_uneven = st.sampled_from((0.0, 0.25, 0.5, 1.0, 1.5, 3.7))  # to be rounded to whole ones
 _tenths = st.sampled_from((0.0, 0.1, 0.3, 1.0, 12.7))
 
+_UNEVEN: Mapping[str, object] = {"labels": [0, 1], "scores": [0.5, 0.5], "weights": [1, 0.55]}
 _BAD_ROWS: tuple[Mapping[str, object], ...] = (
     {"labels": [0, 2], "scores": [0.5, 0.5]},
     {"labels": [0.73, 0.2], "scores": [1, 0]},
@@ -30,7 +33,7 @@ _BAD_ROWS: tuple[Mapping[str, object], ...] = (
     {"labels": [0, 1], "scores": [0.5, 1.5]},
     {"labels": [0, 1, 1], "scores": [0.5, 0.5]},
     {"labels": [0, 1], "scores": [0.5, 0.5], "weights": [1, -1]},
-    {"labels": [0, 1], "scores": [0.5, 0.5], "weights": [1, 0.55]},
+    _UNEVEN,
     {"labels": [0, 1], "scores": [0.5, 0.5], "weights": [1]},
 )
 
@@ -40,19 +43,35 @@ def _weighed(rows: Rows, weights: bool) -> list[tuple[Any, float, Fraction]]:
     return [(y, s, Fraction(str(*w)) if weights else Fraction(1)) for y, s, *w in rows]
 
 
+def _rounded(rows: Rows, figures: Callable[[Rows], dict[str, Any]]) -> dict[str, Any]:
+    """The figures of what rows weigh, and the counts of the whole units of that.
+
+    Where these units leave a figure undefined, its value is nan, whatever its ends are.
+    """
+    units = [(y, s, Fraction(round(w))) for y, s, w in rows]
+    whole, found = figures(units), figures(rows)
+    found = {name: x for name, x in found.items() if x is None or whole.get(name) is not None}
+    counts = {name: whole[name] for name in ("rows", "positives") if name in whole}
+    return {**found, **counts, "rows_rounded": sum(w != Fraction(round(w)) for *_, w in rows)}
+
+
 def _calibration(metric: Calibration, weights: st.SearchStrategy[Any] | None = None) -> Case[Any]:
     names = ("labels", "scores") if weights is None else ("labels", "scores", "weights")
     columns = (strategies.labels(), _scores) + (() if weights is None else (weights,))
 
     def oracle(rows: Rows) -> dict[str, Any]:
         weighed = _weighed(rows, weights is not None)
-        return calibration.figures(weighed, metric.bins, Fraction(metric.weight_unit))
+
+        def figures(rows: Rows) -> dict[str, Any]:
+            return calibration.figures(rows, metric.bins, Fraction(metric.weight_unit))
+
+        return _rounded(weighed, figures) if metric.round_weights else figures(weighed)
 
     return Case(
         metric,
         st.tuples(*columns),
         strategies.columns(*names),
-        refused=_BAD_ROWS,
+        refused=[row for row in _BAD_ROWS if not metric.round_weights or row != _UNEVEN],
         others=(Calibration(bins=7), Calibration(clip=0.25), Ratio()),
         oracle=oracle,
     )
@@ -63,7 +82,10 @@ def _regression(metric: Regression, weights: st.SearchStrategy[Any] | None = Non
     columns = (_numbers, _numbers) + (() if weights is None else (weights,))
 
     def oracle(rows: Rows) -> dict[str, Any]:
-        return calibration.errors(_weighed(rows, weights is not None))
+        weighed = _weighed(rows, weights is not None)
+        if metric.round_weights:
+            return _rounded(weighed, calibration.errors)
+        return calibration.errors(weighed)
 
     return Case(
         metric,
@@ -74,7 +96,7 @@ def _regression(metric: Regression, weights: st.SearchStrategy[Any] | None = Non
             {"labels": [0, float("inf")], "scores": [0.5, 0.5]},
             {"labels": [0, 1], "scores": [0.5, NAN]},
             {"labels": [0, 1], "scores": ["a", "b"]},
-            *_BAD_ROWS[4:],
+            *(row for row in _BAD_ROWS[4:] if not metric.round_weights or row != _UNEVEN),
         ),
         others=(Regression(weight_unit=3), Calibration(), Ratio()),
         oracle=oracle,
@@ -85,8 +107,10 @@ CALIBRATION: list[Case[Any]] = [
     _calibration(Calibration()),
     _calibration(Calibration(bins=3, clip=1e-6), _weights),
     _calibration(Calibration(weight_unit=Fraction(1, 10)), _tenths),
+    _calibration(Calibration(bins=4, round_weights=True), _uneven),
     _regression(Regression()),
     _regression(Regression(weight_unit="1/10"), _tenths),
+    _regression(Regression(round_weights=True), _uneven),
 ]
 
 # The last number is a weight, where a case has weights.

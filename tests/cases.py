@@ -45,6 +45,8 @@ from tests.plain_cases import (
     rates,
     ratio,
 )
+from tests.weighted_cases import TO_NOTHING
+from tests.weighted_classes_cases import WEIGHTED_CLASSES
 
 
 def panel() -> Case[Any]:
@@ -158,9 +160,18 @@ COMBINED: list[Case[Any]] = [
     per_key(BINARY[0], 3),
     per_key(BINARY[9], 100),
     per_key(GROUPED[0], 2),
+    per_key(TO_NOTHING, 2),
+    windows(TO_NOTHING, 7200, 3600),
     per_key(MANY_CLASSES[0], 2),
     per_key(MANY_CLASSES[2], 3),
     per_key(MANY_CLASSES[5], 3),
+    per_key(WEIGHTED_CLASSES[1], 2),
+    per_key(WEIGHTED_CLASSES[2], 3),
+    per_key(WEIGHTED_CLASSES[4], 2),
+    windows(WEIGHTED_CLASSES[3], 7200, 3600),
+    per_key(WEIGHTED_CLASSES[5], 2),
+    windows(WEIGHTED_CLASSES[6], 7200, 3600),
+    per_key(WEIGHTED_CLASSES[7], 2),
     per_key(RANKING[1], 4),
     per_key(DIVERSITY[0], 2),
     per_key(DIVERSITY[5], 2),

@@ -24,6 +24,7 @@ from tests.list_cases import RANKING
 from tests.many_classes_cases import MANY_CLASSES
 from tests.oracles import binary, curves, grouped
 from tests.weighted_cases import WEIGHTED
+from tests.weighted_classes_cases import WEIGHTED_CLASSES
 
 Rows: TypeAlias = Sequence[Any]
 NAN = float("nan")
@@ -105,7 +106,7 @@ def _histogram(metric: HistogramAUC, row: Any = _binary_row) -> Case[Any]:
         row,
         _labels_scores,
         refused=_REFUSED_LABELS if real else _REFUSED_PROBABILITIES,
-        others=(HistogramAUC(resolution=3), ExactAUC(), Ratio()),
+        others=(HistogramAUC(resolution=3), HistogramAUC(positive=2), ExactAUC()),
         oracle=area,
     )
 
@@ -116,7 +117,7 @@ def _exact(metric: ExactAUC, oracle: Callable[[Rows], dict[str, Any]]) -> Case[A
         _real_row,
         _labels_scores,
         refused=_REFUSED_LABELS,
-        others=(ExactAUC(max_rows=3), HistogramAUC()),
+        others=(ExactAUC(max_rows=3), ExactAUC(positive=2), HistogramAUC()),
         oracle=oracle,
     )
 
@@ -266,4 +267,5 @@ PLAIN: list[Case[Any]] = [
     *DIVERSITY,
     *GROUPED_SCORES,
     *WEIGHTED,
+    *WEIGHTED_CLASSES,
 ]

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import get_type_hints
 
 import pytest
 import pytrec_eval
@@ -21,6 +20,20 @@ from streammetrics.registry import metric_types
 PAGE = Path(__file__).parent.parent / "docs" / "metrics.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 USUAL, OF_LISTS = "usual name", "usual name of a measure"
+# What results say beside their figures: what they counted, how, and the methods of mappings.
+NO_FIGURES = (
+    "rows|positives$|weight|lists_|shown$|items_shown|groups|get$|items$|keys$|values$|results$|"
+    "means$|scores$|counts$|exact|reason|compared_as|ids$|conflicting|collision|overflow|total$|"
+    "numerator|denominator|bins$|squares$|hits$|losses$|units$|absolute|labels$|label_squares|"
+    "value$|rounded$|worst|best$|n_classes|cells|sizes"
+)
+# The rest of what scikit-learn measures: clusterings, distances, other losses, ranked labels.
+OTHER_KINDS = (
+    "rand_score|mutual_info|silhouette|v_measure|homogeneity|completeness|fowlkes|calinski|davies",
+    "cluster|consensus|pair_confusion|pairwise|distances|scor(er|ing)|hinge|likelihood_ratios",
+    "d2_(abs|brier|pinball|tweedie)|explained|max_error|percentage|squared_log|tweedie|gamma",
+    "pinball|poisson|median|label_ranking|coverage_error",
+)
 
 
 def script() -> ModuleType:
@@ -39,6 +52,13 @@ def table(head: str) -> list[Mapping[str, str]]:
     titles = [head, *(title.strip() for title in lines[0].strip("|").split("|"))]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
     return [dict(zip(titles, row, strict=True)) for row in rows]
+
+
+def views(metric: type) -> set[str]:
+    """What the usual result of a metric has: its public attributes and methods."""
+    result, *_ = script().results_of(metric)
+    known = {*dir(result), *getattr(result, "__dataclass_fields__", ())}
+    return {name for name in known if not name.startswith("_")}
 
 
 def spans(cell: str) -> list[str]:
@@ -73,7 +93,8 @@ def test_every_metric_measure_and_result_is_on_the_page() -> None:
     assert set(made.metrics()) == {*metric_types(), "SlidingAUC"}
     for name, metric in made.metrics().items():
         assert f"\n### {name}\n" in TEXT
-        assert f"\n### {made.result_of(metric).__name__}\n" in TEXT
+        for result in made.results_of(metric):
+            assert f"\n### {result.__name__}\n" in TEXT
         said = TEXT.partition(f"\n### {name}\n")[2].partition("\n##")[0]
         for heading in ("State", "Result", "Cost", "Source"):
             assert f"\n- **{heading}**: " in said or heading not in (metric.__doc__ or ""), name
@@ -107,17 +128,22 @@ def test_every_name_that_the_page_gives_for_a_known_one_is_there() -> None:
         for span in spans(row["here"]):
             owner, _, view = span.partition(".")
             assert owner in streammetrics.__all__, span
-            result = get_type_hints(getattr(streammetrics, owner).compute)["return"]
-            known = {*dir(result), *getattr(result, "__dataclass_fields__", ())}
-            assert not view or view in known, span
+            assert not view or view in views(getattr(streammetrics, owner)), span
     for row in table(OF_LISTS):
         assert all(span in MEASURES for span in spans(row["here"])), row[OF_LISTS]
+
+
+def test_every_figure_is_to_be_found_by_a_usual_name() -> None:
+    named = {span for row in table(USUAL) for span in spans(row["here"])}
+    for name, metric in script().metrics().items():
+        figures = {view for view in views(metric) if not re.match(NO_FIGURES, view)}
+        assert {view for view in figures if f"{name}.{view}" not in named} == set(), name
 
 
 def test_every_metric_and_measure_is_to_be_found_by_a_usual_name() -> None:
     named = {span.partition(".")[0] for row in table(USUAL) for span in spans(row["here"])}
     in_prose = {"RankingMetrics", "GroupedScores"}
-    assert {*metric_types(), "SlidingAUC"} - named == in_prose
+    assert {*metric_types(), "SlidingAUC", "recalibrated"} - named == in_prose
     assert {span for row in table(OF_LISTS) for span in spans(row["here"])} == set(MEASURES)
 
 
@@ -129,10 +155,30 @@ def test_the_names_of_peers_that_are_installed_are_theirs() -> None:
             assert span in pytrec_eval.supported_measures, span
 
 
+def test_every_metric_of_scikit_learn_is_to_be_found_or_is_of_another_kind() -> None:
+    named = {
+        span for row in (*table(USUAL), *table(OF_LISTS)) for span in spans(row["scikit-learn"])
+    }
+    functions = {name for name in sklearn.metrics.__all__ if not name[0].isupper()}
+    left = {name for name in functions if any(re.search(kind, name) for kind in OTHER_KINDS)}
+    assert functions - named - left == set()
+    assert named & left == set()
+
+
+@pytest.mark.parametrize("section", ["Counts", "Curves and area", "Calibration and regression"])
+def test_every_section_says_where_tools_differ(section: str) -> None:
+    text = TEXT.partition(f"\n## {section}\n")[2].partition("\n## ")[0]
+    rows = text.partition("| tool | where it differs |\n|---|---|\n")[2].split("\n\n")[0]
+    tools = [line.split("|")[1].strip() for line in rows.splitlines()]
+    for tool in ("scikit-learn", "torchmetrics", "torcheval", "TFMA", "Spark", "river"):
+        assert any(tool in named for named in tools), tool
+
+
 @pytest.mark.parametrize(
     "name",
     [
         *("log loss", "cross entropy", "hit rate", "recall@k", "success@k", "AUROC", "c-statistic"),
+        *("quadratic weighted kappa", "DET", "PR AUC", "lift", "GAUC", "classification report"),
         *("sensitivity", "phi", "IoU", "nDCG", "MAP", "CTR", "ECE", "catalog coverage", "RMSE"),
     ],
 )

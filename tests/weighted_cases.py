@@ -20,12 +20,14 @@ _columns = strategies.columns("labels", "scores", "weights")
 _whole = st.sampled_from((0, 1, 1, 2, 7, 300))
 _tenths = st.sampled_from((0.0, 0.1, 0.3, 1.0, 1.2, 34.5))
 _halves = st.sampled_from((0.0, 0.5, 1.0))
+_fifths = st.sampled_from((0.0, 0.2, 0.4, 1.0, 1.2, 34.5))  # in quarters none is rounded to nothing
 _good = {"labels": [0, 1], "scores": [0.5, 0.5]}
 _REFUSED: tuple[dict[str, object], ...] = (
     *({**_good, "weights": w} for w in ([1, -1], [1, NAN], [1, 0.25], [1, 2, 3], [1, "1"], [[1]])),
     {**_good, "weights": [1, float("inf")]},
     {"labels": [0, 2], "scores": [0.5, 0.5], "weights": [1, 1]},
 )
+_ALWAYS_REFUSED = tuple(columns for columns in _REFUSED if columns["weights"] != [1, 0.25])
 
 
 def _area(unit: Fraction) -> Callable[[Rows], dict[str, Any]]:
@@ -72,25 +74,60 @@ def _gauc(weight: str, unit: Fraction) -> Callable[[Rows], dict[str, Any]]:
     return oracle
 
 
-def _case(metric: Any, weights: st.SearchStrategy[Any], oracle: Any, real: bool = False) -> Any:
+def _rounded(rows: Rows) -> dict[str, Any]:
+    """Of fifths in units of a quarter: weights are exact, counts are of what they become."""
+    exact = [(*rest, Fraction(str(weight))) for *rest, weight in rows if weight]
+    units = [round(4 * weight) for *_, weight in exact]
+    return {
+        "rows": len(exact),
+        "rows_rounded": sum(4 * w != n for (*_, w), n in zip(exact, units, strict=True)),
+        "positives": sum(n for (*_, y, _, _), n in zip(exact, units, strict=True) if y),
+    }
+
+
+def _rounded_area(rows: Rows) -> dict[str, Any]:
+    exact = [(*rest, Fraction(str(weight))) for *rest, weight in rows if weight]
+    return {**_rounded(rows), "auc": weighted.area(exact)}
+
+
+def _rounded_gauc(weight: str) -> Callable[[Rows], dict[str, Any]]:
+    def oracle(rows: Rows) -> dict[str, Any]:
+        exact = [(*rest, Fraction(str(weight))) for *rest, weight in rows if weight]
+        return {**_rounded(rows), "gauc": weighted.gauc(exact, weight)}
+
+    return oracle
+
+
+def _case(
+    metric: Any,
+    weights: st.SearchStrategy[Any],
+    oracle: Any,
+    real: bool = False,
+    refused: Sequence[dict[str, object]] = _REFUSED,
+) -> Any:
     scores = strategies.scores() if real else strategies.probabilities()
     return Case(
         metric,
         st.tuples(strategies.labels(), scores, weights),
         _columns,
-        refused=_REFUSED,
+        refused=refused,
         others=(type(metric)(weight_unit=Fraction(1, 20)), type(metric)(weight_unit=7)),
         oracle=oracle,
         name=f"weighted {metric}",
     )
 
 
-def _groups(metric: GroupedAUC, weights: st.SearchStrategy[Any], oracle: Any) -> Any:
+def _groups(
+    metric: GroupedAUC,
+    weights: st.SearchStrategy[Any],
+    oracle: Any,
+    refused: Sequence[dict[str, object]] = _REFUSED,
+) -> Any:
     return Case(
         metric,
         st.tuples(st.integers(0, 2), strategies.labels(), _halves, weights),
         strategies.columns("groups", "labels", "scores", "weights"),
-        refused=[{**columns, "groups": [1, 2]} for columns in _REFUSED],
+        refused=[{**columns, "groups": [1, 2]} for columns in refused],
         others=(GroupedAUC(weight_unit="1/20"), ExactAUC()),
         oracle=oracle,
         name=f"weighted {metric}",
@@ -98,12 +135,39 @@ def _groups(metric: GroupedAUC, weights: st.SearchStrategy[Any], oracle: Any) ->
 
 
 _ONE, _TENTH = Fraction(1), Fraction(1, 10)
+# In units of 1 many fifths are rounded to nothing, and whole groups; some states have too many.
+TO_NOTHING = _groups(
+    GroupedAUC(weight="positives", round_weights=True, max_rows=9),
+    _fifths,
+    None,
+    refused=_ALWAYS_REFUSED,
+)
 WEIGHTED = [
     _case(HistogramAUC(), _whole, _area(_ONE)),
     _case(HistogramAUC(grid="equal", resolution=1, weight_unit="1/10"), _tenths, _area(_TENTH)),
     _case(ExactAUC(), _whole, _area(_ONE), real=True),
     _case(ExactAUC(weight_unit=_TENTH), _tenths, _area(_TENTH), real=True),
     _case(BinaryConfusion(weight_unit="0.1"), _tenths, _rates(_TENTH), real=True),
+    _case(
+        HistogramAUC(resolution=3, weight_unit="1/4", round_weights=True),
+        _fifths,
+        _rounded_area,
+        refused=_ALWAYS_REFUSED,
+    ),
+    _case(
+        ExactAUC(weight_unit="1/4", round_weights=True),
+        _fifths,
+        _rounded_area,
+        real=True,
+        refused=_ALWAYS_REFUSED,
+    ),
+    _case(
+        BinaryConfusion(weight_unit="1/4", round_weights=True),
+        _fifths,
+        _rounded,
+        real=True,
+        refused=_ALWAYS_REFUSED,
+    ),
     _groups(GroupedAUC(), _whole, _gauc("impressions", _ONE)),
     _groups(
         GroupedAUC(weight="positives", weight_unit="1/10"), _tenths, _gauc("positives", _TENTH)
@@ -111,12 +175,28 @@ WEIGHTED = [
     _groups(
         GroupedAUC(weight="uniform", grid="equal", resolution=0), _whole, _gauc("uniform", _ONE)
     ),
+    _groups(
+        GroupedAUC(weight_unit="1/4", round_weights=True),
+        _fifths,
+        _rounded_gauc("impressions"),
+        refused=_ALWAYS_REFUSED,
+    ),
+    _groups(
+        GroupedAUC(
+            weight="uniform", grid="equal", resolution=0, weight_unit="1/4", round_weights=True
+        ),
+        _fifths,
+        _rounded_gauc("uniform"),
+        refused=_ALWAYS_REFUSED,
+    ),
+    TO_NOTHING,
 ]
 
 
 def weighted_rows(case: Case[Any]) -> list[Any]:
     """Few different rows of a case here, to make every small multiset of."""
-    some = (0, 1, 2) if case.empty.settings()["weight_unit"] == 1 else (0.0, 0.5, 1.2)
+    unit = case.empty.settings()["weight_unit"]
+    some = {1: (0, 1, 2), Fraction(1, 4): (0.0, 0.2, 1.0)}.get(unit, (0.0, 0.5, 1.2))
     if isinstance(case.empty, GroupedAUC):
         return list(product((3, -3), (0, 1), (0.25, 0.5), some[1:]))
     return list(product((0, 1), (0.25, 0.5), some))

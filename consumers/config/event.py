@@ -1,7 +1,8 @@
 """[event]: which field of an event plays which role.
 
-Roles to arguments of metrics: label -> labels, numerators; score -> scores; user -> groups,
-users; list -> lists; item -> items; weight -> weights; time -> times_ms.
+Roles to arguments of metrics: label -> labels, numerators; score -> scores, and predictions as an
+array of scores; user -> groups, users; list -> lists; item -> items; weight -> weights; time ->
+times_ms.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from consumers.config.schema import Section
 
 Kind = Literal[
     "label", "real", "flag", "count", "text_id", "int_id",
-    "label_list", "real_list", "flag_list", "int_list",
+    "label_list", "real_list", "flag_list", "int_list",  # arrays of any length
+    "label_row", "real_row",  # arrays of `Field.width` values
+    "label_or_row", "real_or_row",  # one value, or such an array
 ]  # fmt: skip
 
 ROLE_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "label": ("labels", "numerators"),
-    "score": ("scores",),
+    "score": ("scores", "predictions"),
     "user": ("groups", "users"),
     "list": ("lists",),
     "item": ("items",),
@@ -53,10 +56,12 @@ class EventConfig:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Field:
-    """One field of an event, and what it is read as."""
+    """One field of an event, and what it is read as. width: how many values an array has that is
+    a row of a table, else 0."""
 
     path: str
     kind: Kind
+    width: int = 0
 
     @property
     def column(self) -> str:

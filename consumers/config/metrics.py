@@ -2,13 +2,14 @@
 
 An argument is fed by its role (see config_event.py), or by the field that
 `inputs = { scores = "propensity" }` names. A metric of whole lists (one that takes `offsets`)
-reads arrays: an event is a list then.
+reads arrays: an event is a list then. An argument that takes a table (see `Declared.widths`) reads
+an array of so many values, which is a row of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
@@ -27,16 +28,17 @@ Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] 
 
 ID_ARGUMENTS: Final = ("groups", "users", "lists", "items")
 LABEL_ARGUMENTS: Final = ("labels", "numerators")
-OF_TABLES: Final = ("MultilabelConfusion", "MulticlassAUC")  # of a score for each class
 COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups")
 MAX_METRICS: Final = 100
-MAX_ROWS: Final = 10_000_000  # of an exact state in a process that runs without end
+MAX_ROWS: Final = 10_000_000  # scores of an exact state in a process that runs without end
 _DEFAULTS: Final[Mapping[str, Setting]] = {  # of settings that have another in Python
-    "max_rows": MAX_ROWS,
+    "max_rows": MAX_ROWS,  # less where a row has a score for each class
     "ids": "hashed",
     "item_ids": "hashed",
     "duplicates": "conflict",
 }
+_ONE: Final = "one value"
+_MANY: Final = "a list"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 
@@ -108,11 +110,6 @@ def _read_metric(
         section.problem(f"{where}.type", "a metric", type_name,
                         did_you_mean(str(type_name), known))  # fmt: skip
         return None
-    if type_name in OF_TABLES or "top_k" in table:
-        asks = where if type_name in OF_TABLES else f"{where}.top_k"
-        section.problem(asks, "a metric of one value from each field of an event", type_name,
-                        "use it in Python; events have no score for each class yet")  # fmt: skip
-        return None
     settings = {k: _setting(v) for k, v in table.items() if k not in ("type", "inputs")}
     accepted = [f.name for f in fields(metric_types()[type_name])]
     unknown = [key for key in settings if key not in accepted]
@@ -126,10 +123,8 @@ def _read_metric(
                 return None
             settings[key] = cast("Setting", found)
     for key, value in _DEFAULTS.items():
-        if key == "max_rows" and settings.get("grid") is not None:
-            continue  # such a state does not grow with rows
-        if key in accepted:
-            settings.setdefault(key, value)
+        if key in accepted and not (key == "max_rows" and _is_bounded(settings, accepted)):
+            settings.setdefault(key, _of_each_class(settings) if key == "max_rows" else value)
     if settings.get("duplicates", "conflict") != "conflict":
         # What is refused within one update would depend on how the log was cut into updates.
         section.problem(f"{where}.duplicates", '"conflict"', settings["duplicates"],
@@ -144,6 +139,19 @@ def _read_metric(
         return None
     inputs = _read_inputs(section, where, table.get("inputs", {}), event, empty)
     return MetricConfig(name, type_name, settings, inputs, empty)
+
+
+def _is_bounded(settings: Mapping[str, Setting], accepted: Sequence[str]) -> bool:
+    """Whether a state counts in buckets, and so does not grow with rows."""
+    return settings.get("grid") is not None or ("exact" in accepted and not settings.get("exact"))
+
+
+def _of_each_class(settings: Mapping[str, Setting]) -> int:
+    """The rows that have MAX_ROWS scores, where a row has as many as there are classes."""
+    n_classes = settings.get("n_classes")
+    if not isinstance(n_classes, int) or not 0 < n_classes < MAX_ROWS:
+        return MAX_ROWS  # no such setting, or one that the metric refuses
+    return MAX_ROWS // n_classes
 
 
 def _setting(value: object) -> Setting:
@@ -177,7 +185,11 @@ def _read_inputs(
         path = given.get(argument, getattr(event, role) if role else None)
         if isinstance(path, str) and is_path(path):
             ids = empty.settings().get("item_ids" if argument == "items" else "ids")
-            found[argument] = Field(event.path(path), _kind(argument, of_lists, ids))
+            plain = _kind(argument, of_lists, ids)
+            widths = empty.widths().get(argument, (None,))
+            if argument == "predictions" and argument not in given:
+                widths = widths[-1:]  # a score that is one number is no predicted class
+            found[argument] = _field(event.path(path), plain, widths)
         elif required and argument not in given:
             todo = f"name [event] {role}, or" if role else "write"
             section.problem(where, f"a field for `{argument}`", None,
@@ -186,6 +198,15 @@ def _read_inputs(
         section.problem(where, "different fields for labels and scores", found["labels"].path,
                         "name two fields")  # fmt: skip
     return found
+
+
+def _field(path: str, plain: Kind, widths: tuple[int | None, ...]) -> Field:
+    """A field of one value, of a row of a table, or of either, as an argument takes them."""
+    for width in widths:
+        if width is not None:
+            either = "_or_row" if None in widths else "_row"
+            return Field(path, cast("Kind", plain + either), width)
+    return Field(path, plain)
 
 
 def _kind(argument: str, of_lists: bool, ids: object) -> Kind:
@@ -205,27 +226,30 @@ def _kind(argument: str, of_lists: bool, ids: object) -> Kind:
 def _refuse_clashes(
     section: Section, event: EventConfig, slices: SlicesConfig, metrics: list[MetricConfig]
 ) -> None:
-    """A field is one value, or a list, or an object that holds others; not two of these."""
-    uses = [("[event] time", event.time, False)]
+    """A field is one value, or a list, or an object that holds others; not two of these. What may
+    be one value or a list goes with both, and rows of tables have one length."""
+    uses: list[tuple[str, str, str]] = [("[event] time", event.time, _ONE)]
     if event.variant:
-        uses.append(("[event] variant", event.variant, False))
-    uses += [("[slices] by", event.path(name), False) for name in slices.names]
+        uses.append(("[event] variant", event.variant, _ONE))
+    uses += [("[slices] by", event.path(name), _ONE) for name in slices.names]
     for made in metrics:
         for argument, field in made.inputs.items():
             where = f"[metrics] {made.name}, {argument}"
-            uses.append((where, field.path, field.kind.endswith("_list")))
-    first: dict[str, tuple[str, bool]] = {}
-    for where, path, is_list in uses:
-        known, known_list = first.setdefault(path, (where, is_list))
-        if is_list != known_list:
-            section.problem(
-                where,
-                f"a field with {'a list' if is_list else 'one value'}",
-                path,
-                f"{known} reads it as {'a list' if known_list else 'one value'}; name another",
-            )
-    for path, (where, _) in first.items():
-        for other, (known, _) in first.items():
+            if field.width:
+                uses.append((where, field.path, f"an array of {field.width} values"))
+            if not field.kind.endswith("_or_row"):
+                is_list = field.kind.endswith(("_list", "_row"))
+                uses.append((where, field.path, _MANY if is_list else _ONE))
+    first: dict[tuple[str, bool], tuple[str, str]] = {}
+    for where, path, read_as in uses:
+        of_width = read_as not in (_ONE, _MANY)
+        known, known_as = first.setdefault((path, of_width), (where, read_as))
+        if read_as != known_as:
+            section.problem(where, f"a field with {read_as}", path,
+                            f"{known} reads it as {known_as}; name another")  # fmt: skip
+    places = {path: where for where, path, _ in reversed(uses)}
+    for path, where in places.items():
+        for other, known in places.items():
             if path.startswith(other + "."):
                 todo = f"{known} reads {other!r} itself; name another"
                 section.problem(where, "a field of an object", path, todo)

@@ -142,6 +142,33 @@ def flag_lists(values: list[object], path: str) -> Converted:
     return _lists(np.array(list(chain.from_iterable(rows)), np.bool_), rows, bad, {})
 
 
+def rows(values: list[object], path: str, *, width: int, booleans: bool, or_one: bool) -> Converted:
+    """Arrays of `width` numbers as one flat column of float64; an array of another length is bad.
+
+    or_one: a number alone is good as well, and is a row of one value."""
+    kinds = (float, int, bool) if booleans else (float, int)
+    expected = f"{'a number, or ' if or_one else ''}an array of {width} numbers"
+    # Before they are laid end to end, so that what is too long is never copied.
+    bad: Bad = {
+        i: Unfit(
+            "wrong_type",
+            path,
+            f"expected {expected}, came an array of {len(v)}; send one for each class or label",
+        )
+        for i, v in enumerate(values)
+        if type(v) is list and len(v) != width
+    }
+    if bad or or_one:
+        values = [
+            [] if i in bad else [v] if or_one and type(v) in kinds else v
+            for i, v in enumerate(values)
+        ]
+    arrays, not_arrays = _arrays(values, path, kinds, expected)
+    inner: Bad = {}
+    flat = _floats(list(chain.from_iterable(arrays)), path, inner)
+    return _lists(flat, arrays, bad | not_arrays, inner)
+
+
 def _arrays(
     values: list[object], path: str, kinds: tuple[type, ...], expected: str
 ) -> tuple[list[list[object]], Bad]:

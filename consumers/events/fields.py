@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from consumers.events.columns import (
+    Converted,
     Converter,
     flag_lists,
     flags,
@@ -16,6 +17,7 @@ from consumers.events.columns import (
     labels,
     lists,
     reals,
+    rows,
     times_in,
     times_iso,
 )
@@ -39,6 +41,12 @@ _CONVERTERS: Final[Mapping[str, Converter]] = {
     "real_list": partial(lists, booleans=False),
     "flag_list": flag_lists,
     "int_list": integer_lists,
+}
+_ROWS: Final[Mapping[str, Callable[..., Converted]]] = {
+    "label_row": partial(rows, booleans=True, or_one=False),
+    "real_row": partial(rows, booleans=False, or_one=False),
+    "label_or_row": partial(rows, booleans=True, or_one=True),
+    "real_or_row": partial(rows, booleans=False, or_one=True),
 }
 
 
@@ -77,7 +85,9 @@ def uses(config: Config) -> tuple[Use, ...]:
         add(slice_column(config, name), event.path(name), "slice")
     for metric in config.metrics:
         for field in metric.inputs.values():
-            add(field.column, field.path, field.kind)
+            row = _ROWS.get(field.kind)
+            convert = None if row is None else partial(row, width=field.width)
+            add(field.column, field.path, field.kind, convert)
     return tuple(found.values())
 
 

@@ -41,6 +41,10 @@ _TYPES: Final[Mapping[str, object]] = {
     "real_list": list[float],
     "flag_list": list[bool],
     "int_list": list[int],
+    "label_row": list[float | bool],
+    "real_row": list[float],
+    "label_or_row": float | bool | list[float | bool],
+    "real_or_row": float | list[float],
 }
 _EXPECTED: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "time_iso": ("a text with an ISO time and its zone", (str,)),
@@ -58,15 +62,24 @@ _EXPECTED: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "real_list": ("an array of numbers", (list,)),
     "flag_list": ("an array of true and false", (list,)),
     "int_list": ("an array of whole numbers", (list,)),
+    "label_row": ("an array of numbers", (list,)),
+    "real_row": ("an array of numbers", (list,)),
+    "label_or_row": ("a number, or an array of numbers", (float, int, bool, list)),
+    "real_or_row": ("a number, or an array of numbers", (float, int, list)),
 }
 _INSIDE: Final[Mapping[str, tuple[type, ...]]] = {
     "label_list": (int, float, bool),
     "real_list": (int, float),
     "flag_list": (bool,),
     "int_list": (int,),
+    "label_row": (int, float, bool),
+    "real_row": (int, float),
+    "label_or_row": (int, float, bool),
+    "real_or_row": (int, float),
 }
 _LIST: Final = list[int | float | bool]  # a field that is read as several kinds of arrays
 _SCALAR: Final = str | int | float | bool  # a field that is read as several kinds
+_EITHER: Final = _SCALAR | _LIST  # a field of which every kind may be either
 
 Fields = dict[str, list[object]]
 
@@ -171,7 +184,8 @@ def _struct(tree: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
             required.append((attribute, inner))
             continue
         attributes[name] = attribute
-        several = _LIST if all(kind in _INSIDE for kind in node) else _SCALAR
+        either = all(kind.endswith("_or_row") for kind in node)
+        several = _EITHER if either else _LIST if node <= set(_INSIDE) else _SCALAR
         kind = _TYPES[next(iter(node))] if len(node) == 1 else several
         if node == {"slice"}:
             optional.append((attribute, kind, None))
@@ -223,4 +237,4 @@ def _at_path(event: dict[str, object], path: str, kinds: frozenset[str]) -> Unfi
 
 _INT64: Final = 1 << 63
 _DOUBLES: Final = 1 << 1024
-_LIMITS: Final = dict.fromkeys(("label", "real", "label_list", "real_list"), _DOUBLES)
+_LIMITS: Final = {kind: _DOUBLES for kind in _EXPECTED if kind.startswith(("label", "real"))}

@@ -95,9 +95,10 @@ def from_text(kind: str, text: str) -> object:
     stripped = text.strip(" \t")
     if not stripped:
         return None
-    if kind in ("label", "flag", "label_list") and stripped in ("true", "false", "True", "False"):
+    logical = kind == "flag" or kind.startswith("label")
+    if logical and stripped in ("true", "false", "True", "False"):
         return stripped in ("true", "True")
-    if kind.endswith("_list"):
+    if kind.endswith(("_list", "_row")) and ("_or_" not in kind or stripped[0] == "["):
         try:
             return msgspec.json.decode(stripped)
         except msgspec.DecodeError:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _HEAD_BYTES = 4096
+_CHUNK_BYTES = 8 << 20  # of a chunk of several rows; plain values take five times as much
 
 
 class ParquetFile:
@@ -93,7 +94,11 @@ class ParquetFile:
     def _next(self, limit: int) -> pa.RecordBatch | None:
         batch = self._rest if self._rest is not None else next(self._batches, None)
         self._rest = None
-        if batch is not None and batch.num_rows > limit:
+        if batch is None:
+            return None
+        if batch.nbytes > _CHUNK_BYTES:  # rows with long lists or texts
+            limit = max(1, min(limit, batch.num_rows * _CHUNK_BYTES // batch.nbytes))
+        if batch.num_rows > limit:
             self._rest = batch.slice(limit)
             batch = batch.slice(0, limit)
         return batch

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.config.event import offsets_column
-from consumers.events.columns import Lists
 from consumers.events.decoder import Decoded
 from consumers.events.fields import slice_column
 from consumers.events.refusals import Refused, Unfit
 from consumers.ledger.rows import Counters
 from consumers.sources.source import Partition
+from consumers.worker.metric_columns import columns_of, of_one_shape
 from streammetrics import Coded, InputError, PerKey
 
 if TYPE_CHECKING:
@@ -168,19 +167,24 @@ class Delta:
 
     def _feed(self, decoded: Decoded) -> Decoded:
         """Add events to the states; those that a metric refuses leave first."""
-        while len(decoded):
-            expired = self._below_floor(decoded)
-            try:
-                # With rows for both, all are checked before any is added.
-                if expired.any() and not expired.all():
-                    self._check(decoded)
-                self._absorb(decoded, expired)
-            except InputError as error:
-                decoded = decoded.without(self._offenders(decoded, error))
-                continue
-            self._rows_in_states = True
-            break
-        return decoded
+        bad: dict[int, Unfit] = {}
+        for places in of_one_shape(decoded):
+            while len(places):
+                some = decoded.take(places) if len(places) < len(decoded) else decoded
+                expired = self._below_floor(some)
+                try:
+                    # With rows for both, all are checked before any is added.
+                    if expired.any() and not expired.all():
+                        self._check(some)
+                    self._absorb(some, expired)
+                except InputError as error:
+                    found = self._offenders(some, error)
+                    bad.update((int(places[i]), why) for i, why in found.items())
+                    places = np.delete(places, list(found))
+                    continue
+                self._rows_in_states = True
+                break
+        return decoded.without(bad)
 
     def _absorb(self, decoded: Decoded, expired: Flags) -> None:
         some = bool(expired.any())
@@ -228,20 +232,6 @@ class Delta:
                 for i, j in zip(firsts.tolist(), seconds.tolist(), strict=True)
             ]
         return Coded(codes, tuple(keys))
-
-
-def columns_of(decoded: Decoded) -> dict[str, NDArray[np.generic] | Coded]:
-    """The columns that metrics read, as keywords for a panel."""
-    columns: dict[str, NDArray[np.generic] | Coded] = {}
-    for name, column in decoded.columns.items():
-        if isinstance(column, Lists):
-            columns[name] = column.values
-            path, _, kind = name.rpartition(":")
-            if kind in ("label_list", "int_list"):
-                columns[offsets_column(path)] = column.offsets
-        else:
-            columns[name] = column
-    return columns
 
 
 def _distinct(codes: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

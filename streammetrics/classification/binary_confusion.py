@@ -2,53 +2,59 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.counts import Counts
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.parts import Slots
+from streammetrics.core.plain_values import as_float
 from streammetrics.core.rows import Rows
 from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     ONE,
     Unit,
-    unit_of,
+    check_weight_settings,
+    rounded,
     weighed,
     weighted_rows,
 )
 from streammetrics.kernels.confusion import binary_cells, binary_counts
 from streammetrics.results.rates import Rates
+from streammetrics.results.rates_between import RatesBetween, with_doubt
 
 _CELLS: Final = np.arange(4)
 
 
-class BinaryConfusion(Accumulator, schema="binary-confusion/2"):
+class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
     """True and false, positives and negatives, of scores against a threshold.
 
     Settings
         threshold: a row is predicted positive iff score >= threshold, compared exactly in
         either precision. positive: the label of the positive class; with the default 1, labels
-        are 0/1 or False/True. weight_unit: what weights are multiples of, a Fraction, an integer
-        or a string such as "1/10". Weights that are not are refused.
+        are 0/1 or False/True.
+        weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
+        "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
+        nearest one, and then every figure is `Bounded` by what the rows may weigh.
     Rows
         labels: [n]. scores: [n], no NaN. weights: [n], at least 0, or 1 each; a row of weight 0 is
         as if absent.
     State
-        Four counts, of units of weight, and by how much these exceed the rows.
+        Four counts, of units of weight, and by how much these exceed the rows; of rows whose weight
+        was rounded four counts more.
     Result
-        Rates.
+        Rates; with round_weights=True RatesBetween, which has the same names.
     Undefined
         A rate 0/0 is nan.
     Exactness
         Counts are exact; a rate is rounded once.
     Cost
-        0.4 ns a row in large batches, about 20 with weights; 40 bytes.
+        0.4 ns a row in large batches, about 6 with weights; 40 bytes.
     Source
         Sokolova & Lapalme 2009, Inf. Process. Manag. 45.
 
@@ -65,20 +71,24 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/2"):
     threshold: float = 0.5
     positive: int | str = 1
     weight_unit: Unit = 1
+    round_weights: bool = False
 
     counts = WeightedCounts(2, 2)  # [truth, prediction]
+    rounded = Counts("round_weights", 2, 2)  # rows whose weight was
 
     def check_settings(self) -> None:
-        if isinstance(self.threshold, bool) or not isinstance(self.threshold, (int, float)):
-            raise _refused("threshold", "a number", self.threshold)
-        if math.isnan(self.threshold):
-            raise _refused("threshold", "a number", self.threshold)
-        self._set("threshold", self.threshold + 0.0)  # -0.0 is 0.0, 1 is 1.0
-        if not isinstance(self.positive, (int, str)):
-            raise _refused("positive", "an integer or a string", self.positive)
-        if isinstance(self.positive, bool):
-            self._set("positive", int(self.positive))
-        self._set("weight_unit", unit_of(self.weight_unit, "BinaryConfusion(weight_unit)"))
+        number = isinstance(self.threshold, (int, float))
+        threshold = as_float(self.threshold) if number else None
+        if threshold is None:
+            raise SettingsError(
+                expected="a number within the range of float64",
+                came=shown(self.threshold),
+                where="BinaryConfusion(threshold)",
+                todo="pass a number, or leave it out for 0.5",
+            )
+        self._set("threshold", threshold)  # 1 is 1.0
+        self._set("positive", checks.check_positive(self.positive, "BinaryConfusion(positive)"))
+        check_weight_settings(self)
 
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
@@ -95,31 +105,35 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/2"):
         truth = checks.binary_labels(labels, "labels", self.positive)
         values = checks.scores(scores)
         checks.same_length(len(truth), values, "scores", "labels")
-        return weighted_rows(len(truth), (truth, values), weights, self.weight_unit)
+        rows = len(truth), (truth, values)
+        return weighted_rows(*rows, weights, self.weight_unit, self.round_weights)
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        if self.round_weights:
+            some, at = rounded(rows, slots)
+            self.rounded.add(self._cells(some), at)
         rows, units, slots = weighed(rows, slots)
-        labels, scores = rows.columns
-        assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
         if units is not None:
-            self.counts.add_units(binary_cells(labels, scores, self.threshold), slots, units)
+            self.counts.add_units(self._cells(rows), slots, units)
         elif slots is None:
+            labels, scores = rows.columns
+            assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
             self.counts.add(_CELLS, None, binary_counts(labels, scores, self.threshold))
         else:
-            self.counts.add(binary_cells(labels, scores, self.threshold), slots)
+            self.counts.add(self._cells(rows), slots)
 
-    def compute(self) -> Rates:
+    def _cells(self, rows: Rows) -> NDArray[np.intp]:
+        labels, scores = rows.columns
+        assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
+        return binary_cells(labels, scores, self.threshold)
+
+    def compute(self) -> Rates | RatesBetween:
         """The rates at the threshold."""
         self._flush()
         tn, fp, fn, tp = self.counts.dense().ravel().tolist()
         unit, excess = Fraction(self.weight_unit), int(self.counts.excess[0])
-        return Rates(tp=tp, fp=fp, fn=fn, tn=tn, weight_unit=unit, _excess=excess)
-
-
-def _refused(name: str, expected: str, came: object) -> SettingsError:
-    return SettingsError(
-        expected=expected,
-        came=shown(came),
-        where=f"BinaryConfusion({name})",
-        todo=f"pass another {name}, or leave it out for the default",
-    )
+        rates = Rates(tp=tp, fp=fp, fn=fn, tn=tn, weight_unit=unit, _excess=excess)
+        if not self.round_weights:
+            return rates
+        tn, fp, fn, tp = self.rounded.dense().ravel().tolist()
+        return with_doubt(rates, rates, rates, (tp, fp, fn, tn), tp + fp + fn + tn)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Final
 
@@ -10,56 +11,70 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.counts import Counts
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.exact_sum import ExactSum
 from streammetrics.core.exact_sums import ExactSums
 from streammetrics.core.parts import Slots
+from streammetrics.core.plain_values import as_float, whole
+from streammetrics.core.row_pieces import pieces
 from streammetrics.core.rows import Rows
+from streammetrics.core.weight_units import Units
 from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     Unit,
-    Units,
-    unit_of,
+    check_weight_settings,
+    rounded,
     weighed,
     weighted_rows,
 )
 from streammetrics.kernels.double_double import Pair
-from streammetrics.kernels.exact_products import squared, weighted
+from streammetrics.kernels.exact_products import exact_parts, of_scales, ordinary, weighted
 from streammetrics.kernels.reliability import equal_bins, log_losses
 from streammetrics.results.calibration import CalibrationFigures
+from streammetrics.results.calibration_between import (
+    CalibrationBetween,
+    RoundedBin,
+    RoundedRows,
+)
+
+Floats = NDArray[np.float64]
 
 _MOST_BINS: Final = 1000
-_PIECE: Final = 1 << 15  # rows whose temporaries stay in the cache
+_LOSSES: Final = 2  # the last of the sums over rounded rows
 
 
-class Calibration(Accumulator, schema="calibration/1"):
+class Calibration(Accumulator, schema="calibration/2"):
     """How well predicted probabilities fit what happened.
 
     Settings
         clip: None, or 0 < clip <= 1/2: the log loss takes scores below it as it, and scores above
-        1 - clip as 1 - clip; nothing else does. bins: of equal width, at most 1000; the edges are
-        the doubles i/bins, a score at an edge is above it, and 1.0 is in the last bin.
+        1 - clip as 1 - clip, unrounded, so that of a row it is -ln clip at most; nothing else does.
+        bins: of equal width, at most 1000; the edges are the doubles i/bins, a score at an edge is
+        above it, and 1.0 is in the last bin.
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". Weights that are not are refused.
+        "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
+        nearest one, and then every figure is `Bounded` by what the rows may weigh.
     Rows
         labels: [n] of 0/1 or False/True. scores: [n] in [0, 1]. weights: [n], at least 0, or 1
         each; a row of weight 0 is as if absent.
     State
         Counts by label and bin, and exact sums: of the scores in each bin and of the positives,
-        of their squares, and of the log losses.
+        of their squares, and of the log losses; with round_weights=True the same once more, of the
+        rows whose weight was rounded.
     Result
-        CalibrationFigures. With the score of the true class and label 1 in each row, its log loss
-        is that of many classes.
+        CalibrationFigures; with round_weights=True CalibrationBetween, which has the same names.
+        With the score of the true class and label 1 in each row, its log loss is that of many
+        classes.
     Undefined
         nan without rows, or with 0 below the fraction. The log loss is inf where a score of 0 or
         1 is on the wrong side, unless `clip` is set.
     Exactness
-        Brier score, ratios, mean score, ECE and MCE are rounded once from the exact fraction
-        (a square below 2**-960 is off by 2**-1073 at most). A row's log loss is within 2**-67 of
-        its size and sums are exact, so the mean is off by less than 0.501 of its last place, and
-        has the same bits on every processor.
+        Brier score, ratios, mean score, ECE and MCE are rounded once from the exact fraction. A
+        row's log loss is within 2**-67 of its size and sums are exact, so the mean is off by less
+        than 0.501 of its last place, and has the same bits on every processor.
     Cost
-        45 ns a row in large batches, twice that with weights; 1 kB.
+        45 ns a row in large batches, twice that with weights or scores between 0 and 1e-144; 1 kB.
     Source
         Brier 1950, Mon. Weather Rev. 78; Naeini, Cooper & Hauskrecht 2015, AAAI, for ECE and MCE;
         He et al. 2014, ADKDD, for normalized entropy.
@@ -75,22 +90,38 @@ class Calibration(Accumulator, schema="calibration/1"):
     clip: float | None = None
     bins: int = 15
     weight_unit: Unit = 1
+    round_weights: bool = False
 
     counts = WeightedCounts(2, "bins")  # [truth, bin]
     predicted = ExactSums("bins")
     predicted_of_positives = ExactSum()
     squares = ExactSum()  # of the scores: (p - y)² = p² - 2 p y + y for y of 0 and 1
+    tiny_squares = ExactSum()  # the others, at the second of SCALES
     losses = ExactSum()
+    rounded = Counts("round_weights", 2, "bins")  # rows whose weight was, and sums over them
+    rounded_predicted = ExactSums("round_weights", 2, "bins")
+    rounded_losses = ExactSums("round_weights", 3)  # squares, tiny squares, losses
 
     def check_settings(self) -> None:
-        clip = _number(self.clip)
+        clip = None if self.clip is None else as_float(self.clip)
         if self.clip is not None and not (clip is not None and 0 < clip <= 0.5):
-            raise _refused("clip", "None, or a number above 0 and at most 1/2", self.clip)
+            raise SettingsError(
+                expected="a number above 0 and at most 1/2, or None",
+                came=shown(self.clip),
+                where="Calibration.clip",
+                todo="pass a small one such as 1e-15, or leave it out for the log loss as it is",
+            )
         self._set("clip", clip)
-        bins = _number(self.bins)
-        if bins is None or not 1 <= bins <= _MOST_BINS or not isinstance(self.bins, int):
-            raise _refused("bins", f"an integer from 1 to {_MOST_BINS}", self.bins)
-        self._set("weight_unit", unit_of(self.weight_unit, "Calibration(weight_unit)"))
+        bins = whole(self.bins)
+        if bins is None or not 1 <= bins <= _MOST_BINS:
+            raise SettingsError(
+                expected=f"an integer from 1 to {_MOST_BINS}",
+                came=shown(self.bins),
+                where="Calibration.bins",
+                todo="pass how many bins of equal width there are, or leave it out for 15",
+            )
+        self._set("bins", bins)
+        check_weight_settings(self)
 
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
@@ -105,25 +136,21 @@ class Calibration(Accumulator, schema="calibration/1"):
         truth = checks.binary_labels(labels)
         values = checks.probabilities(scores, todo="pass probabilities, not logits")
         checks.same_length(len(truth), values, "scores", "labels")
-        return weighted_rows(len(truth), (truth, values), weights, self.weight_unit)
+        rows = len(truth), (truth, values)
+        return weighted_rows(*rows, weights, self.weight_unit, self.round_weights)
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        if self.round_weights:
+            for labels, scores, at, _ in pieces(*rounded(rows, slots)):
+                self._add_rounded(labels.astype(np.uint8, copy=False), scores, at)
         rows, units, slots = weighed(rows, slots)
-        labels, scores = rows.columns
-        assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
-        for start in range(0, rows.n, _PIECE):
-            at = slice(start, start + _PIECE)
-            self._add(
-                labels[at],
-                scores[at].astype(np.float64, copy=False),
-                None if units is None else units[at],
-                None if slots is None else slots[at],
-            )
+        for labels, scores, at, some in pieces(rows, slots, units):
+            self._add(labels.astype(np.uint8, copy=False), scores, some, at)
 
     def _add(
         self,
         labels: NDArray[np.uint8],
-        scores: NDArray[np.float64],
+        scores: Floats,
         units: Units | None,
         slots: Slots | None,
     ) -> None:
@@ -136,35 +163,49 @@ class Calibration(Accumulator, schema="calibration/1"):
         for part in weighted([scores], units):
             self.predicted.add(part, bins, slots)
             self.predicted_of_positives.add(np.where(labels == 1, part, 0.0), slots)
-        for part in weighted(squared(Pair(scores, np.zeros(1))), units):
-            self.squares.add(part, slots)
-        if self.clip is not None:
-            scores = np.minimum(np.maximum(scores, self.clip), 1 - self.clip)
-        for part in weighted(log_losses(labels, scores), units):
+        for scale, part in _squares(scores, units):
+            (self.tiny_squares if scale else self.squares).add(part, slots)
+        for part in weighted(self._losses(labels, scores), units):
             self.losses.add(part, slots)
 
-    def compute(self) -> CalibrationFigures:
+    def _add_rounded(self, labels: NDArray[np.uint8], scores: Floats, slots: Slots | None) -> None:
+        cells = labels * np.intp(self.bins) + equal_bins(scores, self.bins)
+        self.rounded.add(cells, slots)
+        self.rounded_predicted.add(scores, cells, slots)
+        for scale, part in _squares(scores, None):
+            self.rounded_losses.add(part, np.full(len(part), scale, np.intp), slots)
+        for part in self._losses(labels, scores):
+            self.rounded_losses.add(part, np.full(len(part), _LOSSES, np.intp), slots)
+
+    def _losses(self, labels: NDArray[np.uint8], scores: Floats) -> Pair:
+        return log_losses(labels, scores, self.clip)
+
+    def compute(self) -> CalibrationFigures | CalibrationBetween:
         """The losses, ratios and the table of bins."""
         self._flush()
         negatives, positives = self.counts.dense().tolist()
-        return CalibrationFigures(
+        found = CalibrationFigures(
             bins=tuple(zip(negatives, positives, self.predicted.fractions(), strict=True)),
-            squares=self.squares.fraction(),
+            squares=of_scales([self.squares.fraction(), self.tiny_squares.fraction()]),
             hits=self.predicted_of_positives.fraction(),
             losses=self.losses.fraction() if self.losses.finite() else None,
             weight_unit=Fraction(self.weight_unit),
             _excess=int(self.counts.excess[0]),
         )
+        return CalibrationBetween(found, self._rounded_rows()) if self.round_weights else found
+
+    def _rounded_rows(self) -> RoundedRows:
+        negatives, positives = self.rounded.dense()[0].tolist()
+        predicted = self.rounded_predicted.fractions()
+        of_each = (negatives, positives, predicted[: self.bins], predicted[self.bins :])
+        *squares, losses = self.rounded_losses.fractions()
+        return RoundedRows(
+            bins=tuple(map(RoundedBin, *of_each)),
+            squares=of_scales(squares),
+            losses=losses if self.rounded_losses.finite(_LOSSES) else None,
+        )
 
 
-def _number(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) and value is not True else None
-
-
-def _refused(name: str, expected: str, came: object) -> SettingsError:
-    return SettingsError(
-        expected=expected,
-        came=shown(came),
-        where=f"Calibration({name})",
-        todo=f"pass another {name}, or leave it out for the default",
-    )
+def _squares(scores: Floats, units: Units | None) -> Iterator[tuple[int, Floats]]:
+    """The squares of scores in parts [n], each with the place of its scale: ordinary or tiny."""
+    return exact_parts(scores, scores, units, far=not ordinary(scores))

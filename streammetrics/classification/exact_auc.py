@@ -7,38 +7,43 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.classification.state_curves import bag_curve
+from streammetrics.classification.state_curves import bag_curve, rounded_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows
-from streammetrics.core.checks import binary_labels, same_length
+from streammetrics.core.checks import binary_labels, check_positive, same_length
 from streammetrics.core.checks import scores as checked_scores
+from streammetrics.core.counts import Counts
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Rows
 from streammetrics.core.weights import (
     Unit,
-    unit_of,
+    check_weight_settings,
+    rounded_labels,
     weighed,
     weighted_rows,
 )
 from streammetrics.results.score_curve import ScoreCurve
 
 
-class ExactAUC(Accumulator, schema="exact-auc/2"):
+class ExactAUC(Accumulator, schema="exact-auc/3"):
     """The share of the pairs of a positive and a negative that scores order so; tied pairs 1/2.
 
     Settings
         score_type: "float64", or "float32" for half the state and time; scores that differ
         beyond it are ties then.
         max_rows: past so many rows a state keeps their number, drops the rows, and is undefined.
+        positive: the label of the positive class; with the default 1, labels are 0/1 or False/True.
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". Weights that are no multiples are refused.
+        "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
+        nearest one, and then every figure is `Bounded` by what the rows may weigh.
     Rows
-        labels: [n] of 0/1 or False/True. scores: [n], no NaN; infinities are first and last.
+        labels: [n]. scores: [n], no NaN; infinities are first and last.
         weights: [n], at least 0, or 1 each; a row of weight 0 is as if absent.
     State
         The multiset of (score, label): 8 bytes (float32: 4) for each different pair, or less; with
-        weights the units of weight of each, and the number of rows.
+        weights the units of weight of each, the number of rows, and how many of each label had
+        their weight rounded.
     Result
         ScoreCurve: ROC, PR, AUC, AP, KS, lift and every operating point, as floats.
     Undefined
@@ -48,7 +53,7 @@ class ExactAUC(Accumulator, schema="exact-auc/2"):
         many, are rounded from 90 bits.
     Cost
         An update costs its rows, about two sorts of as many scores, however many there are; about
-        30 ns more a row with weights.
+        20 ns more a row with weights.
     Source
         Mann & Whitney 1947, Ann. Math. Stat. 18; Hanley & McNeil 1982, Radiology 143.
 
@@ -61,28 +66,34 @@ class ExactAUC(Accumulator, schema="exact-auc/2"):
 
     score_type: str = "float64"
     max_rows: int | None = None
+    positive: int | str = 1
     weight_unit: Unit = 1
+    round_weights: bool = False
     bag = Bag(weighted=True)
+    rounded = Counts("round_weights", 2)  # rows whose weight was, by truth
 
     def check_settings(self) -> None:
         check_choice(self.score_type, ("float32", "float64"), "ExactAUC.score_type")
         check_max_rows(self.max_rows, "ExactAUC.max_rows")
-        self._set("weight_unit", unit_of(self.weight_unit, "ExactAUC.weight_unit"))
+        self._set("positive", check_positive(self.positive, "ExactAUC.positive"))
+        check_weight_settings(self)
 
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
     ) -> None:
-        """Count rows: labels [n] of 0 and 1, scores [n], weights [n] or 1 each; all or none."""
+        """Count rows: labels [n], scores [n], weights [n] or 1 each; all or none."""
         self._update(self.check(labels, scores, weights=weights))
 
     def check(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
     ) -> Rows:
-        y, s = binary_labels(labels), checked_scores(scores)
+        y, s = binary_labels(labels, "labels", self.positive), checked_scores(scores)
         same_length(len(y), s, "scores", of="labels")
-        return weighted_rows(len(y), (y, s), weights, self.weight_unit)
+        return weighted_rows(len(y), (y, s), weights, self.weight_unit, self.round_weights)
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        if self.round_weights:
+            self.rounded.add(*rounded_labels(rows, slots))
         rows, units, slots = weighed(rows, slots)
         labels, scores = rows.columns
         assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
@@ -91,4 +102,4 @@ class ExactAUC(Accumulator, schema="exact-auc/2"):
     def compute(self) -> ScoreCurve:
         """The curve of all rows."""
         self._flush()
-        return bag_curve(self.bag, Fraction(self.weight_unit))
+        return bag_curve(self.bag, Fraction(self.weight_unit), rounded_of(self.rounded))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
@@ -18,6 +20,15 @@ from streammetrics.core.counts import Counts
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Rows
 from streammetrics.core.stage import STAGE_ROWS
+from streammetrics.core.weighted_counts import WeightedCounts
+from streammetrics.core.weights import (
+    Unit,
+    add_excess,
+    check_weight_settings,
+    rounded,
+    weighed,
+    weighted_rows,
+)
 from streammetrics.kernels.grids import check_grid, grid_of, refused_setting
 from streammetrics.kernels.one_vs_rest import scored_cells
 from streammetrics.results.class_curves import ClassCurves
@@ -27,30 +38,36 @@ _OF_A_GRID: Final = ("grid", "resolution", "range", "floor", "ceiling", "edges")
 _OF_A_BAG: Final = ("score_type", "max_rows")
 
 
-class MulticlassAUC(Accumulator, schema="multiclass-auc/1"):
+class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
     """ROC and precision-recall areas of many classes: of each, its scores against the rest.
 
     Settings
         n_classes: how many classes there are. exact: every score is kept, and areas are exact;
         otherwise they are counted in buckets, in a state that does not grow with rows, and areas
         have certain bounds. grid, resolution, range, floor, ceiling, edges: the buckets, as in
-        HistogramAUC. score_type, max_rows: where exact, as in ExactAUC.
+        HistogramAUC. score_type, max_rows: where exact, as in ExactAUC. weight_unit: what weights
+        are multiples of, a Fraction, an integer or a string such as "1/10". Weights that are no
+        multiples are refused, or with round_weights=True rounded to the nearest one, and then every
+        figure is `Bounded` by what the rows may weigh.
     Rows
         labels: [n] class numbers from 0 to n_classes - 1; or [n, n_classes] of 0/1 or False/True,
         where a row may be of several classes or of none. scores: [n, n_classes], no NaN; in
-        buckets of range="probability", in [0, 1].
+        buckets of range="probability", in [0, 1]. weights: [n], at least 0, or 1 each; a row of
+        weight 0 is as if absent.
     State
-        For each class counts by label and bucket, or the multiset of (score, label).
+        For each class counts by label and bucket, or the multiset of (score, label); in units of
+        weight, and by how much these exceed the rows. With round_weights=True how many rows of
+        each class, and of all, had their weight rounded.
     Result
         ClassCurves: `auc(average)`, `ap(average)`, `map`, `curves`.
     Undefined
         The area of a class without rows of it, or of the rest, is nan, and leaves the averages.
     Exactness
-        AUC, also averaged: exact, correctly rounded. AP: each rounded from 90 bits, their mean
-        within an ulp. From buckets low <= exact <= high for every input, rounding included.
+        AUC, also averaged: exact, correctly rounded. AP and its averages: rounded once, from 90
+        bits of each. From buckets low <= exact <= high for every input, rounding included.
     Cost
-        10 ns a score in buckets, 36 where exact. The state: as of HistogramAUC or ExactAUC, times
-        n_classes.
+        10 ns a score in buckets, 36 where exact; with weights 33 and 43. The state: as of
+        HistogramAUC or ExactAUC, times n_classes.
     Source
         Fawcett 2006, Pattern Recogn. Lett. 27, section 9.2 (each class against the rest, weighted
         by how many rows are of it); Everingham et al. 2010, Int. J. Comput. Vis. 88 (mAP).
@@ -73,12 +90,17 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/1"):
     floor: float = 2**-24
     ceiling: float = 2.0**24
     edges: tuple[float, ...] = ()
+    weight_unit: Unit = 1
+    round_weights: bool = False
 
-    counts = Counts("n_histograms", 2, "buckets")  # [class, truth, bucket]
-    bags = Bags("n_bags")
+    counts = WeightedCounts("n_histograms", 2, "buckets")  # [class, truth, bucket]
+    bags = Bags("n_bags", weighted=True)
+    rounded = Counts("round_weights", "n_classes")  # rows whose weight was, of each class
+    all_rounded = Counts("round_weights")  # and of any or none
 
     def check_settings(self) -> None:
-        check_number(self.n_classes, 2, MAX_CLASSES, "MulticlassAUC.n_classes")
+        found = check_number(self.n_classes, 2, MAX_CLASSES, "MulticlassAUC.n_classes")
+        self._set("n_classes", found)
         if type(self.exact) is not bool:
             raise refused_setting(self, "exact", "True or False")
         check_choice(self.score_type, ("float32", "float64"), "MulticlassAUC.score_type")
@@ -91,6 +113,7 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/1"):
             self._set(name, default)  # 8.0 equals 8
         for name, value in check_grid(self).items():
             self._set(name, value)
+        check_weight_settings(self)
 
     @property
     def buckets(self) -> int:
@@ -107,13 +130,20 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/1"):
         """How many bags of scores a state has."""
         return self.n_classes if self.exact else 0
 
-    def update(self, labels: ArrayLike, scores: ArrayLike) -> None:
-        """Count rows: labels [n], or [n, n_classes] of 0 and 1; scores [n, n_classes]."""
-        self._update(self.check(labels, scores))
+    def widths(self) -> Mapping[str, tuple[int | None, ...]]:
+        return {"labels": (None, self.n_classes), "scores": (self.n_classes,)}
+
+    def update(
+        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> None:
+        """Count rows: labels [n], or [n, n_classes] of 0 and 1; scores [n, n_classes]; weights."""
+        self._update(self.check(labels, scores, weights=weights))
         if self._stage.n * self.n_classes > STAGE_ROWS:  # rows are wide here
             self._flush()
 
-    def check(self, labels: ArrayLike, scores: ArrayLike) -> Rows:
+    def check(
+        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> Rows:
         """The rows that `update` would count."""
         given = array_of(labels, "labels")
         truth = (
@@ -124,26 +154,60 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/1"):
         in_unit = not self.exact and self.range == "probability"
         values = score_table(array_of(scores, "scores"), self.n_classes, "scores", in_unit=in_unit)
         checks.same_length(len(truth), values, "scores", "labels")
-        return Rows(len(truth), (truth, values), values.size)
+        of_weights = weights, self.weight_unit, self.round_weights
+        rows = weighted_rows(len(truth), (truth, values), *of_weights)
+        rows.mass *= self.n_classes
+        return rows
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        if self.round_weights:
+            self._count_rounded(*rounded(rows, slots))
+        rows, units, slots = weighed(rows, slots)
         truth, scores = rows.columns
         assert isinstance(truth, np.ndarray) and isinstance(scores, np.ndarray)
+        if units is not None and not self.exact:
+            add_excess(self.counts.excess, slots, units)  # of the rows, not of their cells
         for piece, classes, labels, values in scored_cells(truth, scores):
             here = None if slots is None else np.repeat(slots[piece], self.n_classes)
+            weights = None if units is None else np.repeat(units[piece], self.n_classes)
             if self.exact:
-                self.bags.add(values, labels, classes, here)
+                self.bags.add(values, labels, classes, here, weights)
                 continue
             classes *= 2 * self.buckets
             for part, cells in grid_of(self).cells(labels, values):
-                self.counts.add(cells + classes[part], None if here is None else here[part])
+                self.counts.add(
+                    cells + classes[part],
+                    None if here is None else here[part],
+                    None if weights is None else weights[part],
+                )
+
+    def _count_rounded(self, rows: Rows, slots: Slots | None) -> None:
+        truth = rows.columns[0]
+        assert isinstance(truth, np.ndarray)
+        self.all_rounded.add(np.zeros(len(truth), np.intp), slots)
+        if truth.ndim == 2:
+            at, classes = np.nonzero(truth)
+            self.rounded.add(classes, None if slots is None else slots[at])
+        else:
+            self.rounded.add(truth.astype(np.intp), slots)
+
+    def _rounded(self) -> list[tuple[int, int] | None]:
+        """Of each class the rounded rows of the others and of it; None where there may be none."""
+        if not self.round_weights:
+            return [None] * self.n_classes
+        rows = int(self.all_rounded.dense()[0])
+        return [(rows - some, some) for some in self.rounded.dense().ravel().tolist()]
 
     def compute(self) -> ClassCurves:
         """The curves of all classes."""
         self._flush()
+        unit, how = Fraction(self.weight_unit), self._rounded()
         curves = (
-            tuple(bag_curve(self.bags.bag(number)) for number in range(self.n_classes))
+            tuple(
+                bag_curve(self.bags.bag(number), unit, how[number])
+                for number in range(self.n_classes)
+            )
             if self.exact
-            else tuple(bucket_curves(self.counts, self, self.n_classes))
+            else tuple(bucket_curves(self.counts, self, unit, how))
         )
-        return ClassCurves(curves, self.exact, curves[0].rows, curves[0].reason)
+        return ClassCurves(curves, self.exact, curves[0].rows, curves[0].reason, unit)

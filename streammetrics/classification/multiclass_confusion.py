@@ -2,48 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.arrays import array_of
 from streammetrics.core.class_checks import check_number, class_numbers, score_table
-from streammetrics.core.counts import Counts
+from streammetrics.core.counts import Counts, CountsColumn
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.parts import Slots
-from streammetrics.core.rows import Rows
+from streammetrics.core.plain_values import whole
+from streammetrics.core.rows import Column, Rows
+from streammetrics.core.weight_units import Units
+from streammetrics.core.weighted_counts import WeightedCounts
+from streammetrics.core.weights import (
+    ONE,
+    Unit,
+    add_excess,
+    check_weight_settings,
+    rounded,
+    weighed,
+    weighted_rows,
+)
 from streammetrics.kernels.class_cells import among_first, class_cells, largest
 from streammetrics.results.class_rates import ClassRates
+from streammetrics.results.class_rates_between import ClassRatesBetween
 
 MAX_CLASSES: Final = 1 << 15  # a table of so many by so many classes is 8 GB, where all occur
 
 
-class MulticlassConfusion(Accumulator, schema="multiclass-confusion/1"):
+class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
     """How often each class was predicted for each true class, and what follows from that.
 
     Settings
         n_classes: how many classes there are, those that never occur included. top_k: numbers k
-        for which `top_k_accuracy(k)` is wanted, which needs scores.
+        for which `top_k_accuracy(k)` is wanted, which needs scores. weight_unit: what weights are
+        multiples of, a Fraction, an integer or a string such as "1/10". Weights that are no
+        multiples are refused, or with round_weights=True rounded to the nearest one, and then every
+        figure is `Bounded` by what the rows may weigh.
     Rows
         labels: [n] class numbers from 0 to n_classes - 1. predictions: [n] class numbers, or
         [n, n_classes] scores without NaN, of which the largest is the predicted class and, of
         equal ones, that of the smallest class. In the same order the true class is among the
-        first k or not, so that top-1 accuracy is accuracy.
+        first k or not, so that top-1 accuracy is accuracy. weights: [n], at least 0, or 1 each; a
+        row of weight 0 is as if absent.
     State
         A count for each pair of a true and a predicted class, kept sparse while few occur; for
         each k how often the true class was among the first k, and how often only because of ties.
+        All in units of weight, and by how much these exceed the rows. With round_weights=True the
+        same counts of the rows whose weight was rounded.
     Result
-        ClassRates.
+        ClassRates; with round_weights=True ClassRatesBetween, which has the same names.
     Undefined
         0/0 is nan; such a class leaves the macro and the weighted average (`zero_division`).
     Exactness
         Counts are exact; every figure is a ratio of integers, rounded once, averages included.
     Cost
-        2 ns a row of class numbers in large batches; with scores of 10 classes 26. 8
-        bytes a cell, 16 while few are occupied.
+        2 ns a row of class numbers in large batches; with scores of 10 classes 26; with weights
+        about 2 more. 8 bytes a cell, 16 while few are occupied.
     Source
         Sokolova & Lapalme 2009, Inf. Process. Manag. 45.
 
@@ -59,68 +80,125 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/1"):
 
     n_classes: int
     top_k: tuple[int, ...] = ()
-    cells = Counts("n_classes", "n_classes")  # [truth, prediction]
+    weight_unit: Unit = 1
+    round_weights: bool = False
+
+    cells = WeightedCounts("n_classes", "n_classes")  # [truth, prediction]
     first = Counts("n_top_k", 4)  # [k, 2 * tied + hit]
+    # The same of rows whose weight was rounded.
+    rounded = Counts("round_weights", "n_classes", "n_classes")
+    rounded_first = Counts("round_weights", "n_top_k", 4)
 
     def check_settings(self) -> None:
-        check_number(self.n_classes, 2, MAX_CLASSES, "MulticlassConfusion.n_classes")
+        most = check_number(self.n_classes, 2, MAX_CLASSES, "MulticlassConfusion.n_classes")
+        self._set("n_classes", most)
         ks: object = self.top_k
-        if not isinstance(ks, tuple | list) or not all(
-            type(k) is int and 1 <= k <= self.n_classes for k in ks
-        ):
+        known = [whole(k) for k in ks] if isinstance(ks, tuple | list) else [None]
+        within = {k for k in known if k is not None and 1 <= k <= most}
+        if not all(k in within for k in known):
             raise SettingsError(
                 expected=f"whole numbers from 1 to {self.n_classes}, as (1, 3)",
                 came=shown(ks),
                 where="MulticlassConfusion.top_k",
                 todo="pass those for which top_k_accuracy is wanted, or leave it out",
             )
-        self._set("top_k", tuple(sorted(set(ks))))
+        self._set("top_k", tuple(sorted(within)))
+        check_weight_settings(self)
 
     @property
     def n_top_k(self) -> int:
         """For how many k the first k are counted."""
         return len(self.top_k)
 
-    def update(self, labels: ArrayLike, predictions: ArrayLike) -> None:
-        """Count rows: labels [n]; predictions [n], or scores [n, n_classes]."""
-        self._update(self.check(labels, predictions))
+    def widths(self) -> Mapping[str, tuple[int | None, ...]]:
+        return {"predictions": (self.n_classes,) if self.top_k else (None, self.n_classes)}
 
-    def check(self, labels: ArrayLike, predictions: ArrayLike) -> Rows:
+    def update(
+        self, labels: ArrayLike, predictions: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> None:
+        """Count rows: labels [n]; predictions [n], or scores [n, n_classes]; weights [n]."""
+        self._update(self.check(labels, predictions, weights=weights))
+
+    def check(
+        self, labels: ArrayLike, predictions: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> Rows:
         """The rows that `update` would count."""
         truth = class_numbers(labels, self.n_classes, "labels")
         given = array_of(predictions, "predictions")
-        if given.ndim != 2:
+        if given.ndim == 2:
+            scores = score_table(given, self.n_classes, "predictions")
+            checks.same_length(len(truth), scores, "predictions", "labels")
+            # Scores are read here and not kept: a batch that waits costs a few bytes a row.
+            columns: tuple[Column, ...] = truth, largest(scores)
+            if self.top_k:
+                columns = (*columns, among_first(truth, scores, self.top_k))
+        else:
             predicted = class_numbers(predictions, self.n_classes, "predictions")
             checks.same_length(len(truth), predicted, "predictions", "labels")
-            if self.top_k and len(truth):
-                raise InputError(
-                    expected=f"scores [n, {self.n_classes}], as top_k is {self.top_k}",
-                    came="one predicted class for each row",
-                    where="predictions",
-                    todo="pass the scores of all classes, or leave top_k out",
-                )
-            return Rows(len(truth), (truth, predicted))
-        scores = score_table(given, self.n_classes, "predictions")
-        checks.same_length(len(truth), scores, "predictions", "labels")
-        # Scores are read here and not kept: a batch that waits costs a few bytes a row.
-        if not self.top_k:
-            return Rows(len(truth), (truth, largest(scores)))
-        return Rows(len(truth), (truth, largest(scores), among_first(truth, scores, self.top_k)))
+            columns = truth, predicted
+            if self.top_k:
+                columns = (*columns, self._without_scores(len(truth)))
+        of_weights = weights, self.weight_unit, self.round_weights
+        rows = weighted_rows(len(truth), columns, *of_weights)
+        if self.top_k:
+            rows.mass *= self.n_top_k  # `first` counts a row for each k
+        return rows
+
+    def _without_scores(self, n: int) -> NDArray[np.uint8]:
+        """What `among_first` says of no rows; of more it cannot say anything."""
+        if n:
+            raise InputError(
+                expected=f"scores [n, {self.n_classes}], as top_k is {self.top_k}",
+                came="one predicted class for each row",
+                where="predictions",
+                todo="pass the scores of all classes, or leave top_k out",
+            )
+        return np.empty((0, self.n_top_k), np.uint8)
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        columns = 3 if self.top_k else 2
+        if self.round_weights:
+            self._count(*rounded(rows, slots, columns), None, self.rounded, self.rounded_first)
+        rows, units, slots = weighed(rows, slots, columns)
+        if units is not None:
+            add_excess(self.cells.excess, slots, units)
+        self._count(rows, slots, units, self.cells, self.first)
+
+    def _count(
+        self,
+        rows: Rows,
+        slots: Slots | None,
+        units: Units | None,
+        into: CountsColumn,
+        into_first: CountsColumn,
+    ) -> None:
         truth, predicted = rows.columns[:2]
         assert isinstance(truth, np.ndarray) and isinstance(predicted, np.ndarray)
         for piece, cells in class_cells(truth, predicted, self.n_classes):
-            self.cells.add(cells, None if slots is None else slots[piece])
+            here = None if slots is None else slots[piece]
+            into.add(cells, here, None if units is None else units[piece])
         if self.top_k:
             codes = rows.columns[2]
             assert isinstance(codes, np.ndarray)
             for j in range(self.n_top_k):
-                self.first.add(codes[:, j].astype(np.intp) + 4 * j, slots)
+                into_first.add(codes[:, j].astype(np.intp) + 4 * j, slots, units)
 
-    def compute(self) -> ClassRates:
+    def compute(self) -> ClassRates | ClassRatesBetween:
         """Every figure of the counts."""
         self._flush()
-        cells, counts = self.cells.occupied()
-        first = self.first.dense().tolist() if self.top_k else []
-        return ClassRates(self.n_classes, cells, counts, dict(zip(self.top_k, first, strict=True)))
+        unit, excess = Fraction(self.weight_unit), int(self.cells.excess[0])
+        found = self._rates(self.cells, self.first, unit, excess)
+        if not self.round_weights:
+            return found
+        return ClassRatesBetween(found, self._rates(self.rounded, self.rounded_first))
+
+    def _rates(
+        self,
+        cells: CountsColumn,
+        first: CountsColumn,
+        unit: Fraction = ONE,
+        excess: int = 0,
+    ) -> ClassRates:
+        by_k = first.dense().reshape(-1, 4).tolist() if self.top_k else []
+        known = dict(zip(self.top_k, by_k, strict=True))
+        return ClassRates(self.n_classes, *cells.occupied(), known, unit, excess)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
@@ -12,36 +14,55 @@ from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.arrays import array_of
 from streammetrics.core.class_checks import check_number, label_table, score_table
-from streammetrics.core.counts import Counts
+from streammetrics.core.counts import Counts, CountsColumn
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Rows
 from streammetrics.core.stage import STAGE_ROWS
+from streammetrics.core.weight_units import Units
+from streammetrics.core.weighted_counts import WeightedCounts
+from streammetrics.core.weights import (
+    ONE,
+    Unit,
+    add_excess,
+    check_weight_settings,
+    rounded,
+    weighed,
+    weighted_rows,
+)
 from streammetrics.kernels.label_cells import label_cells, label_codes
 from streammetrics.results.label_rates import LabelRates
+from streammetrics.results.label_rates_between import LabelRatesBetween
 
 MAX_LABELS: Final = 10_000  # the cells of `sizes` are its cube, and some states stay within int64
 
 
-class MultilabelConfusion(Accumulator, schema="multilabel-confusion/1"):
+class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
     """What was predicted of several labels, each of which a row has or has not.
 
     Settings
         n_labels: how many labels there are. threshold: a label is predicted iff its score >=
-        threshold, compared exactly in either precision.
+        threshold, compared exactly in either precision. weight_unit: what weights are multiples
+        of, a Fraction, an integer or a string such as "1/10". Weights that are no multiples are
+        refused, or with round_weights=True rounded to the nearest one, and then every figure is
+        `Bounded` by what the rows may weigh.
     Rows
-        labels: [n, n_labels] of 0/1 or False/True. scores: [n, n_labels], no NaN.
+        labels: [n, n_labels] of 0/1 or False/True. scores: [n, n_labels], no NaN. weights: [n],
+        at least 0, or 1 each; a row of weight 0 is as if absent.
     State
         Four counts a label; and how many rows have t true labels, p predicted ones, and h that
-        are both. Of these the averages over rows are made: no value of a row is rounded.
+        are both. Of these the averages over rows are made: no value of a row is rounded. All in
+        units of weight, and by how much these exceed the rows. With round_weights=True the same
+        counts of the rows whose weight was rounded.
     Result
-        LabelRates.
+        LabelRates; with round_weights=True LabelRatesBetween, which has the same names.
     Undefined
         0/0 is nan; such a label or row leaves the average (`zero_division`).
     Exactness
         Counts are exact; every figure is a ratio of integers, rounded once, averages included.
     Cost
-        7 ns a label of a row in large batches. 32 bytes a label; 16 for each different (t, p, h).
+        7 ns a label of a row in large batches, with weights 9. 32 bytes a label; 16 for each
+        different (t, p, h).
     Source
         Tsoumakas, Katakis & Vlahavas 2010, "Mining Multi-label Data", section 6.
 
@@ -57,11 +78,18 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/1"):
 
     n_labels: int
     threshold: float = 0.5
+    weight_unit: Unit = 1
+    round_weights: bool = False
+
     cells = Counts("n_labels", 4)  # [label, 2 * truth + prediction]
-    sizes = Counts("n_sizes", "n_sizes", "n_sizes")  # [true, predicted, both]
+    sizes = WeightedCounts("n_sizes", "n_sizes", "n_sizes")  # [true, predicted, both]
+    # The same of rows whose weight was rounded.
+    rounded = Counts("round_weights", "n_labels", 4)
+    rounded_sizes = Counts("round_weights", "n_sizes", "n_sizes", "n_sizes")
 
     def check_settings(self) -> None:
-        check_number(self.n_labels, 1, MAX_LABELS, "MultilabelConfusion.n_labels")
+        found = check_number(self.n_labels, 1, MAX_LABELS, "MultilabelConfusion.n_labels")
+        self._set("n_labels", found)
         limit: object = self.threshold
         if isinstance(limit, bool) or not isinstance(limit, int | float) or math.isnan(limit):
             raise SettingsError(
@@ -71,37 +99,78 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/1"):
                 todo="pass the least score that predicts a label",
             )
         self._set("threshold", self.threshold + 0.0)  # -0.0 is 0.0, 1 is 1.0
+        check_weight_settings(self)
 
     @property
     def n_sizes(self) -> int:
         """How many labels a row can have: 0 to n_labels."""
         return self.n_labels + 1
 
-    def update(self, labels: ArrayLike, scores: ArrayLike) -> None:
-        """Count rows: labels [n, n_labels] of 0 and 1, scores [n, n_labels]."""
-        self._update(self.check(labels, scores))
+    def widths(self) -> Mapping[str, tuple[int | None, ...]]:
+        return {"labels": (self.n_labels,), "scores": (self.n_labels,)}
+
+    def update(
+        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> None:
+        """Count rows: labels [n, n_labels] of 0 and 1, scores [n, n_labels], weights [n]."""
+        self._update(self.check(labels, scores, weights=weights))
         if self._stage.n * self.n_labels > STAGE_ROWS:  # rows are wide here
             self._flush()
 
-    def check(self, labels: ArrayLike, scores: ArrayLike) -> Rows:
+    def check(
+        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
+    ) -> Rows:
         """The rows that `update` would count."""
         truth = label_table(array_of(labels, "labels"), self.n_labels)
         values = score_table(array_of(scores, "scores"), self.n_labels, "scores")
         checks.same_length(len(truth), values, "scores", "labels")
         codes = label_codes(truth, values, self.threshold)
-        return Rows(len(truth), (codes,), codes.size)
+        of_weights = weights, self.weight_unit, self.round_weights
+        rows = weighted_rows(len(truth), (codes,), *of_weights)
+        rows.mass *= self.n_labels
+        return rows
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        if self.round_weights:
+            self._count(*rounded(rows, slots, 1), None, self.rounded, self.rounded_sizes)
+        rows, units, slots = weighed(rows, slots, 1)
+        if units is not None:
+            add_excess(self.sizes.excess, slots, units)
+        self._count(rows, slots, units, self.cells, self.sizes)
+
+    def _count(
+        self,
+        rows: Rows,
+        slots: Slots | None,
+        units: Units | None,
+        into: CountsColumn,
+        into_sizes: CountsColumn,
+    ) -> None:
         (codes,) = rows.columns
         assert isinstance(codes, np.ndarray)
         for piece, cells, sizes in label_cells(codes):
             here = None if slots is None else slots[piece]
-            self.cells.add(cells, None if here is None else np.repeat(here, self.n_labels))
-            self.sizes.add(sizes, here)
+            of_labels = None if here is None else np.repeat(here, self.n_labels)
+            some = None if units is None else units[piece]
+            into.add(cells, of_labels, None if some is None else np.repeat(some, self.n_labels))
+            into_sizes.add(sizes, here, some)
 
-    def compute(self) -> LabelRates:
+    def compute(self) -> LabelRates | LabelRatesBetween:
         """Every figure of the counts."""
         self._flush()
-        at, rows = self.sizes.occupied()
-        shape = (self.n_sizes,) * 3
-        return LabelRates(self.cells.dense(), np.stack(np.unravel_index(at, shape)), rows)
+        unit, excess = Fraction(self.weight_unit), int(self.sizes.excess[0])
+        found = self._rates(self.cells, self.sizes, unit, excess)
+        if not self.round_weights:
+            return found
+        return LabelRatesBetween(found, self._rates(self.rounded, self.rounded_sizes))
+
+    def _rates(
+        self,
+        cells: CountsColumn,
+        of_sizes: CountsColumn,
+        unit: Fraction = ONE,
+        excess: int = 0,
+    ) -> LabelRates:
+        at, counts = of_sizes.occupied()
+        sizes = np.stack(np.unravel_index(at, (self.n_sizes,) * 3))
+        return LabelRates(cells.dense(), sizes, counts, unit, excess)

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Sequence
 from fractions import Fraction
 from math import inf, isnan
+from sys import float_info
 from typing import Any, Final
 
 import numpy as np
@@ -14,13 +15,16 @@ from numpy.typing import ArrayLike
 from sortedcontainers import SortedList
 
 from streammetrics.core.arrays import array_of
-from streammetrics.core.checks import binary_labels, numbers, same_length
+from streammetrics.core.checks import binary_labels, check_positive, numbers, same_length
 from streammetrics.core.checks import scores as checked_scores
+from streammetrics.core.declared import named_settings
 from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.plain_values import plain, whole
 from streammetrics.kernels.rounding import ratio
 from streammetrics.results.sliding_area import SlidingArea
 
 _NEVER: Final = -inf  # earlier than any time
+_LAST: Final = float_info.max
 
 
 class SlidingAUC:
@@ -32,9 +36,10 @@ class SlidingAUC:
 
     Settings
         rows: how many rows the window holds. seconds: how long a row stays: the window is
-        (now - seconds, now], where now is the time of the newest row. One of the two.
+        (now - seconds, now], where now is the time of the newest row. One of the two. positive: the
+        label of the positive class; with the default 1, labels are 0/1 or False/True.
     Rows
-        labels: [n] of 0/1 or False/True. scores: [n], no NaN; infinities are first and last.
+        labels: [n]. scores: [n], no NaN; infinities are first and last.
         times_s: [n] of finite numbers, none below the one before it; with `seconds` only. In each
         place a single value stands for one row. Rows come in order, the newest last.
     State
@@ -63,8 +68,11 @@ class SlidingAUC:
     SlidingArea(auc=0.375, rows=4, positives=2)
     """
 
-    def __init__(self, rows: int | None = None, seconds: float | None = None) -> None:
-        """SettingsError unless exactly one is given, and positive."""
+    @named_settings(("rows", "seconds", "positive"))
+    def __init__(
+        self, rows: int | None = None, seconds: float | None = None, positive: int | str = 1
+    ) -> None:
+        """SettingsError unless exactly one of rows and seconds is given, and positive."""
         if (rows is None) == (seconds is None):
             raise SettingsError(
                 expected="rows or seconds, one of the two",
@@ -72,11 +80,11 @@ class SlidingAUC:
                 where="SlidingAUC",
                 todo="pass for instance rows=1000, or seconds=3600",
             )
-        if rows is not None and (type(rows) is not int or rows < 1):
+        n = whole(rows)
+        if rows is not None and (n is None or n < 1):
             raise _bad_setting("a whole number of rows from 1", rows, "rows")
-        if seconds is not None and not (type(seconds) in (int, float) and 0 < seconds < inf):
-            raise _bad_setting("a positive, finite number of seconds", seconds, "seconds")
-        self.rows, self.seconds = rows, seconds
+        self.rows, self.seconds = n, None if seconds is None else _span(seconds)
+        self.positive = check_positive(plain(positive), "SlidingAUC.positive")
         self._newest = _NEVER
         self._window: deque[tuple[int, float, float]] = deque()  # label, score, time
         self._sorted = SortedList(), SortedList()  # scores of the negatives, of the positives
@@ -105,7 +113,8 @@ class SlidingAUC:
 
     def __repr__(self) -> str:
         given = f"rows={self.rows}" if self.rows is not None else f"seconds={self.seconds}"
-        return f"SlidingAUC({given})"
+        label = "" if self.positive == 1 else f", positive={self.positive!r}"
+        return f"SlidingAUC({given}{label})"
 
     def _checked(
         self, labels: Any, scores: Any, times_s: Any
@@ -122,19 +131,18 @@ class SlidingAUC:
         y: Sequence[int]
         s: Sequence[float]
         # A single event of plain numbers, without the microseconds that numpy takes for it.
-        if type(labels) is int and labels in (0, 1) and type(scores) is float and not isnan(scores):
+        plain_row = type(labels) is int and labels in (0, 1) and self.positive == 1
+        if plain_row and type(scores) is float and not isnan(scores):
             y, s = [labels], [scores]
         else:
-            truth, values = (
-                binary_labels(_rows(labels, "labels")),
-                checked_scores(_rows(scores, "scores")),
-            )
+            truth = binary_labels(_rows(labels, "labels"), "labels", self.positive)
+            values = checked_scores(_rows(scores, "scores"))
             same_length(len(truth), values, "scores", of="labels")
             y, s = truth.tolist(), values.tolist()  # every float32 is a float64
         return y, s, [] if times_s is None else self._checked_times(times_s, len(y))
 
     def _checked_times(self, times_s: Any, n: int) -> Sequence[float]:
-        if n == 1 and type(times_s) is float and self._newest <= times_s < inf:
+        if n == 1 and type(times_s) is float and max(self._newest, -_LAST) <= times_s <= _LAST:
             return [times_s]
         times = numbers(_rows(times_s, "times_s"), "times_s").astype(np.float64, copy=False)
         same_length(n, times, "times_s", of="labels")
@@ -200,8 +208,16 @@ class SlidingAUC:
 
 def _rows(values: Any, name: str) -> Any:
     """One row for a single value."""
-    single = isinstance(values, int | float) or getattr(values, "ndim", 1) == 0
-    return array_of(values, name).reshape(1) if single else values
+    if values is None or isinstance(values, (int, float, str, np.generic)):
+        return [values]
+    return array_of(values, name).reshape(1) if getattr(values, "ndim", 1) == 0 else values
+
+
+def _span(seconds: object) -> float:
+    found = plain(seconds)
+    if isinstance(found, (int, float)) and not isinstance(found, bool) and 0 < found < inf:
+        return found
+    raise _bad_setting("a positive, finite number of seconds", seconds, "seconds")
 
 
 def _bad_setting(expected: str, came: object, name: str) -> SettingsError:

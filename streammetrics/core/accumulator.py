@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
@@ -134,8 +134,10 @@ class Accumulator(Declared, ABC):
         if isinstance(other, Accumulator):
             self._merge(other)
             return
-        total = self.empty()
-        for state in other:
+        total, given = self.empty(), cast("object", other)
+        # What is neither is refused as the one state that it is not.
+        several = given if isinstance(given, Iterable) else (given,)
+        for state in cast("Iterable[Self]", several):
             total._merge(state)
         self._merge(total)
 

@@ -8,7 +8,7 @@ integers numpy would make floats and NaN), and gradients.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,13 +26,42 @@ def vector(values: object, name: str) -> NDArray[np.generic]:
     if array.ndim != 1:
         raise InputError(
             expected="a one-dimensional array [n]",
-            came=f"shape {list(array.shape)}",
+            came=shape_of(array),
             where=name,
-            todo="pass one value for each row (wrap a single value in a list)",
+            todo=_flattened(array, name),
         )
     if not isinstance(values, _KNOWN):
         _refuse_missing(_missing(values), name)
     return array
+
+
+def shape_of(array: NDArray[np.generic]) -> str:
+    """What an array that is none of rows is, for a message: its shape, or the one value in it."""
+    if array.ndim:
+        return f"shape {list(array.shape)}"
+    value = array.item()
+    return shown(value) if listed(array, "") is None else f"a {type(value).__name__}"
+
+
+def listed(array: NDArray[np.generic], name: str) -> str | None:
+    """What to do with what numpy takes for one value although it has several, as a generator."""
+    value = None if array.ndim else array.item()
+    several = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+    return f"pass a list, as list({name}) makes one" if several else None
+
+
+def _flattened(array: NDArray[Any], name: str) -> str:
+    todo = "pass one value for each row"
+    if not array.ndim:
+        single = todo if array.item() is None else f"{todo} (wrap a single value in a list)"
+        return listed(array, name) or single
+    if array.ndim == 2 and array.shape[1] == 1:
+        return f"{todo}, as ravel() does"
+    if array.ndim == 2 and name == "scores" and array.shape[1] == 2:
+        return f"{todo}: of two classes the column of the positive class, proba[:, 1]"
+    if array.ndim == 2 and name == "labels":
+        return f"{todo}: where they are one-hot, pass argmax(axis=1)"
+    return todo
 
 
 def require_strings(array: NDArray[np.generic], name: str) -> None:

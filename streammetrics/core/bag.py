@@ -312,8 +312,8 @@ class Bag(Part[BagColumn]):
 
     values: their type, "float32", "float64" or "int64", or the setting that says it. labels: how
     many there are, 0 to labels - 1; of one label none is held. ids: the setting that says what
-    kind of ids groups have, or None for rows without groups. repeats: the setting that is None
-    unless few different rows come again and again, so that the state must not grow with them.
+    kind of ids groups have, or None for rows without groups. repeats: the setting that is None or
+    False unless few different rows come again and again, so that the state must not grow with them.
     weighted: rows may have units of weight. The setting `max_rows` says how many rows a state may
     hold, or is None.
     """
@@ -338,7 +338,7 @@ class Bag(Part[BagColumn]):
         assert limit is None or isinstance(limit, int)
         values = self.values if self.values in TYPES else settings[self.values]
         assert isinstance(values, str)
-        repeats = self.repeats is not None and settings[self.repeats] is not None
+        repeats = self.repeats is not None and settings[self.repeats] not in (None, False)
         return Rule(values, self.labels, ids, limit, repeats, self.weighted)
 
     def empty(self, owner: Declared, width: int) -> BagColumn:

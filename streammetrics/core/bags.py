@@ -11,7 +11,9 @@ from streammetrics.core.bag import Bag, BagColumn
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.declared import Declared
 from streammetrics.core.parts import Column, Part, Slots
+from streammetrics.core.rows import Coded
 from streammetrics.core.score_bits import Values
+from streammetrics.core.weight_units import Units
 
 
 class BagsColumn(Column):
@@ -34,9 +36,12 @@ class BagsColumn(Column):
         labels: NDArray[np.uint8],
         bags: NDArray[np.intp],
         slots: Slots | None = None,
+        units: Units | None = None,
+        groups: NDArray[np.int64] | Coded | None = None,
     ) -> None:
         """Add rows [m] to these bags of the states at `slots`; None: of state 0."""
-        self.inner.add(values, labels, bags if slots is None else slots * self.n + bags)
+        at = bags if slots is None else slots * self.n + bags
+        self.inner.add(values, labels, at, groups, units)
 
     def bag(self, number: int) -> BagColumn:
         """One bag of state 0, as a column of its own."""
@@ -61,10 +66,18 @@ class BagsColumn(Column):
 
 
 class Bags(Part[BagsColumn]):
-    """A bag for each of so many classes. n: the setting or property that says how many."""
+    """So many bags, as one for each class. n: the setting or property that says how many, where
+    True is 1 and False is none; the rest as of Bag."""
 
-    def __init__(self, n: str, values: str = "score_type") -> None:
-        self.n, self.part = n, Bag(values)
+    def __init__(
+        self,
+        n: str,
+        values: str = "score_type",
+        ids: str | None = None,
+        repeats: str | None = None,
+        weighted: bool = False,
+    ) -> None:
+        self.n, self.part = n, Bag(values, ids=ids, repeats=repeats, weighted=weighted)
 
     def empty(self, owner: Declared, width: int) -> BagsColumn:
         n = int(getattr(owner, self.n))

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.arrays import array_of, require_strings, vector
-from streammetrics.core.errors import InputError, shown
+from streammetrics.core.errors import InputError, SettingsError, shown
 
 # Bits of 1.0: every float in [0, 1] but -0.0 has bits up to these.
 _ONE_BITS_32 = 0x3F800000
@@ -23,6 +23,7 @@ _UINT8, _UINT32, _UINT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 _INT64 = np.dtype(np.int64)
 MAX_GRADE = 15
+_MAP = "map your labels to these first"
 
 
 def same_length(n: int, array: NDArray[np.generic], name: str, of: str) -> None:
@@ -37,33 +38,36 @@ def same_length(n: int, array: NDArray[np.generic], name: str, of: str) -> None:
 
 
 def binary_labels(
-    labels: ArrayLike, name: str = "labels", positive: int | str = 1
+    labels: ArrayLike, name: str = "labels", positive: int | str | None = None
 ) -> NDArray[np.uint8]:
     """Labels as uint8 [n] of 0 and 1; 1 where a label equals `positive`.
 
-    With the default, 0/1 and False/True are labels and all else is refused.
+    With 1, 0/1 and False/True are labels and all else is refused. None: as 1, where a metric has
+    no such setting.
     """
     if (
         type(labels) is np.ndarray
         and labels.dtype is _UINT8
         and labels.ndim == 1
-        and positive == 1
+        and (positive == 1 or positive is None)
         # `argmax` answers in a sixth of the time that `max` takes for a hundred rows.
         and (not len(labels) or labels.item(labels.argmax()) <= 1)
     ):
         return labels
     array: NDArray[Any] = vector(labels, name)
     kind = array.dtype.kind
-    if isinstance(positive, str) or positive != 1:
+    if positive is not None and positive != 1:
         return _equal_to(positive, array, name)
     if kind == "b":
         return np.asarray(array.view(np.uint8), np.uint8)
     if kind == "u" or kind == "i":
         if array.dtype.itemsize == 1:
             small: NDArray[np.uint8] = array.view(np.uint8)
-            if not len(small) or np.maximum.reduce(small) <= 1:
+            if not len(small) or small.item(small.argmax()) <= 1:
                 return small
-        elif not len(array) or (array.min() >= 0 and array.max() <= 1):
+        elif not len(array) or (
+            array.item(array.argmin()) >= 0 and array.item(array.argmax()) <= 1
+        ):
             return np.asarray(array, np.uint8)
     elif kind == "f":
         ones = np.equal(array, 1)
@@ -73,7 +77,20 @@ def binary_labels(
         return array.astype(np.uint8)
     if not len(array):
         return np.empty(0, np.uint8)
-    raise _bad_labels(array, name, _not_binary(array), "0 or 1, or False or True")
+    instead = _MAP if positive is None else f"name the positive class with positive=, or {_MAP}"
+    raise _bad_labels(array, name, _not_binary(array), "0 or 1, or False or True", instead)
+
+
+def check_positive(value: object, where: str) -> int | str:
+    """The setting `positive` in its one form; SettingsError for what is no label."""
+    if isinstance(value, (int, str)):
+        return int(value) if isinstance(value, bool) else value
+    raise SettingsError(
+        expected="an integer or a string",
+        came=shown(value),
+        where=where,
+        todo="pass the label of the positive class, or leave it out for 1",
+    )
 
 
 def _equal_to(positive: int | str, array: NDArray[Any], name: str) -> NDArray[np.uint8]:
@@ -85,12 +102,13 @@ def _equal_to(positive: int | str, array: NDArray[Any], name: str) -> NDArray[np
         kinds = str if isinstance(positive, str) else (int, np.integer, np.bool_)
         bad = np.flatnonzero([not isinstance(v, kinds) for v in array])
     elif kind == "f" and isinstance(positive, int):
-        bad = np.flatnonzero(np.isnan(array))
+        bad = np.flatnonzero(np.floor(array) != array)  # nan is none of itself
     elif len(array) and kind not in ("UT" if isinstance(positive, str) else "biu"):
         bad = np.arange(len(array))
     if len(bad):
         what = "strings" if isinstance(positive, str) else "integers"
-        raise _bad_labels(array, name, bad, f"{what}, as positive={shown(positive)} is")
+        expected = f"{what}, as positive={shown(positive)} is"
+        raise _bad_labels(array, name, bad, expected, "pass labels of the same kind as positive=")
     if not len(array):
         return np.empty(0, np.uint8)
     return np.asarray(np.equal(array, positive), np.uint8)
@@ -119,7 +137,7 @@ def grades(labels: ArrayLike, name: str = "labels") -> NDArray[np.uint8]:
     if bool(good.all()):
         return array.astype(np.uint8, copy=False)
     bad = np.flatnonzero(~good.ravel())
-    raise _bad_labels(array.ravel(), name, bad, "integers from 0 to 15")
+    raise _bad_labels(array.ravel(), name, bad, "integers from 0 to 15", _MAP)
 
 
 def _is_grade(value: object) -> bool:
@@ -171,7 +189,7 @@ def probabilities(
         expected="scores in [0, 1]",
         came=shown(array[bad[0]]),
         where=f"{name}[{bad[0]}]",
-        todo=todo,
+        todo=f"drop or mend the {len(bad)} bad row(s)" if isnan(array[bad[0]]) else todo,
         rows=bad,
     )
 
@@ -191,11 +209,14 @@ def numbers(values: ArrayLike, name: str) -> NDArray[np.floating]:
             return array.astype(np.float64)
     else:
         bad = np.arange(len(array))
+    long = isinstance(array[bad[0]], np.longdouble)
     raise InputError(
-        expected="numbers",
+        expected="numbers of at most 64 bits" if long else "numbers",
         came=f"{shown(array[bad[0]])} of {array.dtype}",
         where=f"{name}[{bad[0]}]",
-        todo="pass floats or integers",
+        todo="round them first, as astype(numpy.float64) does"
+        if long
+        else "pass floats or integers",
         rows=bad,
     )
 
@@ -203,6 +224,8 @@ def numbers(values: ArrayLike, name: str) -> NDArray[np.floating]:
 def _is_number(value: object) -> bool:
     if isinstance(value, int):  # bool too; past float64 there is no float to stand for it
         return abs(value) < 1 << 1023
+    if isinstance(value, np.longdouble) and value.dtype.itemsize > 8:
+        return False
     return isinstance(value, float | np.bool_ | np.integer | np.floating)
 
 
@@ -264,13 +287,26 @@ def _not_binary(array: NDArray[Any]) -> NDArray[np.intp]:
     return np.arange(len(array))
 
 
-def _bad_labels(array: NDArray[Any], name: str, bad: NDArray[np.intp], expected: str) -> InputError:
+def _bad_labels(
+    array: NDArray[Any], name: str, bad: NDArray[np.intp], expected: str, instead: str
+) -> InputError:
     first = array[bad[0]]
-    swapped = isinstance(first, np.floating | float) and 0 < float(first) < 1
+    if is_missing(first):
+        instead = f"drop or fill the {len(bad)} row(s) without a label"
     return InputError(
         expected=expected,
         came=shown(first),
         where=f"{name}[{bad[0]}]",
-        todo="were labels and scores swapped?" if swapped else "map your labels to these first",
+        todo="were labels and scores swapped?" if is_score(first) else instead,
         rows=bad,
     )
+
+
+def is_score(value: object) -> bool:
+    """Whether what should be a label is a probability."""
+    return isinstance(value, np.floating | float) and 0 < float(value) < 1
+
+
+def is_missing(value: object) -> bool:
+    """Whether there is no label: None, or nan."""
+    return value is None or (isinstance(value, np.floating | float) and isnan(value))

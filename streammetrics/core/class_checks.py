@@ -8,21 +8,24 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
-from streammetrics.core.arrays import vector
+from streammetrics.core.arrays import listed, shape_of, vector
 from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.plain_values import plain, whole
 
 _UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 
-def check_number(value: object, least: int, most: int, where: str) -> None:
-    """Refuse a setting that is no whole number from `least` to `most`."""
-    if type(value) is not int or not least <= value <= most:
+def check_number(value: object, least: int, most: int, where: str) -> int:
+    """A setting as a whole number from `least` to `most`, of any integer type."""
+    found = whole(value)
+    if found is None or not least <= found <= most:
         raise SettingsError(
             expected=f"a whole number from {least} to {most}",
             came=shown(value),
             where=where,
             todo="pass how many there are, those that never occur included",
         )
+    return found
 
 
 def class_numbers(values: ArrayLike, n_classes: int, name: str) -> NDArray[np.integer]:
@@ -61,15 +64,26 @@ def _is_class(value: object, n_classes: int) -> bool:
 def _not_a_class(
     array: NDArray[Any], n_classes: int, name: str, bad: NDArray[np.intp]
 ) -> InputError:
-    first = array[bad[0]]
-    named = isinstance(first, str)
     return InputError(
         expected=f"a class number from 0 to {n_classes - 1}",
-        came=shown(first),
+        came=shown(array[bad[0]]),
         where=f"{name}[{bad[0]}]",
-        todo="number your classes first" if named else "pass n_classes as large as it must be",
+        todo=_class_instead(array[bad[0]], len(bad)),
         rows=bad,
     )
+
+
+def _class_instead(value: object, n_rows: int) -> str:
+    if checks.is_missing(value):
+        return f"drop or fill the {n_rows} row(s) without a class"
+    if checks.is_score(value):
+        return "were labels and scores swapped?"
+    number = plain(value)
+    if not isinstance(number, int | float):
+        return "number your classes first, from 0"
+    if number < 0 or (isinstance(number, float) and not number.is_integer()):
+        return "number your classes by whole numbers from 0"
+    return "pass n_classes as large as it must be"
 
 
 def score_table(
@@ -99,9 +113,9 @@ def _require_table(array: NDArray[Any], n_columns: int, name: str) -> None:
     if array.ndim != 2 or array.shape[1] != n_columns:
         raise InputError(
             expected=f"an array [n, {n_columns}]",
-            came=f"shape {list(array.shape)}",
+            came=shape_of(array),
             where=name,
-            todo="pass one column for each class or label",
+            todo=listed(array, name) or "pass one column for each class or label",
         )
 
 

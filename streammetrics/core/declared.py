@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import wraps
 from inspect import signature
-from typing import ClassVar, Final, dataclass_transform
+from typing import ClassVar, Final, ParamSpec, dataclass_transform
 
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.parts import Column, Part
+from streammetrics.core.plain_values import plain
 from streammetrics.core.settings import Setting, difference, encode_head, forget_heads, frozen
 
+P = ParamSpec("P")
 CLASSES: Final[dict[str, type[Declared]]] = {}  # every metric by its schema name
 
 
@@ -35,7 +38,10 @@ class Declared:
         dataclasses.dataclass(eq=False, repr=False)(cls)
         cls.schema = schema
         cls._parts = {k: v for k, v in vars(cls).items() if isinstance(v, Part)}
-        cls._settings = tuple(f.name for f in dataclasses.fields(cls))  # type: ignore[arg-type]
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+        cls._settings = tuple(f.name for f in fields)
+        required = tuple(f.name for f in fields if f.default is dataclasses.MISSING)
+        cls.__init__ = named_settings(cls._settings, required)(cls.__init__)  # type: ignore[method-assign]
         update = next(vars(k)["update"] for k in cls.__mro__ if "update" in vars(k))
         takes = list(signature(update).parameters.values())[1:]
         cls._arguments = {p.name: p.default is p.empty for p in takes}
@@ -46,6 +52,8 @@ class Declared:
         forget_heads()
 
     def __post_init__(self) -> None:
+        for name in self._settings:  # a setting has one form, whoever gave it
+            self.__dict__[name] = plain(self.__dict__[name])
         self.check_settings()
         self._head()  # settings that bytes cannot hold are refused here, not when first written
         self.__dict__.update({name: frozen(value) for name, value in self.settings().items()})
@@ -68,6 +76,11 @@ class Declared:
     def arguments(self) -> Mapping[str, bool]:
         """The names that `update` takes, each with whether it must be given."""
         return self._arguments
+
+    def widths(self) -> Mapping[str, tuple[int | None, ...]]:
+        """How many values a row has of each argument that takes a table [n, width]; None stands
+        beside it where one plain value a row is taken as well. Other arguments are not here."""
+        return {}
 
     def _set(self, name: str, value: Setting) -> None:
         self.__dict__[name] = value
@@ -110,3 +123,31 @@ class Declared:
             where=f"{type(self).__name__}.merge",
             todo="merge states of equal settings, or count anew with one of them",
         )
+
+
+def named_settings(
+    names: tuple[str, ...], required: tuple[str, ...] = ()
+) -> Callable[[Callable[P, None]], Callable[P, None]]:
+    """For an `__init__`: it names the settings that there are where Python raises a TypeError."""
+
+    def told(init: Callable[P, None]) -> Callable[P, None]:
+        @wraps(init)
+        def checked(*given: P.args, **named: P.kwargs) -> None:
+            n = len(given) - 1  # without self
+            twice = [f"{name} twice" for name in names[:n] if name in named]
+            came = [shown(name) for name in named if name not in names] + twice
+            came += [f"none for {r}" for r in required if r not in named and r not in names[:n]]
+            if n > len(names):
+                came.append(f"{n} values")
+            if came:
+                raise SettingsError(
+                    expected=f"settings among {', '.join(names)}" if names else "no settings",
+                    came=came[0],
+                    where=type(given[0]).__name__,
+                    todo="give each by one of these names" + ", once" * bool(twice),
+                )
+            init(*given, **named)
+
+        return checked
+
+    return told

@@ -1,14 +1,16 @@
-"""Several exact sums in each state, one for each cell of a table."""
+"""Several exact sums in each state, one for each cell of a table; none where it has no cells."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from math import prod
 from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, Writer
+from streammetrics.core.counts import Counts
 from streammetrics.core.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.float_bits import CHUNK, sum_by_levels_in_cells
 from streammetrics.core.parts import Column, Part, Slots
@@ -22,9 +24,8 @@ _SUM: Final = ExactSum()
 class ExactSumsColumn(Column):
     """`width` rows of `cells` exact sums: sum j of state i stands at i * cells + j of `sums`."""
 
-    def __init__(self, cells: int, sums: ExactSumColumn) -> None:
-        self.cells, self.sums = cells, sums
-        self.width = sums.width // cells
+    def __init__(self, cells: int, width: int, sums: ExactSumColumn) -> None:
+        self.cells, self.width, self.sums = cells, width, sums
 
     @property
     def mass(self) -> int:
@@ -56,6 +57,10 @@ class ExactSumsColumn(Column):
         first = slot * self.cells
         return tuple(self.sums.fraction(i) for i in range(first, first + self.cells))
 
+    def finite(self, cell: int, slot: int = 0) -> bool:
+        """Whether no infinity was added to this cell."""
+        return self.sums.finite(slot * self.cells + cell)
+
     def widen(self, width: int) -> None:
         self.sums.widen(width * self.cells)
         self.width = width
@@ -64,7 +69,7 @@ class ExactSumsColumn(Column):
         self.sums.merge(other.sums, self._all(to))
 
     def take(self, slots: Slots) -> Self:
-        return type(self)(self.cells, self.sums.take(self._all(slots)))
+        return type(self)(self.cells, len(slots), self.sums.take(self._all(slots)))
 
     def encode(self, out: Writer) -> None:
         self.sums.encode(out)
@@ -75,18 +80,15 @@ class ExactSumsColumn(Column):
 
 
 class ExactSums(Part[ExactSumsColumn]):
-    """A table of exact sums; `cells` is how many, or the name of a setting that says so."""
+    """A table of exact sums; its axes are as those of Counts."""
 
-    def __init__(self, cells: int | str) -> None:
-        self.cells = cells
+    def __init__(self, *axes: int | str) -> None:
+        self.table = Counts(*axes)
 
     def empty(self, owner: Declared, width: int) -> ExactSumsColumn:
-        cells = self._cells(owner)
-        return ExactSumsColumn(cells, _SUM.empty(owner, width * cells))
+        cells = prod(self.table.shape(owner))
+        return ExactSumsColumn(cells, width, _SUM.empty(owner, width * cells))
 
     def decode(self, owner: Declared, width: int, data: Reader) -> ExactSumsColumn:
-        cells = self._cells(owner)
-        return ExactSumsColumn(cells, _SUM.decode(owner, width * cells, data))
-
-    def _cells(self, owner: Declared) -> int:
-        return self.cells if isinstance(self.cells, int) else int(getattr(owner, self.cells))
+        cells = prod(self.table.shape(owner))
+        return ExactSumsColumn(cells, width, _SUM.decode(owner, width * cells, data))

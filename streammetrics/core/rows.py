@@ -94,10 +94,7 @@ class Rows:
 
     def shape(self) -> tuple[object, ...]:
         """Which columns are there: batches of equal shape can be joined."""
-        return tuple(
-            c.shape() if isinstance(c, Rows) else None if c is None else type(c)
-            for c in self.columns
-        )
+        return tuple(map(_shape, self.columns))
 
     @property
     def nbytes(self) -> int:
@@ -124,6 +121,14 @@ class Rows:
             _joined([b.columns[i] for b in batches]) for i in range(len(batches[0].columns))
         )
         return Rows(sum(b.n for b in batches), columns, sum(b.mass for b in batches))
+
+
+def _shape(column: Column) -> object:
+    if isinstance(column, Rows):
+        return column.shape()
+    if isinstance(column, np.ndarray):
+        return column.shape[1:]  # labels may be a class a row in one batch, and a table in the next
+    return None if column is None else type(column)
 
 
 def _copied(column: Column) -> Column:

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.counts import Counts, CountsColumn
 from streammetrics.core.parts import Part, Slots
-from streammetrics.core.weights import Units, add_excess
+from streammetrics.core.weight_units import Units
+from streammetrics.core.weights import add_excess
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared

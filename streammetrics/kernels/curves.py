@@ -20,11 +20,14 @@ and between F₀ and F₁ negatives, so its precision is between h(T) and g(T).
   Σ (g(j - 1) + g(j))/2, T₀ < j <= T₁, if the positives are first and no two tied.
 
 Each is reached where a bucket has room for so many scores.
+
+Where weights were rounded, T and F may be off by the `Doubt`, which moves every precision between
+h of T less and F more, and g of T more and F less: j below the doubt has h(j) = 0, so that h is
+no longer concave there, but zero and then concave. The weights of the precisions are off as well.
 """
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 from typing import Final, TypeAlias
 
@@ -42,17 +45,17 @@ from streammetrics.kernels.double_double import (
     total,
     whole,
 )
+from streammetrics.kernels.doubt import Doubt
+from streammetrics.kernels.figure import UNDEFINED, Figure, widened
 from streammetrics.kernels.harmonic import sums_of_shares
 from streammetrics.kernels.rounding import ratio, rounded_down, rounded_up
 from streammetrics.kernels.steps import Ints, Steps
 
-# A value, and the ends between which it must be; all the same where nothing is unknown.
-Figure: TypeAlias = tuple[float, float, float]
-
-UNDEFINED: Final[Figure] = (math.nan, math.nan, math.nan)
 # More than all rounding of the sums below, which are correct to 94 bits.
 _SLACK: Final = Fraction(1, 1 << 88)
 _FLOATS: Final = 1 << 53
+
+Exact: TypeAlias = tuple[Fraction, Fraction, Fraction]  # as a Figure, but not rounded
 
 
 def average_precision(found: Steps, *, bounded: bool) -> Figure:
@@ -66,29 +69,72 @@ def average_precision(found: Steps, *, bounded: bool) -> Figure:
     0.8333333333333334
     """
     if not found.positives:
-        return UNDEFINED
+        return widened(UNDEFINED, found.doubt.tpr)
+    return widened(_figure(found, *_sums(found, bounded)), found.doubt.tpr)
+
+
+def unrounded(found: Steps, *, bounded: bool) -> Exact | None:
+    """AP and the ends between which it must be, before they are rounded: to make a mean of, which
+    is then rounded once. None without a positive."""
+    if not found.positives:
+        return None
+    value, low, high = _exact(found, *_sums(found, bounded))
+    by = found.doubt.tpr
+    return value, max(low - by, Fraction(0)), min(high + by, Fraction(1))
+
+
+def _sums(found: Steps, bounded: bool) -> Exact:
+    """AP and its ends, times the positives; all the same where nothing is unknown."""
+    doubt = found.doubt
     t0, t1, f0, f1, p = _with_positives(found)
     value = _weighed(_share(t1, f1), p)
+    if not doubt and (not bounded or not f1.any()):  # no negative is at or above a positive
+        return value, value, value
+    most = _weighed(_share(t1 + doubt.tp, _less(f0 if bounded else f1, doubt.fp)), p)
     if not bounded:
-        return _figure(found, value, value, value)
-    best = _weighed(_share(t1, f0), p)
-    return _figure(found, value, total(sums_of_shares(t0, p, f1)[0]), best)
+        return value, _weighed(_share(_less(t1, doubt.tp), f1 + doubt.fp), p), most
+    start, length, f = _above(t0, t1, f1, doubt)
+    return value, total(sums_of_shares(start, length, f)[0]), most
 
 
 def trapezoid(found: Steps, *, bounded: bool) -> Figure:
     """The area under the precision-recall points by trapezoids, from (0, 1) on; as AP else."""
+    doubt = found.doubt
     if not found.positives:
-        return UNDEFINED
+        return widened(UNDEFINED, doubt.tpr)
     t0, t1, f0, f1, p = _with_positives(found)
-    value = _weighed(add(_share(t0, f0), _share(t1, f1)), p) / 2
-    if not bounded:
+    value = _mean_of_ends(t0, f0, t1, f1, p)
+    if not doubt and (not bounded or not f1.any()):  # as in `_sums`: a precision of 1 throughout
         return _figure(found, value, value, value)
-    least = _weighed(add(_share(t0, f1), _share(t1, f1)), p) / 2
-    # Σ (g(j - 1) + g(j)) / 2 = Σ g(j) - (g(T₁) - g(T₀)) / 2
-    rise = minus(_share(t1, f0), _share(t0, f0))
-    halved = Pair(rise.high / 2, rise.low / 2)
-    most = total(minus(sums_of_shares(t0, p, f0)[1], halved))
-    return _figure(found, value, least, most)
+    if not bounded:
+        worse, better = (f0 + doubt.fp, f1 + doubt.fp), (_less(f0, doubt.fp), _less(f1, doubt.fp))
+        least = _mean_of_ends(_less(t0, doubt.tp), worse[0], _less(t1, doubt.tp), worse[1], p)
+        most = _mean_of_ends(t0 + doubt.tp, better[0], t1 + doubt.tp, better[1], p)
+    else:
+        start, length, f = _above(t0, t1, f1, doubt)
+        least = _mean_of_ends(start, f, start + length, f, length)
+        start, f = t0 + doubt.tp, _less(f0, doubt.fp)
+        # Σ (g(j - 1) + g(j)) / 2 = Σ g(j) - (g(T₁) - g(T₀)) / 2
+        rise = minus(_share(start + p, f), _share(start, f))
+        halved = Pair(rise.high / 2, rise.low / 2)
+        most = total(minus(sums_of_shares(start, p, f)[1], halved))
+    return widened(_figure(found, value, least, most), doubt.tpr)
+
+
+def _mean_of_ends(t0: Ints, f0: Ints, t1: Ints, f1: Ints, p: Ints) -> Fraction:
+    return _weighed(add(_share(t0, f0), _share(t1, f1)), p) / 2
+
+
+def _less(counts: Ints, doubt: int) -> Ints:
+    return np.maximum(counts - doubt, 0) if doubt else counts
+
+
+def _above(t0: Ints, t1: Ints, f: Ints, doubt: Doubt) -> tuple[Ints, Ints, Ints]:
+    """Where the steps begin, how long they are and their F₁ if each T may be less by the doubt;
+    those of no length, whose precision may be 0, are left out."""
+    start, end = _less(t0, doubt.tp), _less(t1, doubt.tp)
+    at = np.flatnonzero(end > start)
+    return start[at], (end - start)[at], (f + doubt.fp)[at]
 
 
 def _with_positives(found: Steps) -> tuple[Ints, Ints, Ints, Ints, Ints]:
@@ -118,14 +164,18 @@ def _weighed(values: Pair, p: Ints) -> Fraction:
 
 
 def _figure(found: Steps, value: Fraction, low: Fraction, high: Fraction) -> Figure:
-    every = found.positives
+    share, least, most = _exact(found, value, low, high)
+    nearest = ratio(*share.as_integer_ratio())
     if low is high:
-        nearest = ratio(value, every)
         return nearest, nearest, nearest
-    least = max(low / every - _SLACK, Fraction(0))
-    most = min(high / every + _SLACK, Fraction(1))
-    return (
-        ratio(value, every),
-        rounded_down(least.numerator, least.denominator),
-        rounded_up(most.numerator, most.denominator),
-    )
+    return nearest, rounded_down(*least.as_integer_ratio()), rounded_up(*most.as_integer_ratio())
+
+
+def _exact(found: Steps, value: Fraction, low: Fraction, high: Fraction) -> Exact:
+    """These sums over the positives, as shares of them."""
+    every = found.positives
+    share = value / every
+    if low is high:
+        return share, share, share
+    least, most = low / every - _SLACK, high / every + _SLACK
+    return share, max(least, Fraction(0)), min(most, Fraction(1))

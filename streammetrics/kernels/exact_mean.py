@@ -7,29 +7,39 @@ so few are left.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.area import Pairs
-from streammetrics.kernels.fraction_mean import UNDEFINED, ExactArea, FractionMean
+from streammetrics.kernels.area import Pairs, may_have_pairs
+from streammetrics.kernels.fraction_mean import UNDEFINED, ExactArea, FractionMean, rounded
+from streammetrics.kernels.rounding import rounded_down, rounded_up
 from streammetrics.kernels.segments import GroupPairs, exact_sum
 
 Ints = NDArray[np.int64]
 
 _HALF: Final = 31
+_ZERO: Final = FractionMean({}, 1)
+_ONE: Final = FractionMean({1: 1}, 1)
 
 
 def area_of(pairs: Pairs, *, bounded: bool = False) -> ExactArea:
-    """The area of one group; a tied pair is worth one half or, if `bounded`, 0 to 1."""
+    """The area of one group; a tied pair is worth one half or, if `bounded`, 0 to 1.
+
+    Where only rows whose weight was rounded to nothing make pairs, it may be anything.
+    """
     every = pairs.all
-
-    def area(tied: int) -> FractionMean:
-        return FractionMean({2 * every: _twice_u(pairs, tied)}, 1) if every else UNDEFINED
-
-    return _area(area, bounded)
+    some = bounded or any(pairs.rounded)
+    if not every:
+        known = (_ZERO, _ONE) if may_have_pairs(pairs) else (UNDEFINED, UNDEFINED)
+        return ExactArea(UNDEFINED, *known, some)
+    low, high = pairs.halves(bounded=bounded)
+    value, least, most = (
+        FractionMean({2 * every: halves}, 1) for halves in (_twice_u(pairs, 1), low, high)
+    )
+    return ExactArea(value, least, most, some)
 
 
 def mean_area(groups: GroupPairs, weight: str, *, bounded: bool = False) -> ExactArea:
@@ -38,39 +48,105 @@ def mean_area(groups: GroupPairs, weight: str, *, bounded: bool = False) -> Exac
     weight: "impressions" (rows of the group), "positives" (its positives) or "uniform" (1).
     A tied pair is worth one half or, if `bounded`, 0 to 1.
 
+    Where weights were rounded, let a group have the units P and N, of which R_p and R_n rows were
+    rounded, a weight w and an area A, and with what its rows weigh w* and A*. Then |A* - A| <=
+    R_p / 2P + R_n / 2N (`kernels.doubt`), cut at 0 and 1. For any areas from 0 to 1 with the means
+    m = Σ wA / W and m* = Σ w*A / W*, W (m - m*) = Σ (w* - w)(m* - A), so |m - m*| <= D / W with
+    D = Σ |w* - w|: half a unit for each rounded row of the weight at most. A group with units of
+    both labels is kept, since a row of a unit weighs more than nothing. One without a unit of a
+    label, but with a rounded row of it, has w = 0, w* up to all that it may weigh, and any area;
+    of "uniform" weights w* = 1, and it counts as one more group with an area from 0 to 1.
+
     >>> import numpy as np
     >>> from streammetrics.kernels.fraction_mean import rounded
     >>> none, one, two = np.array([[0, 0], [1, 1], [2, 1]])
     >>> rounded(mean_area(GroupPairs(one, none, two, one, {}), "uniform").value)  # 1/2 and 1
     0.75
     """
-    p, n = groups.positives, groups.negatives
-    live = np.flatnonzero((p > 0) & (n > 0))
-    small = live
-    if groups.large:
-        small = live[~np.isin(live, list(groups.large))]
-    large = [groups.large[g] for g in live.tolist() if g in groups.large] if groups.large else []
-    p, n, not_lost, ties = p[small], n[small], groups.not_lost[small], groups.ties[small]
-    weights = p + n if weight == "impressions" else p if weight == "positives" else np.ones_like(p)
-    total = exact_sum(weights) + sum(_weight(pairs, weight) for pairs in large)
-    order = np.argsort(2 * p * n)
-    weights, denominators = weights[order], (2 * p * n)[order]
+    kept = _Kept(groups, weight)
 
     def mean(tied: int) -> FractionMean:
-        twice = (2 * not_lost - (2 - tied) * ties)[order]
-        sums = _by_denominator(weights, twice, denominators)
-        for pairs in large:
-            term = _weight(pairs, weight) * _twice_u(pairs, tied)
-            sums[2 * pairs.all] = sums.get(2 * pairs.all, 0) + term
-        return FractionMean(sums, total)
+        """The one where a tied pair is worth so many halves."""
+        return FractionMean(kept.sums(*kept.twice_u(tied)), kept.total)
 
-    return _area(mean, bounded)
-
-
-def _area(mean: Callable[[int], FractionMean], bounded: bool) -> ExactArea:
-    """What `mean` gives for twice the worth of a tied pair."""
     value = mean(1)
-    return ExactArea(value, mean(0), mean(2), True) if bounded else ExactArea(value, value, value)
+    if groups.rounded is None:
+        low, high = (mean(0), mean(2)) if bounded else (value, value)
+        return ExactArea(value, low, high, bounded)
+    off, more = _doubt_of_weights(groups, weight)
+    total = kept.total + more
+    if not total and not off:
+        return ExactArea(bounded=True)
+    least, most = kept.ends(groups.rounded, bounded=bounded)
+    least[2], most[2] = least.get(2, 0) - off, most.get(2, 0) + off + 2 * more
+    low, high = _inside(FractionMean(least, total), FractionMean(most, total))
+    return ExactArea(value, low, high, bounded=True)
+
+
+class _Kept:
+    """The groups that have both labels: large ones, and the others by denominator, ascending."""
+
+    def __init__(self, groups: GroupPairs, weight: str) -> None:
+        live = np.flatnonzero((groups.positives > 0) & (groups.negatives > 0))
+        self.of_large = [g for g in live.tolist() if g in groups.large] if groups.large else []
+        small = live[~np.isin(live, self.of_large)] if groups.large else live
+        small = small[np.argsort(2 * groups.positives[small] * groups.negatives[small])]
+        self.groups, self.weight, self.small = groups, weight, small
+        self.large = [groups.large[g] for g in self.of_large]
+        self.positives, self.negatives = groups.positives[small], groups.negatives[small]
+        self.weights = _weights(self.positives, self.negatives, weight)
+        self.denominators = 2 * self.positives * self.negatives
+        self.total = exact_sum(self.weights) + sum(_weight(pairs, weight) for pairs in self.large)
+
+    def twice_u(self, tied: int) -> tuple[Ints, list[int]]:
+        """Halves of a pair that are won, of small groups and of large ones."""
+        not_lost, ties = self.groups.not_lost[self.small], self.groups.ties[self.small]
+        return 2 * not_lost - (2 - tied) * ties, [_twice_u(pairs, tied) for pairs in self.large]
+
+    def ends(self, rounded: Ints, *, bounded: bool) -> tuple[dict[int, int], dict[int, int]]:
+        """`sums` of the least and of the greatest area of each group."""
+        p, n, (r_n, r_p) = self.positives, self.negatives, rounded[:, self.small]
+        doubt = np.minimum(r_n, 2 * n) * p + np.minimum(r_p, 2 * p) * n  # below 2**62
+        least, most = (self.twice_u(tied)[0] for tied in ((0, 2) if bounded else (1, 1)))
+        large = [
+            replace(pairs, rounded=(r_n, r_p)).halves(bounded=bounded)
+            for pairs, (r_n, r_p) in zip(
+                self.large, rounded[:, self.of_large].T.tolist(), strict=True
+            )
+        ]
+        return (
+            self.sums(np.maximum(least - doubt, 0), [low for low, _ in large]),
+            self.sums(np.minimum(most + doubt, self.denominators), [high for _, high in large]),
+        )
+
+    def sums(self, small: Ints, large: list[int]) -> dict[int, int]:
+        """Σ weight · 2U for each different denominator 2PN."""
+        sums = _by_denominator(self.weights, small, self.denominators)
+        for pairs, twice_u in zip(self.large, large, strict=True):
+            term = _weight(pairs, self.weight) * twice_u
+            sums[2 * pairs.all] = sums.get(2 * pairs.all, 0) + term
+        return sums
+
+
+def _doubt_of_weights(groups: GroupPairs, weight: str) -> tuple[int, int]:
+    """By how many half units the weights may be off, and how many weigh 1 beside those kept."""
+    assert groups.rounded is not None
+    p, n, (r_n, r_p) = groups.positives, groups.negatives, groups.rounded
+    kept = (p > 0) & (n > 0)
+    more = (p + r_p > 0) & (n + r_n > 0) & ~kept
+    if weight == "uniform":
+        return 0, int(np.count_nonzero(more))
+    off = exact_sum((r_p + r_n if weight == "impressions" else r_p)[kept | more])
+    return off + 2 * exact_sum(_weights(p, n, weight)[more]), 0
+
+
+def _inside(low: FractionMean, high: FractionMean) -> tuple[FractionMean, FractionMean]:
+    """Both ends, cut at 0 and 1; these are all that is known where there is no total."""
+    some = low.total > 0
+    return (
+        low if some and rounded(low, rounded_down) > 0 else _ZERO,
+        high if some and rounded(high, rounded_up) < 1 else _ONE,
+    )
 
 
 def _twice_u(pairs: Pairs, tied: int) -> int:
@@ -81,6 +157,12 @@ def _weight(pairs: Pairs, weight: str) -> int:
     if weight == "impressions":
         return pairs.positives + pairs.negatives
     return pairs.positives if weight == "positives" else 1
+
+
+def _weights(positives: Ints, negatives: Ints, weight: str) -> Ints:
+    if weight == "impressions":
+        return positives + negatives
+    return positives if weight == "positives" else np.ones_like(positives)
 
 
 def _by_denominator(weights: Ints, twice_u: Ints, denominators: Ints) -> dict[int, int]:

@@ -7,8 +7,9 @@ lies on a float, or half-way between two, needs the common denominator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, Protocol, TypeAlias
 
 from streammetrics.kernels.rounding import ratio
@@ -75,11 +76,27 @@ class FractionMean:
 UNDEFINED: Final = FractionMean({}, 0)
 
 
+def mean_of(terms: Iterable[tuple[Fraction, int]]) -> FractionMean:
+    """The mean of fractions, none negative, each with its weight.
+
+    >>> rounded(mean_of([(Fraction(1, 2), 1), (Fraction(1), 3)]))
+    0.875
+    """
+    sums: dict[int, int] = {}
+    total = 0
+    for value, weight in terms:
+        top, bottom = value.as_integer_ratio()
+        sums[bottom] = sums.get(bottom, 0) + weight * top
+        total += weight
+    return FractionMean(sums, total)
+
+
 @dataclass(frozen=True, slots=True)
 class ExactArea:
     """An area, or a mean of areas, and the ends between which it must be; all without rounding.
 
-    bounded: the ends may differ from the value, since scores are known by their buckets alone.
+    bounded: the ends may differ from the value, since scores are known by their buckets alone, or
+    weights were rounded. The ends may be known where the value is not.
     """
 
     value: FractionMean = UNDEFINED
@@ -89,5 +106,5 @@ class ExactArea:
 
     @property
     def defined(self) -> bool:
-        """Whether there is a pair to compare."""
-        return self.value.total > 0
+        """Whether there is, or may be, a pair to compare."""
+        return self.low.total > 0

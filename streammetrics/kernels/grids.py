@@ -8,13 +8,23 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from itertools import pairwise
 from typing import Final, Protocol
 
+import numpy as np
+
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.plain_values import as_float, plain
 from streammetrics.kernels.binning import EdgeGrid, EqualGrid, Grid, RelativeGrid
 
 _MAX_BUCKETS: Final = 1 << 22  # 64 MB of counts when all are occupied
+# Settings without an effect, by `grid` and `range`: states that differ in them would not merge.
+_UNUSED: Final = {
+    ("relative", "probability"): ("ceiling",),
+    ("relative", "real"): (),
+    ("equal", "probability"): ("floor", "ceiling"),
+    ("edges", "probability"): ("resolution", "floor", "ceiling"),
+    ("edges", "real"): ("resolution", "floor", "ceiling"),
+}
 
 
 class Gridded(Protocol):
@@ -54,12 +64,15 @@ def check_grid(metric: Gridded) -> dict[str, float | tuple[float, ...]]:
         raise refused_setting(metric, "floor", f"at most {highest}")
     if metric.grid == "equal" and real:
         raise refused_setting(metric, "range", '"probability" where buckets are of equal width')
+    named = metric.grid == "edges"
     edges = _floats(metric.edges)
-    if edges is None or bool(edges) != (metric.grid == "edges"):
-        wanted = f'none where grid="{metric.grid}"'
-        if metric.grid == "edges":
-            wanted = "ascending finite numbers"
+    if edges is None or bool(edges) != named:
+        wanted = "ascending finite numbers" if named else f'none where grid="{metric.grid}"'
         raise refused_setting(metric, "edges", wanted)
+    for name in _UNUSED[str(metric.grid), metric.range]:
+        if getattr(metric, name) != getattr(type(metric), name):
+            where = f'grid="{metric.grid}" and range="{metric.range}"'
+            raise refused_setting(metric, name, f"none where {where} do not use it")
     # Before any array is made: resolution 20 over all powers of two has 530 million buckets.
     if _grid(*_named(metric)[:-1], edges).n_buckets > _MAX_BUCKETS:
         raise refused_setting(metric, "resolution", f"one of at most {_MAX_BUCKETS} buckets")
@@ -73,11 +86,14 @@ def grid_of(metric: Gridded) -> Grid:
 
 def refused_setting(metric: object, name: str, expected: str) -> SettingsError:
     """The error for one setting of a metric."""
+    todo = f"pass another {name}, or leave it out for the default"
+    if name == "edges":
+        todo = 'pass them with grid="edges", as in grid="edges", edges=(0.1, 0.5)'
     return SettingsError(
         expected=expected,
         came=shown(getattr(metric, name)),
         where=f"{type(metric).__name__}({name})",
-        todo=f"pass another {name}, or leave it out for the default",
+        todo=todo,
     )
 
 
@@ -108,10 +124,14 @@ def _is_power_of_two(value: object) -> bool:
 
 def _floats(edges: object) -> tuple[float, ...] | None:
     """Edges as floats, or None where they are not ascending finite numbers."""
+    if isinstance(edges, np.ndarray) and edges.ndim == 1:
+        edges = plain(list(edges))
     if not isinstance(edges, (tuple, list)):
         return None
-    if any(isinstance(e, bool) or not isinstance(e, (int, float)) for e in edges):
-        return None
-    found = tuple(e + 0.0 for e in edges)  # -0.0 is 0.0
-    fits = all(map(math.isfinite, found)) and all(a < b for a, b in pairwise(found))
-    return found if fits else None
+    found: list[float] = []
+    for edge in edges:
+        value = as_float(edge) if isinstance(edge, (int, float)) else None
+        if value is None or not math.isfinite(value) or (found and value <= found[-1]):
+            return None
+        found.append(value)
+    return tuple(found)

@@ -37,13 +37,20 @@ def equal_bins(scores: Floats, n: int) -> NDArray[np.intp]:
     return found
 
 
-def log_losses(labels: NDArray[np.uint8], scores: Floats) -> Pair:
+def log_losses(labels: NDArray[np.uint8], scores: Floats, clip: float | None = None) -> Pair:
     """-ln p where a label is 1 and -ln(1 - p) where it is 0, to 67 bits; inf for ln 0.
 
-    labels: [n] of 0 and 1; scores: [n] in [0, 1]. 1 - p is taken as two doubles, so a small p
-    loses nothing.
+    labels: [n] of 0 and 1; scores: [n] in [0, 1]. clip: above 0, at most 1/2; p below it is taken
+    as it, and p above 1 - clip as 1 - clip. 1 - p and 1 - clip are taken as two doubles each, so
+    small ones lose nothing.
     """
     ones = labels.view(np.bool_)
     rest, error = two_sum(_ONE, -scores)
-    found = log(np.where(ones, scores, rest), np.where(ones, 0.0, error))
+    high, low = np.where(ones, scores, rest), np.where(ones, 0.0, error)
+    if clip is not None:
+        # Of the true class and of the other; below 1/2 these are exact and have no second half.
+        less, more = high < clip, np.where(ones, rest, scores) < clip
+        high[less] = clip
+        high[more], low[more] = two_sum(_ONE, np.full(1, -clip))
+    found = log(high, low)
     return Pair(0.0 - found.high, 0.0 - found.low)

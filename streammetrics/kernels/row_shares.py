@@ -8,12 +8,11 @@ fall between rows.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
-from streammetrics.kernels.curves import UNDEFINED, Figure
+from streammetrics.kernels.figure import UNDEFINED, Figure, widened
 from streammetrics.kernels.rounding import ratio, rounded_down, rounded_up
 from streammetrics.kernels.steps import Steps
 
@@ -38,11 +37,10 @@ def gains(found: Steps, k: int, *, bounded: bool) -> list[Figure]:
     ...     bounded=False)]
     [0.75, 1.0]
     """
-    every = found.positives
-    if not every:
-        return [UNDEFINED] * k
-    cuts = [_cut(found, Fraction(i, k)) for i in range(1, k + 1)]
-    return [_figure(c.value / every, c.low / every, c.high / every, bounded) for c in cuts]
+    if not found.positives:
+        return [widened(UNDEFINED, found.doubt.tpr)] * k
+    some = bounded or bool(found.doubt)
+    return [_figure(*_gain(found, Fraction(i, k), bounded), some) for i in range(1, k + 1)]
 
 
 def lifts(found: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figure]:
@@ -50,32 +48,58 @@ def lifts(found: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figu
 
     cumulative: in the first i parts, i = 1 to k.
     """
-    every = found.positives
-    if not every:
-        return [UNDEFINED] * k
+    if not found.positives:
+        return [widened(UNDEFINED, found.doubt.tpr, 0, k)] * k
+    found_gains = [_gain(found, Fraction(i, k), bounded) for i in range(k + 1)]
     cuts = [_cut(found, Fraction(i, k)) for i in range(k + 1)]
     figures = []
     for i in range(1, k + 1):
-        start, end = cuts[0 if cumulative else i - 1], cuts[i]
-        low, high = end.low - start.high, end.high - start.low
-        if start.step == end.step:  # both cuts in one bucket: what lies between is free
+        first = 0 if cumulative else i - 1
+        (v0, low0, high0), (v1, low1, high1) = found_gains[first], found_gains[i]
+        low, high = max(low1 - high0, Fraction(0)), high1 - low0
+        start, end = cuts[first], cuts[i]
+        if (
+            start.step == end.step and not found.doubt
+        ):  # both cuts in one bucket: between them is free
             p, n = _made_of(found, end.step)
-            width = end.rows - start.rows
-            low, high = max(width - n, Fraction(0)), min(width, Fraction(p))
-        over = Fraction(every * (i if cumulative else 1), k)
-        value = end.value - start.value
-        figures.append(_figure(value / over, low / over, high / over, bounded))
+            width, every = end.rows - start.rows, found.positives
+            low, high = max(width - n, Fraction(0)) / every, min(width, Fraction(p)) / every
+        times = Fraction(k, i if cumulative else 1)
+        ends = (v1 - v0) * times, low * times, high * times
+        figures.append(_figure(*ends, bounded or bool(found.doubt)))
     return figures
+
+
+def _gain(found: Steps, share: Fraction, bounded: bool) -> tuple[Fraction, Fraction, Fraction]:
+    """The share of the positives in this share of the rows, and its ends.
+
+    Where weights were rounded, a cut may be among more or fewer rows than it seems to be, and
+    the positives above it are off as well. No row and all rows stay what they are.
+    """
+    every, cut, doubt = found.positives, _cut(found, share), found.doubt
+    if not doubt:
+        return cut.value / every, cut.low / every, cut.high / every
+    if share in (0, 1):
+        return share, share, share
+    down = _cut(found, max(share - doubt.rows, Fraction(0)))
+    up = _cut(found, min(share + doubt.rows, Fraction(1)))
+    low, high = (down.low, up.high) if bounded else (down.value, up.value)
+    return (
+        cut.value / every,
+        max(low / every - doubt.tpr, Fraction(0)),
+        min(high / every + doubt.tpr, Fraction(1)),
+    )
 
 
 def _cut(found: Steps, share: Fraction) -> _Cut:
     rows = share * found.rows
-    ranks = found.tp + found.fp
-    # The step in which the cut lies; a cut between two steps is at the end of the first.
-    step = max(int(np.searchsorted(ranks, -(-rows.numerator // rows.denominator), "left")) - 1, 0)
+    # The step in which the cut lies; a cut between two steps is at the end of the first. A few of
+    # the millions of places are looked at, so their ranks are not summed for all.
+    places, rank = range(len(found.tp)), -(-rows.numerator // rows.denominator)
+    step = max(bisect_left(places, rank, key=lambda at: _rank(found, at)) - 1, 0)
     t0 = int(found.tp[step])
     p, n = _made_of(found, step)
-    inside = rows - int(ranks[step])
+    inside = rows - _rank(found, step)
     return _Cut(
         value=t0 + inside * Fraction(p, p + n),
         low=t0 + max(inside - n, Fraction(0)),
@@ -83,6 +107,11 @@ def _cut(found: Steps, share: Fraction) -> _Cut:
         step=step,
         rows=rows,
     )
+
+
+def _rank(found: Steps, place: int) -> int:
+    """How many rows lie above this place."""
+    return int(found.tp[place]) + int(found.fp[place])
 
 
 def _made_of(found: Steps, step: int) -> tuple[int, int]:

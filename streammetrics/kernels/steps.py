@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.kernels.doubt import NONE, Doubt
+
 Ints = NDArray[np.int64]
 
 
@@ -20,12 +22,14 @@ class Steps:
     """Cumulative counts from high to low scores; place i is after i steps.
 
     tp, fp: int64 [k + 1] (Python integers as objects where their sum passes int64), from 0;
-    every step has a row. places: intp [k], where the step's score is among those given.
+    every step has a row. places: intp [k], where the step's score is among those given. doubt:
+    how far these sums may be off.
     """
 
     tp: Ints
     fp: Ints
     places: NDArray[np.intp]
+    doubt: Doubt = NONE
 
     @property
     def positives(self) -> int:
@@ -48,19 +52,28 @@ class Steps:
         return self.positives * self.negatives
 
 
-def steps(negatives: Ints, positives: Ints) -> Steps:
+def steps(negatives: Ints, positives: Ints, rounded: tuple[int, int] = (0, 0)) -> Steps:
     """From counts [k] in ascending order of score; places without a row are left out.
+
+    rounded: negatives and positives whose weight was rounded.
 
     >>> import numpy as np
     >>> steps(np.array([1, 1, 0]), np.array([0, 1, 1])).tp.tolist()
     [0, 1, 2, 2]
     """
-    places = np.flatnonzero(((negatives > 0) | (positives > 0))[::-1])
-    places = len(negatives) - 1 - places
-    n, p = negatives[places], positives[places]
+    rows = negatives | positives  # 0 where both are
+    if np.count_nonzero(rows) == len(rows):
+        places = np.arange(len(rows) - 1, -1, -1)
+        n, p = negatives[::-1], positives[::-1]
+    else:
+        places = np.flatnonzero(rows != 0)[::-1]
+        n, p = negatives[places], positives[places]
     # No sum is near int64 but in huge states, where adding Python integers does not matter.
     near = int(n.max(initial=0)) + int(p.max(initial=0)) > (1 << 62) // max(len(p), 1)
     if near and sum(n.tolist()) + sum(p.tolist()) >= 1 << 63:
         n, p = n.astype(object), p.astype(object)
-    zero = np.zeros(1, p.dtype)
-    return Steps(np.concatenate([zero, np.cumsum(p)]), np.concatenate([zero, np.cumsum(n)]), places)
+    tp, fp = np.zeros((2, len(places) + 1), p.dtype)
+    np.cumsum(p, out=tp[1:])
+    np.cumsum(n, out=fp[1:])
+    doubt = Doubt(rounded[1], rounded[0], int(tp[-1]), int(fp[-1])) if any(rounded) else NONE
+    return Steps(tp, fp, places, doubt)

@@ -10,37 +10,49 @@ from typing import TypeAlias
 from streammetrics.kernels.fraction_mean import FractionMean, rounded
 from streammetrics.kernels.rounding import ratio
 
-Hits: TypeAlias = tuple[int, int, int]  # true positives, false positives, false negatives
+Hits: TypeAlias = tuple[int, int, int, int]  # true and false positives, false and true negatives
 Term: TypeAlias = Callable[[Hits], tuple[int, int]]  # numerator and denominator
 
 
 def precision(hits: Hits) -> tuple[int, int]:
     """TP / (TP + FP)."""
-    tp, fp, _ = hits
+    tp, fp, _, _ = hits
     return tp, tp + fp
 
 
 def recall(hits: Hits) -> tuple[int, int]:
     """TP / (TP + FN)."""
-    tp, _, fn = hits
+    tp, _, fn, _ = hits
     return tp, tp + fn
+
+
+def specificity(hits: Hits) -> tuple[int, int]:
+    """TN / (TN + FP)."""
+    _, fp, _, tn = hits
+    return tn, tn + fp
 
 
 def jaccard(hits: Hits) -> tuple[int, int]:
     """TP / (TP + FP + FN)."""
-    return hits[0], sum(hits)
+    tp, fp, fn, _ = hits
+    return tp, tp + fp + fn
+
+
+def f_alpha(weight: Fraction) -> Term:
+    """1 / (a / P + (1 - a) / R) = TP / (TP + a FP + (1 - a) FN), of a."""
+    top, bottom = weight.as_integer_ratio()
+
+    def term(hits: Hits) -> tuple[int, int]:
+        tp, fp, fn, _ = hits
+        true = bottom * tp
+        return true, true + top * fp + (bottom - top) * fn
+
+    return term
 
 
 def f_beta(square: Fraction) -> Term:
     """(1 + b²) TP / ((1 + b²) TP + b² FN + FP), of b²."""
-    top, bottom = square.as_integer_ratio()
-
-    def term(hits: Hits) -> tuple[int, int]:
-        tp, fp, fn = hits
-        true = (top + bottom) * tp
-        return true, true + top * fn + bottom * fp
-
-    return term
+    return f_alpha(1 / (1 + square))
 
 
 def value(term: tuple[int, int], zero_division: float) -> float:

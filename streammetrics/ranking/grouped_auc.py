@@ -11,11 +11,13 @@ from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows, group_ids
+from streammetrics.core.bags import Bags
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Coded, Rows
 from streammetrics.core.weights import (
     Unit,
-    unit_of,
+    check_weight_settings,
+    rounded,
     weighed,
     weighted_rows,
 )
@@ -23,6 +25,7 @@ from streammetrics.kernels.exact_mean import mean_area
 from streammetrics.kernels.fraction_mean import ExactArea
 from streammetrics.kernels.grids import check_grid, grid_of, refused_setting
 from streammetrics.kernels.segments import group_pairs
+from streammetrics.ranking.rounded_groups import with_rounded
 from streammetrics.results.areas import as_float
 from streammetrics.results.grouped import GroupedArea
 from streammetrics.results.units import units_counted
@@ -35,7 +38,7 @@ _CHOICES = {
 _OF_A_GRID = ("resolution", "range", "floor", "ceiling", "edges")
 
 
-class GroupedAUC(Accumulator, schema="grouped-auc/3"):
+class GroupedAUC(Accumulator, schema="grouped-auc/4"):
     """GAUC: how well scores rank within each user, averaged over users.
 
     Settings
@@ -50,7 +53,8 @@ class GroupedAUC(Accumulator, schema="grouped-auc/3"):
         and `edges` as in HistogramAUC: "relative", "equal" or "edges". The state then holds
         buckets instead of scores, and does not grow with rows.
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
-        "1/10". Weights that are no multiples are refused.
+        "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
+        nearest one, and then `gauc` is `Bounded` by what the rows may weigh.
     Rows
         labels: [n] of 0 and 1. scores: [n], no NaN; on a grid of range="probability", in [0, 1].
         groups: [n] ids, of users as a rule. weights: [n], at least 0, or 1 each; a row of weight 0
@@ -58,22 +62,27 @@ class GroupedAUC(Accumulator, schema="grouped-auc/3"):
     State
         The multiset of (group, score, label); on a grid that of (group, bucket, label), with
         equal ones counted as they come; with weights the units of weight of each, and the number
-        of rows.
+        of rows; with round_weights=True the multiset of (group, label) of rounded rows beside it.
     Result
         GroupedArea: `gauc`, `groups`, `groups_kept`, `groups_one_class`, `rows`, `rows_kept`,
         `rows_one_class`, `positives`, `rela_impr(base)`; with weights `weight_units` and
-        `weight_units_kept` in place of `rows_kept` and `rows_one_class`.
+        `weight_units_kept` in place of `rows_kept` and `rows_one_class`, and `rows_rounded`.
         A group of one class leaves both sums and is counted; one of equal scores has 0.5 and
         stays; a group whose rows came in several batches or shards is one group.
     Undefined
-        nan without a group that has both labels, and past `max_rows`.
+        nan without a group that has both labels, and past `max_rows`, of which rounded rows have as
+        many again.
     Exactness
         Exact: each area is a ratio of integers, and the mean is correctly rounded. On a grid
         low <= exact <= high for every input, rounding included, where exact compares the scores
         as they came; the ends are the means of the least and of the greatest area of each group.
+        With round_weights=True it weighs rows as they came, too: with P and N units of a group, of
+        which R_p and R_n rows were rounded, an area may be off by R_p / 2P + R_n / 2N, and the mean
+        besides by what weights of groups may be off in all, over their sum.
     Cost
         State: 8 bytes a row and about 30 an id, less where rows repeat; on a grid 9 bytes for each
         bucket that a group occupies. An update costs its rows: about 4 sorts of as many float32.
+        With round_weights=True about 50 bytes more for each group with rounded rows.
     Source
         Zhou et al. 2018, "Deep Interest Network for Click-Through Rate Prediction", KDD,
         section 6.2, eq. 6 (as a weighted mean of areas; weights by clicks or by impressions).
@@ -101,13 +110,15 @@ class GroupedAUC(Accumulator, schema="grouped-auc/3"):
     ceiling: float = 2.0**24
     edges: tuple[float, ...] = ()
     weight_unit: Unit = 1
+    round_weights: bool = False
     bag = Bag(ids="ids", repeats="grid", weighted=True)
+    rounded = Bags("round_weights", "float32", ids="ids", repeats="round_weights")  # all of score 0
 
     def check_settings(self) -> None:
         for name, choices in _CHOICES.items():
             check_choice(getattr(self, name), choices, f"GroupedAUC.{name}")
         check_max_rows(self.max_rows, "GroupedAUC.max_rows")
-        self._set("weight_unit", unit_of(self.weight_unit, "GroupedAUC.weight_unit"))
+        check_weight_settings(self)
         if self.grid is None:
             for name in _OF_A_GRID:
                 default = getattr(type(self), name)
@@ -147,9 +158,11 @@ class GroupedAUC(Accumulator, schema="grouped-auc/3"):
         ids = group_ids(groups, self.ids)
         named = ids.codes if isinstance(ids, Coded) else ids
         checks.same_length(len(y), named, "groups", of="labels")
-        return weighted_rows(len(y), (y, s, ids), weights, self.weight_unit)
+        return weighted_rows(len(y), (y, s, ids), weights, self.weight_unit, self.round_weights)
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        if self.round_weights:
+            self._absorb_rounded(*rounded(rows, slots, columns=3))
         rows, units, slots = weighed(rows, slots, columns=3)
         labels, scores, groups = rows.columns
         assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
@@ -160,20 +173,32 @@ class GroupedAUC(Accumulator, schema="grouped-auc/3"):
             scores = grid_of(self).buckets(scores).astype(np.float32)
         self.bag.add(scores, labels, slots, groups, units)
 
+    def _absorb_rounded(self, rows: Rows, slots: Slots | None) -> None:
+        labels, _, groups = rows.columns
+        assert isinstance(labels, np.ndarray) and isinstance(groups, (np.ndarray, Coded))
+        first = np.zeros(rows.n, np.intp)
+        self.rounded.add(np.zeros(rows.n, np.float32), labels, first, slots, groups=groups)
+
     def compute(self) -> GroupedArea:
         """GAUC of all groups, and how many there are of which kind."""
         self._flush()
-        bag, bounded, unit = self.bag, self.grid is not None, Fraction(self.weight_unit)
-        compared_as = "buckets" if bounded else self.score_type
-        if bag.dropped:
+        bag, unit = self.bag, Fraction(self.weight_unit)
+        off = self.rounded.bag(0) if self.round_weights else None
+        bounded = self.grid is not None or off is not None
+        compared_as = "buckets" if self.grid is not None else self.score_type
+        why = bag.why_dropped if bag.dropped else ""
+        if off is not None and off.dropped and not why:
+            why = f"{off.why_dropped}, of those whose weight was rounded"
+        if why:
             nothing = ExactArea(bounded=bounded)
             return GroupedArea(
                 as_float(nothing),
                 *(None, None, None, bag.total, None, None, None),
                 compared_as=compared_as,
                 ids=self.ids,
-                reason=bag.why_dropped,
+                reason=why,
                 weight_unit=unit,
+                rows_rounded=None if off is None else off.total,
                 _area=nothing,
             )
         layout, (run,) = bag.settled()
@@ -182,7 +207,9 @@ class GroupedAUC(Accumulator, schema="grouped-auc/3"):
         live = (p > 0) & (n > 0)
         kept, units_kept = int(np.count_nonzero(live)), int((p + n)[live].sum())
         units = units_counted(bag.units, bag.total, unit)
-        area = mean_area(groups, self.weight, bounded=bounded)
+        if off is not None:
+            groups = with_rounded(groups, bag, off)
+        area = mean_area(groups, self.weight, bounded=self.grid is not None)
         return GroupedArea(
             as_float(area),
             groups=len(p),
@@ -197,5 +224,6 @@ class GroupedAUC(Accumulator, schema="grouped-auc/3"):
             weight_unit=unit,
             weight_units=units,
             weight_units_kept=None if units is None else units_kept,
+            rows_rounded=None if off is None else off.total,
             _area=area,
         )

@@ -1,4 +1,4 @@
-"""What results say of areas: floats, or `Bounded` where scores are known by their buckets alone."""
+"""What results say of areas: floats, or `Bounded` where scores or weights are not quite known."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from streammetrics.results.bounded import Bounded
 
 
 def as_float(area: ExactArea) -> float | Bounded:
-    """The area, correctly rounded, and its ends, rounded outwards; nan where it is undefined."""
+    """The area, correctly rounded, and its ends, rounded outwards; nan where it is undefined, and
+    the value alone where only that is unknown."""
     if not area.defined:
         return Bounded(math.nan, math.nan, math.nan) if area.bounded else math.nan
-    value = rounded(area.value)
+    value = rounded(area.value) if area.value.total else math.nan
     if not area.bounded:
         return value
     return Bounded(value, rounded(area.low, rounded_down), rounded(area.high, rounded_up))

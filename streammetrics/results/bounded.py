@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Number
+from typing import TYPE_CHECKING, NoReturn
 
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
     """low <= exact <= high, for every input and the rounding of the arithmetic included.
 
+    `format` and `round` are those of the value. To compare it with a number is a TypeError: the
+    number may lie within the interval, so say which of `float(x)`, `x.low` and `x.high` is meant.
+
     >>> area = Bounded(0.5, low=0.25, high=0.75)
     >>> float(area), area.width
     (0.5, 0.5)
+    >>> f"{area:.3f} in [{area.low:.3f}, {area.high:.3f}]"
+    '0.500 in [0.250, 0.750]'
     """
 
     value: float
@@ -19,9 +26,51 @@ class Bounded:
     high: float
 
     def __float__(self) -> float:
-        return self.value
+        return float(self.value)
 
     @property
     def width(self) -> float:
         """How much is not known: high - low."""
         return self.high - self.low
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value, spec) if spec else str(self)
+
+    def __round__(self, ndigits: int | None = None) -> float:
+        # Ends that are rounded are no longer certain, so what is left is a float.
+        return round(self.value, ndigits)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Number):
+            _refuse("==", other)
+        if not isinstance(other, Bounded):
+            return NotImplemented
+        return (self.value, self.low, self.high) == (other.value, other.low, other.high)
+
+    if not TYPE_CHECKING:  # to a type checker these are errors already
+
+        def __lt__(self, other: object) -> bool:
+            _refuse("<", other)
+
+        def __le__(self, other: object) -> bool:
+            _refuse("<=", other)
+
+        def __gt__(self, other: object) -> bool:
+            _refuse(">", other)
+
+        def __ge__(self, other: object) -> bool:
+            _refuse(">=", other)
+
+    def __array_ufunc__(
+        self, ufunc: object, method: str, *inputs: object, **options: object
+    ) -> NoReturn:
+        name = getattr(ufunc, "__name__", "this")
+        raise TypeError(f"numpy's {name} takes numbers, not a Bounded: {_ADVICE}")
+
+
+_ADVICE = "pass float(x) for the value, or x.low or x.high for an end that is certain"
+
+
+def _refuse(sign: str, other: object) -> NoReturn:
+    what = "another Bounded" if isinstance(other, Bounded) else f"a {type(other).__name__}"
+    raise TypeError(f"a Bounded is an interval, so that {sign} {what} has no answer: {_ADVICE}")

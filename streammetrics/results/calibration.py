@@ -121,6 +121,11 @@ class CalibrationFigures:
         return self._units - self._excess
 
     @property
+    def rows_rounded(self) -> None:
+        """None: no weight was rounded; `CalibrationBetween` says how many were."""
+        return
+
+    @property
     def positives(self) -> int:
         """Σ y, in units of weight."""
         return sum(ones for _, ones, _ in self.bins)
@@ -151,6 +156,10 @@ class CalibrationFigures:
             ),
         )
 
+    def __repr__(self) -> str:
+        unit = "" if self.weight_unit == 1 else f", weight_unit={self.weight_unit!r}"
+        return f"CalibrationFigures({headline(self)}, rows={self.rows}{unit})"
+
     @property
     def _units(self) -> int:
         return sum(zeros + ones for zeros, ones, _ in self.bins)
@@ -163,3 +172,9 @@ class CalibrationFigures:
 def _over(above: Fraction, below: Fraction) -> float:
     """The ratio of two sums that are not negative; inf over 0, nan where both are 0."""
     return ratio(above, below) if below or not above else math.inf
+
+
+def headline(found: object) -> str:
+    """The figures that a repr shows, of a CalibrationFigures or a CalibrationBetween."""
+    names = ("log_loss", "normalized_entropy", "brier", "ratio", "ece")
+    return ", ".join(f"{name}={getattr(found, name)!r}" for name in names)

@@ -12,9 +12,11 @@ from typing import TypeAlias
 import numpy as np
 
 from streammetrics.core.errors import InputError, shown
+from streammetrics.kernels.curves import Exact, unrounded
 from streammetrics.kernels.exact_mean import mean_area
-from streammetrics.kernels.rounding import ratio, rounded_down, rounded_up
+from streammetrics.kernels.fraction_mean import ExactArea, FractionMean, mean_of, rounded
 from streammetrics.kernels.segments import GroupPairs
+from streammetrics.kernels.term_ends import Ends, Weighted, halves, mean_ends
 from streammetrics.results.areas import as_float
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.score_curve import ScoreCurve
@@ -27,8 +29,10 @@ Areas: TypeAlias = "float | Bounded | tuple[float | Bounded, ...]"  # a tuple wh
 class ClassCurves:
     """A ScoreCurve for each class, of it against the rest, and averages of their areas.
 
-    curves: by class number. exact: areas are floats; otherwise `Bounded`. rows: all that were
-    counted. reason: why nothing more is known, when it is not.
+    curves: by class number. exact: areas are floats; otherwise, or where weights are rounded, they
+    are `Bounded`. rows: all that were
+    counted; those of weight zero are not. reason: why nothing more is known, when it is not.
+    weight_unit: that in which all other counts of rows are.
 
     average: "macro", the mean over the classes; "weighted", by how many rows are of the class;
     "micro", the curve of the scores of all classes pooled; None, a tuple with one for each class.
@@ -39,6 +43,7 @@ class ClassCurves:
     exact: bool
     rows: int
     reason: str = ""
+    weight_unit: Fraction = Fraction(1)
 
     @property
     def macro_auc(self) -> Area:
@@ -48,7 +53,7 @@ class ClassCurves:
     @property
     def map(self) -> Area:
         """mAP, the mean average precision of the classes."""
-        return self._mean_ap(weighted=False)
+        return self._mean_ap("uniform")
 
     def auc(self, average: str | None = "macro") -> Areas:
         """The area under the ROC curve of each class against the rest; means rounded once."""
@@ -59,17 +64,34 @@ class ClassCurves:
         return self._mean_area(_weight(average, "auc"))
 
     def ap(self, average: str | None = "macro") -> Areas:
-        """The average precision of each class against the rest; means within an ulp."""
+        """The average precision of each class against the rest; means rounded once, from 90 bits
+        of each."""
         if average is None:
             return tuple(curve.ap for curve in self.curves)
         if average == "micro":
             return self._pooled.ap
-        return self._mean_ap(weighted=_weight(average, "ap") == "positives")
+        return self._mean_ap(_weight(average, "ap"))
 
     @property
     def support(self) -> tuple[int | None, ...]:
-        """The rows of each class; None where that is no longer known."""
+        """The rows of each class, in units of weight; None where that is no longer known."""
         return tuple(curve.positives for curve in self.curves)
+
+    @property
+    def rows_rounded(self) -> int | None:
+        """Rows whose weight was rounded, those that were to nothing included; None where none may
+        be."""
+        return self.curves[0].rows_rounded
+
+    @property
+    def weight_units(self) -> int | None:
+        """All units of weight; None where every row weighs 1, or where that is no longer known."""
+        return self.curves[0].weight_units
+
+    @property
+    def weight(self) -> Fraction | None:
+        """The weight of all rows together, exactly; None where that is no longer known."""
+        return self.curves[0].weight
 
     def _mean_area(self, weight: str) -> Area:
         found = [curve._pairs for curve in self.curves]
@@ -77,17 +99,42 @@ class ClassCurves:
         live = np.array([pairs.all > 0 for pairs in found], np.int64)
         # Pairs as Python integers: no count of them is too large.
         groups = GroupPairs(none, none, live, live, dict(enumerate(found)))
-        return as_float(mean_area(groups, weight, bounded=not self.exact))
+        mean = mean_area(groups, weight, bounded=not self.exact)
+        if self._may_be_rounded:
+            return self._between(mean.value, [curve.auc for curve in self.curves], weight)
+        return as_float(mean)
 
-    def _mean_ap(self, *, weighted: bool) -> Area:
-        found = [(curve.ap, (curve.positives or 0) if weighted else 1) for curve in self.curves]
-        known = [(ap, weight) for ap, weight in found if not math.isnan(float(ap))]
-        values = [(float(ap), weight) for ap, weight in known]
-        if self.exact:
-            return _mean(values)
-        lows = [(ap.low, weight) for ap, weight in known if isinstance(ap, Bounded)]
-        highs = [(ap.high, weight) for ap, weight in known if isinstance(ap, Bounded)]
-        return Bounded(_mean(values), _mean(lows, -1), _mean(highs, 1))
+    def _mean_ap(self, weight: str) -> Area:
+        plain = weight == "uniform"
+        value, low, high = (
+            mean_of((exact[end], 1 if plain else positives) for exact, positives in self._aps)
+            for end in range(3)
+        )
+        if self._may_be_rounded:
+            return self._between(value, [curve.ap for curve in self.curves], weight)
+        return as_float(ExactArea(value, low, high, not self.exact))
+
+    @property
+    def _may_be_rounded(self) -> bool:
+        return self.curves[0]._rounded is not None
+
+    def _between(self, value: FractionMean, of_each: Sequence[Area], weight: str) -> Bounded:
+        """The mean where weights were rounded, from the areas of the classes."""
+        terms = []
+        for area, curve in zip(of_each, self.curves, strict=True):
+            assert isinstance(area, Bounded) and curve._rounded is not None
+            sure = not math.isnan(area.value)
+            plain = weight == "uniform"
+            of_it = (1, 1) if plain else halves(curve.positives or 0, curve._rounded[1])
+            terms.append(Weighted(Ends(area.low, area.high, sure), *of_it))
+        ends = mean_ends(terms)
+        return Bounded(rounded(value) if value.total else math.nan, ends.low, ends.high)
+
+    @cached_property
+    def _aps(self) -> list[tuple[Exact, int]]:
+        """AP of each class that has one, before it is rounded, and the units of the class."""
+        found = [(unrounded(curve._steps, bounded=not self.exact), curve) for curve in self.curves]
+        return [(exact, curve.positives or 0) for exact, curve in found if exact is not None]
 
     @cached_property
     def _pooled(self) -> ScoreCurve:
@@ -99,12 +146,16 @@ class ClassCurves:
         for into, more in zip(summed, counts, strict=True):
             np.add.at(into, inverse, more)
         rows = self.rows * len(self.curves)
-        return ScoreCurve(unique, summed, self.exact, rows, self.reason)
+        how = [curve._rounded for curve in self.curves if curve._rounded is not None]
+        both = (sum(n for n, _ in how), sum(p for _, p in how)) if how else None
+        known = unique, summed, self.exact, rows, self.reason, self.weight_unit
+        return ScoreCurve(*known, _rounded=both)
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, ClassCurves)
             and (self.exact, self.rows, self.reason) == (other.exact, other.rows, other.reason)
+            and self.weight_unit == other.weight_unit
             and self.curves == other.curves
         )
 
@@ -114,16 +165,6 @@ class ClassCurves:
         why = f", reason={self.reason!r}" if self.reason else ""
         said = f"macro_auc={self.macro_auc!r}, map={self.map!r}, rows={self.rows}"
         return f"ClassCurves({said}, classes={len(self.curves)}{why})"
-
-
-def _mean(values: Sequence[tuple[float, int]], side: int = 0) -> float:
-    """The weighted mean, rounded once: to nearest, down (-1) or up (1); nan of no weight."""
-    total = sum(weight for _, weight in values)
-    if not total:
-        return math.nan
-    mean = sum((Fraction(value) * weight for value, weight in values), Fraction(0)) / total
-    rounding = {-1: rounded_down, 0: ratio, 1: rounded_up}[side]
-    return rounding(*mean.as_integer_ratio())
 
 
 def _weight(average: str, where: str) -> str:

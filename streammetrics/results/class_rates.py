@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.plain_values import whole
 from streammetrics.kernels import agreement
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.term_means import Hits
@@ -23,8 +25,9 @@ class ClassRates(OneVsRest):
     """Counts of truth against prediction of many classes, and every figure that follows.
 
     n_classes: how many classes there are. cells: int64 [m], ascending, the cells of `matrix` that
-    are occupied, as truth * n_classes + prediction; counts: int64 [m], theirs. Each figure is a
-    ratio of integers, rounded once; 0/0 is nan. Averages are those of OneVsRest.
+    are occupied, as truth * n_classes + prediction; counts: int64 [m], theirs, in units of weight:
+    `weight_unit` each. Without weights these are rows. Each figure is a ratio of integers, rounded
+    once; 0/0 is nan. Averages are those of Averaged.
 
     >>> rates = ClassRates(2, np.array([0, 2, 3]), np.array([5, 1, 2]))
     >>> rates.accuracy, rates.recall(None).tolist(), rates.recall("macro")
@@ -37,23 +40,23 @@ class ClassRates(OneVsRest):
     cells: NDArray[np.int64]
     counts: NDArray[np.int64]
     _first: Mapping[int, Sequence[int]] = field(default_factory=dict)  # k: by 2 * tied + hit
+    weight_unit: Fraction = Fraction(1)
+    _excess: int = 0  # of units over rows
 
     @property
     def accuracy(self) -> float:
         """The share of rows whose class was predicted; micro precision, recall and F1 as well."""
-        return ratio(self._agreed, self.rows)
+        return ratio(self._agreed, self._units)
 
     @property
     def error_rate(self) -> float:
         """The share of rows for which another class was predicted."""
-        return ratio(self.rows - self._agreed, self.rows)
+        return ratio(self._units - self._agreed, self._units)
 
     @property
     def balanced_accuracy(self) -> float:
         """The mean recall of the classes that occur."""
-        found = self.recall("macro")
-        assert isinstance(found, float)
-        return found
+        return self.recall("macro")
 
     @property
     def mcc(self) -> float:
@@ -73,10 +76,8 @@ class ClassRates(OneVsRest):
 
         weights: "linear", or "quadratic" for (i - j)². (Psychol. Bull. 70, 1968.)
         """
-        if weights not in _POWERS:
-            raise self._refused('"linear" or "quadratic"', weights, "weighted_kappa(weights)")
+        power = self._power(weights)
         truth, predicted = np.divmod(self.cells, self.n_classes)
-        power = _POWERS[weights]
         return agreement.weighted_kappa(truth, predicted, self.counts, self.n_classes, power)
 
     def top_k_accuracy(self, k: int) -> float:
@@ -85,29 +86,34 @@ class ClassRates(OneVsRest):
         k: one of the setting `top_k`. `top_k_ties(k)` says for how many rows that rule mattered.
         """
         codes = self._of(k, "top_k_accuracy(k)")
-        return ratio(codes[1] + codes[3], self.rows)
+        return ratio(codes[1] + codes[3], self._units)
+
+    @property
+    def top_k_accuracies(self) -> Mapping[int, float]:
+        """`top_k_accuracy` of each k of the setting `top_k`."""
+        return {k: self.top_k_accuracy(k) for k in self._first}
 
     def top_k_ties(self, k: int) -> int:
-        """The rows whose class is among the first k or not by the order of equal scores alone."""
+        """The rows, in units of weight, whose class is among the first k or not by the order of
+        equal scores alone."""
         codes = self._of(k, "top_k_ties(k)")
         return codes[2] + codes[3]
 
     @property
-    def rows(self) -> int:
-        """All that were counted."""
-        return sum(self._true)
-
-    @property
     def matrix(self) -> NDArray[np.int64]:
-        """The table as int64 [truth, prediction], as scikit-learn has it."""
+        """The table as int64 [truth, prediction], as scikit-learn has it, in units of weight."""
         table = np.zeros(self.n_classes**2, np.int64)
         table[self.cells] = self.counts
         return table.reshape(self.n_classes, self.n_classes)
 
     @property
     def support(self) -> NDArray[np.int64]:
-        """The rows of each class; int64 [n_classes]."""
+        """The rows of each class, in units of weight; int64 [n_classes]."""
         return np.array(self._true, np.int64)
+
+    @property
+    def _units(self) -> int:
+        return sum(self._true)
 
     @cached_property
     def _true(self) -> list[int]:
@@ -124,24 +130,42 @@ class ClassRates(OneVsRest):
         return agreement.margins(truth[same], self.counts[same], self.n_classes)
 
     @property
+    def _by_distance(self) -> list[int]:
+        """The units of the rows whose class and prediction are so many numbers apart."""
+        truth, predicted = np.divmod(self.cells, self.n_classes)
+        return agreement.margins(np.abs(truth - predicted), self.counts, self.n_classes)
+
+    @property
     def _agreed(self) -> int:
         return sum(self._right)
 
     @cached_property
     def _hits(self) -> list[Hits]:
         margins = zip(self._right, self._true, self._predicted, strict=True)
-        return [(tp, predicted - tp, true - tp) for tp, true, predicted in margins]
+        units = self._units
+        return [
+            (tp, predicted - tp, true - tp, units - true - predicted + tp)
+            for tp, true, predicted in margins
+        ]
+
+    def _power(self, weights: object) -> int:
+        found = _POWERS.get(weights) if isinstance(weights, str) else None
+        if found is None:
+            raise self._refused('"linear" or "quadratic"', weights, "weighted_kappa(weights)")
+        return found
 
     def _of(self, k: int, where: str) -> Sequence[int]:
-        if k not in self._first:
+        found = whole(k)
+        if found is None or found not in self._first:
             known = ", ".join(map(str, self._first)) or "none, as the setting top_k is empty"
             raise self._refused(f"a k of the setting top_k: {known}", k, where)
-        return self._first[k]
+        return self._first[found]
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, ClassRates)
             and (self.n_classes, self._first) == (other.n_classes, other._first)
+            and (self.weight_unit, self._excess) == (other.weight_unit, other._excess)
             and np.array_equal(self.cells, other.cells)
             and np.array_equal(self.counts, other.counts)
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
@@ -35,10 +36,12 @@ class ExactCurve(ScoreCurve):
         rows: int,
         points: Callable[[], Points],
         weight_unit: Fraction = Fraction(1),
+        rounded: tuple[int, int] | None = None,
     ) -> None:
         # A frozen value: what is fixed goes where the fields of the parent lie.
+        found = replace(found, rounded=rounded or (0, 0))
         self.__dict__.update(_pairs=found, exact=True, rows=rows, reason="", _points=points)
-        self.__dict__.update(weight_unit=weight_unit)
+        self.__dict__.update(weight_unit=weight_unit, _rounded=rounded)
 
     @cached_property
     def _held(self) -> Points:

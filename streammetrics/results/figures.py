@@ -2,7 +2,8 @@
 
 The rule is one for all results, so that a table, a file or a page needs no list of metrics:
 a float or `Bounded` is a view, a whole number is a count, and everything else (curves, tables,
-texts) is neither. A new metric says nothing more than its result's attributes.
+texts) is neither. Of a mapping by whole numbers each value is one, named as Python would read it:
+`top_k_accuracies[3]`. A new metric says nothing more than its result's attributes.
 """
 
 from __future__ import annotations
@@ -81,7 +82,11 @@ def _attributes(result: object) -> Iterator[tuple[str, object]]:
         for key in result:
             yield str(key), result[key]
     for name in _names(type(result)):  # type: ignore[arg-type]
-        yield name, getattr(result, name)
+        value = getattr(result, name)
+        if isinstance(value, Mapping):
+            yield from ((f"{name}[{key}]", v) for key, v in value.items() if isinstance(key, int))
+        else:
+            yield name, value
 
 
 @cache

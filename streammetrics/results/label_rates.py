@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, cast
 
@@ -23,8 +24,9 @@ class LabelRates(OneVsRest):
 
     matrix: int64 [labels, 2, 2], a table [[TN, FP], [FN, TP]] for each label, as scikit-learn has
     it. sizes: int64 [3, m], the combinations that occur of how many labels a row has, how many
-    were predicted, and how many are both; sizes_rows: int64 [m], the rows of each. A figure is a
-    ratio of integers, rounded once; 0/0 is nan. Averages are those of OneVsRest, and "samples":
+    were predicted, and how many are both; sizes_counts: int64 [m], the rows of each. Counts are in
+    units of weight, `weight_unit` each; without weights these are rows. A figure is a ratio of
+    integers, rounded once; 0/0 is nan. Averages are those of Averaged, and "samples":
     the mean over rows, of which those that are 0/0 are treated as classes are.
 
     >>> table = np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]])
@@ -35,8 +37,10 @@ class LabelRates(OneVsRest):
 
     matrix: NDArray[np.int64]
     sizes: NDArray[np.int64]
-    sizes_rows: NDArray[np.int64]
-    _kinds: ClassVar[str] = '"macro", "micro", "weighted", "samples" or None'
+    sizes_counts: NDArray[np.int64]
+    weight_unit: Fraction = Fraction(1)
+    _excess: int = 0  # of units over rows
+    _kinds: ClassVar[tuple[str, ...]] = ("macro", "micro", "weighted", "samples")
 
     def __post_init__(self) -> None:
         self.__dict__["matrix"] = self.matrix.reshape(-1, 2, 2)
@@ -44,13 +48,16 @@ class LabelRates(OneVsRest):
     @property
     def subset_accuracy(self) -> float:
         """The share of rows with every label right."""
-        true, predicted, both = self.sizes
-        right = self.sizes_rows[(true == both) & (predicted == both)]
-        return ratio(int(right.sum()), self.rows)
+        return ratio(*self._all_right)
 
     @property
     def hamming_loss(self) -> float:
         """The share of the labels of all rows that are wrong."""
+        return self._pooled.error_rate
+
+    @property
+    def error_rate(self) -> float:
+        """The share of the labels of all rows that are wrong: `hamming_loss`."""
         return self._pooled.error_rate
 
     @property
@@ -77,20 +84,26 @@ class LabelRates(OneVsRest):
         return self._pooled.kappa
 
     @property
-    def rows(self) -> int:
-        """All that were counted."""
-        return int(self.sizes_rows.sum())
-
-    @property
     def positives(self) -> int:
-        """Labels that rows have, in all."""
+        """Labels that rows have, in all; in units of weight."""
         return self._pooled.positives
 
     @property
     def support(self) -> NDArray[np.int64]:
-        """The rows that have each label; int64 [labels]."""
+        """The rows that have each label, in units of weight; int64 [labels]."""
         found: NDArray[np.int64] = self.matrix[:, 1].sum(axis=1)
         return found
+
+    @cached_property
+    def _units(self) -> int:
+        return int(self.sizes_counts.sum())
+
+    @property
+    def _all_right(self) -> tuple[int, int]:
+        """The units of the rows with every label right, and of all rows."""
+        true, predicted, both = self.sizes
+        right = self.sizes_counts[(true == both) & (predicted == both)]
+        return int(right.sum()), self._units
 
     @cached_property
     def _pooled(self) -> Rates:
@@ -99,29 +112,30 @@ class LabelRates(OneVsRest):
 
     @cached_property
     def _hits(self) -> list[Hits]:
-        return [(tp, fp, fn) for _, fp, fn, tp in self.matrix.reshape(-1, 4).tolist()]
+        return [(tp, fp, fn, tn) for tn, fp, fn, tp in self.matrix.reshape(-1, 4).tolist()]
 
     @cached_property
     def _of_rows(self) -> Sequence[tuple[Hits, int]]:
+        """What rows of each combination say, and the units of weight of these rows."""
         true, predicted, both = self.sizes
-        hits = np.stack([both, predicted - both, true - both], axis=1).tolist()
-        pairs = zip(map(tuple, hits), self.sizes_rows.tolist(), strict=True)
+        tn = len(self.matrix) - true - predicted + both
+        hits = np.stack([both, predicted - both, true - both, tn], axis=1).tolist()
+        pairs = zip(map(tuple, hits), self.sizes_counts.tolist(), strict=True)
         return cast("list[tuple[Hits, int]]", list(pairs))
 
     def _mean(self, term: Term, average: str, zero_division: float) -> float:
         if average == "samples":
-            terms = ((term(hits), rows) for hits, rows in self._of_rows)
+            terms = ((term(hits), units) for hits, units in self._of_rows)
             return term_means.mean(terms, zero_division)
         return super()._mean(term, average, zero_division)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, LabelRates) and all(
-            np.array_equal(mine, theirs)
-            for mine, theirs in (
-                (self.matrix, other.matrix),
-                (self.sizes, other.sizes),
-                (self.sizes_rows, other.sizes_rows),
-            )
+        return (
+            isinstance(other, LabelRates)
+            and (self.weight_unit, self._excess) == (other.weight_unit, other._excess)
+            and np.array_equal(self.matrix, other.matrix)
+            and np.array_equal(self.sizes, other.sizes)
+            and np.array_equal(self.sizes_counts, other.sizes_counts)
         )
 
     __hash__ = None  # type: ignore[assignment]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.errors import InputError, shown
 from streammetrics.kernels.rounding import over_root, ratio
+from streammetrics.results.arguments import refused, share, weight_of_recall, worth_of_nothing
 from streammetrics.results.units import units_counted
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Rates:
     """Counts of truth against prediction, and every rate that follows from them.
 
@@ -32,7 +33,7 @@ class Rates:
     fn: int
     tn: int
     weight_unit: Fraction = Fraction(1)
-    _excess: int = field(default=0, repr=False)  # of units over rows
+    _excess: int = 0  # of units over rows
 
     @property
     def accuracy(self) -> float:
@@ -129,27 +130,37 @@ class Rates:
         """The weight of all rows together, exactly."""
         return self._units * self.weight_unit
 
-    def f_beta(self, b: float) -> float:
+    def f_beta(self, b: float, *, zero_division: float = math.nan) -> float:
         """(1 + b²) P R / (b² P + R): recall counts b times as much as precision; b >= 0.
 
-        As a ratio of counts, (1 + b²) TP / ((1 + b²) TP + b² FN + FP), which is 0 rather than
-        undefined where nothing is predicted positive. (van Rijsbergen, 1979, chapter 7.)
+        f_beta(1) is `f1`. As a ratio of counts, (1 + b²) TP / ((1 + b²) TP + b² FN + FP), which is
+        0 rather than undefined where nothing is predicted positive. zero_division: what 0/0 is
+        worth, nan, 0 or 1. InputError for other numbers. (van Rijsbergen, 1979, chapter 7.)
 
         >>> Rates(tp=1, fp=1, fn=0, tn=1).f_beta(2)
         0.8333333333333334
         """
-        square = _within(b, "b", 0, None) ** 2
+        square = weight_of_recall(b, "Rates.f_beta(b)") ** 2
+        worth = worth_of_nothing(zero_division, "Rates.f_beta(zero_division)")
         hits = (1 + square) * self.tp
-        return ratio(hits, hits + square * self.fn + self.fp)
+        return _or(ratio(hits, hits + square * self.fn + self.fp), worth)
 
-    def f_alpha(self, a: float) -> float:
+    def f_alpha(self, a: float, *, zero_division: float = math.nan) -> float:
         """1 / (a / P + (1 - a) / R), the F of b² = 1/a - 1; 0 <= a <= 1 is the weight of P.
+
+        f_alpha(1) is `precision`, f_alpha(0) `recall`, f_alpha(0.5) `f1`: with zero_division
+        (nan, 0 or 1) they are these where 0/0 is to be worth that. InputError for other numbers.
 
         >>> Rates(tp=1, fp=1, fn=0, tn=1).f_alpha(0.5)
         0.6666666666666666
+        >>> nothing = Rates(tp=0, fp=0, fn=1, tn=1)
+        >>> nothing.precision, nothing.f_alpha(1, zero_division=0)
+        (nan, 0.0)
         """
-        weight = _within(a, "a", 0, 1)
-        return ratio(self.tp, self.tp + weight * self.fp + (1 - weight) * self.fn)
+        weight = share(a, "Rates.f_alpha(a)")
+        worth = worth_of_nothing(zero_division, "Rates.f_alpha(zero_division)")
+        bottom = self.tp + weight * self.fp + (1 - weight) * self.fn
+        return _or(ratio(self.tp, bottom), worth)
 
     def table(self, layout: Literal["sklearn", "positive_first"] = "sklearn") -> NDArray[np.int64]:
         """The counts as int64 [truth, prediction].
@@ -160,12 +171,14 @@ class Rates:
             return np.array([[self.tn, self.fp], [self.fn, self.tp]], np.int64)
         if layout == "positive_first":
             return np.array([[self.tp, self.fn], [self.fp, self.tn]], np.int64)
-        raise InputError(
-            expected='"sklearn" or "positive_first"',
-            came=shown(layout),
-            where="Rates.table(layout)",
-            todo="name one of the two",
+        raise refused(
+            "Rates.table(layout)", '"sklearn" or "positive_first"', layout, "name one of the two"
         )
+
+    def __repr__(self) -> str:
+        counts = f"tp={self.tp}, fp={self.fp}, fn={self.fn}, tn={self.tn}"
+        unit = "" if self.weight_unit == 1 else f", weight_unit={self.weight_unit!r}"
+        return f"Rates({counts}{unit})"
 
     @property
     def _units(self) -> int:
@@ -176,12 +189,5 @@ class Rates:
         return self.tp * self.tn - self.fp * self.fn
 
 
-def _within(value: float, name: str, low: int, high: int | None) -> Fraction:
-    if low <= value < float("inf") and (high is None or value <= high):
-        return Fraction(value)
-    raise InputError(
-        expected=f"a number of at least {low}" + ("" if high is None else f" and at most {high}"),
-        came=shown(value),
-        where=f"Rates.f_{'beta' if name == 'b' else 'alpha'}({name})",
-        todo="choose the weight of recall against precision within this range",
-    )
+def _or(value: float, worth: float) -> float:
+    return worth if math.isnan(value) else value

@@ -15,8 +15,8 @@ class RegressionErrors:
     """Errors of scores s against labels y; n rows, weights included.
 
     absolute: Σ |y - s|. squares: Σ (y - s)². labels: Σ y. label_squares: Σ y². All are exact and
-    in units of weight, `weight_unit` each, as `units` is; None is infinite. Every figure is
-    rounded once.
+    in units of weight, `weight_unit` each; None is infinite, where a score is. Every figure is
+    rounded once, and infinite past the largest float.
 
     >>> sums = [Fraction(x) for x in (2, 2, 6, 14)]
     >>> result = RegressionErrors(3, *sums)  # y = 1, 2, 3 and s = 2, 2, 4
@@ -24,30 +24,30 @@ class RegressionErrors:
     (0.6666666666666666, 0.6666666666666666, 0.816496580927726, 0.0)
     """
 
-    units: int
+    _units: int
     absolute: Fraction | None
     squares: Fraction | None
     labels: Fraction
-    label_squares: Fraction | None
+    label_squares: Fraction
     weight_unit: Fraction = Fraction(1)
     _excess: int = field(default=0, repr=False)  # of units over rows
 
     @property
     def mae(self) -> float:
         """Mean absolute error, 1/n Σ |y - s|."""
-        return math.inf if self.absolute is None else ratio(self.absolute, self.units)
+        return math.inf if self.absolute is None else ratio(self.absolute, self._units)
 
     @property
     def mse(self) -> float:
         """Mean squared error, 1/n Σ (y - s)²."""
-        return math.inf if self.squares is None else ratio(self.squares, self.units)
+        return math.inf if self.squares is None else ratio(self.squares, self._units)
 
     @property
     def rmse(self) -> float:
         """√mse, of the exact fraction."""
         if self.squares is None:
             return math.inf
-        top, bottom = self.squares.numerator, self.squares.denominator * self.units
+        top, bottom = self.squares.numerator, self.squares.denominator * self._units
         if bottom and not top:
             return 0.0
         return over_root(top, top * bottom)
@@ -55,9 +55,9 @@ class RegressionErrors:
     @property
     def r2(self) -> float:
         """1 - Σ (y - s)² / Σ (y - mean y)²; nan where all labels are equal."""
-        if self.label_squares is None or not self.units:
+        if not self._units:
             return math.nan
-        spread = self.label_squares - self.labels * self.labels / self.units
+        spread = self.label_squares - self.labels * self.labels / self._units
         if not spread:
             return math.nan
         return -math.inf if self.squares is None else ratio(spread - self.squares, spread)
@@ -65,14 +65,24 @@ class RegressionErrors:
     @property
     def rows(self) -> int:
         """All that were counted; those of weight zero are not."""
-        return self.units - self._excess
+        return self._units - self._excess
+
+    @property
+    def rows_rounded(self) -> None:
+        """None: no weight was rounded; `RegressionBetween` says how many were."""
+        return
 
     @property
     def weight_units(self) -> int | None:
         """All units of weight; None where every row weighs 1, so that they are the rows."""
-        return units_counted(self.units, self.rows, self.weight_unit)
+        return units_counted(self._units, self.rows, self.weight_unit)
 
     @property
     def weight(self) -> Fraction:
         """The weight of all rows together, exactly."""
-        return self.units * self.weight_unit
+        return self._units * self.weight_unit
+
+    def __repr__(self) -> str:
+        figures = f"mae={self.mae!r}, mse={self.mse!r}, rmse={self.rmse!r}, r2={self.r2!r}"
+        unit = "" if self.weight_unit == 1 else f", weight_unit={self.weight_unit!r}"
+        return f"RegressionErrors({figures}, rows={self.rows}{unit})"

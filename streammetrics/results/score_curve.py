@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
@@ -12,7 +12,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.errors import InputError, shown
 from streammetrics.kernels.area import (
     Pairs,
     area,
@@ -22,8 +21,9 @@ from streammetrics.kernels.area import (
     pairs,
     sum_of_counts,
 )
-from streammetrics.kernels.curves import Figure, average_precision, trapezoid
+from streammetrics.kernels.curves import average_precision, trapezoid
 from streammetrics.kernels.exact_mean import area_of
+from streammetrics.kernels.figure import UNDEFINED, Figure, widened
 from streammetrics.kernels.fraction_mean import ExactArea
 from streammetrics.kernels.operating_points import aim_of, best, distance_of_classes
 from streammetrics.kernels.partial_area import partial_area
@@ -31,11 +31,12 @@ from streammetrics.kernels.row_shares import gains, lifts
 from streammetrics.kernels.shares import shares
 from streammetrics.kernels.steps import Steps, steps
 from streammetrics.results.areas import relative
+from streammetrics.results.arguments import parts, refused, share, threshold
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.curve_points import PrecisionRecallPoints, RocPoints
 from streammetrics.results.operating_point import BestPoints, OperatingPoint
 from streammetrics.results.rates import Rates
-from streammetrics.results.rates_between import RatesBetween
+from streammetrics.results.rates_between import RatesBetween, with_doubt
 from streammetrics.results.units import units_counted
 
 
@@ -48,7 +49,8 @@ class ScoreCurve:
     weight: `weight_unit` each. exact: each place is one score; otherwise it is a bucket, and
     figures are `Bounded` by what its scores may be: in any order, and any of them tied. Their value
     is that of a bucket whose rows are all tied. rows: all that were counted; those of weight zero
-    are not. reason: why nothing more is known, when it is not.
+    are not. reason: why nothing more is known, when it is not. Where weights are rounded, all
+    figures are `Bounded` by what the rows may weigh, and so are exact ones.
 
     >>> curve = ScoreCurve(np.array([0.1, 0.4, 0.8]), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
     >>> curve.auc, curve.gini
@@ -63,16 +65,18 @@ class ScoreCurve:
     weight_unit: Fraction = Fraction(1)
     # float64 [k]: the least score above each bucket; nan where the bucket has no end.
     _ends: NDArray[np.float64] | None = field(default=None, compare=False)
+    # Negatives and positives whose weight was rounded; None where none may be.
+    _rounded: tuple[int, int] | None = None
 
     @property
     def auc(self) -> float | Bounded:
         """Share of the pairs of a positive and a negative that the scores order so; tied: 1/2."""
-        return self._area(area, area_bounds)
+        return self._area(area(self._pairs), area_bounds)
 
     @property
     def gini(self) -> float | Bounded:
         """2 AUC - 1."""
-        return self._area(gini, gini_bounds)
+        return self._area(gini(self._pairs), gini_bounds)
 
     @cached_property
     def ap(self) -> float | Bounded:
@@ -131,39 +135,39 @@ class ScoreCurve:
         >>> curve.partial_auc(0.5), curve.partial_auc(0.5, standardized=True)
         (0.375, 0.8333333333333334)
         """
-        if not 0 < max_fpr <= 1:
-            raise _refused("partial_auc(max_fpr)", "a rate above 0 and at most 1", max_fpr)
-        return self._figure(
-            partial_area(
-                self._steps,
-                Fraction(max_fpr),
-                standardized=standardized,
-                bounded=not self.exact,
-            )
-        )
+        where, expected = "ScoreCurve.partial_auc(max_fpr)", "a rate above 0 and at most 1"
+        limit, bounded = share(max_fpr, where, expected), not self.exact
+        if not limit:
+            raise refused(where, expected, max_fpr)
+        found = partial_area(self._steps, limit, standardized=standardized, bounded=bounded)
+        return self._figure(found)
 
     def gain(self, k: int = 10) -> tuple[float | Bounded, ...]:
         """Share of all positives among the i/k of the rows with the highest scores, i = 1 to k.
 
         A cut through tied rows, or through one row, takes its part of them: the mean over their
-        orders. nan without a positive.
+        orders. nan without a positive. Of a histogram the ends are certain, but where a cut lies
+        inside a row they are not always reached.
 
         >>> curve = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
         >>> curve.gain(4), curve.lift(4)
         ((0.5, 0.75, 1.0, 1.0), (2.0, 1.0, 1.0, 0.0))
         """
-        found = gains(self._steps, _parts(k, "gain"), bounded=not self.exact)
+        n = parts(k, "ScoreCurve.gain(k)")
+        found = gains(self._steps, n, bounded=not self.exact)
         return tuple(map(self._figure, found))
 
     def lift(self, k: int = 10, *, cumulative: bool = False) -> tuple[float | Bounded, ...]:
         """Rate of positives in each of k equal parts of the rows, highest scores first, over that
-        of all rows; cumulative: in the first i parts. Cuts as in `gain`; nan without a positive.
+        of all rows; cumulative: in the first i parts. Cuts and ends as in `gain`, so the ends are
+        not always reached where a cut lies inside a row; nan without a positive.
         """
-        found = lifts(self._steps, _parts(k, "lift"), cumulative=cumulative, bounded=not self.exact)
+        n = parts(k, "ScoreCurve.lift(k)")
+        found = lifts(self._steps, n, cumulative=cumulative, bounded=not self.exact)
         return tuple(map(self._figure, found))
 
     def confusion(self, t: float) -> Rates | RatesBetween:
-        """The rates at a threshold: positive iff score >= t.
+        """The rates at a threshold: positive iff score >= t, in the precision of exact scores.
 
         `RatesBetween`, with the same names, where t lies inside a bucket with rows of a histogram.
 
@@ -171,19 +175,21 @@ class ScoreCurve:
         >>> curve.confusion(1.0).table().tolist()
         [[1, 1], [0, 2]]
         """
-        limit = float(t)
-        if math.isnan(limit):
-            raise _refused("confusion(t)", "a number", t)
+        limit = threshold(t, "ScoreCurve.confusion(t)")
+        if self.exact:  # scores of a lower precision were compared in it
+            with np.errstate(over="ignore"):
+                limit = float(self.scores.dtype.type(limit))
         at = int(np.searchsorted(self.scores, limit, "left"))
-        above = self._rates(at)
-        if not at or self.exact or self._begins_at(limit, at):
+        above = below = self._rates(at)
+        if at and not self.exact and not self._begins_at(limit, at):
+            below = self._rates(at - 1)
+        if below == above and self._rounded is None:
             return above
-        below = self._rates(at - 1)
-        if below == above:
-            return above
-        return RatesBetween(
-            worst=self._rates_of(above.tp, below.fp), best=self._rates_of(below.tp, above.fp)
-        )
+        worst, best = self._rates_of(above.tp, below.fp), self._rates_of(below.tp, above.fp)
+        if self._rounded is None:
+            return RatesBetween(worst, best, above)
+        n, p = self._rounded
+        return with_doubt(above, worst, best, (p, n, p, n), n + p)
 
     def best(
         self,
@@ -206,14 +212,18 @@ class ScoreCurve:
         (0.5, [2.0, 1.0])
         """
         if by not in ("youden", "product", "distance", "accuracy"):
-            raise _refused("best(by)", '"youden", "product", "distance" or "accuracy"', by)
-        if positives_share is not None and (by != "accuracy" or not 0 <= positives_share <= 1):
-            where = "best(positives_share)"
-            raise _refused(where, 'a share from 0 to 1, with by="accuracy"', positives_share)
-        share = None if positives_share is None else Fraction(positives_share)
-        aim = aim_of(by, self._steps, share)
+            known = '"youden", "product", "distance" or "accuracy"'
+            raise refused("ScoreCurve.best(by)", known, by)
+        where, q = "ScoreCurve.best(positives_share)", None
+        if positives_share is not None:
+            q = share(positives_share, where)
+            if by != "accuracy":
+                todo = 'leave it out, or pass by="accuracy"'
+                raise refused(where, f'None, since by="{by}"', positives_share, todo)
+        aim = aim_of(by, self._steps, q)
         if aim is None:
-            return BestPoints(self._figure((math.nan,) * 3), ())
+            unknown = widened(UNDEFINED, self._steps.doubt.both)
+            return BestPoints(self._figure(unknown), ())
         found = best(self._steps, aim, bounded=not self.exact)
         points = tuple(self._point(int(at)) for at in found.at)
         return BestPoints(self._figure(found.figure), points)
@@ -229,6 +239,10 @@ class ScoreCurve:
         >>> good.auc, poor.auc, good.rela_impr(poor)
         (0.8333333333333334, 0.6666666666666666, 1.0)
         """
+        other: object = base
+        if not isinstance(other, ScoreCurve):
+            todo = "pass the result of the other model, not its area"
+            raise refused("ScoreCurve.rela_impr(base)", "a ScoreCurve", base, todo)
         return relative(self._exact_area, base._exact_area)
 
     def _point(self, at: int) -> OperatingPoint:
@@ -243,7 +257,8 @@ class ScoreCurve:
     def _rates_of(self, tp: int, fp: int) -> Rates:
         found = self._pairs
         rest = found.positives - tp, found.negatives - fp
-        excess = found.positives + found.negatives - self.rows
+        rows = 0 if self.reason else self.rows  # of which nothing is known
+        excess = found.positives + found.negatives - rows
         return Rates(tp, fp, *rest, self.weight_unit, excess)
 
     def _begins_at(self, limit: float, at: int) -> bool:
@@ -254,27 +269,45 @@ class ScoreCurve:
 
     @cached_property
     def _steps(self) -> Steps:
-        return steps(self.counts[0], self.counts[1])
+        return steps(self.counts[0], self.counts[1], self._rounded or (0, 0))
 
     @cached_property
     def _thresholds(self) -> NDArray[np.floating]:
-        """Of the places of the steps [k + 1]; +inf first, or nan if that is a score."""
-        scores = self.scores[self._steps.places]
-        first = math.nan if len(scores) and scores[0] == math.inf else math.inf
+        """Of the places of the steps [k + 1]; +inf first, or nan if that may be a score."""
+        places = self._steps.places
+        scores = self.scores[places]
+        highest = len(scores) > 0 and scores[0] == math.inf
+        if len(scores) and self._ends is not None:  # the highest bucket may have no end
+            highest |= math.isnan(self._ends[places[0]])
+        first = math.nan if highest else math.inf
         return np.concatenate([np.array([first], scores.dtype), scores])
 
     def _figure(self, figure: Figure) -> float | Bounded:
-        return figure[0] if self.exact else Bounded(*figure)
+        value, low, high = figure
+        if not self.exact:
+            return Bounded(value, low, high)
+        if self._rounded is None:
+            return value
+        if low == high != 0:  # the nearest float is off by half a unit at most; 0 is exact
+            low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+        return Bounded(value, low, high)
 
     @property
     def _exact_area(self) -> ExactArea:
-        return area_of(self._pairs, bounded=not self.exact)
+        found = area_of(self._pairs, bounded=not self.exact)
+        return replace(found, bounded=not self.exact or self._rounded is not None)
 
     @property
     def positives(self) -> int | None:
         """Units of weight of the positive class, which are its rows where none is weighted; None
         where that is no longer known."""
         return None if self.reason else self._pairs.positives
+
+    @property
+    def rows_rounded(self) -> int | None:
+        """Rows whose weight was rounded, those that were to nothing included; None where none may
+        be."""
+        return None if self._rounded is None else sum(self._rounded)
 
     @property
     def weight_units(self) -> int | None:
@@ -290,19 +323,19 @@ class ScoreCurve:
 
     @cached_property
     def _pairs(self) -> Pairs:
-        return pairs(self.counts[0], self.counts[1])
+        found = pairs(self.counts[0], self.counts[1])
+        return replace(found, rounded=self._rounded or (0, 0))
 
-    def _area(
-        self, value: Callable[[Pairs], float], bounds: Callable[[Pairs], tuple[float, float]]
-    ) -> float | Bounded:
-        nearest = value(self._pairs)
-        return nearest if self.exact else Bounded(nearest, *bounds(self._pairs))
+    def _area(self, nearest: float, bounds: Callable[..., tuple[float, float]]) -> float | Bounded:
+        if self.exact and self._rounded is None:
+            return nearest
+        return Bounded(nearest, *bounds(self._pairs, bounded=not self.exact))
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, ScoreCurve)
             and (self.exact, self.rows, self.reason) == (other.exact, other.rows, other.reason)
-            and self.weight_unit == other.weight_unit
+            and (self.weight_unit, self._rounded) == (other.weight_unit, other._rounded)
             and np.array_equal(self.scores, other.scores)
             and np.array_equal(self.counts, other.counts)
         )
@@ -312,18 +345,3 @@ class ScoreCurve:
     def __repr__(self) -> str:
         why = f", reason={self.reason!r}" if self.reason else ""
         return f"ScoreCurve(auc={self.auc!r}, rows={self.rows}, positives={self.positives}{why})"
-
-
-def _parts(k: int, name: str) -> int:
-    if type(k) is int and k >= 1:
-        return k
-    raise _refused(f"{name}(k)", "a number of parts, 1 or more", k)
-
-
-def _refused(what: str, expected: str, came: object) -> InputError:
-    return InputError(
-        expected=expected,
-        came=shown(came),
-        where=f"ScoreCurve.{what}",
-        todo="pass another value",
-    )

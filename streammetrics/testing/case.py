@@ -71,7 +71,7 @@ def compare(where: str, result: object, exact: Exact) -> None:
         assert math.isnan(low) and math.isnan(high), f"{where} is {result}, but it is undefined"
         return
     assert not math.isnan(low) and not math.isnan(high), f"{where} is nan, but it is {exact}"
-    if low == high == result:
+    if low is result:  # a number, no interval
         assert result == _rounded(exact), f"{where} is {result!r}, but it is {_rounded(exact)!r}"
         return
     value = getattr(result, "value", result)

@@ -210,7 +210,8 @@ def canonical(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
 
 
 def pure(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
-    """`compute` twice is the same and changes nothing; on an empty state it is silent."""
+    """`compute` twice is the same, changes nothing and keeps nothing: what is merged or updated
+    afterwards shows in the next. On an empty state it is silent."""
     state = case.fed(rows)
     before = state.to_bytes()
     with warnings.catch_warnings():
@@ -224,6 +225,10 @@ def pure(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
         state.update(**case.columns(rows))
         state.to_bytes()
         assert repr(result) == text, "a later update reached an earlier result"
+        fresh, merged = repr((case.fed(rows) + case.fed(rows)).compute()), case.fed(rows)
+        merged.compute()
+        merged.merge(case.fed(rows))
+        assert repr(merged.compute()) == fresh, "a merge after compute does not show"
 
 
 def bound(case: Case[Row], rows: Sequence[Row], random: Random) -> None:

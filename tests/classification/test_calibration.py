@@ -89,15 +89,52 @@ def test_weights_beyond_2_to_the_53_are_exact() -> None:
     assert metric.compute().brier == float(exact)
 
 
-@given(st.lists(st.tuples(st.integers(0, 1), st.floats(0, 1)), max_size=6))
-def test_tiny_scores_change_the_brier_score_by_a_few_of_the_least_floats(
-    rows: list[tuple[int, float]],
+scores = st.floats(0, 1) | st.floats(0, 1).map(lambda p: math.ldexp(p, -530))
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), scores, st.integers(1, 2**60)), max_size=6))
+def test_the_brier_score_is_the_exact_one_rounded_once_however_small_scores_are(
+    rows: list[tuple[int, float, int]],
 ) -> None:
-    tiny = [(y, math.ldexp(p, -600)) for y, p in rows]
-    result = fed([y for y, _ in tiny], [p for _, p in tiny]).compute()
+    labels, scores, weights = [[row[i] for row in rows] for i in range(3)]
+    metric = Calibration()
+    metric.update(labels, scores, weights=weights)
     if rows:
-        exact = sum((Fraction(p) - y) ** 2 for y, p in tiny) / len(rows)
-        assert abs(Fraction(result.brier) - exact) <= max(Fraction(1, 2**1072), exact / 2**53)
+        exact = sum((Fraction(p) - y) ** 2 * w for y, p, w in rows) / Fraction(sum(weights))
+        assert metric.compute().brier == float(exact)
+
+
+@pytest.mark.parametrize("clip", [5e-324, 1e-17, 5.5e-17, 2.0**-53, 1e-15, 0.1, 0.5])
+def test_with_clip_no_certainty_costs_more_than_that_of_clip(clip: float) -> None:
+    wrong, right = (-math.log(clip), -math.log1p(-clip))
+    for label, score in ((0, 1.0), (1, 0.0)):
+        assert fed([label], [score], clip=clip).compute().log_loss == pytest.approx(
+            wrong, rel=4e-16, abs=0
+        )
+        alike = fed([1 - label], [score], clip=clip).compute().log_loss
+        assert alike == pytest.approx(right, rel=4e-16, abs=0)
+
+
+def test_only_scores_beyond_clip_are_clipped() -> None:
+    assert fed([0], [0.9], clip=0.1) != fed([0], [1.0], clip=0.1)
+    below = math.nextafter(0.1, 0)
+    for label in (0, 1):
+        for wrong, far in ((0.0, 0.05), (1.0, 0.95), (1.0, 1 - 2**-53)):
+            ours, theirs = (fed([label], [score], clip=0.1) for score in (far, wrong))
+            assert ours.losses.value() == theirs.losses.value()
+        assert fed([label], [below], clip=0.1).losses.value() == losses_of(label, 0.1)
+        for score in (0.1, 0.25, 0.5, 0.75, math.nextafter(0.9, 0)):
+            assert fed([label], [score], clip=0.1).losses.value() == losses_of(label, score)
+
+
+def losses_of(label: int, score: float) -> float:
+    return fed([label], [score]).losses.value()
+
+
+def test_settings_may_be_numbers_of_numpy() -> None:
+    metric = Calibration(clip=np.float32(0.1), bins=np.int64(3))  # type: ignore[arg-type]
+    assert metric.settings()["clip"] == 0.10000000149011612
+    assert metric == Calibration(clip=float(np.float32(0.1)), bins=3)
 
 
 @pytest.mark.parametrize(
@@ -108,6 +145,10 @@ def test_tiny_scores_change_the_brier_score_by_a_few_of_the_least_floats(
         ({"clip": math.nan}, "clip"),
         ({"clip": True}, "clip"),
         ({"clip": "auto"}, "clip"),
+        ({"clip": 10**400}, "clip"),
+        ({"clip": np.bool_(True)}, "clip"),
+        ({"bins": 10**400}, "bins"),
+        ({"bins": np.float64(3)}, "bins"),
         ({"bins": 0}, "bins"),
         ({"bins": 1001}, "bins"),
         ({"bins": 2.5}, "bins"),
@@ -116,7 +157,7 @@ def test_tiny_scores_change_the_brier_score_by_a_few_of_the_least_floats(
     ],
 )
 def test_settings_that_mean_nothing_are_refused(settings: dict[str, object], where: str) -> None:
-    with pytest.raises(SettingsError, match=rf"Calibration\({where}\)"):
+    with pytest.raises(SettingsError, match=rf"Calibration\.{where}: expected"):
         Calibration(**settings)  # type: ignore[arg-type]
 
 

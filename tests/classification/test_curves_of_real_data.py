@@ -13,6 +13,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,17 @@ def test_areas_and_distances(curves: Curves) -> None:
         assert within(buckets, case["value"]), case["id"]
 
 
+def test_rows_of_both_classes_and_different_scores(curves: Curves) -> None:
+    cases = list(curves.named("n"))
+    assert cases
+    for case in cases:
+        exact, _ = curves.of(case)
+        assert exact.rows == case["value"], case["id"]
+        negatives, positives = exact.counts.sum(axis=1).tolist()
+        assert (negatives, positives) == (case["n_neg"], case["n_pos"]), case["id"]
+        assert len(exact.scores) == case["distinct_scores"], case["id"]
+
+
 def test_areas_with_tied_pairs_lost_and_won(curves: Curves) -> None:
     for case in curves.named("auc_ties_zero", "auc_ties_one"):
         pairs = curves.of(case)[0]._pairs
@@ -190,3 +202,30 @@ def test_every_point_of_a_roc_curve(data: Path) -> None:
     known = set(zip(points.fp.tolist(), points.tp.tolist(), strict=True))
     rough = buckets.roc()
     assert set(zip(rough.fp.tolist(), rough.tp.tolist(), strict=True)) <= known
+
+
+def test_areas_of_200_thresholds_join_200_points_of_the_exact_curve(data: Path) -> None:
+    """They are torchmetrics's, rounded to float32; of clicks they are off by up to 0.018."""
+    off = {}
+    for name in FILES:
+        curves = Curves(data, name)
+        for case in curves.named("auc_thresholds_200"):
+            exact, _ = curves.of(case)
+            points = [exact.confusion(t) for t in np.linspace(1, 0, 200).tolist()]
+            area = sum(
+                Fraction((b.fp - a.fp) * (a.tp + b.tp), 2 * (b.tp + b.fn) * (b.fp + b.tn))
+                for a, b in pairwise(points)
+            )
+            assert abs(float(area) - case["value"]) <= 2**-22, case["id"]
+            off[case["id"]] = round(case["value"] - exact.auc, 4)
+    assert len(off) == 12
+    assert (off["all/auc_thresholds_200"], min(off.values())) == (-0.0121, -0.0179)
+
+
+def test_what_river_counted_over_the_stream(data: Path) -> None:
+    curves = Curves(data, "phishing")
+    cases = {case["id"].rpartition("/")[2]: case for case in curves.named("river_streaming")}
+    rates = curves.of(cases["F1"])[0].confusion(0.5)
+    assert rates.accuracy == cases["Accuracy"]["value"]
+    assert rates.f1 == math.nextafter(cases["F1"]["value"], 1)  # it rounds P and R, then F
+    assert cases.keys() == {"Accuracy", "F1", "ROCAUC200"}  # the last: test_sliding_auc.py

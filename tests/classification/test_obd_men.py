@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from streammetrics.classification import BinaryConfusion, HistogramAUC, Ratio
+from streammetrics.combine import PerKey
 from streammetrics.results.bounded import Bounded
 
 Event = Mapping[str, Any]
@@ -70,6 +71,24 @@ def test_click_rates(events: Events, cases: list[Case]) -> None:
         assert metric.compute().ratio == case["value"], case["id"]
 
 
+def test_click_rates_by_position_and_by_day(events: Events, cases: list[Case]) -> None:
+    keys = {"ctr_by_position": lambda e: e["position"], "ctr_by_day": lambda e: e["ts"][:10]}
+    tables = of(cases, "ctr_table", least=2)
+    assert {case["id"] for case in tables} == set(keys)
+    for case in tables:
+        key = keys[case["id"]]
+        metric = PerKey(Ratio(), max_keys=100)
+        metric.update(
+            keys=[f"{e['variant']} {key(e)}" for e in events.rows],
+            numerators=[e["label"] for e in events.rows],
+        )
+        result = metric.compute()
+        assert len(case["rows"]) == case["value"]
+        for variant, name, rows, clicks in case["rows"]:
+            found = result[f"{variant} {name}"]
+            assert (found.numerator, found.denominator) == (clicks, rows), (variant, name)
+
+
 def test_confusions_and_their_rates(events: Events, cases: list[Case]) -> None:
     for case in of(cases, "confusion", "f_beta", *RATES, least=280):
         metric = BinaryConfusion(threshold=case["params"]["threshold"])
@@ -110,12 +129,29 @@ def test_the_default_grid_bounds_every_exact_area(events: Events, cases: list[Ca
         assert found.low <= case["value"] <= found.high, case["id"]
 
 
-def test_the_default_grid_is_three_times_as_sharp_as_16384_equal_buckets(
-    events: Events,
+# What the README says: the width of the interval to its last digit, and the occupied buckets.
+@pytest.mark.parametrize(
+    ("grid", "resolution", "width", "occupied"),
+    [
+        ("relative", 7, 0.0020, 869),
+        ("relative", 8, 0.0012, 1_489),
+        ("equal", 6, 0.7021, 27),
+        ("equal", 10, 0.0703, 124),
+        ("equal", 14, 0.0050, 613),
+    ],
+)
+def test_relative_buckets_are_sharper_than_equal_ones(
+    events: Events, grid: str, resolution: int, width: float, occupied: int
 ) -> None:
-    metric = HistogramAUC()
+    metric = HistogramAUC(grid=grid, resolution=resolution)
     metric.update(*events.columns({}))
     found = metric.compute()
     assert isinstance(found.auc, Bounded)
-    assert found.auc.width < 0.0015
+    assert (round(found.auc.width, 4), len(found.scores)) == (width, occupied)
+    if resolution == 6:
+        assert (round(found.auc.low, 3), round(found.auc.high, 3)) == (0.264, 0.966)
     assert (found.rows, found.positives) == (20_000, 115)
+
+
+def test_the_default_grid_is_the_relative_one_of_8_bits() -> None:
+    assert HistogramAUC().digest() == HistogramAUC(grid="relative", resolution=8).digest()

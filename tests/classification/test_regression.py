@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streammetrics import Regression
+from streammetrics import PerKey, Regression
 from streammetrics.core.errors import InputError
 
 LARGEST = 1.7976931348623157e308
-sized = st.floats(-1e100, 1e100).filter(lambda x: x == 0 or abs(x) > 1e-100)
+LEAST = 5e-324
 
 
 def fed(labels: object, scores: object) -> Regression:
@@ -21,10 +21,51 @@ def fed(labels: object, scores: object) -> Regression:
     return metric
 
 
-@given(st.lists(st.tuples(sized, sized), min_size=1, max_size=6))
+finite = st.floats(-LARGEST, LARGEST)
+small_numbers = st.floats(-1, 1).map(lambda x: math.ldexp(x, -1000))
+pairs = st.lists(st.tuples(finite, finite), min_size=1, max_size=6)
+
+
+def exact_r2(rows: list[tuple[float, float]], weights: list[int]) -> Fraction | None:
+    exact = [(Fraction(y), Fraction(s), w) for (y, s), w in zip(rows, weights, strict=True)]
+    mean = sum(y * w for y, _, w in exact) / Fraction(sum(weights))
+    spread = sum((y - mean) ** 2 * w for y, _, w in exact)
+    missed = sum((y - s) ** 2 * w for y, s, w in exact)
+    return 1 - Fraction(missed) / Fraction(spread) if spread else None
+
+
+@given(pairs | st.lists(st.tuples(small_numbers, small_numbers), min_size=1, max_size=6), st.data())
+def test_r2_is_the_exact_one_rounded_once_whatever_the_size_of_numbers_and_weights(
+    rows: list[tuple[float, float]], data: st.DataObject
+) -> None:
+    units = st.integers(1, 2**60 // len(rows))
+    weights = data.draw(st.lists(units, min_size=len(rows), max_size=len(rows)))
+    metric = Regression()
+    metric.update([y for y, _ in rows], [s for _, s in rows], weights=weights)
+    found, exact = metric.compute().r2, exact_r2(rows, weights)
+    if exact is None:
+        assert math.isnan(found)
+    else:
+        assert found == rounded_once(exact) <= 1
+
+
+def rounded_once(exact: Fraction) -> float:
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+@given(pairs)
 def test_the_root_is_that_of_the_exact_mean_rounded_once(rows: list[tuple[float, float]]) -> None:
     found = fed([y for y, _ in rows], [s for _, s in rows]).compute().rmse
     exact = sum((Fraction(y) - Fraction(s)) ** 2 for y, s in rows) / len(rows)
+    if found == math.inf:
+        assert exact >= (Fraction(LARGEST) + Fraction(2) ** 970) ** 2
+        return
+    if found == LARGEST:
+        assert Fraction(math.nextafter(found, 0)) ** 2 < exact
+        return
     below, above = (Fraction(math.nextafter(found, side)) for side in (-math.inf, math.inf))
     low, high = (Fraction(found) + below) / 2, (Fraction(found) + above) / 2
     assert max(low, 0) ** 2 <= exact <= high**2
@@ -49,13 +90,51 @@ def test_what_is_undefined_is_nan() -> None:
     assert math.isnan(fed([2.0], [3.0]).compute().r2)
 
 
-def test_errors_past_the_largest_float_are_infinite_without_a_warning() -> None:
+def test_tiny_numbers_are_as_if_they_were_not_tiny() -> None:
+    assert math.isnan(fed([1e-200], [1.0]).compute().r2)
+    assert math.isnan(fed([1e-160] * 3, [0.0] * 3).compute().r2)
+    two = fed([1e-200, -1e-170], [1e-160, 3e-150]).compute()
+    rows = [(1e-200, 1e-160), (-1e-170, 3e-150)]
+    assert two.r2 == float(exact_r2(rows, [1, 1]) or 0) < 0
+    tiny = fed([LEAST, 3 * LEAST], [LEAST, 2 * LEAST]).compute()
+    assert (tiny.r2, tiny.rmse, tiny.mse) == (0.5, LEAST, 0.0)  # √(1/2) is above a half
+    assert tiny.squares == Fraction(LEAST) ** 2
+    assert fed([1e-170] * 2, [0.0] * 2).compute().rmse == 1e-170
+
+
+def test_figures_past_the_largest_float_are_infinite_without_a_warning() -> None:
     result = fed([LARGEST, 0.0], [-LARGEST, 0.0]).compute()
     assert result.mae == LARGEST  # the mean of twice the largest and 0
     assert result.mse == result.rmse == math.inf
-    assert math.isnan(result.r2)  # the squares of the labels are not known either
+    assert result.r2 == -7.0
     alone = fed([LARGEST], [-LARGEST]).compute()
-    assert alone.mae == math.inf
+    assert alone.mae == alone.rmse == math.inf
+    assert fed([LARGEST] * 3, [0.0] * 3).compute().rmse == LARGEST
+    assert fed([0.0, LEAST], [LARGEST, 0.0]).compute().r2 == -math.inf
+
+
+def test_rows_of_any_size_give_the_same_state_in_any_batches() -> None:
+    rng = np.random.default_rng(4)
+    sizes = 2.0 ** rng.choice([-1070, -600, -481, -480, -1, 0, 479, 480, 1000], 300)
+    labels, scores = rng.permutation(sizes), rng.permutation(sizes) * rng.choice([0, 1, -1.5], 300)
+    weights = rng.integers(1, 2**53, 300)
+    for given_weights in (None, weights):
+        whole, parts = Regression(), Regression()
+        whole.update(labels, scores, weights=given_weights)
+        for i in range(300):
+            some = None if given_weights is None else given_weights[i : i + 1]
+            parts.update(labels[i : i + 1], scores[i : i + 1], weights=some)
+        assert whole.to_bytes() == parts.to_bytes()
+
+
+def test_each_key_has_its_own_rows_of_any_size() -> None:
+    rng = np.random.default_rng(5)
+    keys = rng.integers(0, 3, 90)
+    labels, scores = rng.standard_normal((2, 90)) * 10.0 ** rng.choice([-200, 0, 200], 90)
+    by_key = PerKey(Regression())
+    by_key.update(keys, labels=labels, scores=scores)
+    for key in range(3):
+        assert by_key.state(key) == fed(labels[keys == key], scores[keys == key])
 
 
 @pytest.mark.parametrize("score", [math.inf, -math.inf])
@@ -65,6 +144,10 @@ def test_an_infinite_score_is_an_infinite_error(score: float) -> None:
     assert result.r2 == -math.inf
     both = fed([0.0, 1.0, 2.0], [score, -score, 1.0]).compute()
     assert both.mae == both.mse == math.inf
+    assert math.isnan(fed([1.0, 1.0], [score, 0.0]).compute().r2)
+    weighted = Regression()
+    weighted.update([0.0, 1.0, LARGEST], [LEAST, score, 1.0], weights=[3, 2**60, 1])
+    assert weighted.compute().mae == math.inf and weighted.compute().r2 == -math.inf
 
 
 def test_a_weight_of_7_is_the_row_seven_times() -> None:

@@ -175,7 +175,7 @@ def test_pairs_beyond_64_bits_are_counted() -> None:
         (([1, 0], [0.5, 0.5], [math.nan, 6]), "times_s[0]", [0]),
         ((1, 0.5, math.inf), "times_s[0]", [0]),
         ((1, 0.5, None), "times_s", []),
-        ((1, "a", 7.0), "scores", []),
+        ((1, "a", 7.0), "scores[0]", [0]),
     ],
 )
 def test_what_is_refused_names_its_rows_and_changes_nothing(

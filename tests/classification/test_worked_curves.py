@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from streammetrics import ExactAUC, HistogramAUC
+from streammetrics import ExactAUC, HistogramAUC, MulticlassAUC
 from streammetrics.results.score_curve import ScoreCurve
 
 Example = Mapping[str, Any]
@@ -39,7 +39,7 @@ def test_areas(examples: Mapping[str, Example]) -> None:
     for name in (*(f"000/{name}" for name in names), "001/roc_20_auc"):
         assert curve(examples[name]).auc == examples[name]["value"]
     assert curve(examples["001/roc_20_gini"]).gini == examples["001/roc_20_gini"]["value"]
-    assert curve(examples["004/ap_same_three"]).ap == 1.0
+    assert curve(examples["004/ap_same_three"]).ap == examples["004/ap_same_three"]["value"]
 
 
 def test_an_average_precision_of_ranks(examples: Mapping[str, Example]) -> None:
@@ -83,9 +83,34 @@ def test_a_share_that_is_no_float_is_not_the_float_beside_it(
     assert len(curve(example).best("accuracy", positives_share=2 / 3).points) == 1
 
 
+def test_points_of_equal_accuracy_are_on_a_line_of_slope_n_over_p(
+    examples: Mapping[str, Example],
+) -> None:
+    slope = examples["001/iso_accuracy_slope"]
+    positives, negatives = slope["inputs"]["positives"], slope["inputs"]["negatives"]
+    share = Fraction(positives, positives + negatives)
+    best = curve(examples["001/roc_20_points"]).best("accuracy", positives_share=share)
+    a, b = (point.rates for point in best.points)
+    rise, run = Fraction(b.tp - a.tp, a.tp + a.fn), Fraction(b.fp - a.fp, a.fp + a.tn)
+    assert rise / run == Fraction(slope["value"]) == Fraction(negatives, positives)
+
+
 def test_a_score_at_the_threshold_is_positive(examples: Mapping[str, Example]) -> None:
-    found = curve(examples["004/threshold_precision"]).confusion(0.5)
-    assert (found.precision, found.recall) == (0.5, 1.0)
+    for view in ("precision", "recall"):
+        example = examples[f"004/threshold_{view}"]
+        found = curve(example).confusion(example["inputs"]["threshold"])
+        assert getattr(found, view) == example["value"]
+
+
+def test_the_map_of_two_classes_is_the_mean_of_their_aps(examples: Mapping[str, Example]) -> None:
+    ranks = [examples[name]["inputs"]["relevant_ranks"] for name in ("002/ap", "003/ap")]
+    example = examples["004/map_two_classes"]
+    assert example["inputs"]["ap_per_class"] == ["28/45", "13/18"]
+    metric = MulticlassAUC(2, exact=True)
+    labels = [[int(rank in of_class) for of_class in ranks] for rank in range(1, 11)]
+    metric.update(labels, [[-rank, -rank] for rank in range(1, 11)])
+    assert metric.compute().ap(None) == (float(Fraction(28, 45)), float(Fraction(13, 18)))
+    assert metric.compute().map == example["value"]
 
 
 def test_twenty_points_from_buckets_of_one_score_have_hardly_a_width(

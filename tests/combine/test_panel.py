@@ -13,6 +13,7 @@ from streammetrics import (
     GroupedAUC,
     HistogramAUC,
     InputError,
+    MulticlassAUC,
     Panel,
     RankingMetrics,
     Ratio,
@@ -214,3 +215,12 @@ def test_bytes_and_memory() -> None:
     panel = Panel({"auc": ExactAUC()})
     panel.update(labels=large > 0.5, scores=large)
     assert 20_000 * 4 < panel.nbytes < 20_000 * 40
+
+
+def test_labels_may_be_classes_in_one_small_batch_and_a_table_in_the_next() -> None:
+    scores = [[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]]
+    panel, alone = Panel({"auc": MulticlassAUC(3)}), MulticlassAUC(3)
+    for labels in ([0, 2], [[0, 1, 1], [1, 0, 0]], [1, 1]):
+        panel.update(labels=labels, scores=scores)
+        alone.update(labels, scores)
+    assert panel.state("auc") == alone

@@ -88,8 +88,8 @@ def broken_in_the_middle() -> Iterator[Tally]:
         (lambda: "abc", SettingsError),
         (lambda: [fed(1), heavy(MAX_MASS)], StateError),
         (lambda: [heavy(MAX_MASS)], StateError),
-        (lambda: 5, TypeError),
-        (lambda: None, TypeError),
+        (lambda: 5, SettingsError),
+        (lambda: None, SettingsError),
     ],
 )
 def test_a_merge_that_fails_anywhere_changes_nothing(

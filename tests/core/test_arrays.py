@@ -1,7 +1,8 @@
 """Columns of pandas, polars and pyarrow, and what tensors need, as every metric takes them.
 
-torch is 600 MB, so its tensors are played by small classes that do what torch 2.15 does when numpy
-asks: refuse a gradient, a type that numpy lacks, and memory that is not the CPU's.
+Tensors are played by small classes that do what torch 2.15 does when numpy asks: refuse a gradient,
+a type that numpy lacks, and memory that is not the CPU's. Real ones, which need torch, are in
+tests/peers/test_real_tensors.py.
 """
 
 from __future__ import annotations

@@ -44,3 +44,13 @@ def test_without_slots_rows_go_to_the_first_state() -> None:
     held.add(np.array([5.0, 6.0]), np.array([0, 1], np.uint8), np.array([2, 0]))
     assert scores(held, 0) == [[6.0], [], [5.0]]
     assert scores(held, 1) == [[], [], []]
+
+
+def test_rows_have_units_in_the_bag_that_they_go_to() -> None:
+    held = column(2)
+    values, labels = np.array([5.0, 6.0, 5.0]), np.array([0, 1, 0], np.uint8)
+    held.add(values, labels, np.array([2, 0, 2]), np.array([1, 1, 1]), np.array([3, 4, 1]))
+    taken = held.take(np.array([1]))
+    assert [taken.bag(number).units for number in range(3)] == [4, 0, 4]
+    assert [taken.bag(number).total for number in range(3)] == [1, 0, 2]
+    assert held.mass == 8

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from streammetrics import MulticlassConfusion
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.counts import Counts, CountsColumn
 from streammetrics.core.errors import SettingsError
 from streammetrics.core.rows import Rows
+from tests.cases import CASES
 from tests.toys import Tally
 
 
@@ -107,10 +109,28 @@ def test_the_class_gives_the_part_and_the_instance_its_column() -> None:
 
 def test_settings_may_be_given_by_name_and_unknown_ones_are_refused() -> None:
     assert Tally(note="x", size=3).settings() == {"size": 3, "note": "x"}
-    with pytest.raises(TypeError, match="sizes"):
+    with pytest.raises(SettingsError) as caught:
         Tally(sizes=3)  # type: ignore[call-arg]
+    assert str(caught.value) == (
+        "Tally: expected settings among size, note, came 'sizes'; give each by one of these names"
+    )
     with pytest.raises(SettingsError):
         Tally(size=0)
+
+
+def test_too_many_settings_and_one_that_is_given_twice_are_refused_in_the_same_words() -> None:
+    with pytest.raises(SettingsError, match="settings among size, note, came 3 values; give each"):
+        Tally(1, "x", 2)  # type: ignore[call-arg]
+    with pytest.raises(SettingsError, match=r"came size twice; give each by .* names, once"):
+        Tally(1, size=2)  # type: ignore[misc]
+    with pytest.raises(SettingsError, match=r"MulticlassConfusion: .* came none for n_classes"):
+        MulticlassConfusion()  # type: ignore[call-arg]
+
+
+def test_settings_of_numpy_are_those_of_python() -> None:
+    mine = Tally(np.int64(3), np.str_("x"))  # type: ignore[arg-type]
+    assert [*map(type, mine.settings().values())] == [int, str]
+    assert mine.to_bytes() == Tally(3, "x").to_bytes()
 
 
 def test_repr_is_the_call_that_makes_an_equal_empty_state() -> None:
@@ -127,3 +147,11 @@ def test_arguments_are_those_of_update_and_whether_they_must_be_given() -> None:
 def test_a_state_has_no_hash_because_it_changes() -> None:
     with pytest.raises(TypeError, match="unhashable"):
         hash(Tally())
+
+
+def test_widths_are_of_arguments_that_take_tables() -> None:
+    assert Tally().widths() == {}
+    for case in CASES:
+        metric = case.empty
+        assert set(metric.widths()) <= set(metric.arguments())
+        assert all(widths[-1] is not None for widths in metric.widths().values())

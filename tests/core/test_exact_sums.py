@@ -77,3 +77,20 @@ def test_states_widen_merge_and_come_back_from_bytes() -> None:
     reader.finish()
     assert back.width == 3 and encoded(back) == encoded(one)
     assert back.mass == 0 and back.nbytes > 0
+
+
+def test_a_table_without_cells_has_as_many_states_and_no_bytes_of_sums() -> None:
+    column = ExactSums(0, CELLS).empty(None, 2)  # type: ignore[arg-type]
+    column.merge(column.take(np.array([1, 0])), np.array([0, 1]))
+    column.widen(4)
+    assert column.width == 4 and column.fractions(3) == () and column.nbytes == column.mass == 0
+    reader = Reader(encoded(column))
+    back = ExactSums(0).decode(None, 4, reader)  # type: ignore[arg-type]
+    reader.finish()
+    assert back.width == 4 and encoded(back) == encoded(column) == encoded(empty(0))
+
+
+def test_infinities_are_of_their_cell_and_state() -> None:
+    column = empty(2)
+    column.add(np.array([np.inf, 1.0]), np.array([3, 3]), np.array([1, 0]))
+    assert not column.finite(3, 1) and column.finite(3) and column.finite(2, 1)

@@ -93,7 +93,18 @@ def test_each_kind_of_setting_has_the_one_form_of_the_readme(value: Setting, tex
 @pytest.mark.parametrize(
     "value",
     [
-        *(float("nan"), 1j, b"a", [1], {1, 2}, {1: 2}, object(), np.int64(1), np.ones(1), Tally),
+        *(
+            float("nan"),
+            1j,
+            b"a",
+            [1],
+            {1, 2},
+            {1: 2},
+            object(),
+            np.longdouble(1),
+            np.ones(1),
+            Tally,
+        ),
         *((1, [2]), {"a": {1: 2}}, (float("nan"),)),
     ],
     ids=lambda value: type(value).__name__,

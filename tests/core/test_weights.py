@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -12,7 +13,16 @@ import numpy as np
 import pytest
 
 from streammetrics.core.errors import InputError, SettingsError
-from streammetrics.core.weights import ONE, add_excess, unit_of, units_of, weighed, weighted_rows
+from streammetrics.core.weight_units import rounded_units, units_of
+from streammetrics.core.weights import (
+    ONE,
+    add_excess,
+    rounded,
+    rounded_labels,
+    unit_of,
+    weighed,
+    weighted_rows,
+)
 
 TENTH = Fraction(1, 10)
 
@@ -54,6 +64,21 @@ def test_a_float_counts_iff_it_is_within_half_an_ulp_of_a_multiple(kind: type) -
 
 
 @pytest.mark.parametrize(
+    ("weight", "bottom"),
+    [(6.103530176915228e-05, 2943378407), (3.051765088457614e-05, 2943378407)],
+)
+def test_a_float32_below_the_middle_is_no_multiple_that_is_just_above_it(
+    weight: float, bottom: int
+) -> None:
+    """The float64 of the multiple is that middle, which as float32 is this weight."""
+    unit, single = Fraction(1, bottom), np.float32(weight)
+    n = round(Fraction(weight) / unit)
+    assert np.float32(n / bottom) == single and by_fractions(single, unit) is None
+    with pytest.raises(InputError):
+        units(np.array([single]), unit)
+
+
+@pytest.mark.parametrize(
     ("weights", "unit", "expected"),
     [
         ([0.1, 1.2, 0], TENTH, [1, 12, 0]),
@@ -91,7 +116,7 @@ def test_weights_of_every_kind(weights: Sequence[Any], unit: Fraction, expected:
         ([1e30], ONE, r"below 2\*\*63 units"),
         ([2**62], TENTH, r"below 2\*\*63 units of 1/10"),
         ([1, 2], Fraction(3), "multiples of weight_unit=3, came 1"),
-        ([5e-324], ONE, "came 5e-324; round the weights"),
+        ([5e-324], ONE, "came 5e-324; pass the weight_unit"),
         (["1"], ONE, "numbers"),
         ([[1]], ONE, "one-dimensional"),
     ],
@@ -180,6 +205,7 @@ def test_rows_of_weight_zero_leave_with_their_slots() -> None:
 
 
 def test_masses_past_an_int64_are_exact() -> None:
+    assert weighted_rows(2, (np.zeros(2),), [2**62, 2**62 - 1], ONE).mass == 2**63 - 1
     assert weighted_rows(2, (np.zeros(2),), [2**62, 2**62 + 1], ONE).mass == 2**63 + 1
 
 
@@ -188,3 +214,65 @@ def test_excess_is_what_units_have_over_rows() -> None:
     add_excess(excess, None, np.array([1, 3]))
     add_excess(excess, np.array([1, 1, 0]), np.array([2, 1, 1]))
     assert excess.tolist() == [7, 1]
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_rounded_weight_is_off_by_half_a_unit_at_most_and_said_to_be_rounded(kind: type) -> None:
+    random, seen = Random(6), {True: 0, False: 0}
+    for _ in range(1500):
+        top, bottom = (random.choice([1, 2, 3, 7, 10 ** random.randint(0, 8)]) for _ in range(2))
+        unit = Fraction(top, bottom)
+        some = [random.random() * 10 ** random.randint(-3, 9) for _ in range(3)]
+        halves = [float(unit) * random.randint(0, 99) / 2 for _ in range(3)]
+        weights = np.array(some + halves, kind)
+        found, off = rounded_units(weights, 6, unit)
+        for weight, n, rounded_ in zip(weights, found.tolist(), off.tolist(), strict=True):
+            miss = abs(Fraction(float(weight)) - n * unit)
+            ulp = Fraction(float(np.spacing(weight)))
+            assert miss <= (unit + ulp) / 2
+            assert rounded_ == (miss > ulp / 2)
+            seen[rounded_] += 1
+    assert min(seen.values()) > 1000
+
+
+@pytest.mark.parametrize(
+    ("weights", "unit", "expected", "off"),
+    [
+        ([0.5, 1.5, 2.5, 0.25, 0], ONE, [0, 2, 2, 0, 0], [1, 1, 1, 1, 0]),
+        ([0.05, 0.15, 0.25, 0.2], TENTH, [0, 2, 2, 2], [1, 1, 1, 0]),
+        ([1, 2, 3, 6], Fraction(2), [0, 1, 2, 3], [1, 0, 1, 0]),
+        ([1, 2, 4, 5], Fraction(3), [0, 1, 1, 2], [1, 1, 1, 1]),
+        ([Fraction(1, 3), 2**62 + 1], ONE, [0, 2**62 + 1], [1, 0]),
+        (np.array([2**62 + 1, 0.75], object), ONE, [2**62 + 1, 1], [0, 1]),
+        (None, Fraction(2), [0, 0], [1, 1]),
+        (None, Fraction(2, 3), [2, 2], [1, 1]),
+        (None, TENTH, [10, 10], [0, 0]),
+    ],
+)  # fmt: skip
+def test_weights_go_to_the_nearest_unit_and_halves_to_the_even_one(
+    weights: Any, unit: Fraction, expected: list[int], off: list[int]
+) -> None:
+    found = rounded_units(weights, len(expected), unit)
+    assert (found[0].tolist(), found[1].tolist()) == (expected, [bool(x) for x in off])
+
+
+def test_rounding_still_refuses_what_is_no_weight() -> None:
+    for bad in ([-0.1], [math.nan], [math.inf], ["1"], [Fraction(-1, 2)], [1e30]):
+        with pytest.raises(InputError):
+            rounded_units(bad, 1, ONE)
+
+
+def test_rounded_rows_are_found_again_with_their_slots() -> None:
+    column = np.array([1, 0, 1, 0], np.uint8)
+    rows = weighted_rows(4, (column, column), [0.25, 2, 1.5, 0], ONE, rounding=True)
+    assert rows.mass == 4
+    slots = np.array([3, 4, 5, 6])
+    some, at = rounded(rows, slots)
+    assert at is not None
+    assert (some.n, len(some.columns), at.tolist()) == (2, 2, [3, 5])
+    labels, at = rounded_labels(rows, None)
+    assert (labels.tolist(), at) == ([1, 1], None)
+    kept, units_, at = weighed(rows, slots)
+    assert units_ is not None and at is not None
+    assert (kept.n, units_.tolist(), at.tolist()) == (2, [2, 2], [4, 5])
+    assert rounded(weighted_rows(4, (column, column), None, ONE), slots)[0].n == 0

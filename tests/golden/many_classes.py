@@ -27,6 +27,11 @@ def scored(n: int, name: str = "scores", *, labels: bool = False) -> dict[str, A
     return {"labels": np.array(found), name: np.array(scores)}
 
 
+def weighted(n: int, name: str = "scores", *, labels: bool = False) -> dict[str, Any]:
+    """The same rows, of which some weigh nothing and the others tenths."""
+    return {**scored(n, name, labels=labels), "weights": np.arange(n) % 31 / 10}
+
+
 MANY_CLASSES: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = {
     "multiclass-auc": (MulticlassAUC(CLASSES, resolution=4), scored),
     "multiclass-auc-exact": (MulticlassAUC(CLASSES, exact=True), scored),
@@ -39,4 +44,30 @@ MANY_CLASSES: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, An
         lambda n: scored(n, "predictions"),
     ),
     "multilabel-confusion": (MultilabelConfusion(CLASSES), lambda n: scored(n, labels=True)),
+    "multiclass-auc-weighted": (MulticlassAUC(CLASSES, resolution=4, weight_unit="1/10"), weighted),
+    "multiclass-auc-exact-weighted": (
+        MulticlassAUC(CLASSES, exact=True, weight_unit="1/10"),
+        weighted,
+    ),
+    "multiclass-confusion-weighted": (
+        MulticlassConfusion(CLASSES, top_k=(1, 3), weight_unit="1/10"),
+        lambda n: weighted(n, "predictions"),
+    ),
+    "multiclass-auc-rounded": (MulticlassAUC(CLASSES, resolution=4, round_weights=True), weighted),
+    "multiclass-auc-exact-rounded": (
+        MulticlassAUC(CLASSES, exact=True, round_weights=True),
+        lambda n: weighted(n, labels=True),
+    ),
+    "multiclass-confusion-rounded": (
+        MulticlassConfusion(CLASSES, top_k=(1, 3), round_weights=True),
+        lambda n: weighted(n, "predictions"),
+    ),
+    "multilabel-confusion-rounded": (
+        MultilabelConfusion(CLASSES, round_weights=True),
+        lambda n: weighted(n, labels=True),
+    ),
+    "multilabel-confusion-weighted": (
+        MultilabelConfusion(CLASSES, weight_unit="1/10"),
+        lambda n: weighted(n, labels=True),
+    ),
 }

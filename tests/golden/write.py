@@ -160,14 +160,17 @@ def _weighted(n: int) -> dict[str, Any]:
 
 GOLDEN: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = {
     "binary-confusion": (BinaryConfusion(threshold=0.25), _SCORED),
+    "binary-confusion-rounded": (BinaryConfusion(weight_unit=2, round_weights=True), _weighted),
     "binary-confusion-weighted": (BinaryConfusion(weight_unit="1/10"), _weighted),
     "calibration": (Calibration(), _SCORED),
     "calibration-weighted": (
         Calibration(clip=2.0**-40, bins=7, weight_unit=Fraction(1, 10)),
         _weighted,
     ),
+    "calibration-rounded": (Calibration(bins=4, round_weights=True), _weighted),
     "catalog-metrics": (CatalogMetrics(n_items=ITEMS, k=10), item_lists),
     "exact-auc": (ExactAUC(), _REAL),
+    "exact-auc-rounded": (ExactAUC(round_weights=True), _weighted),
     "exact-auc-weighted": (ExactAUC(weight_unit="1/10"), _weighted),
     "exact-auc-float32": (ExactAUC(score_type="float32"), _SCORED),
     "grouped-auc": (GroupedAUC(), _taken("labels", "scores", "groups")),
@@ -182,6 +185,10 @@ GOLDEN: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]]
     "grouped-auc-hashed": (
         GroupedAUC(weight="uniform", ids="hashed"),
         _taken("labels", "scores", groups="names"),
+    ),
+    "grouped-auc-rounded": (
+        GroupedAUC(ids="exact", round_weights=True),
+        lambda n: {**_weighted(n), "groups": columns(n)["names"]},
     ),
     "grouped-auc-weighted": (
         GroupedAUC(weight_unit="1/10"),
@@ -200,6 +207,7 @@ GOLDEN: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]]
         partial(shown_items, named=True),
     ),
     "histogram-auc": (HistogramAUC(), _SCORED),
+    "histogram-auc-rounded": (HistogramAUC(weight_unit="1/3", round_weights=True), _weighted),
     "histogram-auc-weighted": (HistogramAUC(weight_unit="1/10"), _weighted),
     "histogram-auc-equal": (HistogramAUC(grid="equal", resolution=5), _SCORED),
     "histogram-auc-real": (HistogramAUC(range="real", resolution=4), _REAL),
@@ -214,6 +222,10 @@ GOLDEN: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]]
     "ranking-metrics": (RankingMetrics([NDCG @ 10, MRR, HR(rel=2) @ 3]), lists),
     "ratio": (Ratio(), _taken(numerators="labels", denominators="revenues")),
     "regression": (Regression(), _taken("scores", labels="revenues")),
+    "regression-rounded": (
+        Regression(weight_unit="1/4", round_weights=True),
+        lambda n: {**_taken("scores", labels="revenues")(n), "weights": np.arange(n) % 31 / 10},
+    ),
     "windows": (
         Windows(PerKey(_clicks(), max_keys=4), size_s=7200, slide_s=3600),
         _taken("times_ms", *_PANEL, "keys"),
@@ -258,7 +270,7 @@ def readable(result: object) -> Any:
         ),
         *("ils", "lists_short", "coverage", "novelty", "personalization", "popularity"),
         *("log_loss", "normalized_entropy", "brier", "copc", "ece", "mce", "mean_score"),
-        *("base_rate", "weight_units", "weight_units_kept"),
+        *("base_rate", "weight_units", "weight_units_kept", "rows_rounded"),
         *("mae", "mse", "rmse", "r2"),
         *("lists_under_k", "shown", "items_shown"),
         *("pr_auc_trapezoid", "ks"),

@@ -41,10 +41,9 @@ def spans(text: str) -> list[str]:
     return re.findall(r"`([^`]+)`", text)
 
 
-def block(language: str) -> str:
-    """The one fenced block in this language."""
-    [found] = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
-    return str(found)
+def block(language: str, number: int = 0) -> str:
+    """A fenced block in this language, by its number."""
+    return str(re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)[number])
 
 
 def later(what: str) -> list[str]:

@@ -62,10 +62,14 @@ def test_the_page_has_every_key_of_the_config(sections: Mapping[str, Recording])
     assert set(keys) == known
 
 
-def test_the_config_of_the_page_is_good(tmp_path: Path) -> None:
-    (tmp_path / "config.toml").write_text(block("toml"), encoding="utf-8")
+@pytest.mark.parametrize(
+    ("number", "source"), [(0, ""), (1, '[source]\nkind = "file"\npath = "x.jsonl"\n')]
+)
+def test_the_configs_of_the_page_are_good(tmp_path: Path, number: int, source: str) -> None:
+    text = source + block("toml", number)
+    (tmp_path / "config.toml").write_text(text, encoding="utf-8")
     assert {metric.name for metric in load_config(tmp_path / "config.toml").metrics} == set(
-        tomllib.loads(block("toml"))["metrics"]
+        tomllib.loads(text)["metrics"]
     )
 
 

@@ -7,8 +7,6 @@ import re
 from ast import literal_eval
 from collections.abc import Iterator, Mapping
 
-import pytest
-
 import streammetrics
 from streammetrics import Accumulator, Measure, SlidingAUC, parse_measure
 from streammetrics.core.errors import StreamMetricsError
@@ -139,8 +137,3 @@ def test_the_page_has_every_measure_with_its_parameters_and_whether_it_is_cut() 
 
 def test_what_the_library_does_not_have_yet_is_an_error() -> None:
     assert not set(later("methods of metrics")) & set(dir(Accumulator))
-    for setting in later("settings of metrics with weights"):
-        for kind in metric_types().values():
-            assert setting not in kind._settings
-            with pytest.raises(TypeError, match=setting):
-                kind(**{setting: True})

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streammetrics.kernels import fraction_mean
-from streammetrics.kernels.fraction_mean import FractionMean, rounded
+from streammetrics.kernels.fraction_mean import FractionMean, mean_of, rounded
 from streammetrics.kernels.rounding import ratio, rounded_down, rounded_up
 
 SUMS = st.dictionaries(st.integers(1, 2**40), st.integers(0, 2**60), min_size=1, max_size=30)
@@ -74,3 +74,11 @@ def test_thousands_of_denominators_are_joined_in_a_moment() -> None:
     sums = {(1 << 30) + 2 * i + 1: i + 1 for i in range(3_000)}
     numerator, denominator = FractionMean(sums, 1).fraction()
     assert math.isclose(numerator / denominator, sum(n / d for d, n in sums.items()))
+
+
+def test_the_mean_of_fractions_is_weighted_and_rounded_once() -> None:
+    terms = [(Fraction(1, 3), 1), (Fraction(2, 7), 5), (Fraction(0), 2), (Fraction(1), 1)]
+    exact = sum(value * weight for value, weight in terms) / 9
+    assert rounded(mean_of(terms)) == float(exact)
+    assert Fraction(*mean_of(terms).fraction()) == exact
+    assert mean_of([]).total == 0

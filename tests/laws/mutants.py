@@ -308,3 +308,16 @@ class ForgetsWhatWaits(Clicks, schema="mutant-forgets-waiting/1"):
 
     def compute(self) -> Clicked:
         return clicked(*self.counts.dense().tolist())
+
+
+class RemembersItsResult(Clicks, schema="mutant-remembers/1"):
+    """Computes once, and again only after an update."""
+
+    counts = Counts(2)
+
+    def update(self, labels: Any, scores: Any) -> None:
+        super().update(labels, scores)
+        self.__dict__.pop("_known", None)
+
+    def compute(self) -> Any:
+        return self.__dict__.setdefault("_known", super().compute())

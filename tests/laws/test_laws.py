@@ -17,9 +17,9 @@ from streammetrics import Accumulator, registry
 from streammetrics.testing import LAWS, Case, check_exhaustively, check_law
 from tests.calibration_cases import SMALL_SCORED
 from tests.cases import CASES
-from tests.many_classes_cases import SMALL_ROWS
 from tests.plain_cases import PLAIN
 from tests.weighted_cases import weighted_rows
+from tests.weighted_classes_cases import SMALL_ROWS
 
 # A quarter of the profile's examples: there are three hundred pairs of a law and a case, and
 # `make check` must stay short.

@@ -42,6 +42,7 @@ BROKEN: dict[type[Accumulator], set[str]] = {
     mutants.BeginsWithAPrior: {"monoid", "sharding", "canonical", "waiting"},
     mutants.NormalisesEachBatch: {"sharding"},
     mutants.ForgetsWhatWaits: {"waiting"},
+    mutants.RemembersItsResult: {"pure"},
 }
 WITH_ORACLE = {"bound"}
 

@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
 
-from tests.oracles import binary
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.oracles import binary, curves
 
 Exact = Fraction | None
 Hits = tuple[int, int, int]
@@ -117,3 +120,14 @@ def average_precision(rows: Sequence[tuple[int, float]]) -> Exact:
         here = sum(y for y, s in rows if s == score)
         total += Fraction(here, positives) * Fraction(sum(above), len(above))
     return total
+
+
+def average_precisions(labels: NDArray[np.bool_], scores: NDArray[np.float64]) -> list[Exact]:
+    """The AP of each column [n, c], of thousands of rows."""
+    found = []
+    for truth, column in zip(labels.T, scores.T, strict=True):
+        places = np.unique(-column, return_inverse=True)[1]
+        groups = np.zeros((places.max() + 1, 2), np.int64)
+        np.add.at(groups, (places, truth.astype(np.intp)), 1)
+        found.append(curves.ap([(n, p) for n, p in groups.tolist()]))
+    return found

@@ -1,8 +1,9 @@
 """Mistakes that others made, by name: each is shown, and none is made here.
 
-Where a peer is installed its own answer is shown. The rules of torchmetrics and torchrec, which are
-not, are written out in the test. That ranx shows the order of tied rows, and loses what follows a
-list with nothing relevant, is in test_ranx.py.
+Where a peer is installed its own answer is shown. The rules of torchrec, which is not, are written
+out in the test, and so are those of torchmetrics: its answers are in test_faults_of_torch.py and
+test_faults_of_torch_lists.py. That ranx shows the order of tied rows, and loses what follows a list
+with nothing relevant, is in test_ranx.py.
 """
 
 from __future__ import annotations

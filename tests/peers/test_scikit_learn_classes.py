@@ -1,8 +1,9 @@
 """Many classes and labels beside scikit-learn, with every average and every zero_division.
 
-Where they differ: with zero_division=nan its weighted average of values whose classes have no
-rows at all is their plain mean, and ours is 0/0; its AP of a class without rows is 0, with a
-warning, and ours leaves the mean; its top-k takes the largest of tied classes, ours the smallest.
+Where they differ: its weighted average of values whose classes have no rows at all is their plain
+mean, and ours is 0/0; its AP of a class without rows is 0, with a warning, and ours leaves the
+mean; its top-k takes the largest of tied classes, ours the smallest. Its own answers are in
+test_differences_from_scikit_learn.py.
 """
 
 from __future__ import annotations

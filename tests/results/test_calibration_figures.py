@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
+from streammetrics import Calibration, Regression
 from streammetrics.results import counts_of, headlines_of, views_of
 from streammetrics.results.calibration import CalibrationFigures
 from streammetrics.results.regression import RegressionErrors
@@ -56,9 +59,44 @@ def test_views_and_counts() -> None:
     assert list(views_of(errors)) == ["mae", "mse", "rmse", "r2"]
 
 
-def test_r2_of_squares_that_are_not_known() -> None:
-    assert RegressionErrors(2, None, None, THIRD, THIRD).r2 == -math.inf
-    assert math.isnan(RegressionErrors(2, None, None, THIRD, None).r2)
-    assert RegressionErrors(2, None, None, THIRD, THIRD).rmse == math.inf
+def test_figures_of_infinite_errors() -> None:
+    endless = RegressionErrors(2, None, None, THIRD, THIRD)
+    assert endless.mae == endless.mse == endless.rmse == math.inf
+    assert endless.r2 == -math.inf
     perfect = RegressionErrors(2, Fraction(0), Fraction(0), THIRD, THIRD)
     assert (perfect.rmse, perfect.r2) == (0.0, 1.0)
+
+
+def test_a_result_shows_its_figures_and_its_rows_and_a_unit_of_weight_that_is_not_1() -> None:
+    found = figures((1, 1, THIRD))
+    said = "log_loss=0.16666666666666666, normalized_entropy=0.2404491734814939, "
+    said += "brier=0.3333333333333333, ratio=0.3333333333333333, ece=0.3333333333333333, rows=2"
+    assert repr(found) == f"CalibrationFigures({said})"
+    tenths = dataclasses.replace(found, weight_unit=Fraction(1, 10))
+    assert repr(tenths) == f"CalibrationFigures({said}, weight_unit=Fraction(1, 10))"
+    half = Fraction(1, 2)
+    errors = RegressionErrors(2, Fraction(1), half, Fraction(0), Fraction(2))
+    said = "mae=0.5, mse=0.25, rmse=0.5, r2=0.75, rows=2"
+    assert repr(errors) == f"RegressionErrors({said})"
+    halves = dataclasses.replace(errors, weight_unit=half)
+    assert repr(halves) == f"RegressionErrors({said}, weight_unit=Fraction(1, 2))"
+
+
+@pytest.mark.parametrize("kind", [Calibration, Regression])
+def test_a_result_of_rounded_weights_shows_its_intervals_and_how_many_rows_were_rounded(
+    kind: type[Calibration] | type[Regression],
+) -> None:
+    metric = kind(weight_unit="1/2", round_weights=True)
+    metric.update([0, 1], [0.25, 0.5], weights=[0.5, 0.75])
+    found = metric.compute()
+    name = headlines_of(found)[0]
+    assert repr(found).startswith(f"{type(found).__name__}({name}=Bounded(value=")
+    assert repr(found).endswith(", rows=2, rows_rounded=1, weight_unit=Fraction(1, 2))")
+    metric = kind(round_weights=True)
+    assert repr(metric.compute()).endswith(", rows=0, rows_rounded=0)")
+
+
+def test_units_are_counted_once() -> None:
+    metric = Regression()
+    metric.update([0, 1], [0.25, 0.5], weights=[2, 3])
+    assert counts_of(metric.compute()) == {"rows": 2, "weight_units": 5}

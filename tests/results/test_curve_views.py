@@ -18,8 +18,8 @@ from tests.oracles import binary
 VALUES = (0.25, 0.5, 0.75)
 
 
-def exact(labels: list[int], scores: list[float], score_type: str = "float64") -> ScoreCurve:
-    metric = ExactAUC(score_type=score_type)
+def exact(labels: list[int], scores: list[float], **settings: object) -> ScoreCurve:
+    metric = ExactAUC(**settings)  # type: ignore[arg-type]
     metric.update(labels, scores)
     return metric.compute()
 
@@ -125,12 +125,32 @@ def test_a_threshold_in_a_gap_between_occupied_buckets_is_certain() -> None:
     assert isinstance(halves.confusion(math.nextafter(0.5, 0)), RatesBetween)
 
 
-def test_thresholds_are_compared_with_float32_scores_as_they_are() -> None:
-    found = exact([0, 1], [0.1, 0.3], score_type="float32")
-    score = float(np.float32(0.3))  # above 0.3
-    assert found.confusion(0.3).tp == 1 == found.confusion(score).tp
-    assert found.confusion(math.nextafter(score, 1)).tp == 0
-    assert found.best().points[0].threshold == score
+def test_thresholds_are_compared_in_the_precision_of_the_scores() -> None:
+    for score in (0.3, 0.7):  # as float32 the first is above itself, the second below
+        found = exact([0, 1], [0.1, score], score_type="float32")
+        kept = np.float32(score)
+        assert found.confusion(score).tp == 1 == found.confusion(float(kept)).tp
+        assert found.confusion(math.nextafter(float(kept), 1)).tp == 1
+        assert found.confusion(float(np.nextafter(kept, np.float32(1)))).tp == 0
+        assert found.best().points[0].threshold == kept
+        double = exact([0, 1], [0.1, score])
+        assert (double.confusion(score).tp, double.confusion(math.nextafter(score, 1)).tp) == (1, 0)
+    assert exact([1, 0], [1e39, 0.5], score_type="float32").confusion(1e300).tp == 1
+
+
+def test_a_bucket_without_an_end_leaves_no_threshold_that_predicts_nothing() -> None:
+    for settings in ({"range": "real"}, {"grid": "edges", "edges": (0.0,), "range": "real"}):
+        found = buckets([0], [math.inf], **settings)
+        assert math.isnan(found.roc().thresholds[0])
+        assert math.isnan(found.best("accuracy").points[0].threshold)
+        assert isinstance(found.confusion(math.inf), RatesBetween)
+    assert buckets([0], [1.0]).roc().thresholds[0] == math.inf
+
+
+def test_a_curve_whose_rows_were_dropped_knows_nothing_of_them() -> None:
+    found = exact([1, 0], [0.1, 0.5], max_rows=1)
+    assert found.reason and found.confusion(0.2) == Rates(0, 0, 0, 0)
+    assert math.isnan(found.confusion(0.2).recall) and found.confusion(0.2).rows == 0  # type: ignore[operator]
 
 
 def test_infinite_scores_are_thresholds_and_then_none_predicts_nothing() -> None:

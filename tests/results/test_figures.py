@@ -75,3 +75,15 @@ def test_numbers_of_numpy_become_those_of_python() -> None:
     result = Numpy(np.float64(0.5), np.int64(2))
     assert type(views_of(result)["value"]) is float
     assert type(counts_of(result)["rows"]) is int
+
+
+def test_each_value_of_a_mapping_by_whole_numbers_is_a_view() -> None:
+    @dataclass(frozen=True)
+    class OfEach:
+        first: float
+        shares: dict[int, float]
+        named: dict[str, float]
+
+    result = OfEach(0.5, {2: 0.75, 3: 1.0}, {"a": 0.25})
+    assert views_of(result) == {"first": 0.5, "shares[2]": 0.75, "shares[3]": 1.0}
+    assert headlines_of(result) == ("first",)

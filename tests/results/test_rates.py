@@ -107,7 +107,7 @@ def test_a_beta_that_is_no_weight_is_refused(value: float) -> None:
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan])
 def test_an_alpha_outside_its_range_is_refused(value: float) -> None:
-    with pytest.raises(InputError, match="at most 1"):
+    with pytest.raises(InputError, match="expected a share from 0 to 1, came"):
         Rates(tp=1, fp=1, fn=1, tn=1).f_alpha(value)
 
 
@@ -122,3 +122,20 @@ def test_both_layouts_of_the_table() -> None:
 def test_denominators_are_counted() -> None:
     rates = Rates(tp=1, fp=2, fn=3, tn=4)
     assert (rates.rows, rates.positives) == (10, 4)
+
+
+def test_what_0_over_0_is_worth_may_be_said() -> None:
+    nothing, found = Rates(tp=0, fp=0, fn=2, tn=5), Rates(tp=1, fp=1, fn=0, tn=1)
+    assert math.isnan(nothing.f_alpha(1)) and math.isnan(nothing.precision)
+    for worth in (0, 1, 0.0):
+        assert nothing.f_alpha(1, zero_division=worth) == worth
+        assert nothing.f_alpha(0, zero_division=worth) == nothing.recall == 0.0
+        assert nothing.f_beta(1, zero_division=worth) == nothing.f1 == 0.0
+        assert Rates(0, 0, 0, 5).f_beta(1, zero_division=worth) == worth
+        assert found.f_alpha(1, zero_division=worth) == found.precision == 0.5
+
+
+def test_its_text_has_a_unit_of_weight_only_where_rows_have_weights() -> None:
+    assert repr(Rates(tp=1, fp=2, fn=3, tn=4)) == "Rates(tp=1, fp=2, fn=3, tn=4)"
+    tenths = Rates(tp=1, fp=2, fn=3, tn=4, weight_unit=Fraction(1, 10), _excess=9)
+    assert repr(tenths) == "Rates(tp=1, fp=2, fn=3, tn=4, weight_unit=Fraction(1, 10))"

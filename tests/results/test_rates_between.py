@@ -11,7 +11,7 @@ import pytest
 
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.rates import Rates
-from streammetrics.results.rates_between import RatesBetween
+from streammetrics.results.rates_between import RatesBetween, with_doubt
 
 COUNTS = ("tp", "fp", "fn", "tn")
 RATES = (
@@ -34,7 +34,8 @@ def boxes(most: int = 3) -> Iterator[tuple[RatesBetween, list[Rates]]]:
         ]
         worst = next(r for r in every if (r.tp, r.fp) == (t0, f0 + n))
         best = next(r for r in every if (r.tp, r.fp) == (t0 + p, f0))
-        yield RatesBetween(worst, best), every
+        below = next(r for r in every if (r.tp, r.fp) == (t0, f0))
+        yield RatesBetween(worst, best, below), every
 
 
 @pytest.mark.parametrize("name", [*COUNTS, *RATES])
@@ -53,6 +54,21 @@ def test_every_rate_is_between_its_ends_wherever_the_rows_lie(name: str) -> None
         assert math.isnan(found.value) or found.low <= found.value <= found.high
 
 
+@pytest.mark.parametrize("worth", [0, 1])
+@pytest.mark.parametrize("weight", [0, 0.5, 1])
+def test_what_0_over_0_is_worth_is_between_the_ends_too(weight: float, worth: float) -> None:
+    for between, every in boxes():
+        for method in ("f_beta", "f_alpha"):
+            values = [getattr(rates, method)(weight, zero_division=worth) for rates in every]
+            found = getattr(between, method)(weight, zero_division=worth)
+            assert found.low <= min(values) and max(values) <= found.high, between
+            assert found.low >= math.nextafter(min(values), -math.inf), between
+            assert found.high <= math.nextafter(max(values), math.inf), between
+            assert found.value == getattr(between.value, method)(weight, zero_division=worth)
+            if all(math.isnan(getattr(rates, method)(weight)) for rates in every):
+                assert found == Bounded(worth, worth, worth)
+
+
 @pytest.mark.parametrize("weight", [0, 0.5, 1])
 def test_f_measures_are_between_their_ends(weight: float) -> None:
     for between, every in boxes():
@@ -64,13 +80,60 @@ def test_f_measures_are_between_their_ends(weight: float) -> None:
 
 
 def test_the_value_is_that_of_a_bucket_below_the_threshold() -> None:
-    found = RatesBetween(Rates(tp=1, fp=2, fn=2, tn=0), Rates(tp=3, fp=0, fn=0, tn=2))
+    worst, best = Rates(tp=1, fp=2, fn=2, tn=0), Rates(tp=3, fp=0, fn=0, tn=2)
+    found = RatesBetween(worst, best, Rates(tp=1, fp=0, fn=2, tn=2))
     assert (found.tp, found.fp) == (Bounded(1, 1, 3), Bounded(0, 0, 2))
     assert (found.rows, found.positives) == (5, 3)
     assert found.precision.value == 1.0
+    assert found.table().tolist() == [[2, 0], [2, 1]] and found.weight_unit == 1
+    assert found.table("positive_first").tolist() == [[1, 2], [0, 2]]
     assert found.recall == Bounded(1 / 3, math.nextafter(1 / 3, 0), 1.0)
 
 
 def test_ends_are_rounded_outwards() -> None:
-    found = RatesBetween(Rates(tp=1, fp=1, fn=2, tn=5), Rates(tp=2, fp=0, fn=1, tn=6)).recall
+    worst, best = Rates(tp=1, fp=1, fn=2, tn=5), Rates(tp=2, fp=0, fn=1, tn=6)
+    found = RatesBetween(worst, best, worst).recall
     assert Fraction(found.low) < Fraction(1, 3) and Fraction(2, 3) < Fraction(found.high)
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_every_rate_of_rounded_weights_is_between_its_ends(name: str) -> None:
+    undefined = defined = 0
+    for cells in product(range(3), repeat=4):
+        for rounded in ((1, 0, 0, 0), (1, 1, 1, 1), (0, 2, 1, 0), (2, 1, 0, 3)):
+            rates = Rates(*cells)
+            found = getattr(with_doubt(rates, rates, rates, rounded, sum(rounded)), name)
+            assert isinstance(found, Bounded)
+            near = getattr(rates, name)
+            assert found.value == near or math.isnan(found.value) == math.isnan(near)
+            # Thirds of a unit: none of the ends is among them but where nothing was rounded.
+            room = [
+                range(max(3 * c - r, 0), 3 * c + r + 1) for c, r in zip(cells, rounded, strict=True)
+            ]
+            for thirds in product(*room):
+                there = getattr(Rates(*thirds), name)
+                if math.isnan(there):
+                    undefined += 1
+                else:
+                    defined += 1
+                    assert found.low <= there <= found.high, (cells, rounded, thirds)
+    assert undefined and defined
+
+
+def test_the_counts_of_rounded_weights_are_between_whole_units() -> None:
+    rates = Rates(tp=4, fp=1, fn=0, tn=7, weight_unit=Fraction(1, 10), _excess=5)
+    found = with_doubt(rates, rates, rates, (3, 0, 1, 2), 6)
+    assert (found.tp, found.fp) == (Bounded(4, 2, 6), Bounded(1, 1, 1))
+    assert (found.fn, found.tn) == (Bounded(0, 0, 1), Bounded(7, 6, 8))
+    assert (found.rows, found.rows_rounded, found.positives) == (7, 6, 4)
+    assert (found.weight_units, found.weight) == (12, Fraction(12, 10))
+    assert found.worst.weight_unit == found.best.weight_unit == Fraction(1, 20)
+    assert (found.worst.rows, found.best.rows) == (7, 7)
+
+
+def test_a_kappa_below_zero_is_between_its_ends_though_it_may_rise_with_a_false_positive() -> None:
+    fewer, near, more = (Rates(tp=100, fp=fp, fn=500, tn=100) for fp in (690, 700, 710))
+    assert fewer.kappa < near.kappa < more.kappa < 0
+    found = with_doubt(near, near, near, (0, 20, 0, 0), 20).kappa
+    assert found.low <= fewer.kappa and more.kappa <= found.high
+    assert found.width < 0.1

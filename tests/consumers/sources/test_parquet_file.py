@@ -131,3 +131,15 @@ def test_what_is_no_parquet_file_is_an_error(tmp_path: Path) -> None:
 def test_a_head_past_the_last_row_is_a_gap(tmp_path: Path) -> None:
     with pytest.raises(GapError):
         chunks(write(tmp_path / "a.parquet"), 8)
+
+
+def test_long_lists_come_in_small_chunks(tmp_path: Path) -> None:
+    rows, width = 40, 100_000
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * width)), width)
+    pq.write_table(pa.table({"score": lists}), tmp_path / "a.parquet")
+    opened = source(tmp_path / "a.parquet")
+    opened.assign(From(0))
+    sizes = [len(chunk) for chunk in drained(opened)]
+    close_all()
+    assert sum(sizes) == rows
+    assert max(sizes) * width * 8 <= 8 << 20

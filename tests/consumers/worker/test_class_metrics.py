@@ -51,13 +51,16 @@ def test_a_class_and_a_predicted_class_of_each_event_are_counted(
 @pytest.mark.parametrize(
     ("metric", "where"),
     [
-        ('type = "MulticlassAUC", n_classes = 3', "m: expected a metric of one value"),
-        ('type = "MultilabelConfusion", n_labels = 3', "m: expected a metric of one value"),
-        ('type = "MulticlassConfusion", n_classes = 3, top_k = [2]', r"m\.top_k"),
         ('type = "MulticlassConfusion", n_classes = 3', "predictions"),
         ('type = "MulticlassConfusion", n_classes = 1', r"m\.n_classes"),
     ],
 )
-def test_scores_of_every_class_are_refused_before_any_event_is(metric: str, where: str) -> None:
+def test_a_metric_of_classes_needs_their_number_and_what_was_predicted(
+    metric: str, where: str
+) -> None:
     with pytest.raises(ConfigError, match=where):
-        config(slices="by = [[]]", metrics=f"m = {{ {metric} }}")
+        config(
+            event='time = "ts"\nlabel = "kind"',
+            slices="by = [[]]",
+            metrics=f"m = {{ {metric} }}",
+        )

@@ -1,0 +1,195 @@
+"""What weights cost: rows without them, and with integers or tenths, by metric and size of batch.
+
+Each repeat starts from an empty state, takes all batches, which are cut beforehand, and ends with
+a figure; every way of cutting, and every type of tenths, must give the same one. The peer is
+scikit-learn with sample_weight, on all rows at once, and must agree: for GAUC in a loop over
+users, whose areas it finds, while their weights are summed by numpy. Of binary counts it is the
+table alone. `python -m benchmarks.bench_weights`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import brier_score_loss, confusion_matrix, log_loss, roc_auc_score
+
+from benchmarks.harness import Timing, measure, read_limit, versions
+from benchmarks.workloads import click_scores, generator, labels, users
+from streammetrics import (
+    Accumulator,
+    BinaryConfusion,
+    Bounded,
+    Calibration,
+    ExactAUC,
+    GroupedAUC,
+    HistogramAUC,
+)
+
+ROWS = 1_000_000
+SIZES = (1_000_000, 10_000, 1_000, 100)
+USERS = 50_000
+LOOPED = 2_000  # users of the peer of GAUC, whose loop is slow
+THRESHOLD = 0.01
+
+Array = NDArray[np.generic]
+Weights = NDArray[np.int64] | NDArray[np.floating] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Columns of as many rows; weights are their units, of 1 or of 1/10."""
+
+    truth: NDArray[np.uint8]
+    scores: NDArray[np.float32]
+    ids: NDArray[np.int64]
+    units: NDArray[np.int64]
+
+    def kinds(self) -> dict[str, Weights]:
+        """The weights of each kind: none, the units themselves, and as many tenths."""
+        tenths = self.units / 10
+        return {
+            "without weights": None,
+            "integers": self.units,
+            "tenths, float64": tenths,
+            "tenths, float32": tenths.astype(np.float32),
+        }
+
+    def of(self, users: NDArray[np.int64]) -> Rows:
+        """The rows of these users."""
+        at = np.flatnonzero(np.isin(self.ids, users))
+        return Rows(self.truth[at], self.scores[at], self.ids[at], self.units[at])
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A metric by the unit of its weights, the figure that it is read for, and its peer."""
+
+    empty: Callable[[str], Accumulator]
+    figure: Callable[[Any], float | Bounded]
+    peer: Callable[[Rows, Weights], float]
+    grouped: bool = False
+
+    def feed(self, unit: str, batches: list[tuple[Array, Array, dict[str, Array]]]) -> Any:
+        """The figure, after all batches."""
+        state = self.empty(unit)
+        for truth, scores, columns in batches:
+            state.update(truth, scores, **columns)
+        return self.figure(state.compute())
+
+    def cut(
+        self, rows: Rows, weights: Weights, size: int
+    ) -> list[tuple[Array, Array, dict[str, Array]]]:
+        """The rows, cut."""
+        columns: dict[str, Array] = {"groups": rows.ids} if self.grouped else {}
+        if weights is not None:
+            columns["weights"] = weights
+        cuts = [slice(i, i + size) for i in range(0, len(rows.truth), size)]
+        return [
+            (rows.truth[at], rows.scores[at], {name: c[at] for name, c in columns.items()})
+            for at in cuts
+        ]
+
+
+def _recall(rows: Rows, weights: Weights) -> float:
+    above = rows.scores >= np.float64(THRESHOLD)  # as float64, or it would be rounded
+    table = confusion_matrix(rows.truth, above, sample_weight=weights)
+    return float(table[1, 1] / table[1].sum())
+
+
+def _area(rows: Rows, weights: Weights) -> float:
+    return float(roc_auc_score(rows.truth, rows.scores, sample_weight=weights))
+
+
+def _losses(rows: Rows, weights: Weights) -> float:
+    """Log loss and Brier score, of nine figures that ours gives."""
+    wide = rows.scores.astype(np.float64)  # or it clips by the precision of float32
+    brier_score_loss(rows.truth, wide, sample_weight=weights)
+    return float(log_loss(rows.truth, wide, sample_weight=weights))
+
+
+def _areas_of_users(rows: Rows, weights: Weights) -> float:
+    order = np.argsort(rows.ids, kind="stable")
+    cuts = np.flatnonzero(np.diff(rows.ids[order])) + 1
+    mass = np.ones(len(order)) if weights is None else weights.astype(np.float64)
+    columns = [np.split(column[order], cuts) for column in (rows.truth, rows.scores, mass)]
+    total = area = 0.0
+    for truth, scores, some in zip(*columns, strict=True):
+        if 0 < truth.sum() < len(truth):
+            total += some.sum()
+            area += some.sum() * float(roc_auc_score(truth, scores, sample_weight=some))
+    return area / total
+
+
+JOBS = {
+    "BinaryConfusion": Job(
+        lambda unit: BinaryConfusion(THRESHOLD, weight_unit=unit), lambda r: r.recall, _recall
+    ),
+    "HistogramAUC": Job(lambda unit: HistogramAUC(weight_unit=unit), lambda r: r.auc, _area),
+    "ExactAUC": Job(
+        lambda unit: ExactAUC(score_type="float32", weight_unit=unit), lambda r: r.auc, _area
+    ),
+    "GroupedAUC": Job(
+        lambda unit: GroupedAUC(weight_unit=unit), lambda r: r.gauc, _areas_of_users, grouped=True
+    ),
+    "Calibration": Job(lambda unit: Calibration(weight_unit=unit), lambda r: r.log_loss, _losses),
+}
+
+
+def lines(name: str, rows: Rows, some: Rows) -> list[str]:
+    """A line for each kind of weights. some: the rows of the peer, where it must have fewer."""
+    job, found, before = JOBS[name], [name], dict[int, Timing]()
+    figures: dict[str, set[object]] = {}
+    theirs = some if job.grouped else rows
+    for kind, weights in rows.kinds().items():
+        unit = "1/10" if kind.startswith("tenths") else "1"
+        line = f"  {kind:<18}"
+        for size in SIZES:
+            work = job.cut(rows, weights, size)
+            figures.setdefault("weights" if kind != "without weights" else kind, set()).add(
+                job.feed(unit, work)
+            )
+            time = measure(kind, len(rows.truth), lambda w=work, u=unit: job.feed(u, w))  # type: ignore[misc]
+            before.setdefault(size, time)
+            line += f"{time.median:>9.1f}{time.median / before[size].median:>6.1f}"
+        weights = theirs.kinds()[kind]
+        _agree(name, job.feed(unit, job.cut(theirs, weights, ROWS)), job.peer(theirs, weights))
+        peer = measure("peer", len(theirs.truth), lambda w=weights: job.peer(theirs, w))  # type: ignore[misc]
+        found.append(line + f"{peer.median:>11,.0f}")
+    # A tenth as the unit makes every figure that of the same integers.
+    assert all(len(same) == 1 for same in figures.values()), (name, figures)
+    return found
+
+
+def _agree(name: str, ours: float | Bounded, theirs: float) -> None:
+    if isinstance(ours, Bounded):
+        assert ours.low - 1e-6 <= theirs <= ours.high + 1e-6, (name, ours, theirs)
+    else:
+        # scikit-learn sums weights of float32 as such.
+        assert math.isclose(ours, theirs, rel_tol=1e-5), (name, ours, theirs)
+
+
+def main() -> None:
+    units = generator(40).integers(1, 100, ROWS)
+    rows = Rows(labels(ROWS), click_scores(ROWS), users(ROWS, USERS), units)
+    known = np.unique(rows.ids)
+    some = rows.of(generator(41).choice(known, LOOPED, replace=False))
+    print(f"rows with weights, ns a row and times what is without; {versions()}\n")
+    print(f"{'batches of':<20}" + "".join(f"{n:>9,}{'x':>6}" for n in SIZES) + f"{'peer':>11}")
+    tenths = rows.kinds()["tenths, float64"]
+    assert tenths is not None
+    for name, arrays in (
+        ("read limit", (rows.truth, rows.scores)),
+        ("with weights", (rows.truth, rows.scores, tenths)),
+    ):
+        print(f"{name:<20}{read_limit(ROWS, arrays).median:>9.2f}")
+    for name in JOBS:
+        print("\n".join(lines(name, rows, some)))
+
+
+if __name__ == "__main__":
+    main()

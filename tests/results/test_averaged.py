@@ -1,0 +1,124 @@
+"""What is averaged over classes and labels, and what is refused, of exact and rounded weights."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import MulticlassAUC, MulticlassConfusion, MultilabelConfusion
+from streammetrics.core.errors import InputError
+
+NAN = math.nan
+TRUTH, SAID = [0, 0, 1, 2, 2, 2, 1], [0, 1, 1, 2, 0, 2, 2]
+FLAGS = [[1, 0, 1], [0, 1, 0], [0, 0, 0], [1, 1, 1]]
+SCORES = [[0.9, 0.6, 0.1], [0.2, 0.8, 0.1], [0.6, 0.1, 0.1], [0.9, 0.2, 0.7]]
+
+
+def classes(**settings: Any) -> Any:
+    metric = MulticlassConfusion(3, **settings)
+    metric.update(TRUTH, SAID)
+    return metric.compute()
+
+
+def labels(**settings: Any) -> Any:
+    metric = MultilabelConfusion(3, **settings)
+    metric.update(FLAGS, SCORES)
+    return metric.compute()
+
+
+RESULTS = [classes(), labels(), classes(round_weights=True), labels(round_weights=True)]
+each_result = pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
+
+
+@pytest.mark.parametrize("result", RESULTS[:2], ids=["ClassRates", "LabelRates"])
+def test_specificity_and_f_alpha_are_those_of_each_class_and_their_averages(result: Any) -> None:
+    each = [result.rates(i) for i in range(3)]
+    assert result.specificity(None).tolist() == [rates.specificity for rates in each]
+    tn, fp = sum(rates.tn for rates in each), sum(rates.fp for rates in each)
+    assert result.specificity("micro") == tn / (tn + fp)
+    exact = [Fraction(rates.tn, rates.tn + rates.fp) for rates in each]
+    assert result.specificity() == float(sum(exact) / 3)
+    support = result.support.tolist()
+    weighted = sum(w * x for w, x in zip(support, exact, strict=True)) / sum(support)
+    assert result.specificity("weighted") == float(weighted)
+    for a in (0, 0.3, 1, Fraction(1, 3)):
+        assert result.f_alpha(a, None).tolist() == [rates.f_alpha(a) for rates in each]
+    for average in ("macro", "micro", "weighted"):
+        assert result.f_alpha(1, average) == result.precision(average)
+        assert result.f_alpha(0, average) == result.recall(average)
+        assert result.f_alpha(0.5, average) == result.f1(average)
+        assert result.f_alpha(0.2, average) == pytest.approx(result.f_beta(2, average), rel=1e-15)
+
+
+def test_specificity_of_rows_is_the_share_of_labels_rightly_left() -> None:
+    assert labels().specificity("samples") == float((Fraction(0) + 1 + Fraction(2, 3)) / 3)
+    assert labels().specificity("samples", zero_division=1) == float(Fraction(8, 3) / 4)
+
+
+def test_the_error_rate_of_labels_is_their_hamming_loss() -> None:
+    assert labels().error_rate == labels().hamming_loss == 4 / 12
+    found = labels(round_weights=True)
+    assert found.error_rate == found.hamming_loss and found.error_rate.value == 4 / 12
+
+
+@pytest.mark.parametrize("zero", [0, 1, True, np.float32(0), np.int8(1)])
+def test_zero_division_comes_back_as_a_float(zero: Any) -> None:
+    empty = MulticlassConfusion(2).compute()
+    for average in ("macro", "micro", "weighted"):
+        value = empty.f1(average, zero_division=zero)
+        assert type(value) is float and value == float(zero)
+    assert empty.f1(None, zero_division=zero).tolist() == [float(zero)] * 2
+
+
+@each_result
+def test_what_is_no_average_and_no_number_is_an_error_in_four_parts(result: Any) -> None:
+    bad = {
+        "average": ["samplewise", 1, ["macro"], np.array(["macro", "micro"]), True, b"macro"],
+        "zero_division": ["warn", None, 0.5, -1, [0], "0", np.array([0, 1]), 1j, math.inf],
+    }
+    for name, values in bad.items():
+        for value in values:
+            for call in (result.precision, result.specificity, result.f1):
+                with pytest.raises(InputError) as error:
+                    call(**{name: value})
+                assert error.value.where == f"{type(result).__name__}.{name}"
+                assert error.value.came and error.value.expected and error.value.todo
+    for call, value in (
+        *((result.f_beta, b) for b in (-1, NAN, math.inf, "2", None, [1])),
+        *((result.f_alpha, a) for a in (-0.1, 1.1, NAN, "2", None, [1])),
+        *((result.rates, i) for i in (3, -1, 1.0, True, "1", None, [1])),
+    ):
+        with pytest.raises(InputError, match=call.__name__):
+            call(value)
+    if hasattr(result, "weighted_kappa"):
+        for kind in ("cubic", None, ["linear"], 1):
+            with pytest.raises(InputError, match="weighted_kappa"):
+                result.weighted_kappa(kind)
+
+
+def test_a_k_that_is_none_is_an_error_in_four_parts() -> None:
+    for rounding in (False, True):
+        metric = MulticlassConfusion(3, top_k=(1,), round_weights=rounding)
+        result: Any = metric.compute()
+        for k in ([1], 2, "1", None, True, 1.0):
+            for call in (result.top_k_accuracy, result.top_k_ties):
+                with pytest.raises(InputError, match="a k of the setting top_k: 1"):
+                    call(k)
+
+
+def test_whole_numbers_of_any_type_are_taken_as_they_are() -> None:
+    largest = np.array(TRUTH).max() + 1
+    metric = MulticlassConfusion(largest, top_k=(np.int64(2), np.uint8(1)))
+    assert metric == MulticlassConfusion(3, top_k=(1, 2))
+    assert type(metric.n_classes) is int and [type(k) for k in metric.top_k] == [int, int]
+    metric.update(TRUTH, np.eye(3)[SAID])
+    result = metric.compute()
+    assert result.rates(np.int8(1)) == result.rates(1)  # type: ignore[arg-type]
+    assert result.top_k_accuracy(np.int64(2)) == result.top_k_accuracy(2)  # type: ignore[arg-type]
+    assert MultilabelConfusion(np.int32(3)) == MultilabelConfusion(3)  # type: ignore[arg-type]
+    assert MulticlassAUC(largest) == MulticlassAUC(3)
+    assert MulticlassAUC(largest).to_bytes() == MulticlassAUC(3).to_bytes()
