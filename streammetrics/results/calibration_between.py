@@ -25,6 +25,7 @@ from streammetrics.kernels.weight_ends import (
 )
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.calibration import CalibrationFigures, ReliabilityTable, headline
+from streammetrics.results.units import OfRoundedWeights
 
 # What a sum of log losses is off at most, 2**-67 of it, with some room for the entropy.
 _LOSS_ERROR: Final = Fraction(1, 1 << 64)
@@ -67,7 +68,7 @@ class ReliabilityBetween(ReliabilityTable):
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationBetween:
+class CalibrationBetween(OfRoundedWeights):
     """Figures between certain ends, whatever the rows weigh: half a unit more or less than what
     it was rounded to, at most. Each is `Bounded`, with the names of `CalibrationFigures`.
 
@@ -163,11 +164,6 @@ class CalibrationBetween:
         return self._share(self.value.base_rate, *self._classes)
 
     @property
-    def rows(self) -> int:
-        """All that were counted; those of no unit are not."""
-        return self.value.rows
-
-    @property
     def rows_rounded(self) -> int:
         """Rows whose weight was rounded, those that became 0 units included."""
         return self._of(0) + self._of(1)
@@ -176,21 +172,6 @@ class CalibrationBetween:
     def positives(self) -> int:
         """Σ y, in units of weight."""
         return self.value.positives
-
-    @property
-    def weight_units(self) -> int | None:
-        """All units of weight; None where every row has 1 and weighs 1."""
-        return self.value.weight_units
-
-    @property
-    def weight(self) -> Fraction:
-        """The weight of all units together, exactly."""
-        return self.value.weight
-
-    @property
-    def weight_unit(self) -> Fraction:
-        """What weights were rounded to multiples of."""
-        return self.value.weight_unit
 
     def reliability(self) -> ReliabilityBetween:
         """The bins with their mean scores and shares of positives; see ReliabilityBetween."""

@@ -19,10 +19,11 @@ from streammetrics.kernels.agreement_ends import (
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.class_rates import ClassRates
 from streammetrics.results.one_vs_rest_between import OneVsRestBetween, bounded, share
+from streammetrics.results.units import OfRoundedWeights
 
 
 @dataclass(frozen=True, repr=False)
-class ClassRatesBetween(OneVsRestBetween):
+class ClassRatesBetween(OneVsRestBetween, OfRoundedWeights):
     """The figures of `ClassRates`, by the same names, between what the rows may make of them.
 
     value: those of the weights as they were rounded. rounded: the counts of the rows whose weight

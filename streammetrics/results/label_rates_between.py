@@ -15,10 +15,11 @@ from streammetrics.results.bounded import Bounded
 from streammetrics.results.label_rates import LabelRates
 from streammetrics.results.one_vs_rest_between import OneVsRestBetween, bounded, share
 from streammetrics.results.rates_between import RatesBetween, with_doubt
+from streammetrics.results.units import OfRoundedWeights
 
 
 @dataclass(frozen=True, repr=False)
-class LabelRatesBetween(OneVsRestBetween):
+class LabelRatesBetween(OneVsRestBetween, OfRoundedWeights):
     """The figures of `LabelRates`, by the same names, between what the rows may make of them.
 
     value: those of the weights as they were rounded. rounded: the counts of the rows whose weight

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import TypeAlias
 
 from streammetrics.kernels import term_means
@@ -36,29 +35,9 @@ class OneVsRestBetween(Averaged[Bounded, Figures]):
         """The same counts of the rows whose weight was rounded, a row each."""
 
     @property
-    def rows(self) -> int:
-        """All that were counted; those of weight zero, or that were rounded to it, are not."""
-        return self._value.rows
-
-    @property
     def rows_rounded(self) -> int:
         """Rows whose weight was rounded, those that were to nothing included."""
         return self._rounded._units
-
-    @property
-    def weight_units(self) -> int | None:
-        """All units of weight; None where every row weighs 1."""
-        return self._value.weight_units
-
-    @property
-    def weight(self) -> Fraction:
-        """The weight of all rows together, as it was rounded."""
-        return self._value.weight
-
-    @property
-    def weight_unit(self) -> Fraction:
-        """What one unit weighs."""
-        return self._value.weight_unit
 
     def rates(self, number: int) -> RatesBetween:
         """The RatesBetween of one class or label, by its number: it against the rest."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -14,12 +13,13 @@ from numpy.typing import NDArray
 from streammetrics.kernels.rounding import ratio
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.rates import Rates
+from streammetrics.results.units import OfRoundedWeights
 
 Table: TypeAlias = tuple[int, int, int, int]  # of tp, fp, fn and tn
 
 
 @dataclass(frozen=True, slots=True)
-class RatesBetween:
+class RatesBetween(OfRoundedWeights):
     """Counts and rates at a threshold of which only the bucket is known, or of rounded weights.
 
     Any of the bucket's rows may lie at or above the threshold; a weight that was rounded may be
@@ -149,29 +149,9 @@ class RatesBetween:
         return self._between(lambda rates: rates.f1)
 
     @property
-    def rows(self) -> int:
-        """All that were counted."""
-        return self.value.rows
-
-    @property
     def positives(self) -> int:
         """TP + FN, in units of weight."""
         return self.value.positives
-
-    @property
-    def weight_units(self) -> int | None:
-        """All units of weight; None where every row weighs 1."""
-        return self.value.weight_units
-
-    @property
-    def weight(self) -> Fraction:
-        """The weight of all rows together, as it was rounded."""
-        return self.value.weight
-
-    @property
-    def weight_unit(self) -> Fraction:
-        """What one unit weighs."""
-        return self.value.weight_unit
 
     def table(self, layout: Literal["sklearn", "positive_first"] = "sklearn") -> NDArray[np.int64]:
         """The counts of `value` as int64 [truth, prediction]; see `Rates.table`."""

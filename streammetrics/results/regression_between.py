@@ -10,10 +10,11 @@ from streammetrics.kernels.rounding import root_down, root_up
 from streammetrics.kernels.weight_ends import INFINITE, Ends, about, figure, quotient
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.regression import RegressionErrors
+from streammetrics.results.units import OfRoundedWeights
 
 
 @dataclass(frozen=True, slots=True)
-class RegressionBetween:
+class RegressionBetween(OfRoundedWeights):
     """Figures between certain ends, whatever the rows weigh: half a unit more or less than what
     it was rounded to, at most. Each is `Bounded`, with the names of `RegressionErrors`.
 
@@ -64,29 +65,9 @@ class RegressionBetween:
         return Bounded(*figure(self.value.r2, Ends(1 - missed.high, 1 - missed.low)))
 
     @property
-    def rows(self) -> int:
-        """All that were counted; those of no unit are not."""
-        return self.value.rows
-
-    @property
     def rows_rounded(self) -> int:
         """Rows whose weight was rounded, those that became 0 units included."""
         return self.rounded._units
-
-    @property
-    def weight_units(self) -> int | None:
-        """All units of weight; None where every row has 1 and weighs 1."""
-        return self.value.weight_units
-
-    @property
-    def weight(self) -> Fraction:
-        """The weight of all units together, exactly."""
-        return self.value.weight
-
-    @property
-    def weight_unit(self) -> Fraction:
-        """What weights were rounded to multiples of."""
-        return self.value.weight_unit
 
     def __repr__(self) -> str:
         figures = f"mae={self.mae!r}, mse={self.mse!r}, rmse={self.rmse!r}, r2={self.r2!r}"

@@ -3,6 +3,53 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Protocol
+
+
+class Counted(Protocol):
+    """A result that says of how many rows and of what weight it is."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def weight_units(self) -> int | None: ...
+    @property
+    def weight(self) -> Fraction: ...
+    @property
+    def weight_unit(self) -> Fraction: ...
+
+
+class HasValue(Protocol):
+    """A result whose value is another one: that of the weights as they were rounded."""
+
+    @property
+    def value(self) -> Counted: ...
+
+
+class OfRoundedWeights:
+    """What results of rounded weights say of their rows: what their `value` says."""
+
+    __slots__ = ()
+
+    @property
+    def rows(self: HasValue) -> int:
+        """All that were counted; those of weight zero, or that were rounded to it, are not."""
+        return self.value.rows
+
+    @property
+    def weight_units(self: HasValue) -> int | None:
+        """All units of weight; None where every row weighs 1."""
+        return self.value.weight_units
+
+    @property
+    def weight(self: HasValue) -> Fraction:
+        """The weight of all rows together, as it was rounded."""
+        return self.value.weight
+
+    @property
+    def weight_unit(self: HasValue) -> Fraction:
+        """What one unit weighs."""
+        return self.value.weight_unit
 
 
 def units_counted(units: int, rows: int, unit: Fraction) -> int | None:
