@@ -12,7 +12,7 @@ PYTEST := $(BIN)/python -m pytest -q -n 2
 SUITE := --doctest-modules streammetrics consumers tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test peers docs demo bench
+.PHONY: help setup check test chaos peers docs demo bench
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -23,10 +23,13 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(PYTEST) -m "not kafka and not slow" $(SUITE)
+	$(PYTEST) -m "not kafka and not postgres and not slow" $(SUITE)
 
 test: .venv/.dev .cache/ranx/.made  ## all tests; those that skip say why, and how to enable them
 	$(PYTEST) -rs $(SUITE)
+
+chaos: .venv/.dev  ## kill workers, broker and stores (10 minutes), then compare; ARGS=--help
+	$(BIN)/python -m tests.chaos $(ARGS)
 
 peers: .cache/torch/.made  ## torchmetrics and torcheval (3 GB), beside which more tests run then
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
 from tests.requirements import UnknownPart, absent, data_folder, required_parts
+
+if TYPE_CHECKING:
+    from tests.postgres_server import Postgres
 
 # Derandomized: a run that passed passes again. The number keeps the laws under a minute; raise it
 # with `--hypothesis-profile=long` when a law or a part changes.
@@ -28,8 +32,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that use the broker are marked, and share the worker process that owns it."""
+    """Tests that use a real part are marked; those of the broker share the worker that owns it."""
     for item in items:
+        if "postgres" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.postgres)
         if "kafka" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.kafka)
             item.add_marker(pytest.mark.xdist_group("kafka"))
@@ -61,3 +67,22 @@ def kafka() -> Iterator[str]:
         yield bootstrap
     finally:
         broker.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A real PostgreSQL server, shared by the tests of this process."""
+    try:
+        from tests.postgres_server import Unavailable, running_postgres
+    except ImportError as error:
+        absent("postgres", str(error))
+
+    server = running_postgres()
+    try:
+        found = server.__enter__()
+    except Unavailable as error:
+        absent("postgres", str(error))
+    try:
+        yield found
+    finally:
+        server.__exit__(None, None, None)

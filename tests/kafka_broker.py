@@ -33,6 +33,7 @@ import signal
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 import uuid
@@ -164,10 +165,11 @@ class Broker:
         self._properties = folder / "server.properties"
         self._jars = fetch_jars()
         folder.mkdir(parents=True, exist_ok=True)
-        self._properties.write_text(
-            CONFIG.format(port=self.port, controller=controller, logs=folder / "logs")
-        )
+        self._properties.write_text(self._config(controller))
         self._run_storage_tool()
+
+    def _config(self, controller: int) -> str:
+        return CONFIG.format(port=self.port, controller=controller, logs=self.folder / "logs")
 
     def _run_storage_tool(self) -> None:
         # A cluster id is 16 bytes in base64url. A leading "-" would be read as an option.
@@ -324,3 +326,18 @@ def produce(bootstrap: str, topic: str, records: Iterable[Record]) -> list[int]:
         ]
         producer.flush()
         return [int(future.get(timeout=30).offset) for future in sent]
+
+
+def main() -> None:
+    """Say where a broker runs, make a topic for each line with a number of partitions and say its
+    name, and end with the input: for those who cannot import this module."""
+    with running_broker() as bootstrap:
+        said = [bootstrap]
+        while said:
+            sys.stdout.write(said.pop() + "\n")
+            sys.stdout.flush()
+            said += [create_topic(bootstrap, int(line)) for line in sys.stdin.readline().split()]
+
+
+if __name__ == "__main__":
+    main()

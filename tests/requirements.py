@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # The parts, and how a developer enables each.
 PARTS = {
     "kafka": "install Java 17 and Maven, or set KAFKA_BOOTSTRAP=host:port to use a running broker",
-    "postgres": "install PostgreSQL 15 or later, so that `initdb` and `postgres` are to be found",
+    "postgres": "install PostgreSQL, or set STREAMMETRICS_POSTGRES to the URL of a running one",
     "java": "install a Java 17 runtime, so that `java` is on the PATH",
     "browser": "install Chromium, so that `chromium` is on the PATH",
     "torch": "run `make peers` (3 GB to download)",

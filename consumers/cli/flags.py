@@ -60,11 +60,16 @@ BY: Final = Flag(
 GENERATION: Final = Flag(
     "generation", "the results of older settings; without it the newest", int, metavar="N"
 )
-STORE_WORD: Final = "the store: a SQLite path or an SQLAlchemy URL"
+CONFIG: Final = Flag("config", "of retry: the config that reads the events now", metavar="FILE")
+STORE_WORD: Final = "the store: a path of a SQLite file, or postgresql://USER@HOST/DATABASE"
+STORE: Final = Flag("store", STORE_WORD, metavar="STORE")
+PARTITIONS: Final = Flag(
+    "partitions", "only these, such as 0,1, without a group", metavar="NUMBERS"
+)
 
 RUN: Final = (
     Flag("until-end", "stop at the end that the log has now", bool),
-    Flag("store", STORE_WORD, metavar="STORE"),
+    STORE,
     Flag("no-serve", "do not serve the results", bool),
     Flag("port", "the port to serve at; 0 is any free one", int, metavar="N"),
     Flag("workers", "processes that share the partitions (Kafka)", int, metavar="N", default=1),
@@ -83,7 +88,7 @@ RUN: Final = (
         choices=("stop", "skip"),
         default="stop",
     ),
-    Flag("partitions", "only these, such as 0,1, without a group", metavar="NUMBERS"),
+    PARTITIONS,
     Flag("check", "compare config, source and store, change nothing, and end", bool),
     Flag("dry-run", "read to the end and print the results; write no store", bool),
     Flag("new-generation", "start anew beside the old results", bool),
@@ -95,7 +100,9 @@ SIMULATE: Final = (
     Flag("events", "how many events", int, metavar="N", default=100_000),
     Flag("seed", "another seed is another stream", int, metavar="N", default=1),
     Flag("rate", "events a second; as fast as it goes without", float, metavar="N"),
-    Flag("format", "jsonl (default) or csv", choices=("jsonl", "csv"), default="jsonl"),
+    Flag("format", "jsonl (default) or csv; many events a message: ndjson, array, arrow",
+         choices=("jsonl", "csv", "ndjson", "array", "arrow"), default="jsonl"),
+    Flag("batch", "events a message, where it carries many", int, metavar="N", default=1000),
     Flag("output", "FILE, - (stdout), or kafka://HOST/TOPIC", short="o", metavar="WHERE",
          default="-"),
 )  # fmt: skip
@@ -110,16 +117,18 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("merge", "Add state files up.", "FILE", "state files", (OUTPUT,), nargs="+"),
     Command("show", "Print what a state file holds.", "FILE", "a state file", (JSON,)),
     Command("quarantine", "Print the events that were refused.", "[list|export|retry] STORE",
-            f"list (default) or export, and {STORE_WORD}", (JSON, OUTPUT), nargs="+"),
+            f"list (default), export or retry, and {STORE_WORD}", (JSON, OUTPUT, CONFIG),
+            nargs="+"),
     Command("simulate", "Write a simulated stream of events.", "", "", SIMULATE),
     Command("status", "Print how far a store is.", "STORE", STORE_WORD,
             (JSON, GENERATION)),
+    Command("verify", "Read the log again and compare it with the store, bit for bit.", "CONFIG",
+            "the config file (TOML)", (STORE, PARTITIONS)),
+    Command("compact", "Merge the delta rows of a store; no result changes.", "STORE", STORE_WORD,
+            ()),
 )  # fmt: skip
 
-_SOON: Final = "it comes with a later one"
 LATER_COMMANDS: Final[Mapping[str, str]] = {
-    "verify": _SOON,
-    "compact": f"{_SOON}; nothing is lost without it, reading is slower",
     "serve": "it comes with the live page; `run` serves its store until then",
     "watch": "it comes with the live page; use `results` until then",
     "report": "it comes with the live page; use `results --json` until then",

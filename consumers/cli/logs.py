@@ -11,7 +11,9 @@ from typing import Final, Literal
 
 from consumers.results import printed
 
-QUIET: Final = ("kafka", "uvicorn", "asyncio")  # what they say below a warning is not for users
+SELDOM_S: Final = 30.0  # between two lines of a library that differ in their figures alone
+# What they say below a warning is not for users.
+QUIET: Final = ("kafka", "librdkafka", "uvicorn", "asyncio")
 
 
 class _Stderr(logging.Handler):
@@ -29,6 +31,26 @@ class _Stderr(logging.Handler):
                 os.write(2, line.encode("utf-8", "backslashreplace"))
         except Exception:
             self.handleError(record)
+
+
+class _Seldom(logging.Filter):
+    """Of what a library says over and over, such as that a broker is away, a line now and then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[tuple[str, int, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to write it."""
+        if record.name.partition(".")[0] not in QUIET:
+            return True
+        what = record.name, record.levelno, str(record.msg)[:200]
+        if record.created - self._said.get(what, -SELDOM_S) < SELDOM_S:
+            return False
+        if len(self._said) >= 1000:
+            self._said.clear()
+        self._said[what] = record.created
+        return True
 
 
 class _Text(logging.Formatter):
@@ -57,6 +79,7 @@ def to_stderr(form: Literal["text", "json"]) -> None:
     """Send what this process logs to stderr from now on."""
     handler = _Stderr()
     handler.setFormatter(_Json() if form == "json" else _Text())
+    handler.addFilter(_Seldom())
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(logging.INFO)

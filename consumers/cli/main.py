@@ -20,6 +20,7 @@ _EXTRAS: Final = {
     "msgspec": "serve",
     "starlette": "serve",
     "uvicorn": "serve",
+    "prometheus_client": "serve",
     "rich": "serve",
     "kafka": "kafka",
     "pyarrow": "parquet",
@@ -64,11 +65,23 @@ def _run(arguments: Arguments) -> int:
             case "run":
                 from consumers.cli.run import run
 
-                return run(arguments, time.monotonic)
+                return run(arguments, time.monotonic, time.time)
             case "simulate":
                 from consumers.cli.run import simulate
 
                 return simulate(arguments, time.monotonic)
+            case "quarantine" if arguments.words[:1] == ("retry",) and arguments.words[1:]:
+                from consumers.cli.retry import retry_quarantine
+
+                return retry_quarantine(arguments, lambda: round(time.time() * 1000))
+            case "verify":
+                from consumers.cli.verify import verify_config
+
+                return verify_config(arguments, time.monotonic)
+            case "compact":
+                from consumers.cli.compact import compact_store
+
+                return compact_store(arguments, time.monotonic)
             case _:
                 from consumers.cli.read import read
 

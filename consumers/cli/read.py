@@ -55,7 +55,9 @@ def _status(arguments: Arguments) -> None:
         if arguments.on("json"):
             _write(status_json(ledger, wanted))
         else:
-            _print([status_text(ledger, Style.of(sys.stdout), title=store, wanted=wanted)])
+            _print(
+                [status_text(ledger, Style.of(sys.stdout), title=ledger.store.name, wanted=wanted)]
+            )
     finally:
         ledger.close()
 
@@ -66,11 +68,6 @@ def _quarantine(arguments: Arguments) -> None:
     if action not in ACTIONS or len(words) > 2:
         raise UsageError(
             f"quarantine: expected [{'|'.join(ACTIONS)}] STORE, came {' '.join(words)!r}"
-        )
-    if action == "retry":
-        raise UsageError(
-            "quarantine retry: this version does not have it yet; the events stay open, and a "
-            "later version counts them. `quarantine export` writes them out"
         )
     ledger = Ledger.open(store)
     try:

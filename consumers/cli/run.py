@@ -14,21 +14,26 @@ from typing import Literal, cast
 from consumers.cli import logs, progress
 from consumers.cli.arguments import Arguments, UsageError
 from consumers.cli.flags import RUN
-from consumers.config.config import Config, Override, load_config
+from consumers.config.config import Config, Override, QuarantineConfig, load_config
+from consumers.events.messages import MAX_EVENTS
 from consumers.ledger.ledger import Ledger
 from consumers.results import printed
 from consumers.results.answers import results_text
 from consumers.results.query import Query, parse_time
 from consumers.results.reader import read_results
 from consumers.results.terminal import Style
-from consumers.server import announce, serving
+from consumers.server import Watched, announce, serving
+from consumers.simulate.messages import MESSAGES
 from consumers.simulate.output import write
-from consumers.simulate.stream import Simulation
+from consumers.simulate.stream import Format, Simulation
 from consumers.sources.open_source import open_source
 from consumers.worker import service
 from consumers.worker.checking import check, require_options
 from consumers.worker.run_options import Options
 from consumers.worker.stop import Stop, signals_request
+from consumers.worker.supervise import supervise
+from consumers.worker.tell import Hearing, teller
+from consumers.worker.vitals import Watch
 
 Clock = Callable[[], float]
 
@@ -42,7 +47,7 @@ KEYS = {
 }
 
 
-def run(arguments: Arguments, monotonic: Clock) -> int:
+def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     """`run CONFIG`."""
     logs.to_stderr("json" if arguments.text("log") == "json" else "text")
     config = load_config(arguments.words[0], overrides(arguments))
@@ -69,16 +74,17 @@ def run(arguments: Arguments, monotonic: Clock) -> int:
         # Before anyone reads: the store is there, and its settings are ours.
         with closing(Ledger.open(config.store.url, create=True)) as ledger:
             service.begin(ledger, config, new_generation=arguments.on("new-generation"))
+        hearing = stack.enter_context(closing(Hearing(workers if workers > 1 else 0)))
+        watch = Watch(monotonic, teller(os.environ, orphaned=stop.request))
         if not arguments.on("no-serve"):
-            announce(
-                stack.enter_context(
-                    serving(config.store.url, config.server.host, config.server.port)
-                )
-            )
+            seen = hearing.workers if workers > 1 else lambda: {"0": watch.snapshot()}
+            address = config.server.host, config.server.port
+            watched = Watched(seen, monotonic, clock)
+            announce(stack.enter_context(serving(config.store.url, *address, watched)))
         if workers > 1:
-            return _several(arguments, workers, stop)
+            return _several(arguments, workers, stop, hearing)
         report = stack.enter_context(progress.shown("counting", monotonic))
-        service.run(config, options, stop=stop, report=report)
+        service.run(config, options, stop=stop, report=report, watch=watch)
     return 0
 
 
@@ -92,7 +98,9 @@ def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
     stop = Stop()
     with tempfile.TemporaryDirectory(prefix="streammetrics-") as folder:
         url = str(Path(folder) / "dry-run.db")
-        config = replace(config, store=replace(config.store, url=url))
+        config = replace(
+            config, store=replace(config.store, url=url), quarantine=QuarantineConfig()
+        )
         with signals_request(stop), progress.shown("dry run", monotonic) as report:
             service.run(config, replace(options, until_end=True), stop=stop, report=report)
         with closing(Ledger.open(url)) as ledger:
@@ -127,34 +135,38 @@ def options_of(arguments: Arguments) -> Options:
             else parse_time(start, "--from")
         ),
         on_gap="skip" if arguments.text("on-gap") == "skip" else "stop",
-        partitions=_numbers(arguments.text("partitions")),
+        partitions=numbers(arguments.text("partitions")),
     )
 
 
 def worker_command(arguments: Arguments) -> list[str]:
     """The command of one of several workers: this one, but alone, silent, and starting nothing
-    anew."""
+    anew. What the environment says it inherits: a secret there must not show in a list of
+    processes."""
     command = [sys.executable, "-m", "consumers.cli", "run", arguments.words[0]]
     command += ["--no-serve", "--workers", "1"]
     for flag in RUN:
         if flag.name in ("no-serve", "workers", "new-generation", "port"):
             continue
+        if not arguments.given.get(flag.name, "").startswith("--"):
+            continue
         if flag.kind is bool:
             command += [f"--{flag.name}"] if arguments.on(flag.name) else []
         elif flag.again:
             command += [f"--{flag.name}={value}" for value in arguments.several(flag.name)]
-        elif flag.name in arguments.given:
+        else:
             command.append(f"--{flag.name}={arguments.text(flag.name)}")
     return command
 
 
-def _several(arguments: Arguments, workers: int, stop: Stop) -> int:
+def _several(arguments: Arguments, workers: int, stop: Stop, hearing: Hearing) -> int:
     # The new generation is there; a worker that started one more would throw the others out.
     os.environ.pop("STREAMMETRICS_NEW_GENERATION", None)
-    return service.supervise(worker_command(arguments), workers, stop)
+    return supervise(worker_command(arguments), workers, stop, hearing)
 
 
-def _numbers(text: str | None) -> tuple[int, ...] | None:
+def numbers(text: str | None) -> tuple[int, ...] | None:
+    """The value of `--partitions`."""
     if text is None:
         return None
     words = text.split(",")
@@ -170,11 +182,19 @@ def simulate(arguments: Arguments, monotonic: Clock) -> int:
     rate = arguments.real("rate")
     if rate is not None and not 0 < rate < 1e9:
         raise UsageError(f"--rate: expected a number above 0, came {rate:g}; leave it out for none")
-    form = cast("Literal['jsonl', 'csv']", arguments.text("format"))
+    form = cast("Format", arguments.text("format"))
+    batch = arguments.number("batch") or 0
+    if not 0 < batch <= MAX_EVENTS:
+        raise UsageError(f"--batch: expected 1 to {MAX_EVENTS} events a message, came {batch}")
+    if form in MESSAGES and not where.startswith("kafka://"):
+        raise UsageError(
+            f"--format {form}: expected -o kafka://HOST/TOPIC, since such messages are Kafka's, "
+            f"came -o {where}; write jsonl or csv there"
+        )
     try:
         stream = Simulation(arguments.number("events") or 0, arguments.number("seed") or 0, form)
     except ValueError as error:
         raise UsageError(f"simulate: {error}") from None
     with progress.shown("simulating", monotonic) as report:
-        write(stream, where, rate, report, monotonic)
+        write(stream, where, rate, report, monotonic, batch)
     return 0

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from consumers.config.event import EventConfig, Field, read_event
 from consumers.config.fingerprint import describe, fingerprint
 from consumers.config.metrics import MetricConfig, read_metrics
-from consumers.config.record_paths import refuse_record_paths
+from consumers.config.record_paths import check_record_paths
 from consumers.config.schema import ConfigError, Override, Problem, Section, Value, did_you_mean
 from consumers.config.tables import (
+    QuarantineConfig,
     ServerConfig,
     SlicesConfig,
     SourceConfig,
     StoreConfig,
     WindowsConfig,
+    read_quarantine,
     read_server,
     read_slices,
     read_source,
@@ -39,6 +41,7 @@ __all__ = [
     "MetricConfig",
     "Override",
     "Problem",
+    "QuarantineConfig",
     "ServerConfig",
     "SlicesConfig",
     "SourceConfig",
@@ -47,7 +50,7 @@ __all__ = [
     "load_config",
 ]
 
-TABLES = ("source", "event", "windows", "slices", "metrics", "store", "server")
+TABLES = ("source", "event", "windows", "slices", "metrics", "store", "quarantine", "server")
 LATER_TABLES = {"experiment": "experiments", "join": "joins"}
 MAX_FILE_BYTES = 1 << 20
 
@@ -67,6 +70,7 @@ class Config:
     metrics: tuple[MetricConfig, ...]
     store: StoreConfig
     server: ServerConfig
+    quarantine: QuarantineConfig = field(default_factory=QuarantineConfig)
 
     def panel(self) -> Panel:
         """The empty panel of all metrics; its columns are `Field.column` of what they read."""
@@ -142,13 +146,13 @@ def load_config(
     event = read_event(section("event"))
     slices = read_slices(section("slices"), event)
     store = read_store(section("store"), directory)
+    quarantine = read_quarantine(section("quarantine"), source)
     server = read_server(section("server"))
     metrics = read_metrics(section("metrics"), event, slices, directory)
-    if source.kind == "kafka":
-        refuse_record_paths(document, problems)
+    check_record_paths(document, source.kind, problems)
     if problems:
         raise ConfigError(str(path), problems)
-    return Config(path, source, event, windows, slices, metrics, store, server)
+    return Config(path, source, event, windows, slices, metrics, store, server, quarantine)
 
 
 def _read_toml(path: Path) -> dict[str, object]:

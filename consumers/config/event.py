@@ -81,8 +81,6 @@ def read_event(section: Section) -> EventConfig:
     if unit is not None:
         unit = section.choice("time_unit", "ms", ("s", "ms"))
     variants = _read_variants(section)
-    for key in ("key", "header"):
-        section.later(key, f"reading from a record's {key}")
     section.later("epoch", "epochs")
     section.done()
     if section.raw("time") is None:

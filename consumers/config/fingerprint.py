@@ -34,7 +34,10 @@ def describe(
         "max_ahead_s": windows.max_ahead_s,
         "slices": [[[name, event.path(name)] for name in names] for names in slices.by],
         "max_keys": slices.max_keys,
-        SHOWN: {"variants": list(event.variants or ())},
+        SHOWN: {
+            "variants": list(event.variants or ()),
+            "idle_timeout_s": windows.idle_timeout_s,
+        },
     }
 
 

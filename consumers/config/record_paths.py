@@ -1,8 +1,7 @@
-"""Paths into a record's key and headers: words that are kept for a later version.
+"""Paths into a record's key and headers, which only records of Kafka have.
 
-In a Kafka topic `key.NAME` and `header.NAME` will mean the record's key and headers. Until then
-they are errors there, since a config that reads a field of that name now would mean something
-else then, and its results would change in silence.
+In a file `key.NAME` and `header.NAME` are errors: a config that reads them as fields of the event
+would mean something else once its events come from Kafka, and its results would change in silence.
 """
 
 from __future__ import annotations
@@ -12,21 +11,27 @@ from typing import Final
 
 from consumers.config.schema import Problem, shown
 
-KEPT: Final = ("key.", "header.")
+BESIDE: Final = ("key.", "header.")
 
 
-def refuse_record_paths(document: Mapping[str, object], problems: list[Problem]) -> None:
-    """Note each path of a config, as it stands in the file, that begins with one of these."""
+def check_record_paths(document: Mapping[str, object], kind: str, problems: list[Problem]) -> None:
+    """Note each path of a config, as it stands in the file, that this source cannot have."""
     for where, path in _paths(document):
-        if isinstance(path, str) and path.startswith(KEPT):
+        if not isinstance(path, str):
+            continue
+        if kind != "kafka" and path.startswith(BESIDE):
             problems.append(
                 Problem(
                     where,
                     "a path in the event",
                     shown(path),
-                    f"reading from a record's {path.partition('.')[0]} is not in this version; "
-                    "name a field of the event",
+                    f"only a record of Kafka has a {path.partition('.')[0]}, and this source is a "
+                    f"{kind}; name a field of the event",
                 )
+            )
+        elif kind == "kafka" and path == "header":
+            problems.append(
+                Problem(where, "header.NAME", shown(path), "say which header of the record")
             )
 
 

@@ -19,16 +19,21 @@ MAX_GROUPINGS = 32
 MAX_GROUPING_FIELDS = 8
 
 SourceKind = Literal["file", "stdin", "kafka"]
-SourceFormat = Literal["jsonl", "csv", "parquet", "json"]
+KafkaLibrary = Literal["kafka-python", "confluent-kafka"]
+SourceFormat = Literal["jsonl", "csv", "parquet", "json", "ndjson", "array", "arrow"]
 
-FORMATS = {"file": ("jsonl", "csv", "parquet"), "stdin": ("jsonl", "csv"), "kafka": ("json",)}
-LATER_FORMATS = ("ndjson", "array", "arrow")
+LIBRARIES = ("kafka-python", "confluent-kafka")
+FORMATS = {
+    "file": ("jsonl", "csv", "parquet"),
+    "stdin": ("jsonl", "csv"),
+    "kafka": ("json", "ndjson", "array", "arrow"),  # the last three: many events a message
+}
 SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
 # The ledger's rules need these as they are; the kafka source sets them.
 OWNED_CLIENT_KEYS = (
     "bootstrap_servers", "group_id", "enable_auto_commit", "auto_offset_reset", "isolation_level",
-    "key_deserializer", "value_deserializer", "partition_assignment_strategy",
+    "key_deserializer", "value_deserializer",
 )  # fmt: skip
 
 
@@ -44,6 +49,7 @@ class SourceConfig:
     group: str | None = None
     client: Mapping[str, Value] = field(default_factory=dict)
     max_event_bytes: int = 262_144
+    library: KafkaLibrary = "kafka-python"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +60,7 @@ class WindowsConfig:
     slide_s: int = DAY_S
     lateness_s: int = 600
     max_ahead_s: int = 3600
+    idle_timeout_s: int = 3600
     retention_s: int = 30 * DAY_S
 
     @property
@@ -80,11 +87,18 @@ class SlicesConfig:
 
 @dataclass(frozen=True, slots=True)
 class StoreConfig:
-    """[store]. `url` is a path of a SQLite file or an SQLAlchemy URL."""
+    """[store]. `url` is a path of a SQLite file, or a URL (`postgresql://...`)."""
 
     url: str
     commit_interval_s: float = 5.0
     max_bad_share: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineConfig:
+    """[quarantine]. `topic` is where refused events go, at the servers of the source."""
+
+    topic: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,18 +121,20 @@ def read_source(section: Section, directory: Path) -> SourceConfig:
     topic = section.text("topic", None, limit=249)
     group = section.text("group", None, limit=255)
     client = _read_client(section, kind)
+    library = section.choice("library", LIBRARIES[0], LIBRARIES)
     limit = section.integer("max_event_bytes", 262_144, 64, 16 << 20, " of bytes")
     section.done()
+    optional = ("client", "library")
     needed = {"file": ("path",), "kafka": ("bootstrap_servers", "topic", "group"), "stdin": ()}
-    for key in ("path", "bootstrap_servers", "topic", "group", "client"):
+    for key in ("path", "bootstrap_servers", "topic", "group", "client", "library"):
         if key in needed[kind]:
             if section.raw(key) is None:
                 section.bad(key, f'a value, since kind is "{kind}"', "add it")
-        elif section.raw(key) is not None and not (key == "client" and kind == "kafka"):
+        elif section.raw(key) is not None and not (key in optional and kind == "kafka"):
             section.bad(key, f'nothing, since kind is "{kind}"', "remove it, or change the kind")
     return SourceConfig(
         cast(SourceKind, kind), cast(SourceFormat, format_), path, servers, topic, group, client,
-        limit,
+        limit, cast(KafkaLibrary, library),
     )  # fmt: skip
 
 
@@ -126,9 +142,6 @@ def _read_format(section: Section, kind: str, path: Path | None) -> str:
     default = FORMATS[kind][0]
     if kind == "file" and path is not None:
         default = SUFFIXES.get(path.suffix.lower(), default)
-    if kind == "kafka" and section.raw("format") in LATER_FORMATS:
-        section.bad("format", '"json"', "send one JSON event a message; others come later")
-        return default
     return section.choice("format", default, FORMATS[kind])
 
 
@@ -176,12 +189,13 @@ def read_windows(section: Section) -> WindowsConfig:
     retention = section.integer("retention_s", max(30 * DAY_S, size), 1, 3660 * DAY_S, seconds)
     lateness = section.integer("lateness_s", 600, 0, 366 * DAY_S, seconds)
     ahead = section.integer("max_ahead_s", 3600, 0, 366 * DAY_S, seconds)
+    idle = section.integer("idle_timeout_s", 3600, 1, 366 * DAY_S, seconds)
     section.done()
     if slide > size:
         section.bad("slide_s", f"at most size_s = {size}", "no row may fall between windows")
     if retention < size:
         section.bad("retention_s", f"at least size_s = {size}", "keep at least one window")
-    windows = WindowsConfig(size, slide, lateness, ahead, retention)
+    windows = WindowsConfig(size, slide, lateness, ahead, idle, retention)
     panes = retention * 1000 // windows.pane_ms
     if panes > MAX_PANES:
         section.bad(
@@ -241,6 +255,19 @@ def _beside(directory: Path, url: str) -> str:
     if scheme.partition("+")[0] == "sqlite" and path and path != ":memory:":
         return f"{scheme}{slashes}{directory / path}"
     return url
+
+
+def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
+    """[quarantine]."""
+    topic = section.text("topic", None, limit=249)
+    section.done()
+    if topic is not None and source.kind != "kafka":
+        section.bad(
+            "topic", 'nothing, since its servers are those of a source "kafka"', "remove it"
+        )
+    elif topic is not None and topic == source.topic:
+        section.bad("topic", "another topic than the one that is read", "name another one")
+    return QuarantineConfig(topic)
 
 
 def read_server(section: Section) -> ServerConfig:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 
-from consumers.events.json_objects import EMPTY, INVALID_UTF8, Fields
+from consumers.events.json_objects import INVALID_UTF8, Fields
+from consumers.events.messages import EMPTY
 from consumers.events.refusals import Unfit
 from consumers.sources.source import SourceError
 

@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from consumers.events.columns import missing, wrong
+from consumers.events.messages import EMPTY
 from consumers.events.refusals import Unfit, shown
 
 MAX_DEPTH: Final = 256  # of nested arrays and objects
@@ -164,7 +165,6 @@ def _bounded_int(digits: str) -> int:
 _HUGE: Final = 1 << 3000  # stands for an integer that would be slow to read
 _SLOW: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_int)
 
-EMPTY: Final = Unfit("empty", None, "the record holds no event")
 INVALID_UTF8: Final = Unfit("invalid_utf8", None, "the record is not UTF-8")
 TOO_DEEP: Final = Unfit("too_deep", None, f"nested deeper than {MAX_DEPTH}")
 

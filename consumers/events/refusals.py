@@ -15,16 +15,21 @@ from consumers.sources.source import Chunk, Cut
 PAYLOAD_BYTES: Final = 4096  # what is kept of a refused event; its size and hash are of all of it
 
 Reason = Literal[
-    "empty",  # no bytes, only spaces, or a tombstone
+    "empty",  # no bytes, or only spaces
     "too_large",  # over source.max_event_bytes
     "too_deep",  # nested deeper than MAX_DEPTH
     "invalid_utf8",
     "not_json",
+    "not_array",  # a message that should be a JSON array of events, and does not divide into them
+    "not_arrow",  # a message that is no Arrow IPC stream, or one of a kind that is not read
+    "too_many_events",  # in one message
+    "bad_key",  # a record's key that is not what a path into it needs
+    "bad_header",  # a header that is there twice, or is no text
     "not_csv",  # another number of values than the header has, or broken quotes
     "two_documents",  # more than one JSON value in a record
     "not_a_number",  # NaN or Infinity, which JSON does not have
     "not_an_object",
-    "missing_field",
+    "missing_field",  # of the event, the key or the headers
     "wrong_type",
     "out_of_range",  # a number that does not fit 64 bits, a time outside of the calendar
     "bad_time",  # not ISO 8601 with a zone
@@ -48,9 +53,10 @@ class Unfit:
 class Refused:
     """One event that was not counted.
 
-    `offset` is its record's place in the partition and `index` its place in the record (0 while
-    a record is one event). `payload` holds at most PAYLOAD_BYTES bytes of it; `size` (in bytes)
-    and `sha256` (hex) are those of all of it.
+    `offset` is its record's place in the partition and `index` its place in the record; a record
+    that cannot be opened into its events is refused whole, at index 0. `payload` holds at most
+    PAYLOAD_BYTES bytes of it; `size` (in bytes) and `sha256` (hex) are those of all of it.
+    `record_ms` is the timestamp of its record, None where it has none.
     """
 
     offset: int
@@ -61,6 +67,7 @@ class Refused:
     payload: bytes
     size: int
     sha256: str
+    record_ms: int | None = None
 
     @property
     def nbytes(self) -> int:
@@ -69,18 +76,20 @@ class Refused:
 
 
 def refused(chunk: Chunk, i: int, why: Unfit) -> Refused:
-    """The refusal of record `i` of a chunk."""
+    """The refusal of event `i` of a chunk."""
     value = chunk.values[i] or b""
+    time = None if chunk.timestamps_ms is None else chunk.timestamps_ms[i]
     whole = chunk.cut.get(i) or Cut(len(value), hashlib.sha256(value).hexdigest())
     return Refused(
-        offset=chunk.offsets[i],
-        index=0,
+        offset=int(chunk.offsets[i]),
+        index=0 if chunk.indices is None else int(chunk.indices[i]),
         reason=why.reason,
         field=why.field,
         detail=why.detail,
         payload=value[:PAYLOAD_BYTES],
         size=whole.size,
         sha256=whole.sha256,
+        record_ms=None if time is None or time < 0 else int(time),
     )
 
 

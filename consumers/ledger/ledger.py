@@ -19,7 +19,15 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
+from consumers.ledger.failures import (
+    LedgerError,
+    NoStoreYet,
+    NotAStore,
+    SchemaMismatch,
+    StoreUnavailable,
+)
 from consumers.ledger.read import (
+    generation_of,
     read_deltas,
     read_generation,
     read_generations,
@@ -38,17 +46,7 @@ from consumers.ledger.rows import (
 )
 from consumers.ledger.schema import head
 from consumers.ledger.settings import SettingsChanged, begin, compared
-from consumers.ledger.store import (
-    BUSY_S,
-    PAUSES_S,
-    LedgerError,
-    NoStoreYet,
-    NotAStore,
-    SchemaMismatch,
-    Store,
-    StoreUnavailable,
-    open_store,
-)
+from consumers.ledger.store import BUSY_S, PAUSES_S, Store, open_store
 from consumers.ledger.write import (
     Fenced,
     check_generation,
@@ -118,17 +116,23 @@ class Ledger:
         pauses_s: tuple[float, ...] = PAUSES_S,
         busy_s: float = BUSY_S,
     ) -> Ledger:
-        """The ledger at a path of a SQLite file or an SQLAlchemy URL.
+        """The ledger at a path of a SQLite file or a URL (`sqlite:///...`, `postgresql://...`).
 
-        Only a writer passes `create`; a reader that finds no ledger is told so. Raises NotAStore,
-        SchemaMismatch (exit 3) or StoreUnavailable (exit 75). A transaction whose connection
-        fails is tried again after each of `pauses_s`, and SQLite waits `busy_s` for its lock.
+        Only a writer passes `create`, which also brings an older schema to today's; a reader that
+        finds no ledger is told so. Raises NotAStore, SchemaMismatch (exit 3) or StoreUnavailable
+        (exit 75). A transaction whose connection fails is tried again after each of `pauses_s`,
+        and each try waits `busy_s` for a lock.
         """
         return cls(open_store(url, create=create, sleep=sleep, pauses_s=pauses_s, busy_s=busy_s))
 
     def close(self) -> None:
         """Let go of the database. Calling it twice does nothing more."""
         self._store.close()
+
+    @property
+    def store(self) -> Store:
+        """The database, for what reads or merges delta rows by itself."""
+        return self._store
 
     # -- reading ------------------------------------------------------------------------------
     def generations(self) -> tuple[Generation, ...]:
@@ -237,7 +241,7 @@ class Ledger:
         """
 
         def work(connection: Connection, _: bool) -> Head:
-            check_generation(connection, of)
+            check_generation(connection, of, alone=True)
             known = head_of(connection, of, partition)
             if known is None:
                 return insert_head(connection, of, partition, start)
@@ -293,7 +297,7 @@ class Ledger:
         """Close a head whose log is gone or has lost its end; a new one follows `partition`."""
 
         def work(connection: Connection, _: bool) -> Head:
-            check_generation(connection, of)
+            check_generation(connection, of, alone=True)
             if close_head(connection, known):
                 return insert_head(connection, of, partition, start)
             found = head_of(connection, of, partition)
@@ -307,7 +311,7 @@ class Ledger:
         """Drop the panes that start before `floor_ms`. The floor never falls."""
 
         def work(connection: Connection, _: bool) -> Generation:
-            check_generation(connection, of)
+            check_generation(connection, of, alone=True)
             raise_floor(connection, of, floor_ms)
             return self._generation(connection, of.id)
 
@@ -323,8 +327,4 @@ class Ledger:
         return of if of.lateness_ms == lateness_ms else self._store.write(work)
 
     def _generation(self, connection: Connection, wanted: int | None) -> Generation:
-        found = read_generation(connection, wanted)
-        if found is None:
-            what = "nothing yet" if wanted is None else f"no generation {wanted}"
-            raise NotAStore(f"store {self._store.name}: it holds {what}; run a config first")
-        return found
+        return generation_of(connection, self._store.name, wanted)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
-from itertools import groupby
-from typing import Final
+from collections.abc import Collection, Iterator, Sequence
 
-from sqlalchemy import ColumnElement, Connection, Row, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
+from consumers.ledger.failures import NotAStore
+from consumers.ledger.outline import of_panes, pane_order
 from consumers.ledger.rows import (
     Counters,
     DeltaRow,
@@ -22,8 +22,6 @@ from consumers.ledger.rows import (
 )
 from consumers.ledger.schema import delta, generation, head, metric, metric_start, quarantine
 from consumers.sources.source import Partition
-
-_PANES_A_QUERY: Final = 500  # SQLite takes at least 999 parameters
 
 
 def read_generation(connection: Connection, wanted: int | None = None) -> Generation | None:
@@ -40,6 +38,15 @@ def read_generation(connection: Connection, wanted: int | None = None) -> Genera
         _read_metrics(connection, row.id),
         row.lateness_ms,
     )
+
+
+def generation_of(connection: Connection, store: str, wanted: int | None) -> Generation:
+    """As `read_generation`, or NotAStore with the store's name."""
+    found = read_generation(connection, wanted)
+    if found is None:
+        what = "nothing yet" if wanted is None else f"no generation {wanted}"
+        raise NotAStore(f"store {store}: it holds {what}; run a config first")
+    return found
 
 
 def read_generations(connection: Connection) -> tuple[Generation, ...]:
@@ -83,7 +90,7 @@ def _head(row: Row[tuple[object, ...]]) -> Head:
         row.start_offset,
         row.next_offset,
         row.greatest_event_ms,
-        Counters(row.rows, row.late, row.future, row.expired, row.quarantined),
+        Counters(row.rows, row.late, row.future, row.expired, row.quarantined, row.tombstones),
         row.skipped,
     )
 
@@ -98,20 +105,13 @@ def read_panes(connection: Connection, wanted: int) -> tuple[PaneSize, ...]:
     )
     # A sum of integers is a Decimal in PostgreSQL.
     found = [PaneSize(Pane(*row[:4]), row[4], int(row[5])) for row in rows]
-    return tuple(sorted(found, key=lambda size: _order(size.pane)))
+    return tuple(sorted(found, key=lambda size: pane_order(size.pane)))
 
 
 def read_deltas(connection: Connection, wanted: int, panes: Collection[Pane]) -> Iterator[DeltaRow]:
     """The delta rows of these panes."""
-    for (name, place), group in groupby(sorted(panes, key=_order), key=lambda p: p[:2]):
-        starts = [pane.start_ms for pane in group]
-        which = [delta.c.generation == wanted, delta.c.metric == name, delta.c.grouping == place]
-        if None in starts:
-            yield from _read_deltas(connection, *which, delta.c.window_start_ms.is_(None))
-        spans = [start for start in starts if start is not None]
-        for at in range(0, len(spans), _PANES_A_QUERY):
-            some = delta.c.window_start_ms.in_(spans[at : at + _PANES_A_QUERY])
-            yield from _read_deltas(connection, *which, some)
+    for which in of_panes(wanted, panes):
+        yield from _read_deltas(connection, *which)
 
 
 def _read_deltas(connection: Connection, *which: ColumnElement[bool]) -> Iterator[DeltaRow]:
@@ -119,10 +119,6 @@ def _read_deltas(connection: Connection, *which: ColumnElement[bool]) -> Iterato
         pane = Pane(row.metric, row.grouping, row.window_start_ms, row.window_end_ms)
         piece = Piece(pane, row.key_range, row.key_ranges, row.state)
         yield DeltaRow(row.id, piece, row.head, row.start_offset, row.end_offset)
-
-
-def _order(pane: Pane) -> tuple[str, int, bool, int]:
-    return (pane.metric, pane.grouping, pane.start_ms is not None, pane.start_ms or 0)
 
 
 def read_quarantine(
@@ -138,6 +134,39 @@ def read_quarantine(
     )
     if done is not None:
         query = query.where(quarantine.c.done == done)
+    return _entries(connection, query)
+
+
+def read_quarantine_of(
+    connection: Connection, of: int, start: int, end: int
+) -> tuple[QuarantineRow, ...]:
+    """The refused events of the records [start, end) of one head, by their place."""
+    return _entries(
+        connection,
+        select(quarantine, head)
+        .join(head, head.c.id == quarantine.c.head)
+        .where(quarantine.c.head == of, quarantine.c.offset >= start, quarantine.c.offset < end)
+        .order_by(quarantine.c.offset, quarantine.c.index),
+    )
+
+
+def read_not_forwarded(
+    connection: Connection, heads: Sequence[int], limit: int
+) -> tuple[QuarantineRow, ...]:
+    """Refused events of these heads that no topic has acknowledged, in order of id."""
+    return _entries(
+        connection,
+        select(quarantine, head)
+        .join(head, head.c.id == quarantine.c.head)
+        .where(quarantine.c.head.in_(heads), quarantine.c.forwarded.is_(False))
+        .order_by(quarantine.c.id)
+        .limit(limit),
+    )
+
+
+def _entries(
+    connection: Connection, query: Select[tuple[object, ...]]
+) -> tuple[QuarantineRow, ...]:
     return tuple(
         QuarantineRow(
             row[quarantine.c.id],
@@ -152,6 +181,9 @@ def read_quarantine(
             row[quarantine.c.size],
             row[quarantine.c.sha256],
             bool(row[quarantine.c.done]),
+            row[quarantine.c.head],
+            row[quarantine.c.record_ms],
+            row[quarantine.c.retry],
         )
         for row in connection.execute(query).mappings()
     )  # fmt: skip

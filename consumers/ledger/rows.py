@@ -13,13 +13,15 @@ SHOWN: Final = "shown"  # of a metric's description: what is for display, and ma
 
 @dataclass(frozen=True, slots=True)
 class Counters:
-    """How many events were read (`rows`, accepted or refused), and what became of some of them."""
+    """How many events were read (`rows`, accepted or refused), and what became of some of them;
+    `tombstones` are messages without a value, which are no events."""
 
     rows: int = 0
     late: int = 0
     future: int = 0
     expired: int = 0
     quarantined: int = 0
+    tombstones: int = 0
 
     def __add__(self, other: Counters) -> Counters:
         return Counters(
@@ -28,6 +30,7 @@ class Counters:
             self.future + other.future,
             self.expired + other.expired,
             self.quarantined + other.quarantined,
+            self.tombstones + other.tombstones,
         )
 
 
@@ -107,6 +110,11 @@ class Refused(Protocol):
     @property
     def sha256(self) -> str:
         """The hash of all of it, in hex."""
+        ...
+
+    @property
+    def record_ms(self) -> int | None:
+        """Its record's timestamp, None where its log has none."""
         ...
 
 
@@ -231,7 +239,8 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class QuarantineRow:
-    """A refused event as it is stored. `done` says that a retry has counted it since."""
+    """A refused event as it is stored. `done` says that a retry has counted it since, and `retry`
+    which one."""
 
     id: int
     partition: Partition
@@ -244,3 +253,6 @@ class QuarantineRow:
     size: int
     sha256: str
     done: bool
+    head: int
+    record_ms: int | None
+    retry: int | None

@@ -1,4 +1,4 @@
-"""The tables of a ledger, version 1.
+"""The tables of a ledger, version 2. A change of them is a new version, and a step in migrate.py.
 
     meta         schema_version
     generation   results that belong together; one is current
@@ -7,6 +7,7 @@
     head         how far each log was counted: one row for each partition (and incarnation)
     delta        states of events that were counted: metric x grouping x pane x range of keys
     quarantine   events that were refused
+    retry        a time that refused events were tried again
 
 A head and the deltas and refused events of the same records change in one transaction.
 Counters of a head say what became of its events; recovery does not read them.
@@ -34,7 +35,7 @@ from sqlalchemy import (
     select,
 )
 
-VERSION: Final = 1
+VERSION: Final = 2
 
 _tables = MetaData()
 # SQLite numbers rows by itself only in a column whose type is INTEGER, and there it has 64 bits.
@@ -87,6 +88,7 @@ head = Table(
     Column("expired", BigInteger, nullable=False, default=0),
     Column("quarantined", BigInteger, nullable=False, default=0),
     Column("skipped", BigInteger, nullable=False, default=0),
+    Column("tombstones", BigInteger, nullable=False, default=0),
     UniqueConstraint("generation", "cluster", "topic_id", "partition", "incarnation"),
 )
 
@@ -97,6 +99,15 @@ metric_start = Table(
     Column("metric", String(256), primary_key=True),
     Column("head", _Id, ForeignKey(head.c.id), primary_key=True),
     Column("start_offset", BigInteger, nullable=False),
+)
+
+retry = Table(
+    "retry",
+    _tables,
+    Column("id", _Id, primary_key=True),
+    Column("generation", _Id, ForeignKey(generation.c.id), nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("note", Text, nullable=False),
 )
 
 delta = Table(
@@ -115,6 +126,7 @@ delta = Table(
     Column("end_offset", BigInteger, nullable=False),
     Column("nbytes", BigInteger, nullable=False),
     Column("state", LargeBinary, nullable=False),
+    Column("retry", _Id, ForeignKey(retry.c.id)),  # whose events it counts; NULL: the log's own
 )
 # It answers which panes there are, and how large, without a look at the states.
 Index(
@@ -142,6 +154,10 @@ quarantine = Table(
     Column("size", BigInteger, nullable=False),
     Column("sha256", String(64), nullable=False),
     Column("done", Boolean, nullable=False),  # a retry has counted it
+    Column("retry", _Id, ForeignKey(retry.c.id)),  # which one
+    Column("record_ms", BigInteger),  # its record's timestamp, where there is one
+    # Whether the topic of `[quarantine] topic` has it.
+    Column("forwarded", Boolean, nullable=False, default=False),
     UniqueConstraint("head", "offset", "index"),
 )
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 
-from sqlalchemy import Connection, insert, update
+from sqlalchemy import Connection, func, insert, update
 from sqlalchemy import select as sql_select
 
+from consumers.ledger.failures import LedgerError
 from consumers.ledger.read import read_generation, read_heads
 from consumers.ledger.rows import SHOWN, Begun, Generation
-from consumers.ledger.schema import generation, head, metric, metric_start
-from consumers.ledger.store import LedgerError
+from consumers.ledger.schema import generation, head, meta, metric, metric_start
 
 
 class SettingsChanged(LedgerError):
@@ -33,7 +33,9 @@ def begin(
 ) -> Begun:
     """See Ledger.begin. `before` keeps the current generation's id of the first try, so that a
     try whose answer was lost does not start two generations."""
-    # A worker's commit holds this row, so that nothing moves while metrics start and end.
+    # Of those who begin at once, one at a time; then none who commits, so that nothing moves while
+    # metrics start and end.
+    connection.execute(sql_select(meta).where(meta.c.key == "schema_version").with_for_update())
     connection.execute(
         sql_select(generation.c.id).where(generation.c.current).with_for_update()
     ).all()
@@ -109,8 +111,9 @@ def _start(
     descriptions: Mapping[str, Mapping[str, object]],
 ) -> Generation:
     connection.execute(update(generation).where(generation.c.current).values(current=False))
-    made = connection.execute(insert(generation).values(current=True, revision=1))
-    (number,) = made.inserted_primary_key or (0,)
+    # Not the number that PostgreSQL would give: it leaves out those of transactions that failed.
+    number = (connection.scalar(sql_select(func.max(generation.c.id))) or 0) + 1
+    connection.execute(insert(generation).values(id=number, current=True, revision=1))
     _insert_metrics(connection, number, fingerprints, descriptions)
     return _read(connection, number)
 

@@ -22,12 +22,19 @@ class Fenced(Exception):
     """
 
 
-def check_generation(connection: Connection, known: Generation) -> int | None:
-    """Refuse to write for settings that are not those of the store any more; answers the floor."""
+def check_generation(
+    connection: Connection, known: Generation, *, alone: bool = False
+) -> int | None:
+    """Refuse to write for settings that are not those of the store any more; answers the floor.
+
+    Until the end of the transaction nobody changes the generation. With `alone`, nobody else
+    writes to it either: so must those do who change it or the set of its heads. (Whoever shared it
+    first would wait for the others who share it, and they for him.)
+    """
     row = connection.execute(
         select(generation.c.current, generation.c.revision, generation.c.floor_ms)
         .where(generation.c.id == known.id)
-        .with_for_update(read=True)
+        .with_for_update(read=not alone)
     ).one_or_none()
     if row is None or not row.current:
         raise SettingsChanged(
@@ -99,6 +106,7 @@ def move_head(connection: Connection, commit: Commit) -> bool:
             future=head.c.future + counted.future,
             expired=head.c.expired + counted.expired,
             quarantined=head.c.quarantined + counted.quarantined,
+            tombstones=head.c.tombstones + counted.tombstones,
         )
     )
     return moved.rowcount == 1
@@ -116,9 +124,7 @@ def is_at(connection: Connection, known: Head, offset: int) -> bool:
 
 def write_delta(connection: Connection, commit: Commit) -> None:
     """The states and the refused events of the records that the head has moved over."""
-    rows = [_delta_row(commit, piece) for piece in commit.pieces]
-    for at in range(0, len(rows), _ROWS_A_STATEMENT):
-        connection.execute(insert(delta), rows[at : at + _ROWS_A_STATEMENT])
+    write_pieces(connection, commit)
     refused = [
         {
             "generation": commit.head.generation,
@@ -126,17 +132,30 @@ def write_delta(connection: Connection, commit: Commit) -> None:
             "offset": event.offset,
             "index": event.index,
             "reason": event.reason,
-            "field": event.field,
-            "detail": event.detail,
+            "field": event.field and storable(event.field),
+            "detail": storable(event.detail),
             "payload": event.payload,
             "size": event.size,
             "sha256": event.sha256,
+            "record_ms": event.record_ms,
             "done": False,
         }
         for event in commit.refused
     ]
     if refused:
         connection.execute(insert(quarantine), refused)
+
+
+def write_pieces(connection: Connection, commit: Commit, retry: int | None = None) -> None:
+    """The states alone, under the number of a retry where they are not the log's own."""
+    rows = [{**_delta_row(commit, piece), "retry": retry} for piece in commit.pieces]
+    for at in range(0, len(rows), _ROWS_A_STATEMENT):
+        connection.execute(insert(delta), rows[at : at + _ROWS_A_STATEMENT])
+
+
+def storable(text: str) -> str:
+    """A text that quotes an event, as every database takes it: PostgreSQL knows no NUL."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def _delta_row(commit: Commit, piece: Piece) -> dict[str, object]:

@@ -19,8 +19,9 @@ from typing import Final
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Head
 from consumers.results.query import OTHER, Query, QueryError, Span, iso_utc
-from consumers.results.reader import Selection, SliceState, select
+from consumers.results.reader import Selection, select
 from consumers.results.results import Json, bounds, number
+from consumers.results.states import SliceState
 from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
 from streammetrics.results import counts_of, views_of
 

@@ -10,18 +10,22 @@ from rich.table import Table
 from rich.text import Text
 
 from consumers.ledger.ledger import Ledger
+from consumers.ledger.retry import count_entries
 from consumers.ledger.rows import Head, PaneSize, Snapshot
 from consumers.results import printed
 from consumers.results.query import iso_utc, require_generation
 from consumers.results.read_plan import Layout
 from consumers.results.results import Json, dumps
 from consumers.results.terminal import Style, rendered
+from consumers.results.watermark import idle_heads
 
 
 def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
     """The bytes of `status --json` and of `GET /api/status`, of one generation or the newest."""
     seen = _seen(ledger, wanted)
     generation = seen.generation
+    entries = count_entries(ledger.store, generation.id)
+    idle = idle_heads(seen)
     return dumps(
         {
             "format": "streammetrics-status/1",
@@ -29,7 +33,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
             "revision": generation.revision,
             "floor_ms": generation.floor_ms,
             "watermark_ms": seen.greatest_event_ms,
-            "logs": [_head_json(head) for head in seen.heads],
+            "logs": [_head_json(head, idle=head.id in idle) for head in seen.heads],
             "metrics": [
                 {
                     "name": metric.name,
@@ -40,6 +44,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
                 }
                 for metric in generation.metrics
             ],
+            "quarantine": {"open": entries.open, "done": entries.done},
             "deltas": {
                 "rows": sum(size.rows for size in seen.panes),
                 "panes": len(seen.panes),
@@ -56,12 +61,21 @@ def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None 
     parts: list[RenderableType] = [
         Text(f"{printed.name(title, 60)}, generation {seen.generation.id}", "bold"),
         Text(""),
-        _logs(seen.heads) if seen.heads else Text("no log was read yet"),
+        _logs(seen) if seen.heads else Text("no log was read yet"),
         Text(""),
         _metrics(seen),
         Text(""),
     ]
     parts.extend(Text(line) for line in _windows(seen))
+    entries = count_entries(ledger.store, seen.generation.id)
+    if entries.open or entries.done:
+        counted = f", {printed.count(entries.done)} were counted by a retry"
+        parts.append(
+            Text(
+                f"{printed.count(entries.open)} refused events are open"
+                + (counted if entries.done else "")
+            )
+        )
     if others:
         parts.append(Text(f"other generations: {', '.join(others)} (--generation N)"))
     return rendered(parts, style)
@@ -73,16 +87,17 @@ def _seen(ledger: Ledger, wanted: int | None) -> Snapshot:
     return ledger.snapshot(generation=wanted)
 
 
-def _logs(heads: tuple[Head, ...]) -> Table:
+def _logs(seen: Snapshot) -> Table:
+    idle = idle_heads(seen)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("log", overflow="fold")
     for name in ("next offset", "read", "quarantined", "late"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("newest event", no_wrap=True)
-    for head in heads:
+    for head in seen.heads:
         newest = head.greatest_event_ms
         table.add_row(
-            Text(printed.name(head.partition, 80) + (" (closed)" if head.closed else "")),
+            Text(printed.name(head.partition, 80) + _note(head, idle=head.id in idle)),
             printed.count(head.next_offset),
             printed.count(head.counters.rows),
             printed.count(head.counters.quarantined),
@@ -90,6 +105,12 @@ def _logs(heads: tuple[Head, ...]) -> Table:
             "none" if newest is None else iso_utc(newest // 1000 * 1000),
         )
     return table
+
+
+def _note(head: Head, *, idle: bool) -> str:
+    if head.closed:
+        return " (closed)"
+    return " (idle)" if idle and head.greatest_event_ms is not None else ""
 
 
 def _metrics(seen: Snapshot) -> Table:
@@ -131,13 +152,14 @@ def _windows(seen: Snapshot) -> list[str]:
     return lines
 
 
-def _head_json(head: Head) -> Json:
+def _head_json(head: Head, *, idle: bool) -> Json:
     return {
         "cluster": head.partition.cluster,
         "topic": head.partition.topic,
         "topic_id": head.partition.topic_id,
         "partition": head.partition.number,
         "closed": head.closed,
+        "idle": idle,
         "start_offset": head.start_offset,
         "next_offset": head.next_offset,
         "greatest_event_ms": head.greatest_event_ms,
@@ -146,5 +168,6 @@ def _head_json(head: Head) -> Json:
         "future": head.counters.future,
         "expired": head.counters.expired,
         "quarantined": head.counters.quarantined,
+        "tombstones": head.counters.tombstones,
         "skipped": head.skipped,
     }

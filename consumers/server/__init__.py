@@ -1,6 +1,7 @@
 """The HTTP face of a store: an ASGI application, what guards it, and the thread that runs it."""
 
 from consumers.server.application import application
+from consumers.server.health import Watched
 from consumers.server.process import ServeError, announce, serving
 
-__all__ = ["ServeError", "announce", "application", "serving"]
+__all__ = ["ServeError", "Watched", "announce", "application", "serving"]

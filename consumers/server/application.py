@@ -4,8 +4,9 @@
     /api/results   `results --json`; parameters window, by, where (again for and), metric
     /api/status    `status --json`
     /results.txt   `results`
-    /healthz       whether this process answers
-    /readyz        whether it can read the store
+    /healthz       whether the workers live
+    /readyz        whether they know what to read, and the store answers
+    /metrics       counts and times, as Prometheus reads them
 
 Names in a store come from a stream and may be hostile: they are escaped, and no script may run.
 """
@@ -29,14 +30,18 @@ from consumers.results.query import Query, QueryError, parse_generation, parse_q
 from consumers.results.results import dumps, to_json
 from consumers.results.status import status_json
 from consumers.results.terminal import Style
+from consumers.server.exposition import CONTENT_TYPE_LATEST, exposition
 from consumers.server.guard import STYLE, Guard
+from consumers.server.health import NOBODY, Watched
 
 PARAMETERS = ("window", "by", "where", "metric", "generation")
 JSON = "application/json"
 
 
-def application(ledger: Ledger, *, store: str, hosts: tuple[str, ...] = ()) -> Starlette:
-    """The ASGI application over a ledger.
+def application(
+    ledger: Ledger, watched: Watched = NOBODY, *, store: str, hosts: tuple[str, ...] = ()
+) -> Starlette:
+    """The ASGI application over a ledger, and over those who count into it.
 
     hosts: the names that it may be called by, beside localhost and numeric addresses.
     """
@@ -62,11 +67,18 @@ def application(ledger: Ledger, *, store: str, hosts: tuple[str, ...] = ()) -> S
         return Response(_page(store_name(store), text, request.url.query), media_type="text/html")
 
     def healthz(request: Request) -> Response:
-        return PlainTextResponse("ok\n")
+        return _told(watched.unhealthy(), "ok")
 
     def readyz(request: Request) -> Response:
-        ledger.generations()
-        return PlainTextResponse("ready\n")
+        try:
+            ledger.generations()
+        except LedgerError as error:
+            return _told(str(error), "ready")
+        return _told(watched.unready(), "ready")
+
+    def metrics(request: Request) -> Response:
+        headers = {"content-type": CONTENT_TYPE_LATEST}
+        return Response(exposition(ledger, watched), headers=headers)
 
     return Starlette(
         routes=[
@@ -76,6 +88,7 @@ def application(ledger: Ledger, *, store: str, hosts: tuple[str, ...] = ()) -> S
             Route("/results.txt", results_txt),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
+            Route("/metrics", metrics),
         ],
         middleware=[Middleware(Guard, hosts=hosts)],
         exception_handlers={
@@ -85,6 +98,10 @@ def application(ledger: Ledger, *, store: str, hosts: tuple[str, ...] = ()) -> S
             Exception: _broken,
         },
     )
+
+
+def _told(why: str | None, well: str) -> Response:
+    return PlainTextResponse(f"{well if why is None else why}\n", 200 if why is None else 503)
 
 
 def _query(parameters: QueryParams) -> Query:

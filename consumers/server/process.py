@@ -13,7 +13,10 @@ import uvicorn
 
 from consumers.ledger.ledger import Ledger
 from consumers.server.application import application
+from consumers.server.health import NOBODY, Watched
 
+PAUSES_S: Final = (0.1, 0.5)  # see Ledger.open
+BUSY_S: Final = 1.0
 STOP_S: Final = 5.0  # how long open requests may take once we end
 
 
@@ -22,15 +25,17 @@ class ServeError(Exception):
 
 
 @contextmanager
-def serving(store: str, host: str, port: int) -> Iterator[str]:
+def serving(store: str, host: str, port: int, watched: Watched = NOBODY) -> Iterator[str]:
     """Serve a store at `http://HOST:PORT/`, the address that is given, until the block ends.
 
     Port 0 is any free one. Raises ServeError where the address is taken or not ours.
     """
-    with closing(_listen(host, port)) as listener, closing(Ledger.open(store)) as ledger:
+    # Whoever asks does not wait for long: Prometheus gives up after 10 s.
+    opened = Ledger.open(store, pauses_s=PAUSES_S, busy_s=BUSY_S)
+    with closing(opened) as ledger, closing(_listen(host, port)) as listener:
         server = uvicorn.Server(
             uvicorn.Config(
-                application(ledger, store=store, hosts=(host,)),
+                application(ledger, watched, store=store, hosts=(host,)),
                 lifespan="off",
                 log_config=None,
                 access_log=False,

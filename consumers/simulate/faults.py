@@ -43,6 +43,15 @@ JSON_FAULTS: Final[tuple[Callable[[bytes], bytes], ...]] = (
     _changed(variant="treatmnet"),
     _changed(ts="2024-01-01T12:00:00"),
 )
+# Half an event would leave its whole array without an end.
+ARRAY_FAULTS: Final = JSON_FAULTS[1:]
+TABLE_FAULTS: Final = (  # what a row of typed columns can be
+    _changed(label=2),
+    _changed(score=float("nan")),
+    _changed(variant=None),
+    _changed(variant="treatmnet"),
+    _changed(ts=None),
+)
 CSV_FAULTS: Final[tuple[Callable[[bytes], bytes], ...]] = (
     lambda line: line[: len(line) // 2],
     lambda line: line.replace(b",u", b",\xff"),

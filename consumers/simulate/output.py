@@ -11,10 +11,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from consumers.cli.progress import Report
+from consumers.simulate.messages import Sink, packed
 from consumers.simulate.stream import Simulation
 from consumers.worker.run_options import Progress
-
-Sink = Callable[[list[bytes]], None]
 
 
 def write(
@@ -23,13 +22,15 @@ def write(
     rate: float | None,
     report: Report,
     monotonic: Callable[[], float],
+    batch_events: int = 1000,
 ) -> None:
     """Write a stream to a path, `-`, or `kafka://HOST[:PORT]/TOPIC`.
 
     rate: events a second; batches are cut so that they come every tenth of a second at most.
+    batch_events: events a message, in formats whose messages carry many.
     """
     started_s, rows = monotonic(), 0
-    with _sink(where) as sink:
+    with _sink(where) as out, packed(out, simulation.format, batch_events) as sink:
         header = simulation.header()
         if header is not None:
             sink([header])

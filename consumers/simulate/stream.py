@@ -21,9 +21,22 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.simulate.faults import CSV_FAULTS, FIELDS, JSON_FAULTS
+from consumers.simulate.faults import (
+    ARRAY_FAULTS,
+    CSV_FAULTS,
+    FIELDS,
+    JSON_FAULTS,
+    TABLE_FAULTS,
+)
 
-Format = Literal["jsonl", "csv"]
+Format = Literal["jsonl", "csv", "ndjson", "array", "arrow"]
+_FAULTS: Final = {
+    "jsonl": JSON_FAULTS,
+    "ndjson": JSON_FAULTS,
+    "array": ARRAY_FAULTS,
+    "arrow": TABLE_FAULTS,
+    "csv": CSV_FAULTS,
+}
 
 VARIANTS: Final = ("control", "treatment")
 START_MS: Final = 1_704_067_200_000  # 2024-01-01T00:00:00Z
@@ -114,8 +127,8 @@ class Simulation:
         return np.cumsum(weights)
 
     def _written(self, start: int, drawn: _Draws) -> list[bytes]:
-        write = _json_line if self.format == "jsonl" else _csv_line
-        faults = JSON_FAULTS if self.format == "jsonl" else CSV_FAULTS
+        write = _csv_line if self.format == "csv" else _json_line
+        faults = _FAULTS[self.format]
         lines = []
         columns = zip(
             drawn.times_ms.tolist(),

@@ -34,7 +34,10 @@ DEFAULTS: Final[Mapping[str, Value]] = {
     "request_timeout_ms": 15_000,
     "metrics_enabled": False,
 }
-_SECRET: Final = re.compile(r"pass|secret|token|credential", re.IGNORECASE)
+STRATEGIES: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
+_SECRET: Final = re.compile(
+    r"pass|secret|token|credential|jaas|oauth.*config|key[._]pem", re.IGNORECASE
+)
 _HIDDEN: Final = "********"
 
 
@@ -49,6 +52,8 @@ def client_settings(source: SourceConfig, known: Mapping[str, object]) -> dict[s
     given: dict[str, object] = {}
     for name, value in source.client.items():
         key, where = name.replace(".", "_"), f"[source.client] {name}"
+        if key == "partition_assignment_strategy":
+            continue  # see assignment_strategies
         if key in OWNED:
             problems.append(Problem(where, "a setting that is free", shown(key, value),
                                     "remove it; it is set for you"))  # fmt: skip
@@ -75,6 +80,27 @@ def client_settings(source: SourceConfig, known: Mapping[str, object]) -> dict[s
         "isolation_level": "read_committed",
         "allow_auto_create_topics": False,
     }
+
+
+def assignment_strategies(source: SourceConfig, known: Sequence[str] = STRATEGIES) -> list[str]:
+    """How the group shares out the partitions: names that stand in `partition_assignment_strategy`
+    with commas between, the preferred one first. Raises ConfigError for a name not in `known`.
+
+    "cooperative-sticky" moves only the partitions that have to move, while the others are read on.
+    All members of a group need a strategy in common, and it cannot stand beside the other ones.
+    """
+    key = "partition_assignment_strategy"
+    for name, value in source.client.items():
+        if name.replace(".", "_") != key:
+            continue
+        names = [one.strip() for one in str(value).split(",")]
+        alone = "cooperative-sticky" not in names or len(names) == 1
+        if not alone or not set(names) <= set(known):
+            expected = f"some of {', '.join(known)}, cooperative-sticky alone"
+            problem = Problem(f"[source.client] {name}", expected, repr(value), "correct it")
+            raise ConfigError("the Kafka client", [problem])
+        return names
+    return ["range", "roundrobin"]
 
 
 def require_reachable(servers: Sequence[str], timeout_s: float) -> None:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Final
+
 from consumers.config.config import Config
 from consumers.sources.file_source import FileSource
 from consumers.sources.source import Source, SourceError
 from consumers.sources.stdin_source import StdinSource
 from consumers.worker.run_options import Options
+
+# The module that reads with each library, and the extra that brings the library.
+MODULES: Final = {
+    "kafka-python": ("consumers.sources.kafka_source", "kafka"),
+    "confluent-kafka": ("consumers.sources.confluent_source", "confluent"),
+}
 
 
 def open_source(config: Config, options: Options) -> Source:
@@ -16,6 +26,10 @@ def open_source(config: Config, options: Options) -> Source:
     """
     if config.source.kind == "kafka":
         require_package(config)
+        if config.source.library == "confluent-kafka":
+            from consumers.sources.confluent_source import ConfluentSource
+
+            return ConfluentSource(config.source, options.partitions)
         from consumers.sources.kafka_source import KafkaSource
 
         return KafkaSource(config.source, options.partitions)
@@ -28,10 +42,16 @@ def require_package(config: Config) -> None:
     """Raise SourceError where a package is missing that reading this source needs."""
     if config.source.kind != "kafka":
         return
+    module, extra = MODULES[config.source.library]
     try:
-        import consumers.sources.kafka_source  # noqa: F401
+        import_module(module)
     except ImportError as error:
         raise SourceError(
             f"reading from Kafka needs the package {error.name}; "
-            "install it with: pip install 'streammetrics[kafka]'"
+            f"install it with: pip install 'streammetrics[{extra}]'"
         ) from error
+    if config.source.format == "arrow" and find_spec("pyarrow") is None:
+        raise SourceError(
+            "reading Arrow messages needs the package pyarrow; "
+            f"install it with: pip install 'streammetrics[{extra},parquet]'"
+        )

@@ -1,13 +1,13 @@
-"""A parquet file, row group by row group. The only file that knows pyarrow."""
+"""A parquet file, row group by row group."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
-from consumers.sources.source import Chunk, Partition, SourceError, Values
+from consumers.sources.arrow_columns import ArrowColumns, RowTexts
+from consumers.sources.source import Chunk, Partition, SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,8 +83,8 @@ class ParquetFile:
             start,
             self.offset,
             range(start, self.offset),
-            _RowTexts(batch),
-            columns=_Columns(batch),
+            RowTexts(batch),
+            columns=ArrowColumns(batch),
         )
 
     def close(self) -> None:
@@ -102,78 +102,3 @@ class ParquetFile:
             self._rest = batch.slice(limit)
             batch = batch.slice(0, limit)
         return batch
-
-
-class _Columns(Mapping[str, Values]):
-    """Dotted path to plain values, converted when someone asks."""
-
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self._arrays = dict(_flat(batch.schema.names, batch.columns))
-
-    def __getitem__(self, path: str) -> Values:
-        return _plain(path, self._arrays[path])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays)
-
-    def __len__(self) -> int:
-        return len(self._arrays)
-
-
-def _flat(
-    names: Sequence[str], arrays: Sequence[pa.Array], prefix: str = ""
-) -> Iterator[tuple[str, pa.Array]]:
-    import pyarrow.types
-
-    for name, array in zip(names, arrays, strict=True):
-        if pyarrow.types.is_struct(array.type):
-            # flatten() carries the nulls of the struct on to its fields.
-            inner = [array.type.field(i).name for i in range(array.type.num_fields)]
-            yield from _flat(inner, array.flatten(), f"{prefix}{name}.")
-        else:
-            yield prefix + name, array
-
-
-def _plain(path: str, array: pa.Array) -> Values:
-    import pyarrow.types
-
-    kind = array.type
-    if pyarrow.types.is_timestamp(kind):
-        if kind.tz is None:
-            raise SourceError(
-                f"column {path!r} holds times without a zone; write them with one, or as integers "
-                "with time_unit"
-            )
-        # Without the zone, which is one way of printing; numpy then cuts off toward the past.
-        utc = array.cast(pyarrow.timestamp(kind.unit)).to_numpy(zero_copy_only=False)
-        values: Values = utc.astype("datetime64[ms]")
-    elif pyarrow.types.is_dictionary(kind):
-        values = array.dictionary_decode().to_pylist()
-    elif array.null_count == 0 and (
-        pyarrow.types.is_floating(kind) or pyarrow.types.is_integer(kind)
-    ):
-        values = array.to_numpy(zero_copy_only=False).tolist()
-    else:
-        values = array.to_pylist()
-    return values
-
-
-class _RowTexts(Sequence[bytes]):
-    """The rows as JSON, made when one is asked for: only a refused row needs its text."""
-
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self._batch = batch
-
-    @overload
-    def __getitem__(self, at: int) -> bytes: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[bytes]: ...
-    def __getitem__(self, at: int | slice) -> bytes | Sequence[bytes]:
-        if isinstance(at, slice):
-            return [self[i] for i in range(len(self))[at]]
-        (row,) = self._batch.slice(at, 1).to_pylist()
-        return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")
-
-    def __len__(self) -> int:
-        rows: int = self._batch.num_rows
-        return rows

@@ -13,13 +13,16 @@ Every source (file, stdin, memory, Kafka) has this shape, and the service knows 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-Values: TypeAlias = "list[object] | NDArray[np.datetime64]"
+from streammetrics import Coded
+
+# One field of many events: plain values, numbers or times as they are stored, texts named once.
+Values: TypeAlias = "list[object] | NDArray[np.generic] | Coded"
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -49,6 +52,14 @@ class Cut:
     sha256: str
 
 
+@runtime_checkable
+class HasBytes(Protocol):
+    """Values that know their size without being made."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
     """Records of one partition, in offset order.
@@ -59,9 +70,10 @@ class Chunk:
     None where a source has no such thing.
 
     `cut` names the indices whose value is only the beginning, because the record is over the size
-    limit. `fields` is the header of a CSV file. `columns` holds the same rows by column (dotted
-    path to plain values, or times as datetime64[ms]) for sources that store columns; `values`
-    then makes the text of a row on demand.
+    limit. `indices[i]` is the place of an event in its record, in chunks whose records were opened
+    into the events that they carry; None while a record is one event. `fields` is the header of a
+    CSV file. `columns` holds the same rows by column, by dotted path, for sources that store
+    columns (times as datetime64[ms]); `values` then makes the text of a row on demand.
     """
 
     partition: Partition
@@ -71,14 +83,44 @@ class Chunk:
     values: Sequence[bytes | None]
     timestamps_ms: Sequence[int | None] | None = None
     keys: Sequence[bytes | None] | None = None
-    headers: Sequence[Sequence[tuple[str, bytes]]] | None = None
+    headers: Sequence[Sequence[tuple[str, bytes | None]]] | None = None
     cut: Mapping[int, Cut] = field(default_factory=dict)
     fields: tuple[str, ...] | None = None
     columns: Mapping[str, Values] | None = None
+    indices: Sequence[int] | None = None
 
     def __len__(self) -> int:
         """How many records it holds."""
         return len(self.offsets)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the records as they were read: of values, or of the columns that hold them."""
+        if isinstance(self.values, HasBytes):
+            return self.values.nbytes
+        return sum(map(len, filter(None, self.values)))
+
+    def part(self, first: int, last: int, start: int, end: int) -> Chunk:
+        """The records `first` to `last` (not included) as a chunk from `start` to `end`."""
+        columns = self.columns
+        here = slice(first, last)
+        return replace(
+            self,
+            start=start,
+            end=end,
+            offsets=self.offsets[here],
+            values=self.values[here],
+            timestamps_ms=None if self.timestamps_ms is None else self.timestamps_ms[here],
+            keys=None if self.keys is None else self.keys[here],
+            headers=None if self.headers is None else self.headers[here],
+            cut={i - first: cut for i, cut in self.cut.items() if first <= i < last},
+            columns=None if columns is None else {n: _part(c, here) for n, c in columns.items()},
+            indices=None if self.indices is None else self.indices[here],
+        )
+
+
+def _part(values: Values, here: slice) -> Values:
+    return Coded(values.codes[here], values.values) if isinstance(values, Coded) else values[here]
 
 
 class SourceError(Exception):
@@ -160,4 +202,35 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Let go of everything. Calling it twice does nothing more."""
+        ...
+
+
+@runtime_checkable
+class SeeksByTime(Protocol):
+    """A source that knows when its records were written."""
+
+    def offset_at(self, partition: Partition, time_ms: int) -> int:
+        """The first offset whose record is not older; the end if there is none."""
+        ...
+
+
+@runtime_checkable
+class Confirms(Protocol):
+    """A source that hands records over before it knows that they are of the log that it names."""
+
+    def confirm(self) -> None:
+        """Raise SourceError unless all that was handed over is of that log."""
+        ...
+
+
+@runtime_checkable
+class Remote(Protocol):
+    """A source at the other end of a network, whose silence may mean that nobody is there."""
+
+    def known_ends(self) -> dict[Partition, int]:
+        """The ends of our partitions as they were last told. Asks nobody."""
+        ...
+
+    def hears(self) -> bool:
+        """Whether those who hold our partitions answer. Takes half a second at most."""
         ...

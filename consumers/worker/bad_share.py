@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
+from consumers.ledger.retry import open_since
+from consumers.ledger.rows import Head
+from consumers.ledger.store import Store
 from consumers.worker.pipeline import Delta
 
 FIRST_ROWS: Final = 1000  # events before a share of them means something
@@ -20,11 +23,31 @@ class TooManyBad(Exception):
 
 
 class BadShare:
-    """Of the events that one worker has read, the share that was refused."""
+    """Of the events that one worker has read, the share that was refused.
+
+    A worker that starts again takes the last records of each log that it is given into account:
+    else each start would let FIRST_ROWS bad events through. What is committed while the share is
+    too high must not be over it itself, so that good events get in once the cause is mended.
+    """
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
+        self._known: set[int] = set()  # heads
         self.rows = self.refused = 0
+
+    def began(self, store: Store, head: Head) -> None:
+        """A log is ours: count what was refused of its last FIRST_ROWS records and is open still.
+
+        A record may hold many events: as many as one did on average.
+        """
+        records = head.next_offset - head.start_offset - head.skipped
+        if records <= 0 or self.limit >= 1 or head.id in self._known:
+            return
+        self._known.add(head.id)
+        refused = open_since(store, head, head.next_offset - FIRST_ROWS)
+        rows = head.counters.rows * min(FIRST_ROWS, records) // records
+        self.rows += max(rows, refused)
+        self.refused += refused
 
     def count(self, delta: Delta) -> None:
         """This delta is committed."""
@@ -33,8 +56,11 @@ class BadShare:
 
     def check(self, deltas: Sequence[Delta], *, last: bool) -> None:
         """Raise TooManyBad rather than commit these. `last`: no more events will come."""
-        rows = self.rows + sum(delta.counters.rows for delta in deltas)
-        refused = self.refused + sum(delta.counters.quarantined for delta in deltas)
+        new = sum(delta.counters.rows for delta in deltas)
+        bad = sum(delta.counters.quarantined for delta in deltas)
+        rows, refused = self.rows + new, self.refused + bad
+        if bad <= self.limit * new:
+            return
         if refused <= self.limit * rows or (rows < FIRST_ROWS and not last):
             return
         said = f"{refused} of {rows} events were refused, more than max_bad_share = {self.limit:g}"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 
 from consumers.config.config import Config
+from consumers.ledger.connect import shown
 from consumers.ledger.ledger import Ledger, LogChanged, NoStoreYet
 from consumers.ledger.rows import Begun, Head
 from consumers.sources.open_source import open_source, require_package
@@ -87,7 +88,7 @@ def check(
             found.append(f"{partition}: offsets {first} to {'?' if end is None else end}")
         if not logs:
             found.append("source: no complete record is there yet")
-    store = f"store {config.store.url}"
+    store = f"store {shown(config.store.url)}"
     try:
         ledger = Ledger.open(config.store.url)
     except NoStoreYet:

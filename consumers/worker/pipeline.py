@@ -100,6 +100,7 @@ class Delta:
         self._quarantine_bytes += sum(entry.nbytes for entry in decoded.refused)
         self.counters += Counters(
             rows=len(chunk),
+            tombstones=decoded.tombstones,
             late=int(late.sum()),
             future=ahead,
             expired=int(expired.sum()),

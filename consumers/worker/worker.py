@@ -14,19 +14,29 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from threading import RLock
-from typing import Final, Protocol, runtime_checkable
+from typing import Final
 
 from consumers.config.config import Config
-from consumers.events.decoder import Decoder
+from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger.ledger import Fenced, Ledger, LogChanged
 from consumers.ledger.rows import Generation, Head
-from consumers.sources.source import Chunk, Partition, Source, SourceError, Unsuitable
+from consumers.sources.source import (
+    Chunk,
+    Confirms,
+    Partition,
+    SeeksByTime,
+    Source,
+    SourceError,
+    Unsuitable,
+)
 from consumers.worker.bad_share import BadShare, TooManyBad
 from consumers.worker.checking import require_no_loss, require_partitions
 from consumers.worker.pieces import commit_of
 from consumers.worker.pipeline import Delta
 from consumers.worker.run_options import Options, Progress
 from consumers.worker.stop import Stop
+from consumers.worker.upkeep import Upkeep
+from consumers.worker.vitals import Watch
 
 __all__ = ["Options", "Progress", "TooManyBad", "Worker"]
 
@@ -34,15 +44,6 @@ log = logging.getLogger(__name__)
 
 POLL_S: Final = 0.5  # a signal is heeded when a poll returns
 LOOK_S: Final = 0.5  # between two looks at the heads of other workers' partitions
-
-
-@runtime_checkable
-class SeeksByTime(Protocol):
-    """A source that knows when its records were written."""
-
-    def offset_at(self, partition: Partition, time_ms: int) -> int:
-        """The first offset whose record is not older; the end if there is none."""
-        ...
 
 
 @dataclass(slots=True)
@@ -67,12 +68,14 @@ class Worker:
         stop: Stop,
         monotonic: Callable[[], float],
         report: Callable[[Progress], None] = lambda progress: None,
+        watch: Watch | None = None,
     ) -> None:
         self.config, self.ledger, self.generation = config, ledger, generation
         self.source, self.options = source, options
         self.rows = 0  # events read, refused ones included, and never the same twice
         self.duplicates = 0  # records that came although they were counted
         self._stop, self._monotonic, self._report = stop, monotonic, report
+        self._watch = watch or Watch(monotonic)
         self.decoder = Decoder(config)
         self._lock = RLock()
         self._work: dict[Partition, _Work] = {}
@@ -80,6 +83,7 @@ class Worker:
         self._ends: dict[Partition, int] = {}
         self._needs_ends = False
         self._bad_share = BadShare(config.store.max_bad_share)
+        self._upkeep = Upkeep(ledger.store, monotonic)
         self._started_s = self._committed_s = self._looked_s = monotonic()
 
     # -- before the first record --------------------------------------------------------------
@@ -97,7 +101,7 @@ class Worker:
         needs_ends = self.options.until_end or not self.source.replayable
         ends = self.source.ends() if needs_ends or self.options.start == "latest" else {}
         for partition in self._wanted:
-            new = _name(partition) not in known
+            new = (partition.topic, partition.number) not in known
             self._resolve(partition, self._start(partition, ends) if new else 0)
         if needs_ends:
             self._needs_ends = True
@@ -151,9 +155,11 @@ class Worker:
     def step(self) -> bool:
         """Poll once, count what came, and commit if it is time; whether the end is reached."""
         chunks = self.source.poll(POLL_S)
+        self._watch.polled(self.source, chunks)
         for chunk in chunks:
             self.take(chunk)
         self._commit_if_due()
+        self._upkeep.step(idle=not chunks)
         self._report(self.progress())
         return self._is_finished(idle=not chunks)
 
@@ -173,11 +179,28 @@ class Worker:
             if chunk.end <= delta.end:
                 return
             if chunk.start < delta.end:
-                chunk = _rest(chunk, before, delta.end)
-            delta.add(self.decoder.decode(chunk))
-            self.rows += len(chunk)
-            if delta.counters.rows >= self.options.max_delta_rows:
-                self._commit([chunk.partition])
+                chunk = chunk.part(before, len(chunk), delta.end, chunk.end)
+            for decoded in self.decoder.pieces(chunk):
+                if not self._count(decoded):
+                    return
+
+    def _count(self, decoded: Decoded) -> bool:
+        """Add whole messages to their delta, which is committed before it holds too much; whether
+        what comes after them is still what comes next."""
+        partition, rows = decoded.chunk.partition, len(decoded.chunk)
+        delta = self._work[partition].delta
+        counted = delta.counters.rows
+        most = self.options.max_delta_rows
+        if counted and (counted + rows > most or delta.nbytes >= self.options.max_delta_bytes):
+            self._commit([partition])
+            delta = self._work[partition].delta
+            if delta.end != decoded.chunk.start:
+                return False  # someone else has counted these; reading resumes at the head
+        delta.add(decoded)
+        self.rows += rows
+        if delta.counters.rows >= most:
+            self._commit([partition])
+        return self._work[partition].delta.end == decoded.chunk.end
 
     def commit(self, *, last: bool = False) -> None:
         """Commit the deltas of all partitions."""
@@ -205,9 +228,13 @@ class Worker:
             for partition in partitions:
                 # A partition that was added to the topic meanwhile begins at 0, and so does a
                 # file whose first record has come. This may be the source's thread: no questions.
-                self._begin(self._resolve(partition, 0, first=0))
+                head = self._resolve(partition, 0, first=0)
+                self._bad_share.began(self.ledger.store, head)
+                self._begin(head)
             log.info("assigned: %s", ", ".join(map(str, partitions)) or "nothing")
-            return {p: self._work[p].head.next_offset for p in partitions}
+            heads = {p: self._work[p].head.next_offset for p in partitions}
+            self._watch.assigned(heads)
+            return heads
 
     def on_revoked(self, partitions: list[Partition]) -> None:
         """Commit, and let go."""
@@ -223,6 +250,7 @@ class Worker:
             for partition in partitions:
                 work = self._work.pop(partition, None)
                 self.rows -= work.delta.counters.rows if work else 0
+            self._watch.released(partitions)
 
     # -- commits ------------------------------------------------------------------------------
     def _begin(self, head: Head) -> None:
@@ -238,6 +266,8 @@ class Worker:
     def _commit(self, partitions: Sequence[Partition], *, last: bool = False) -> None:
         found = [self._work[partition] for partition in partitions if partition in self._work]
         moved = [work for work in found if work.delta.end != work.delta.start]
+        if moved and isinstance(self.source, Confirms):
+            self.source.confirm()
         self._bad_share.check([work.delta for work in moved], last=last)
         for work in moved:
             try:
@@ -246,6 +276,7 @@ class Worker:
                 self._resume(work, fenced)
             else:
                 self._bad_share.count(work.delta)
+                self._upkeep.committed(head)
                 self._begin(head)
 
     def _resume(self, work: _Work, why: Fenced) -> None:
@@ -264,6 +295,7 @@ class Worker:
     def _commit_if_due(self) -> None:
         with self._lock:
             size = sum(work.delta.nbytes for work in self._work.values())
+        self._watch.counted(self.duplicates, size)
         waited_s = self._monotonic() - self._committed_s
         due = waited_s >= self.config.store.commit_interval_s
         if due or size >= self.options.max_delta_bytes:
@@ -315,25 +347,3 @@ class Worker:
         self.commit()  # others wait for ours
         heads = {head.partition: head.next_offset for head in self.ledger.heads(self.generation)}
         return all(heads.get(p, -1) >= self._ends[p] for p in self._wanted)
-
-
-def _name(partition: Partition) -> tuple[str, int]:
-    return partition.topic, partition.number
-
-
-def _rest(chunk: Chunk, first: int, start: int) -> Chunk:
-    """A chunk without its first records; it starts at `start` then."""
-    columns = chunk.columns
-    return Chunk(
-        chunk.partition,
-        start,
-        chunk.end,
-        chunk.offsets[first:],
-        chunk.values[first:],
-        None if chunk.timestamps_ms is None else chunk.timestamps_ms[first:],
-        None if chunk.keys is None else chunk.keys[first:],
-        None if chunk.headers is None else chunk.headers[first:],
-        {i - first: cut for i, cut in chunk.cut.items() if i >= first},
-        chunk.fields,
-        None if columns is None else {name: column[first:] for name, column in columns.items()},
-    )

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.declared import Declared
+from streammetrics.core.distinct import distinct
 from streammetrics.core.keys import MAX_KEY_BYTES, decode_key, encode_key, key_hash
 from streammetrics.core.parts import Column, Part, Slots
 from streammetrics.core.rows import Coded, Key
@@ -93,7 +93,7 @@ class MapColumn(Column):
         """
         m = len(keys.values)
         pairs = keys.codes if slots is None else slots * m + keys.codes
-        present, inverse = _distinct(pairs, m if slots is None else m * self.width)
+        present, inverse = distinct(pairs, m if slots is None else m * self.width)
         found = np.empty(len(present), np.intp)
         for i, pair in enumerate(present.tolist()):
             slot, code = divmod(pair, m)
@@ -162,6 +162,14 @@ class MapColumn(Column):
         new.child, new.n_children = self.child._take(np.array(order, np.intp)), len(order)
         return new
 
+    def of_child(self, child: Accumulator) -> Self:
+        """A view of the same keys, in their canonical order, whose states are these."""
+        new = type(self)(child, self.width, self.max_keys)
+        new.index = [{k: keys[k] for k in sorted(keys, key=encode_key)} for keys in self.index]
+        new.other, new.ceiling = self.other, self.ceiling
+        new.n_children = self.n_children
+        return new
+
     def of_keys(self, slot: int, keys: list[Key], other: int | None) -> Self:
         """A column of one slot with some of a slot's keys, and its other where given."""
         new = type(self)(self.child, 1, self.max_keys)
@@ -189,7 +197,9 @@ class MapColumn(Column):
         out.ints(np.array(sizes, np.int64))
         for name in names:
             out.text(name)
-        self.child._take(np.array(order, np.intp))._encode(out)
+        in_order = order == list(range(self.child._width))
+        child = self.child if in_order else self.child._take(np.array(order, np.intp))
+        child._encode(out)
 
     def read(self, data: Reader) -> None:
         """Fill an empty column with what `encode` wrote."""
@@ -275,14 +285,3 @@ def _rank(key: Key) -> Rank:
     """Keys with the smallest are kept; the bytes decide between equal hashes."""
     encoded = encode_key(key)
     return key_hash(encoded), encoded
-
-
-def _distinct(pairs: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The distinct values of `pairs` [n], each below `size`, and the place of each row's value."""
-    if size > 4 * len(pairs) + 1024:
-        present, inverse = np.unique(pairs, return_inverse=True)
-        return present, inverse.astype(np.intp, copy=False)
-    present = np.flatnonzero(np.bincount(pairs, minlength=size) != 0)
-    place = np.empty(size, np.intp)
-    place[present] = np.arange(len(present))
-    return present, place[pairs]

@@ -126,11 +126,11 @@ class PerKey(Accumulator, schema="per-key/1"):
                 where="PerKey.project",
                 todo="use the PerKey as it is",
             )
-        states = self._settled().take(np.zeros(1, np.intp))
+        states = self._settled()
         assert isinstance(states.child, Panel)
-        states.child = states.child.states.by_name[name]
+        of_one = states.of_child(states.child.states.by_name[name])
         made = PerKey(self.metric.metrics[name], self.max_keys)
-        made.__dict__["states"] = states
+        made.__dict__["states"] = of_one.take(np.zeros(1, np.intp))
         return _as_per_key(part_of(self, made))
 
     def split(self, n: int) -> list[PerKey]:

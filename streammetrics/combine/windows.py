@@ -176,6 +176,8 @@ class Windows(Accumulator, schema="windows/1"):
 
     def _sum(self, children: list[int]) -> Accumulator:
         some = self.states.child._take(np.array(children, np.intp))
+        if len(children) == 1:
+            return part_of(self, some)
         total = self.metric.empty()
         total._merge_slots(some, np.zeros(len(children), np.intp))
         return part_of(self, total)

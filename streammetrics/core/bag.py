@@ -15,6 +15,7 @@ from streammetrics.core.bag_layout import U64, Layout, Rule, layout_for
 from streammetrics.core.bag_table import Table, exact_total, read_table, table_of, write_table
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.declared import Declared
+from streammetrics.core.distinct import distinct
 from streammetrics.core.ids import Ids
 from streammetrics.core.parts import Column, Part, Slots
 from streammetrics.core.rows import Coded, Rows
@@ -187,6 +188,7 @@ class BagColumn(Column):
         other._purge()
         indices: U64 | None = None
         if self.ids is not None and other.ids is not None:
+            self.ids = self.ids if self.totals.any() else other.ids.twin()  # theirs will do
             indices = self.ids.index_all(other.ids).astype(np.uint64)
             self._lay_out()
         np.add.at(self.totals, to, other.totals)
@@ -221,10 +223,10 @@ class BagColumn(Column):
             slot_of = np.repeat(np.arange(len(slots), dtype=np.uint64), sizes)
             groups = None
             if self.ids is not None:
-                used, inverse = np.unique(layout.parts(fields.lead)[1], return_inverse=True)
+                used, at = distinct(layout.parts(fields.lead)[1].view(np.intp), self.ids.n)
                 new.ids, indices = self.ids.subset(used.astype(np.uint32))
                 new._lay_out()
-                groups = indices.astype(np.uint64)[inverse]
+                groups = indices.astype(np.uint64)[at]
             new.keys.put(fields.led_by(new.keys.layout.lead(slot_of, groups)), run.counts)
         return new
 
@@ -260,11 +262,10 @@ class BagColumn(Column):
         layout = self._layout(old.layout)
         if layout == old.layout:
             return
-        grouped = self.ids is not None
 
         def shifted(lead: U64) -> tuple[U64, None]:
             slots, groups = old.layout.parts(lead)
-            return layout.lead(slots, groups if grouped else None), None
+            return layout.lead(slots, None if self.ids is None else groups), None
 
         self.keys = Keys(layout)
         self.keys.carry(old, shifted, ascending=True)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.bag_layout import U64, Layout, Rule
 from streammetrics.core.codec import Reader, Writer, damaged
+from streammetrics.core.distinct import distinct
 from streammetrics.core.ids import Ids, Indices, StringIds
 from streammetrics.core.integer_ids import IntegerIds
 from streammetrics.core.score_bits import Codes, are_codes
@@ -118,7 +119,8 @@ def write_table(table: Table, out: Writer) -> None:
         per_slot[table.slots] = sizes
         out.ints(per_slot)
     else:
-        used, places = np.unique(table.groups, return_inverse=True)
+        present, places = distinct(table.groups.astype(np.intp), table.ids.n)
+        used = present.astype(np.uint32)
         ranks = table.ids.ranks(used)
         in_order = np.empty(len(used), np.uint32)
         in_order[ranks] = used

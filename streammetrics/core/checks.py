@@ -282,7 +282,9 @@ def _is_int64(value: object) -> bool:
 
 
 def _not_binary(array: NDArray[Any]) -> NDArray[np.intp]:
-    if array.dtype.kind in "iufO":
+    if array.dtype.kind in "iuf":
+        return np.flatnonzero((array != 0) & (array != 1))
+    if array.dtype.kind == "O":
         return np.flatnonzero([not _is_zero_or_one(v) for v in array])
     return np.arange(len(array))
 

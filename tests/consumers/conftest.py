@@ -8,7 +8,32 @@ from pathlib import Path
 
 import pytest
 
-from tests.consumers.stores import make_store
+from tests.consumers.stores import Databases, make_store
+
+
+@pytest.fixture(
+    scope="session", params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
+)
+def databases(request: pytest.FixtureRequest) -> Iterator[Databases | None]:
+    """What stands in for files of SQLite, if anything."""
+    if request.param == "sqlite":
+        yield None
+        return
+    databases = Databases(request.getfixturevalue("postgres"))
+    yield databases
+    databases.drop()
+
+
+@pytest.fixture
+def each_store(databases: Databases | None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The test runs over SQLite, and again over PostgreSQL, whatever file it names."""
+    if databases is None:
+        yield
+        return
+    before = tuple(databases.urls)
+    monkeypatch.setattr("consumers.ledger.store.connect", databases.connect)
+    yield
+    databases.drop(*before)
 
 
 @pytest.fixture(scope="session")

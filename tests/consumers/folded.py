@@ -1,7 +1,7 @@
 """What a ledger must hold, worked out from the records alone: no decoder, no delta, no commits.
 
-The events are those of `small_config`, with its config; a record that is None or not an object
-here is one that must be in quarantine.
+The events are those of `small_config`, with its config; a record that is not an object here is one
+that must be in quarantine, and one that is None is a tombstone.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Counters
+from consumers.sources.memory_source import Log
 from consumers.sources.source import Partition
 from streammetrics import Accumulator, HistogramAUC, PerKey, Ratio
 from tests.consumers.small_config import event
@@ -23,9 +25,10 @@ GROUPINGS = ((), ("variant",), ("variant", "phase"))
 METRICS: Mapping[str, Accumulator] = {"auc": HistogramAUC(), "ctr": Ratio()}
 SIZE_MS, LATENESS_MS = 3_600_000, 60_000
 EPOCH = datetime(2024, 1, 1, tzinfo=UTC)
-BROKEN = (b'{"broken', None, b"", event(label=2), event(variant="z"), event(score="null"), b"[1]")
+BROKEN = (b'{"broken', b"", b"[", event(label=2), event(variant="z"), event(score="null"), b"[1]")
 
 Records = Sequence[bytes | None]
+Row = tuple[tuple[object, ...], int, float]  # key, label, score
 State = tuple[str, int, int | None]  # metric, grouping, start of the pane
 
 
@@ -39,15 +42,17 @@ class Counted:
     refused: Sequence[tuple[Partition, int]]
 
 
-def records(seed: int, n: int, broken_share: float = 0.05) -> list[bytes | None]:
-    """Records over three hours: some late, some broken."""
+def records(
+    seed: int, n: int, broken_share: float = 0.05, hours: int = 3, latest_s: int = 4000
+) -> list[bytes | None]:
+    """Records over some hours: some late, some broken."""
     rng = random.Random(seed)
     found: list[bytes | None] = []
     for i in range(n):
         if rng.random() < broken_share:
-            found.append(rng.choice(BROKEN))
+            found.append(rng.choice((*BROKEN, None)))
             continue
-        at_s = i * 10_800 / n - (rng.uniform(60, 4000) if rng.random() < 0.1 else 0)
+        at_s = i * hours * 3600 / n - (rng.uniform(60, latest_s) if rng.random() < 0.1 else 0)
         ts = (EPOCH + timedelta(milliseconds=round(at_s * 1000))).isoformat()
         found.append(
             event(
@@ -61,44 +66,72 @@ def records(seed: int, n: int, broken_share: float = 0.05) -> list[bytes | None]
     return found
 
 
-def fold(logs: Mapping[Partition, Records]) -> Counted:
+@dataclass(frozen=True)
+class Span:
+    """The offsets of each log that a metric counts: all, where there is no entry."""
+
+    since: Mapping[Partition, int] = field(default_factory=dict)
+    until: Mapping[Partition, int] = field(default_factory=dict)
+
+    def holds(self, partition: Partition, offset: int) -> bool:
+        before = self.until.get(partition)
+        return self.since.get(partition, 0) <= offset and (before is None or offset < before)
+
+
+def fold(
+    logs: Mapping[Partition, Records | Log],
+    *,
+    groupings: Sequence[tuple[str, ...]] = GROUPINGS,
+    metrics: Mapping[str, Accumulator] = METRICS,
+    spans: Mapping[str, Span] = MappingProxyType({}),
+) -> Counted:
     """What an undisturbed run counts."""
-    rows: dict[State, list[tuple[tuple[object, ...], int, float]]] = defaultdict(list)
+    states: dict[State, PerKey] = {}
     counters, heads, refused = {}, {}, []
-    for partition, values in logs.items():
+    for partition, given in logs.items():
+        log = given if isinstance(given, Log) else Log(list(given))
+        rows: dict[State, list[Row]] = defaultdict(list)
         greatest: int | None = None
-        late = bad = 0
-        for offset, value in enumerate(values):
+        late = bad = tombstones = 0
+        for offset, value in zip(log.offsets, log.values, strict=True):
+            if value is None:
+                tombstones += 1
+                continue
             if value in BROKEN:
                 bad += 1
                 refused.append((partition, offset))
                 continue
-            assert value is not None
             fields = json.loads(value)
-            since = datetime.fromisoformat(fields["ts"]) - datetime(1970, 1, 1, tzinfo=UTC)
-            at_ms = round(since.total_seconds() * 1000)
+            at_ms = time_of(fields)
             late += greatest is not None and at_ms < greatest - LATENESS_MS
             greatest = at_ms if greatest is None else max(greatest, at_ms)
-            for grouping, names in enumerate(GROUPINGS):
+            counting = [m for m in metrics if m not in spans or spans[m].holds(partition, offset)]
+            for grouping, names in enumerate(groupings):
                 key = (grouping, *(fields[name] for name in names))
+                row = (key, fields["label"], fields["score"])
                 for start in (None, at_ms // SIZE_MS * SIZE_MS):
-                    row = (key, fields["label"], fields["score"])
-                    for metric in METRICS:
+                    for metric in counting:
                         rows[metric, grouping, start].append(row)
-        counters[partition] = Counters(len(values), late, 0, 0, bad)
-        heads[partition] = (len(values), greatest)
-    states = {state: _state(METRICS[state[0]], found) for state, found in rows.items()}
-    return Counted(states, counters, heads, sorted(refused))
+        for state, found in rows.items():
+            _add(states.setdefault(state, PerKey(metrics[state[0]])), metrics[state[0]], found)
+        counters[partition] = Counters(len(log.values) - tombstones, late, 0, 0, bad, tombstones)
+        heads[partition] = (log.next_offset, greatest)
+    found_bytes = {state: one.to_bytes() for state, one in states.items()}
+    return Counted(found_bytes, counters, heads, sorted(refused))
 
 
-def _state(metric: Accumulator, rows: Sequence[tuple[tuple[object, ...], int, float]]) -> bytes:
+def time_of(fields: Mapping[str, str]) -> int:
+    """The time of an event in milliseconds."""
+    since = datetime.fromisoformat(fields["ts"]) - datetime(1970, 1, 1, tzinfo=UTC)
+    return round(since.total_seconds() * 1000)
+
+
+def _add(state: PerKey, metric: Accumulator, rows: Sequence[Row]) -> None:
     keys, labels, scores = (list(column) for column in zip(*rows, strict=True))
-    state = PerKey(metric)
     if isinstance(metric, Ratio):
         state.update(keys, numerators=labels)
     else:
         state.update(keys, labels=labels, scores=scores)
-    return state.to_bytes()
 
 
 def counted(ledger: Ledger) -> Counted:

@@ -1,95 +1,138 @@
-"""A worker process that kills itself (SIGKILL) the n-th time it comes to a point.
+"""`streammetrics` in a process that kills itself (SIGKILL) the n-th time it comes to a point.
 
-    python -m tests.consumers.killed_worker CONFIG POINT N
+    python -m tests.consumers.killed_worker POINT N TALLY run CONFIG --no-serve
 
-The points are those of `interleaved.py`; without POINT and N it runs to the end of its source.
+The points are those of `lives.py`; "-" stands for none, and after "stop at " the process is
+stopped there (SIGSTOP) instead of killed. In the file TALLY ("-" for none) four
+numbers of 8 bytes follow what the worker does, up to the moment of its death: see `Tally`.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import struct
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection
 
 import consumers.ledger.ledger as ledger_module
-from consumers.config.config import Config, load_config
+from consumers.cli.main import main
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger import write as ledger_write
-from consumers.ledger.ledger import Ledger
+from consumers.ledger.ledger import Fenced, Ledger
 from consumers.ledger.rows import Commit, Generation, Head
-from consumers.sources.file_source import FileSource
-from consumers.sources.open_source import open_source
-from consumers.sources.source import Chunk, Partition, Source
+from consumers.sources.source import Chunk, Partition
 from consumers.worker import service, worker
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop
-
-POINT, COUNT = (sys.argv[2], int(sys.argv[3])) if len(sys.argv) > 2 else ("", 0)
-passed = 0
+from consumers.worker.worker import Worker
 
 
-def passes(point: str) -> None:
-    """The process is at this point."""
-    global passed
-    passed += point == POINT
-    if passed == COUNT and point == POINT:
-        os.kill(os.getpid(), signal.SIGKILL)
+class Tally:
+    """What workers have done: records taken from the log, those of them that were counted already,
+    commits, and commits that were refused since another worker was first."""
+
+    FORM = struct.Struct("<4q")
+
+    def __init__(self, path: str) -> None:
+        self.taken = self.duplicates = self.commits = self.fenced = 0
+        self._path = path
+        self._file: int | None = None
+
+    def write(self) -> None:
+        if self._path == "-":
+            return
+        if self._file is None:
+            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT, 0o644)
+        found = (self.taken, self.duplicates, self.commits, self.fenced)
+        os.pwrite(self._file, self.FORM.pack(*found), 0)
+
+    @classmethod
+    def read(cls, path: Path) -> tuple[int, ...]:
+        found = path.read_bytes() if path.exists() else b""
+        return cls.FORM.unpack(found) if len(found) == cls.FORM.size else (0, 0, 0, 0)
 
 
-class KilledDecoder(Decoder):
-    def decode(self, chunk: Chunk) -> Decoded:
-        passes("mid-batch")
-        return super().decode(chunk)
+class Fuse:
+    """Burns down at one point in the life of this process."""
+
+    def __init__(self, point: str, count: int) -> None:
+        self.point, self.left = point.removeprefix("stop at "), count
+        self.signal = signal.SIGKILL if self.point == point else signal.SIGSTOP
+
+    def passes(self, point: str) -> None:
+        """The process is at this point."""
+        if point == self.point:
+            self.left -= 1
+            if not self.left:
+                os.kill(os.getpid(), self.signal)
 
 
-def killed_source(config: Config, options: Options) -> Source:
-    source = open_source(config, options)
-    assert isinstance(source, FileSource)
-    return KilledSource(source)
+def install(fuse: Fuse, tally: Tally) -> None:
+    """From now on a worker of this process passes its points."""
 
+    class FusedDecoder(Decoder):
+        def decode(self, chunk: Chunk) -> Decoded:
+            fuse.passes("mid-batch")
+            return super().decode(chunk)
 
-class KilledSource:
-    replayable = True
+    class FusedWorker(Worker):
+        def __init__(self, *arguments: Any, **more: Any) -> None:
+            super().__init__(*arguments, **more)
+            poll, acknowledge = self.source.poll, self.source.acknowledge
 
-    def __init__(self, source: FileSource) -> None:
-        self.source = source
-        self.partitions, self.beginning = source.partitions, source.beginning
-        self.ends, self.assign, self.seek = source.ends, source.assign, source.seek
-        self.close: Callable[[], None] = source.close
+            def fused_poll(timeout_s: float) -> list[Chunk]:
+                found = poll(timeout_s)
+                if found:
+                    fuse.passes("after poll")
+                return found
 
-    def poll(self, timeout_s: float) -> list[Chunk]:
-        found = self.source.poll(timeout_s)
-        passes("after poll")
-        return found
+            def fused_acknowledge(offsets: Mapping[Partition, int]) -> None:
+                fuse.passes("told")
+                acknowledge(offsets)
 
-    def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
-        passes("told")
+            self.source.poll = fused_poll  # type: ignore[method-assign]
+            self.source.acknowledge = fused_acknowledge  # type: ignore[method-assign]
 
+        def take(self, chunk: Chunk) -> None:
+            super().take(chunk)
+            tally.taken += len(chunk)
+            tally.duplicates = self.duplicates
+            tally.write()
 
-def write_delta(connection: Connection, commit: Commit) -> None:
-    passes("inside it")
-    ledger_write.write_delta(connection, commit)
+        def on_assigned(self, partitions: list[Partition]) -> dict[Partition, int]:
+            heads = super().on_assigned(partitions)
+            if partitions:
+                fuse.passes("in the listener")
+            return heads
 
+    def write_delta(connection: Connection, commit: Commit) -> None:
+        fuse.passes("inside it")
+        ledger_write.write_delta(connection, commit)
 
-def commit(self: Ledger, of: Generation, commit: Commit) -> Head:
-    passes("before the transaction")
-    moved = true_commit(self, of, commit)
-    passes("after it")
-    return moved
+    true_commit = Ledger.commit
 
+    def commit(self: Ledger, of: Generation, commit: Commit) -> Head:
+        fuse.passes("before the transaction")
+        try:
+            moved = true_commit(self, of, commit)
+        except Fenced:
+            tally.fenced += 1
+            raise
+        tally.commits += 1
+        tally.write()
+        fuse.passes("after it")
+        return moved
 
-true_commit = Ledger.commit
-
-if __name__ == "__main__":
-    worker.Decoder = KilledDecoder  # type: ignore[misc]
+    worker.Decoder = FusedDecoder  # type: ignore[misc]
+    service.Worker = FusedWorker  # type: ignore[misc]
     ledger_module.write_delta = write_delta
     Ledger.commit = commit  # type: ignore[method-assign]
-    service.run(
-        load_config(sys.argv[1]),
-        Options(until_end=True, max_delta_rows=5000),
-        stop=Stop(),
-        opener=killed_source,
-    )
+
+
+if __name__ == "__main__":
+    point, count, tally_file, *command = sys.argv[1:]
+    install(Fuse(point, int(count)), Tally(tally_file))
+    raise SystemExit(main(command))

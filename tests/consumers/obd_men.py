@@ -9,7 +9,7 @@ from tests.kafka_broker import Record, create_topic, produce
 
 FILE = "obd_men_events.jsonl"
 EVENTS = 20_000
-PARTITIONS = 4
+PARTITIONS = 8
 
 TOML = """\
 [source]
@@ -49,10 +49,11 @@ kind = "kafka"
 bootstrap_servers = "{bootstrap}"
 topic = "{topic}"
 group = "{group}"
+library = "{library}"
 [source.client]
 session_timeout_ms = 1000
 heartbeat_interval_ms = 200
-fetch_max_wait_ms = 50
+{wait} = 50
 max_poll_records = {records}
 """
 
@@ -73,9 +74,18 @@ def from_file(data: Path) -> str:
     return f'kind = "file"\npath = "{data / FILE}"\n'
 
 
-def from_kafka(bootstrap: str, topic: str, group: str, records: int = 1000) -> str:
+def from_kafka(
+    bootstrap: str, topic: str, group: str, records: int = 1000, library: str = "kafka-python"
+) -> str:
     """[source] of a topic."""
-    return KAFKA.format(bootstrap=bootstrap, topic=topic, group=group, records=records)
+    return KAFKA.format(
+        bootstrap=bootstrap,
+        topic=topic,
+        group=group,
+        records=records,
+        library=library,
+        wait="fetch_max_wait_ms" if library == "kafka-python" else "fetch_wait_max_ms",
+    )
 
 
 def lines(data: Path) -> list[bytes]:
@@ -84,7 +94,7 @@ def lines(data: Path) -> list[bytes]:
 
 
 def produced(bootstrap: str, data: Path) -> str:
-    """A topic of four partitions that holds all events: those of a user in one partition."""
+    """A topic of eight partitions that holds all events: those of a user in one partition."""
     # The events are of 2019, and a broker drops records by their timestamps.
     topic = create_topic(bootstrap, PARTITIONS, configs={"retention.ms": "-1"})
     records = []

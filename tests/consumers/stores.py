@@ -1,4 +1,5 @@
-"""A small store, made as a user makes one: a config, a file of events, and `run`."""
+"""A small store, made as a user makes one: a config, a file of events, and `run`. And a stand-in
+for it: the same test over SQLite and over PostgreSQL."""
 
 from __future__ import annotations
 
@@ -6,7 +7,11 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from sqlalchemy import Engine
+
 from consumers.cli.main import main
+from consumers.ledger.connect import connect
+from tests.postgres_server import Postgres
 
 CONFIG = """\
 [source]
@@ -88,3 +93,24 @@ def make_store(folder: Path, events: Sequence[object] = EVENTS, **config: str) -
     code = main(["run", str(path), "--until-end", "--no-serve"])
     assert code == 0
     return folder / "store.db"
+
+
+class Databases:
+    """Stands in for `connect`: a file that a writer names is a schema of PostgreSQL."""
+
+    def __init__(self, server: Postgres) -> None:
+        self.server = server
+        self.urls: dict[Path, str] = {}
+
+    def connect(self, url: str, *, create: bool, busy_s: float) -> tuple[Engine, str]:
+        path = Path(url).absolute()
+        new = create and path not in self.urls and not path.exists() and path.parent.is_dir()
+        if new and "://" not in url:
+            self.urls[path] = self.server.new_store()
+        engine, name = connect(self.urls.get(path, url), create=create, busy_s=busy_s)
+        return engine, url if path in self.urls else name
+
+    def drop(self, *kept: Path) -> None:
+        """Drop them, but these."""
+        for path in self.urls.keys() - set(kept):
+            self.server.drop(self.urls.pop(path))

@@ -121,5 +121,5 @@ def test_the_page_has_every_exit_code(capsys: Capture) -> None:
 
 def test_commands_that_come_later_are_errors() -> None:
     assert set(later("commands")) == set(LATER_COMMANDS)
-    for command in (*LATER_COMMANDS, "quarantine retry"):
-        assert main([*command.split(), "x"]) == 2
+    for command in LATER_COMMANDS:
+        assert main([command, "x"]) == 2

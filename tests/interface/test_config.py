@@ -15,7 +15,7 @@ from consumers.config.event import ROLE_ARGUMENTS, read_event
 from consumers.config.schema import Problem, Section
 from consumers.config.tables import (
     FORMATS,
-    LATER_FORMATS,
+    read_quarantine,
     read_server,
     read_slices,
     read_source,
@@ -42,10 +42,11 @@ def sections(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Recording
     problems: list[Problem] = []
     made = {name: Recording(name, {}, problems) for name in TABLES if name != "metrics"}
     here = tmp_path_factory.mktemp("config")
-    read_source(made["source"], here)
+    source = read_source(made["source"], here)
     read_windows(made["windows"])
     read_slices(made["slices"], read_event(made["event"]))
     read_store(made["store"], here)
+    read_quarantine(made["quarantine"], source)
     read_server(made["server"])
     return made
 
@@ -144,5 +145,4 @@ def test_the_page_has_every_format_role_and_reason() -> None:
 def test_tables_and_keys_that_come_later_are_errors(sections: Mapping[str, Recording]) -> None:
     assert set(later("tables of the config")) == set(LATER_TABLES)
     assert set(later("keys of [event]")) == set(sections["event"].later_keys)
-    assert set(later("formats of Kafka")) == set(LATER_FORMATS)
     assert not any(one.later_keys for name, one in sections.items() if name != "event")

@@ -8,11 +8,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from consumers.cli.flags import COMMANDS
 from consumers.cli.main import main
 from consumers.ledger.ledger import Ledger
 from consumers.server.application import PARAMETERS, application
+from consumers.server.exposition import exposition
+from consumers.server.health import Watched
+from consumers.worker.vitals import Place, Vitals
 from tests.consumers.server.asking import Client
 from tests.interface.page import PAGE, block, later, spans, table
 
@@ -94,7 +98,24 @@ def test_the_page_has_every_route_and_no_other_is_there(store: Path) -> None:
         assert [client.get(route).status_code for route in routes] == [200] * len(routes)
         assert all(client.request("HEAD", route).status_code == 200 for route in routes)
         assert all(client.request("POST", route).status_code == 405 for route in routes)
-        assert [client.get(route).status_code for route in later("routes")] == [404, 404]
+        assert [client.get(route).status_code for route in later("routes")] == [404]
         [row] = [row for row in table("route") if "/api/results" in row[0]]
         assert spans(row[1])[1:] == list(PARAMETERS)
         assert set(PARAMETERS) < {flag.name for c in COMMANDS for flag in c.flags}
+
+
+def test_the_page_has_every_series_with_its_labels(store: Path) -> None:
+    place = Place("t", 0, 0, 1, record_ms=0)
+    vitals = Vitals(1, 0.0, 0.0, places=[place], quarantined={"empty": 1})
+    watched = Watched(lambda: {"0": vitals}, lambda: 0.0, lambda: 0.0)
+    with closing(Ledger.open(str(store))) as ledger:
+        text = exposition(ledger, watched).decode()
+    told: dict[str, set[str]] = {}
+    for family in text_string_to_metric_families(text):
+        name = family.name + ("_total" if family.type == "counter" else "")
+        told[name] = {label for sample in family.samples for label in sample.labels} - {"le"}
+    on_the_page = {}
+    for row in table("series"):
+        labels = set() if row[1] == "none" else {"worker", *spans(row[1])}
+        on_the_page.update(dict.fromkeys(spans(row[0]), labels))
+    assert on_the_page == told

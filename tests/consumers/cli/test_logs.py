@@ -57,3 +57,12 @@ def test_a_signal_in_the_middle_of_a_line_loses_neither(
     monkeypatch.setattr(sys, "stderr", Busy())
     logging.getLogger("consumers.x").info("SIGTERM: committing, then ending")
     assert capfd.readouterr().err.endswith("Z SIGTERM: committing, then ending\n")
+
+
+def test_what_a_library_says_over_and_over_is_written_now_and_then(capsys: Capture) -> None:
+    logs.to_stderr("text")
+    for port in range(5):
+        logging.getLogger("kafka.net").error("no broker at port %d", port)
+        logging.getLogger("consumers.x").error("ours")
+    err = capsys.readouterr().err
+    assert (err.count("no broker"), err.count("ours")) == (1, 5)

@@ -57,7 +57,6 @@ def test_a_dotted_path_leads_into_objects() -> None:
 @pytest.mark.parametrize(
     ("value", "reason", "field"),
     [
-        (None, "empty", None),
         (b"", "empty", None),
         (b" \t\r\n", "empty", None),
         (b"{", "not_json", None),

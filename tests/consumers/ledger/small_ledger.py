@@ -31,6 +31,7 @@ class Refusal:
     payload: bytes = b"{"
     size: int = 1
     sha256: str = "00" * 32
+    record_ms: int | None = None
 
 
 def opened(folder: Path) -> Ledger:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -26,6 +25,8 @@ from tests.consumers.ledger.small_ledger import (
     everything,
     opened,
 )
+
+pytestmark = pytest.mark.usefixtures("each_store")
 
 
 def test_a_head_is_made_once_and_read_back(ledger: Ledger, generation: Generation) -> None:
@@ -56,8 +57,11 @@ def test_a_commit_moves_the_head_and_writes_all_that_belongs_to_it(
 
 def test_counters_add_up(ledger: Ledger, generation: Generation, head: Head) -> None:
     head = ledger.commit(generation, commit(head, 4))
-    ledger.commit(generation, commit(head, 3))
-    assert ledger.snapshot().counters == Counters(7, late=2, quarantined=2)
+    head = ledger.commit(generation, commit(head, 3))
+    each = Counters(1, late=2, future=3, expired=4, quarantined=5, tombstones=6)
+    ledger.commit(generation, Commit(head, 17, 18, 5, each))
+    total = Counters(8, late=4, future=3, expired=4, quarantined=7, tombstones=6)
+    assert ledger.snapshot().counters == total
 
 
 def test_a_commit_from_where_the_head_no_longer_stands_is_fenced_and_writes_nothing(
@@ -247,7 +251,7 @@ def test_the_next_offset_and_the_greatest_time_come_back_as_they_were_written(
     assert ledger.heads(generation) == (moved,)
 
 
-def test_what_is_in_the_file_outlives_the_process(tmp_path: Path) -> None:
+def test_what_is_in_the_store_outlives_the_process(tmp_path: Path) -> None:
     first = opened(tmp_path)
     generation = first.begin(PRINTS, DESCRIPTIONS).generation
     first.commit(generation, commit(first.resolve(generation, LOG, 10), 4, TOTAL))
@@ -255,6 +259,27 @@ def test_what_is_in_the_file_outlives_the_process(tmp_path: Path) -> None:
     first.close()
     with closing(opened(tmp_path)) as second:
         assert everything(second) == before
-    with sqlite3.connect(tmp_path / "ledger.db") as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-    connection.close()
+
+
+def test_a_delta_of_many_megabytes_comes_back_as_it_was(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    states = [bytes(range(256)) * (1 << 15), b"\0" * (8 << 20), b""]
+    pieces = [Piece(TOTAL, n, 4, state) for n, state in enumerate(states)]
+    ledger.commit(generation, Commit(head, 10, 14, None, Counters(4), pieces))
+    seen = ledger.snapshot(lambda seen: [TOTAL])
+    assert sorted((row.piece.key_range, row.piece.state) for row in seen.deltas) == list(
+        enumerate(states)
+    )
+    (size,) = seen.panes
+    assert size.nbytes == 16 << 20
+
+
+def test_whatever_a_refusal_quotes_can_be_stored(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    hostile = Refusal(10, field="a\0b", detail="\0 \ud800 ' \\ %s :x \U0001f600", payload=b"\0\xff")
+    ledger.commit(generation, Commit(head, 10, 14, None, Counters(4), (), [hostile]))
+    (entry,) = ledger.quarantine()
+    assert (entry.field, entry.payload) == ("a\\x00b", b"\0\xff")
+    assert entry.detail == "\\x00 \\ud800 ' \\ %s :x \U0001f600"

@@ -16,6 +16,8 @@ from tests.consumers.ledger.small_ledger import (
     commit,
 )
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 
 def test_the_same_settings_go_on_in_the_same_generation(
     ledger: Ledger, generation: Generation

@@ -20,12 +20,9 @@ from consumers.ledger.ledger import (
     SchemaMismatch,
     StoreUnavailable,
 )
-from consumers.ledger.rows import Commit, Counters, Generation, Head, Pane, Piece
+from consumers.ledger.rows import Commit, Counters
 from consumers.ledger.store import open_store
-from consumers.sources.source import Partition
-
-LOG = Partition("cluster", "clicks", "id-1", 0)
-TOTAL = Pane("auc", 0, None, None)
+from tests.consumers.ledger.single_writes import TOTAL, WRITES, begun, four_rows, happened_once
 
 
 @pytest.fixture
@@ -37,15 +34,6 @@ def path(tmp_path: Path) -> Path:
 def ledger(path: Path) -> Iterator[Ledger]:
     with closing(Ledger.open(str(path), create=True, pauses_s=(0.0,), busy_s=0.05)) as ledger:
         yield ledger
-
-
-def begun(ledger: Ledger) -> tuple[Generation, Head]:
-    generation = ledger.begin({"auc": "print"}, {"auc": {}}).generation
-    return generation, ledger.resolve(generation, LOG, 0)
-
-
-def commit(head: Head, size: int = 10) -> Commit:
-    return Commit(head, 0, 4, None, Counters(4), [Piece(TOTAL, 0, 1, b"s" * size)])
 
 
 @pytest.mark.parametrize("create", [False, True])
@@ -75,6 +63,11 @@ def test_a_reader_of_an_empty_file_is_told_that_no_ledger_is_there(path: Path) -
     path.touch()
     with pytest.raises(NotAStore, match="no ledger in this database"):
         Ledger.open(str(path))
+
+
+def test_readers_do_not_wait_for_a_writer(path: Path, ledger: Ledger) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
 def test_a_store_without_a_run_holds_nothing_yet(ledger: Ledger) -> None:
@@ -113,7 +106,7 @@ def test_a_password_is_not_repeated() -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("version", "said"), [("2", "has version 2"), ("99", "has version 99")])
+@pytest.mark.parametrize(("version", "said"), [("3", "has version 3"), ("99", "has version 99")])
 def test_a_store_of_a_later_version_is_refused(
     path: Path, ledger: Ledger, version: str, said: str
 ) -> None:
@@ -138,10 +131,10 @@ def test_a_store_that_stays_locked_is_for_later(path: Path, ledger: Ledger) -> N
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(StoreUnavailable, match="another process holds its lock") as caught:
-            ledger.commit(generation, commit(head))
+            ledger.commit(generation, four_rows(head))
         assert caught.value.exit_code == 75
         other.execute("ROLLBACK")
-    ledger.commit(generation, commit(head))
+    ledger.commit(generation, four_rows(head))
 
 
 def test_a_lock_that_is_let_go_of_is_waited_for(path: Path) -> None:
@@ -157,7 +150,7 @@ def test_a_lock_that_is_let_go_of_is_waited_for(path: Path) -> None:
         with closing(ledger):
             generation, head = begun(ledger)
             other.execute("BEGIN IMMEDIATE")
-            ledger.commit(generation, commit(head))
+            ledger.commit(generation, four_rows(head))
     assert paused == [0.25]
 
 
@@ -174,7 +167,7 @@ def test_a_full_disk_loses_nothing_and_is_for_later(path: Path) -> None:
             connection.execute(f"PRAGMA max_page_count = {pages}").close()
 
         with pytest.raises(StoreUnavailable, match="disk is full; make room") as caught:
-            ledger.commit(generation, commit(head, 1 << 20))
+            ledger.commit(generation, four_rows(head, 1 << 20))
         assert caught.value.exit_code == 75
         assert ledger.heads(generation) == (head,)
         assert ledger.snapshot().panes == ()
@@ -203,13 +196,13 @@ def test_a_read_only_connection_says_that_the_store_cannot_be_written(path: Path
             connection.execute("PRAGMA query_only = ON").close()
 
         with pytest.raises(LedgerError, match="cannot be written") as caught:
-            ledger.commit(generation, commit(head))
+            ledger.commit(generation, four_rows(head))
         assert caught.value.exit_code == 1
 
 
 def test_a_damaged_store_says_so(path: Path, ledger: Ledger) -> None:
     generation, head = begun(ledger)
-    ledger.commit(generation, commit(head, 1 << 20))
+    ledger.commit(generation, four_rows(head, 1 << 20))
     ledger.close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
@@ -247,44 +240,18 @@ def fail_once(store_commit: Callable[[object], None], *, after: bool) -> Callabl
 
 
 @pytest.mark.parametrize("after", [False, True], ids=["before COMMIT", "after COMMIT"])
-@pytest.mark.parametrize(
-    "write",
-    ["begin", "new generation", "resolve", "commit", "skip", "follow", "raise floor"],
-)
+@pytest.mark.parametrize("write", WRITES)
 def test_a_write_whose_connection_is_lost_happens_once(
     path: Path, write: str, after: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(open_store(str(path), create=True, pauses_s=(0.0,))) as store:
         ledger = Ledger(store)
         generation, head = begun(ledger)
-        other = Partition("cluster", "clicks", "id-1", 1)
-        writes: dict[str, Callable[[], object]] = {
-            "begin": lambda: ledger.begin({"auc": "print", "ks": "p"}, {"auc": {}, "ks": {}}),
-            "new generation": lambda: ledger.begin(
-                {"auc": "print"}, {"auc": {}}, new_generation=True
-            ),
-            "resolve": lambda: ledger.resolve(generation, other, 3),
-            "commit": lambda: ledger.commit(generation, commit(head)),
-            "skip": lambda: ledger.skip(generation, head, 7),
-            "follow": lambda: ledger.follow(generation, head, LOG, 2),
-            "raise floor": lambda: ledger.raise_floor(generation, 1000),
-        }
         dialect = store.engine.dialect
         monkeypatch.setattr(dialect, "do_commit", fail_once(dialect.do_commit, after=after))
-        writes[write]()
+        WRITES[write](ledger, generation, head)
         monkeypatch.undo()
-        seen = ledger.snapshot(lambda seen: [TOTAL])
-        found = {
-            "begin": (seen.generation.revision, len(seen.generation.metrics)) == (2, 2),
-            "new generation": [one.id for one in ledger.generations()] == [1, 2],
-            "resolve": [one.next_offset for one in seen.heads] == [0, 3],
-            "commit": (seen.counters.rows, len(seen.deltas)) == (4, 1),
-            "skip": [(one.next_offset, one.skipped) for one in seen.heads] == [(7, 7)],
-            "follow": [(one.next_offset, one.closed) for one in seen.heads]
-            == [(0, True), (2, False)],
-            "raise floor": seen.generation.floor_ms == 1000,
-        }
-        assert found[write]
+        assert happened_once(ledger, write)
 
 
 def test_after_a_lost_answer_a_head_that_someone_moved_further_fences(
@@ -307,7 +274,7 @@ def test_after_a_lost_answer_a_head_that_someone_moved_further_fences(
 
         monkeypatch.setattr(dialect, "do_commit", do_commit)
         with pytest.raises(Fenced):
-            ledger.commit(generation, commit(head))
+            ledger.commit(generation, four_rows(head))
         assert ledger.snapshot().counters.rows == 9
 
 
@@ -316,7 +283,7 @@ def test_after_a_lost_answer_a_head_that_someone_moved_further_fences(
     [
         ("{folder}/none/x.db", "there is no such folder: {folder}/none; make it"),
         ("{folder}", "expected a file, came a folder; name a file in it"),
-        ("foo://x", "expected a path of a SQLite file or an SQLAlchemy URL"),
+        ("foo://x", "expected a path of a SQLite file, or postgresql://"),
     ],
 )
 @pytest.mark.parametrize("create", [True, False])

@@ -16,6 +16,8 @@ from consumers.results.results import Results, to_json
 from streammetrics import Ratio
 from tests.consumers.stores import EVENTS, event, make_store, write_config, write_events
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 HOUR = 3_600_000
 SLIDING = "slide_s = 1200"
 
@@ -140,20 +142,22 @@ def test_only_the_panes_of_the_answer_are_read(store: Path) -> None:
     assert len(found.panes) > len(found.deltas)
 
 
-def test_an_answer_over_the_limit_of_bytes_is_refused_before_it_is_read(
-    store: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("consumers.results.reader.MAX_DELTA_BYTES", 100)
-    with pytest.raises(LedgerError):
-        read(store, Query("all"))
-
-
-def test_an_answer_over_the_limit_of_memory_says_what_to_ask_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("limit", ["MAX_DELTA_BYTES", "MAX_STATE_BYTES"])
+def test_an_answer_over_a_limit_comes_one_range_of_keys_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     store = make_store(tmp_path, EVENTS[:2])
     write_events(tmp_path, EVENTS)
     assert main(["run", str(tmp_path / "clicks.toml"), "--until-end", "--no-serve"]) == 0
-    monkeypatch.setattr("consumers.results.reader.MAX_STATE_BYTES", 100)
-    with pytest.raises(QueryError, match="ask for fewer windows with --window"):
-        read(store, Query())
+    whole = read(store, Query("all"))
+    monkeypatch.setattr(f"consumers.results.reader.{limit}", 100)
+    monkeypatch.setattr("consumers.results.stream.RANGE_BYTES", 100)
+    assert to_json(read(store, Query("all"))) == to_json(whole)
+
+
+def test_an_export_over_the_limit_is_refused_before_it_is_read(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("consumers.results.reader.MAX_DELTA_BYTES", 100)
+    with reading(store) as ledger, pytest.raises(LedgerError, match="ask for one metric"):
+        select(ledger, Query("all"))

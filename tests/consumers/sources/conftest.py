@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from consumers.config.tables import LIBRARIES
+from tests.consumers.sources.kafka_reader import Library
+
+
+@pytest.fixture(params=LIBRARIES)
+def library(request: pytest.FixtureRequest) -> Library:
+    """Each library that reads Kafka: all of them promise the same."""
+    return Library(request.param)
+
 
 @pytest.fixture(scope="module")
 def topic(kafka: str) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-from consumers.config.tables import SourceConfig
+from consumers.config.tables import KafkaLibrary, SourceConfig
+from consumers.sources.confluent_source import ConfluentSource
 from consumers.sources.kafka_source import KafkaSource
 from consumers.sources.source import Chunk, Partition
-from tests.kafka_broker import (
-    unique_topic,
-)
+from tests.kafka_broker import unique_topic
 
 LIMIT_S = 20.0
 
@@ -45,29 +46,55 @@ class Reader:
         self.heard.append((what, tuple(p.number for p in partitions)))
 
 
-def config_for(bootstrap: str, topic: str, group: str | None = None, **client: Any) -> SourceConfig:
-    client = {
-        "session_timeout_ms": 10_000,  # a loaded machine may stall a member for seconds
-        "heartbeat_interval_ms": 200,
-        "fetch_max_wait_ms": 50,
-        **client,
-    }
-    return SourceConfig(
-        "kafka",
-        "json",
-        bootstrap_servers=(bootstrap,),
-        topic=topic,
-        group=group or unique_topic("group"),
-        client=client,
-    )
+# What kafka-python calls a setting, and what librdkafka does.
+OTHER_NAMES = {
+    "fetch_max_wait_ms": "fetch.wait.max.ms",
+    "metadata_max_age_ms": "topic.metadata.refresh.interval.ms",
+}
 
 
-@contextmanager
-def opened(
-    *args: Any, numbers: tuple[int, ...] | None = None, **client: Any
-) -> Iterator[KafkaSource]:
-    with closing(KafkaSource(config_for(*args, **client), numbers)) as source:
-        yield source
+@dataclass(frozen=True)
+class Library:
+    """One of the two libraries that read Kafka; settings have kafka-python's names for both."""
+
+    name: KafkaLibrary
+
+    def config(
+        self, bootstrap: str, topic: str, group: str | None = None, **client: Any
+    ) -> SourceConfig:
+        client = {
+            "session_timeout_ms": 10_000,  # a loaded machine may stall a member for seconds
+            "heartbeat_interval_ms": 200,
+            "fetch_max_wait_ms": 50,
+            **client,
+        }
+        return SourceConfig(
+            "kafka",
+            "json",
+            bootstrap_servers=tuple(bootstrap.split(",")),
+            topic=topic,
+            group=group or unique_topic("group"),
+            client=self.settings(client),
+            library=self.name,
+        )
+
+    def settings(self, client: Mapping[str, Any]) -> dict[str, Any]:
+        if self.name == "kafka-python":
+            return dict(client)
+        return {OTHER_NAMES.get(name, name): value for name, value in client.items()}
+
+    def source(self, config: SourceConfig, numbers: tuple[int, ...] | None = None) -> KafkaSource:
+        """A source of this library; both have the same type for the tests."""
+        kind: Any = KafkaSource if self.name == "kafka-python" else ConfluentSource
+        source: KafkaSource = kind(config, numbers)
+        return source
+
+    @contextmanager
+    def opened(
+        self, *args: Any, numbers: tuple[int, ...] | None = None, **client: Any
+    ) -> Iterator[KafkaSource]:
+        with closing(self.source(self.config(*args, **client), numbers)) as source:
+            yield source
 
 
 def read(source: KafkaSource, done: Callable[[list[Chunk]], bool]) -> list[Chunk]:
@@ -87,3 +114,12 @@ def read_to_end(source: KafkaSource) -> list[Chunk]:
 
 def values(chunks: list[Chunk], number: int) -> list[bytes | None]:
     return [v for chunk in chunks if chunk.partition.number == number for v in chunk.values]
+
+
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def threads() -> int:
+    """How many threads there are; those of librdkafka are unknown to Python."""
+    return len(os.listdir("/proc/self/task"))

@@ -6,7 +6,13 @@ import pytest
 
 from consumers.config.config import ConfigError
 from consumers.config.tables import SourceConfig
-from consumers.sources.kafka_client import DEFAULTS, OWNED, client_settings, masked
+from consumers.sources.kafka_client import (
+    DEFAULTS,
+    OWNED,
+    assignment_strategies,
+    client_settings,
+    masked,
+)
 
 KNOWN = {
     "bootstrap_servers": "localhost",
@@ -101,3 +107,23 @@ def test_secrets_are_hidden_in_logs_and_messages() -> None:
     with pytest.raises(ConfigError) as caught:
         settings(sasl_plain_pasword="hunter2")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({}, ["range", "roundrobin"]),
+        ({"partition_assignment_strategy": "sticky, range"}, ["sticky", "range"]),
+        ({"partition.assignment.strategy": "cooperative-sticky"}, ["cooperative-sticky"]),
+    ],
+)
+def test_a_strategy_is_given_by_its_name(given: dict[str, str], names: list[str]) -> None:
+    assert "partition_assignment_strategy" not in settings(**given)
+    assert assignment_strategies(SourceConfig("kafka", "json", client=given)) == names
+
+
+@pytest.mark.parametrize("text", ["", "fair", "cooperative-sticky,range"])
+def test_a_strategy_that_cannot_be_meant_is_refused(text: str) -> None:
+    given = {"partition_assignment_strategy": text}
+    with pytest.raises(ConfigError, match="cooperative-sticky alone"):
+        assignment_strategies(SourceConfig("kafka", "json", client=given))

@@ -8,10 +8,11 @@ from contextlib import ExitStack, closing
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 
+from consumers.sources import confluent_source, kafka_source
 from consumers.sources.source import Partition
 from tests.consumers.sources.kafka_reader import (
+    Library,
     Reader,
-    opened,
     read,
     read_to_end,
     values,
@@ -24,8 +25,10 @@ from tests.kafka_broker import (
 # -- reading
 
 
-def test_records_come_as_bytes_in_offset_order_and_without_a_seam(kafka: str, topic: str) -> None:
-    with opened(kafka, topic, max_poll_records=7) as source:
+def test_records_come_as_bytes_in_offset_order_and_without_a_seam(
+    library: Library, kafka: str, topic: str
+) -> None:
+    with library.opened(kafka, topic, max_poll_records=7) as source:
         source.assign(Reader())
         chunks = read_to_end(source)
     assert values(chunks, 0) == [f"a{i}".encode() for i in range(20)]
@@ -36,9 +39,11 @@ def test_records_come_as_bytes_in_offset_order_and_without_a_seam(kafka: str, to
         assert [offset for chunk in own for offset in chunk.offsets] == list(range(count))
 
 
-def test_the_log_is_named_by_the_ids_of_cluster_and_topic(kafka: str, topic: str) -> None:
+def test_the_log_is_named_by_the_ids_of_cluster_and_topic(
+    library: Library, kafka: str, topic: str
+) -> None:
     with (
-        opened(kafka, topic) as source,
+        library.opened(kafka, topic) as source,
         closing(KafkaAdminClient(bootstrap_servers=kafka)) as admin,
     ):
         one, two = source.partitions()
@@ -51,13 +56,13 @@ def test_the_log_is_named_by_the_ids_of_cluster_and_topic(kafka: str, topic: str
 
 
 def test_reading_starts_at_the_listeners_heads_and_not_at_kafkas_offsets(
-    kafka: str, topic: str
+    library: Library, kafka: str, topic: str
 ) -> None:
     group = unique_topic("group")
     with closing(KafkaConsumer(bootstrap_servers=kafka, group_id=group)) as other:
         committed = {TopicPartition(topic, 0): OffsetAndMetadata(15, "", -1)}
         other.commit(committed)
-    with opened(kafka, topic, group) as source:
+    with library.opened(kafka, topic, group) as source:
         source.assign(Reader({0: 3, 1: 4}))
         chunks = read_to_end(source)
     first = {chunk.partition.number: chunk.start for chunk in reversed(chunks)}
@@ -65,8 +70,8 @@ def test_reading_starts_at_the_listeners_heads_and_not_at_kafkas_offsets(
     assert values(chunks, 0) == [f"a{i}".encode() for i in range(3, 20)]
 
 
-def test_a_seek_reads_again_from_there(kafka: str, topic: str) -> None:
-    with opened(kafka, topic) as source:
+def test_a_seek_reads_again_from_there(library: Library, kafka: str, topic: str) -> None:
+    with library.opened(kafka, topic) as source:
         source.assign(Reader())
         read_to_end(source)
         source.seek(source.partitions()[0], 18)
@@ -75,8 +80,8 @@ def test_a_seek_reads_again_from_there(kafka: str, topic: str) -> None:
     assert (again[0].start, values(again, 0)) == (18, [b"a18", b"a19"])
 
 
-def test_partitions_given_by_hand_need_no_group(kafka: str, topic: str) -> None:
-    with opened(kafka, topic, numbers=(1,)) as source:
+def test_partitions_given_by_hand_need_no_group(library: Library, kafka: str, topic: str) -> None:
+    with library.opened(kafka, topic, numbers=(1,)) as source:
         reader = Reader({1: 8})
         source.assign(reader)
         assert reader.heard == [("assigned", (1,))]
@@ -84,15 +89,19 @@ def test_partitions_given_by_hand_need_no_group(kafka: str, topic: str) -> None:
         assert (values(chunks, 0), values(chunks, 1)) == ([], [b"b8", b"b9"])
 
 
-def test_a_time_is_the_offset_of_the_first_record_that_is_not_older(kafka: str, topic: str) -> None:
-    with opened(kafka, topic) as source:
+def test_a_time_is_the_offset_of_the_first_record_that_is_not_older(
+    library: Library, kafka: str, topic: str
+) -> None:
+    with library.opened(kafka, topic) as source:
         partition = source.partitions()[0]
         assert source.offset_at(partition, 10**12 + 5) == 5
         assert source.offset_at(partition, 0) == 0
         assert source.offset_at(partition, 10**13) == 20
 
 
-def test_aborted_records_are_holes_and_the_end_is_reached_behind_them(kafka: str) -> None:
+def test_aborted_records_are_holes_and_the_end_is_reached_behind_them(
+    library: Library, kafka: str
+) -> None:
     name = create_topic(kafka)
     producer = KafkaProducer(bootstrap_servers=kafka, transactional_id=unique_topic("tx"))
     with closing(producer):
@@ -103,7 +112,7 @@ def test_aborted_records_are_holes_and_the_end_is_reached_behind_them(kafka: str
                 producer.send(name, b"kept" if ends else b"aborted", partition=0)
             producer.flush()
             producer.commit_transaction() if ends else producer.abort_transaction()
-    with opened(kafka, name) as source:
+    with library.opened(kafka, name) as source:
         (end,) = source.ends().values()
         source.assign(Reader())
         chunks = read_to_end(source)
@@ -115,14 +124,16 @@ def test_aborted_records_are_holes_and_the_end_is_reached_behind_them(kafka: str
 # -- the group
 
 
-def test_members_share_the_partitions_and_hand_them_over(kafka: str, topic: str) -> None:
+def test_members_share_the_partitions_and_hand_them_over(
+    library: Library, kafka: str, topic: str
+) -> None:
     group = unique_topic("group")
     with ExitStack() as stack:
-        one = stack.enter_context(opened(kafka, topic, group))
+        one = stack.enter_context(library.opened(kafka, topic, group))
         first, second = Reader(), Reader()
         one.assign(first)
         read(one, lambda chunks: first.owned == {0, 1})
-        with opened(kafka, topic, group) as two:
+        with library.opened(kafka, topic, group) as two:
             two.assign(second)
             thread = threading.Thread(
                 target=read, args=(two, lambda chunks: len(second.owned) == 1)
@@ -135,8 +146,10 @@ def test_members_share_the_partitions_and_hand_them_over(kafka: str, topic: str)
     assert ("revoked", (0, 1)) in first.heard
 
 
-def test_what_the_listener_raises_comes_out_of_the_poll(kafka: str, topic: str) -> None:
-    with opened(kafka, topic) as source:
+def test_what_the_listener_raises_comes_out_of_the_poll(
+    library: Library, kafka: str, topic: str
+) -> None:
+    with library.opened(kafka, topic) as source:
         reader = Reader()
         reader.error = RuntimeError("the ledger is away")
         source.assign(reader)
@@ -144,9 +157,9 @@ def test_what_the_listener_raises_comes_out_of_the_poll(kafka: str, topic: str) 
             read(source, lambda chunks: False)
 
 
-def test_the_listener_hears_nothing_of_the_end(kafka: str, topic: str) -> None:
+def test_the_listener_hears_nothing_of_the_end(library: Library, kafka: str, topic: str) -> None:
     reader = Reader()
-    with opened(kafka, topic) as source:
+    with library.opened(kafka, topic) as source:
         source.assign(reader)
         read(source, lambda chunks: bool(reader.owned))
         heard = list(reader.heard)
@@ -156,9 +169,9 @@ def test_the_listener_hears_nothing_of_the_end(kafka: str, topic: str) -> None:
 # -- Kafka's own offsets
 
 
-def test_kafkas_offsets_follow(kafka: str, topic: str) -> None:
+def test_kafkas_offsets_follow(library: Library, kafka: str, topic: str) -> None:
     group = unique_topic("group")
-    with opened(kafka, topic, group) as source:
+    with library.opened(kafka, topic, group) as source:
         one, two = source.partitions()
         reader = Reader()
         source.assign(reader)
@@ -170,15 +183,34 @@ def test_kafkas_offsets_follow(kafka: str, topic: str) -> None:
     assert found == [8, 5]
 
 
-def test_that_kafka_does_not_take_them_is_no_matter(
-    kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch
+def test_kafka_is_told_no_offset_that_was_not_acknowledged(
+    library: Library, kafka: str, topic: str
 ) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise RuntimeError("no")
+    group = unique_topic("group")
+    with library.opened(kafka, topic, group, auto_commit_interval_ms=20) as source:
+        source.assign(Reader())
+        read_to_end(source)
+        for _ in range(5):
+            source.poll(0.05)
+    with closing(KafkaConsumer(bootstrap_servers=kafka, group_id=group)) as other:
+        assert [other.committed(TopicPartition(topic, number)) for number in (0, 1)] == [None] * 2
 
-    monkeypatch.setattr(KafkaConsumer, "commit_async", refuse)
-    monkeypatch.setattr(KafkaConsumer, "commit", refuse)
-    with opened(kafka, topic) as source:
+
+def test_that_kafka_does_not_take_them_is_no_matter(
+    library: Library, kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing:
+        """A consumer whose every commit fails."""
+
+        def commit(self, *_: object, **__: object) -> None:
+            raise RuntimeError("no")
+
+        commit_async = commit
+
+    for module in (kafka_source, confluent_source.client):
+        refusing = type("Refusing", (Refusing, module.Consumer), {})
+        monkeypatch.setattr(module, "Consumer", refusing)
+    with library.opened(kafka, topic) as source:
         source.assign(Reader())
         chunks = read_to_end(source)
         source.acknowledge(dict.fromkeys(source.partitions(), 1))

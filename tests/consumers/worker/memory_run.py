@@ -15,6 +15,7 @@ from consumers.sources.source import Partition
 from consumers.worker import service
 from consumers.worker.run_options import Options, Progress
 from consumers.worker.stop import Stop
+from consumers.worker.vitals import Watch
 from tests.consumers.small_config import config, event
 
 ONE, TWO = (Partition("test", "events", "id", n) for n in range(2))
@@ -57,6 +58,7 @@ class Run:
         self.logs = logs
         self.clock = Clock()
         self.stop = PatientStop(self.clock)
+        self.watch = Watch(self.clock.monotonic)
         self.sources: list[MemorySource] = []
         self.progress: list[Progress] = []
         self.replayable = True
@@ -87,6 +89,7 @@ class Run:
             report=self.progress.append,
             monotonic=self.clock.monotonic,
             opener=opener,
+            watch=self.watch,
         )
 
     def seen(self) -> Snapshot:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from consumers.config.tables import LIBRARIES
 from consumers.ledger.ledger import Ledger
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results
@@ -62,11 +63,12 @@ def by_file(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
     return results(config)
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_any_number_of_workers_gives_the_bytes_that_the_file_gives(
-    kafka: str, topic: str, by_file: Results, tmp_path: Path, workers: int
+    kafka: str, topic: str, by_file: Results, tmp_path: Path, workers: int, library: str
 ) -> None:
-    source = from_kafka(kafka, topic, unique_topic("group"), records=200)
+    source = from_kafka(kafka, topic, unique_topic("group"), records=200, library=library)
     config = write_config(tmp_path, source, "kafka", interval_s=0.05)
     logs = run(config, "--workers", str(workers))
     found = results(config)

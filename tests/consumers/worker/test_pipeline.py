@@ -157,7 +157,7 @@ def test_chunks_must_follow_each_other() -> None:
 def test_an_empty_delta_stores_nothing() -> None:
     delta = fed([b"{", None])
     assert stored(delta) == {} and (delta.start, delta.end) == (0, 2)
-    assert delta.counters == Counters(rows=2, quarantined=2)
+    assert delta.counters == Counters(rows=1, quarantined=1, tombstones=1)
 
 
 def test_memory_is_counted() -> None:

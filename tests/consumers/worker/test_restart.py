@@ -16,7 +16,7 @@ from consumers.ledger.ledger import Ledger, NotAStore
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
-from tests.consumers.interleaved import POINTS
+from tests.consumers.lives import POINTS
 from tests.consumers.obd_men import EVENTS, FILE, from_file, from_kafka, produced, write_config
 from tests.consumers.worker.test_kafka_end_to_end import COMMAND, run, without_offsets
 from tests.kafka_broker import unique_topic
@@ -51,11 +51,14 @@ def test_a_worker_killed_at_any_point_goes_on_where_the_ledger_stands(
 ) -> None:
     # Each of the three chunks takes longer than the interval, so each is a commit.
     config = write_config(tmp_path, from_file(data), "killed", interval_s=0.01)
-    command = [sys.executable, "-m", "tests.consumers.killed_worker", str(config)]
-    died = subprocess.run([*command, point, "2"], cwd=ROOT, capture_output=True, check=False)
+    # A file is assigned once; at the other points the first commit is there already.
+    fuse = (point, "1" if point == "in the listener" else "2", "-")
+    command = [sys.executable, "-m", "tests.consumers.killed_worker"]
+    words = ["run", str(config), "--until-end", "--no-serve"]
+    died = subprocess.run([*command, *fuse, *words], cwd=ROOT, capture_output=True, check=False)
     assert died.returncode == -signal.SIGKILL, died.stderr.decode()
     assert rows_counted(config) < EVENTS
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    done = subprocess.run([*COMMAND, str(config)], cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     assert all_results(config) == all_results(undisturbed)
 

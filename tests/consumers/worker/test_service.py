@@ -19,6 +19,8 @@ from tests.consumers.folded import counted, fold, records
 from tests.consumers.small_config import WINDOWS, config, event
 from tests.consumers.worker.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 # -- where it starts and ends
 
 
@@ -28,7 +30,7 @@ def test_a_run_to_the_end_counts_what_a_fold_over_the_log_counts(tmp_path: Path)
     run()
     with closing(Ledger.open(run.config.store.url)) as ledger:
         assert counted(ledger) == fold(logs)
-    assert run.progress[-1].rows == 800
+    assert run.progress[-1].rows == sum(one.rows for one in fold(logs).counters.values())
     assert run.sources[0].closed
 
 
@@ -193,7 +195,7 @@ def test_it_commits_when_the_interval_is_over(tmp_path: Path) -> None:
 def test_it_commits_early_when_a_delta_has_many_rows(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(1000)})
     run(Options(until_end=True, max_delta_rows=250))
-    assert commits(run) == 4
+    assert commits(run) == 5  # of two hundred: three would be more
 
 
 def test_it_commits_early_when_deltas_grow_large(tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ from consumers.worker.worker import TooManyBad
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.worker.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 # -- gaps and other logs
 
 

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from consumers.worker import service
-from consumers.worker.service import supervise
+from consumers.worker import supervise as supervision
 from consumers.worker.stop import Stop, signals_request
+from consumers.worker.tell import Hearing
 from tests.requirements import ROOT
 
 
@@ -22,9 +23,14 @@ def python(script: str, *arguments: object) -> list[str]:
     return [sys.executable, "-c", script, *map(str, arguments)]
 
 
+def supervised(command: list[str], workers: int, stop: Stop) -> int:
+    with closing(Hearing(workers)) as hearing:
+        return supervision.supervise(command, workers, stop, hearing)
+
+
 def test_when_all_have_ended_well_so_has_the_whole(tmp_path: Path) -> None:
     script = "import sys, os, pathlib; pathlib.Path(sys.argv[1], str(os.getpid())).touch()"
-    assert supervise(python(script, tmp_path), 3, Stop()) == 0
+    assert supervised(python(script, tmp_path), 3, Stop()) == 0
     assert len(list(tmp_path.iterdir())) == 3
 
 
@@ -37,7 +43,7 @@ def test_an_error_of_one_ends_the_others_and_is_the_exit_code(tmp_path: Path) ->
         "else: sys.exit(4)\n"
     )
     start = time.monotonic()
-    assert supervise(python(script, tmp_path / "first"), 3, Stop()) == 4
+    assert supervised(python(script, tmp_path / "first"), 3, Stop()) == 4
     assert time.monotonic() - start < 30
 
 
@@ -48,15 +54,15 @@ def test_a_worker_that_a_signal_has_killed_is_started_again(tmp_path: Path) -> N
         "except FileExistsError: sys.exit(0)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    assert supervise(python(script, tmp_path / "once"), 2, Stop()) == 0
+    assert supervised(python(script, tmp_path / "once"), 2, Stop()) == 0
 
 
 def test_a_worker_that_is_killed_again_and_again_is_given_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(service, "RESTARTS", 1)
+    monkeypatch.setattr(supervision, "RESTARTS", 1)
     script = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
-    assert supervise(python(script), 1, Stop()) == 1
+    assert supervised(python(script), 1, Stop()) == 1
 
 
 def asked_after_start(folder: Path, workers: int) -> Stop:
@@ -80,18 +86,24 @@ WAITING = (
 )
 
 
+def test_a_worker_that_is_asked_before_it_listens_has_ended_well(tmp_path: Path) -> None:
+    script = WAITING.format(handler="signal.SIG_DFL")
+    assert supervised(python(script, tmp_path), 2, asked_after_start(tmp_path, 2)) == 0
+
+
 def test_a_stop_asks_each_worker_once(tmp_path: Path) -> None:
     script = WAITING.format(handler="lambda *_: sys.exit(0)")
-    assert supervise(python(script, tmp_path), 2, asked_after_start(tmp_path, 2)) == 0
+    assert supervised(python(script, tmp_path), 2, asked_after_start(tmp_path, 2)) == 0
 
 
 SUPERVISING = """
 import sys
-from consumers.worker.service import supervise
+from consumers.worker.supervise import supervise
 from consumers.worker.stop import Stop, signals_request
+from consumers.worker.tell import Hearing
 stop = Stop()
 with signals_request(stop):
-    sys.exit(supervise([sys.executable, "-c", *sys.argv[1:]], 2, stop))
+    sys.exit(supervise([sys.executable, "-c", *sys.argv[1:]], 2, stop, Hearing(2)))
 """
 HEARING = """
 import os, pathlib, signal, sys
@@ -127,9 +139,9 @@ def test_ctrl_c_reaches_the_workers_once_and_as_a_request(tmp_path: Path) -> Non
 def test_workers_that_do_not_heed_are_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(service, "END_LIMIT_S", 0.2)
+    monkeypatch.setattr(supervision, "END_LIMIT_S", 0.2)
     script = WAITING.format(handler="signal.SIG_IGN")
-    assert supervise(python(script, tmp_path), 2, asked_after_start(tmp_path, 2)) == 1
+    assert supervised(python(script, tmp_path), 2, asked_after_start(tmp_path, 2)) == 1
 
 
 def test_the_first_signal_asks_and_the_second_one_is_the_systems() -> None:

@@ -1,100 +1,27 @@
-"""A worker counts each record once, wherever it is killed and whoever else reads the same."""
+"""What a worker takes, and when workers of a group have reached the end."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import ColumnElement, Connection
 
-import consumers.ledger.ledger as ledger_module
-import consumers.ledger.write as ledger_write
-from consumers.ledger.ledger import Ledger, LedgerError
-from consumers.ledger.rows import Commit, Generation, Head
-from consumers.ledger.schema import head
-from consumers.sources.memory_source import Log, MemorySource
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.rows import Generation
+from consumers.sources.memory_source import Again, Deliver, Log, MemorySource
 from consumers.sources.source import Partition
 from consumers.worker.run_options import Options
 from consumers.worker.stop import Stop
 from consumers.worker.worker import Worker
-from tests.consumers.folded import fold, records
-from tests.consumers.interleaved import POINTS, FusedLedger, interleave
+from tests.consumers.folded import counted, fold, records
 from tests.consumers.small_config import config
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 LOGS = {Partition("test", "events", "id", n): records(n, 120) for n in range(3)}
-EXPECTED = fold(LOGS)
 CONFIG = config()
-
-
-class Fused(FusedLedger):
-    """Its writer may be killed between the head and the delta."""
-
-    def commit(self, of: Generation, commit: Commit) -> Head:
-        def write_delta(connection: Connection, commit: Commit) -> None:
-            self.at("inside it")
-            ledger_write.write_delta(connection, commit)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ledger_module, "write_delta", write_delta)
-            return super().commit(of, commit)
-
-
-@pytest.mark.parametrize(
-    "seeds", [range(6), pytest.param(range(6, 30), marks=pytest.mark.slow)], ids=["few", "many"]
-)
-def test_whatever_happens_to_workers_the_ledger_equals_a_fold_over_the_log(
-    seeds: range, tmp_path: Path
-) -> None:
-    seen: Counter[str] = Counter()
-    for seed in seeds:
-        found = interleave(seed, tmp_path, CONFIG, LOGS, ledger_type=Fused, seen=seen)
-        assert found == EXPECTED, f"seed {seed}"
-    assert all(seen[what] for what in (*POINTS, "again", "revoked", "lost", "not told")), seen
-
-
-class TwoSteps(FusedLedger):
-    """The mutant that moves the head in a transaction of its own."""
-
-    def commit(self, of: Generation, commit: Commit) -> Head:
-        self.at("before the transaction")
-        moved = super().commit(of, replace(commit, pieces=(), refused=()))
-        self.at("inside it")
-        self._store.write(lambda connection, _: ledger_write.write_delta(connection, commit))
-        return moved
-
-
-class OneTooFew(FusedLedger):
-    """The mutant that stores the last record's offset and not the one after it."""
-
-    def commit(self, of: Generation, commit: Commit) -> Head:
-        return super().commit(of, replace(commit, end=max(commit.end - 1, commit.start)))
-
-
-class Unfenced(FusedLedger):
-    """The mutant that writes wherever the head stands."""
-
-    def commit(self, of: Generation, commit: Commit) -> Head:
-        def anywhere(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
-            return (head.c.id == known.id,)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ledger_write, "stands_at", anywhere)
-            return super().commit(of, commit)
-
-
-@pytest.mark.parametrize("mutant", [TwoSteps, OneTooFew, Unfenced])
-def test_a_broken_ledger_is_found_out(mutant: type[FusedLedger], tmp_path: Path) -> None:
-    def holds(seed: int) -> bool:
-        try:
-            return interleave(seed, tmp_path, CONFIG, LOGS, ledger_type=mutant) == EXPECTED
-        except (AssertionError, LedgerError):
-            return False
-
-    assert not all(map(holds, range(10)))
 
 
 class Duo:
@@ -151,3 +78,24 @@ def test_a_worker_at_its_end_commits_so_that_the_others_need_not_wait(tmp_path: 
             if all(done):
                 return
     raise AssertionError("they wait for the interval")
+
+
+def test_records_that_come_twice_change_nothing_and_are_counted_as_such(tmp_path: Path) -> None:
+    (first, values), *_ = LOGS.items()
+    logs = {first: Log(list(values))}
+    script = [Deliver(50), Again(), Deliver(50), Again(), Again(), Deliver(50)]
+    with closing(Ledger.open(str(tmp_path / "twice.db"), create=True)) as ledger:
+        generation = ledger.begin(CONFIG.fingerprints(), CONFIG.descriptions).generation
+        now_s = 0.0
+        worker = Worker(
+            CONFIG, ledger, generation, MemorySource(logs, script), Options(),
+            stop=Stop(), monotonic=lambda: now_s,
+        )  # fmt: skip
+        worker.prepare()
+        worker.source.assign(worker)
+        for _ in script:
+            now_s += 3.0  # some come again before their commit, some after it
+            worker.step()
+        worker.commit(last=True)
+        assert counted(ledger) == fold(logs)
+    assert worker.duplicates == 150

@@ -1,0 +1,264 @@
+"""The consumer from end to end: events a second for each source and format, layer by layer.
+
+The stream is that of `streammetrics simulate`, the config that of the demonstration: AUC, click
+rate and grouped AUC in windows of six hours, by variant and segment (four groupings). The Kafka
+broker is a real one, on the other core; this process has one core, and what is counted is its own
+CPU time with all its threads, since a shared machine's clock on the wall says little.
+
+Layers: the client's bare poll; our source; decoding; metrics and routing (a delta that ends after
+200,000 events, as the worker's does); commits (the worker itself with a store of its own). What a
+layer costs is the difference of two medians; the layers take turns. Each figure is for one
+partition, from the beginning of its log to the end. `python -m benchmarks.bench_consumer`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import statistics
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from benchmarks.bare_poll import bare_poll
+from benchmarks.kafka_topics import topics
+from consumers.config.config import Config, load_config
+from consumers.demo import CONFIG
+from consumers.events.decoder import Decoded, Decoder
+from consumers.simulate.output import write
+from consumers.simulate.stream import Format, Simulation
+from consumers.sources.open_source import open_source
+from consumers.sources.source import Chunk, Partition
+from consumers.worker import service
+from consumers.worker.pipeline import Delta
+from consumers.worker.run_options import Options
+from consumers.worker.stop import Stop
+
+LAYERS = ("bare poll", "source", "decoding", "metrics", "commit")
+OPTIONS = Options(until_end=True, partitions=(0,))  # by hand: a group may be rebalanced
+ROUNDS = 5
+LIBRARIES = ("kafka-python", "confluent-kafka")
+MESSAGES: dict[str, tuple[Format, int]] = {  # format of the config: as simulated, events a message
+    "json": ("jsonl", 1),
+    "ndjson": ("ndjson", 1000),
+    "array": ("array", 1000),
+    "arrow": ("arrow", 5000),
+}
+EVENTS = {"json": 100_000, "arrow": 1_000_000}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One source and format, and how many events and records it holds."""
+
+    name: str
+    config: Path
+    events: int
+    records: int
+
+
+class Beginning:
+    """A listener that reads every partition from its beginning."""
+
+    def on_assigned(self, partitions: list[Partition]) -> dict[Partition, int]:
+        """Where to start."""
+        return dict.fromkeys(partitions, 0)
+
+    def on_revoked(self, partitions: list[Partition]) -> None:
+        """Nothing is kept."""
+
+    def on_lost(self, partitions: list[Partition]) -> None:
+        """Nothing is kept."""
+
+
+def loaded(case: Case, folder: Path) -> Config:
+    """The config, with a group and a store that nobody has used."""
+    overrides = {"store.url": str(folder / f"{uuid.uuid4().hex}.db")}
+    if "kafka" in case.name:
+        overrides["source.group"] = uuid.uuid4().hex
+    return load_config(case.config, overrides)
+
+
+def read(config: Config, records: int) -> Iterator[Chunk]:
+    """All chunks of a source."""
+    done = 0
+    with closing(open_source(config, OPTIONS)) as source:
+        source.assign(Beginning())
+        while done < records:
+            for chunk in source.poll(0.5):
+                done += len(chunk)
+                yield chunk
+
+
+def decoded(config: Config, records: int) -> Iterator[Decoded]:
+    """All events of a source."""
+    decoder = Decoder(config)
+    for chunk in read(config, records):
+        yield from decoder.pieces(chunk)
+
+
+def count(config: Config, pieces: Iterable[Decoded]) -> int:
+    """Events that metrics counted, in deltas as large as a worker's."""
+    delta: Delta | None = None
+    rows = 0
+    for piece in pieces:
+        start = piece.chunk.start
+        if delta is None or delta.counters.rows + len(piece.chunk) > OPTIONS.max_delta_rows:
+            delta = Delta(config, piece.chunk.partition, start)
+        before = delta.counters.rows
+        delta.add(piece)
+        rows += delta.counters.rows - before
+    return rows
+
+
+def layers(case: Case, folder: Path) -> list[tuple[str, Callable[[], object]]]:
+    """What is timed, from the outside in."""
+
+    def fresh() -> Config:
+        return loaded(case, folder)
+
+    jobs: list[Callable[[], object]] = [
+        lambda: bare_poll(fresh().source, case.records),
+        lambda: sum(map(len, read(fresh(), case.records))),
+        lambda: sum(len(piece.chunk) for piece in decoded(fresh(), case.records)),
+        lambda: count(config := fresh(), decoded(config, case.records)),
+        lambda: service.run(fresh(), OPTIONS, stop=Stop()),
+    ]
+    named = list(zip(LAYERS, jobs, strict=True))
+    return named if "kafka" in case.name else named[1:]
+
+
+def timed(case: Case, folder: Path) -> tuple[dict[str, float], dict[str, float]]:
+    """Medians of CPU and of wall seconds by layer, the first round unused."""
+    cpu: dict[str, list[float]] = {}
+    wall: dict[str, list[float]] = {}
+    for _ in range(ROUNDS + 1):
+        for name, job in layers(case, folder):
+            started, clock = time.process_time(), time.perf_counter()
+            job()
+            cpu.setdefault(name, []).append(time.process_time() - started)
+            wall.setdefault(name, []).append(time.perf_counter() - clock)
+    return tuple(  # type: ignore[return-value]  # two of them
+        {name: statistics.median(found[1:]) for name, found in spent.items()}
+        for spent in (cpu, wall)
+    )
+
+
+def row(case: Case, cpu: dict[str, float], wall: dict[str, float]) -> str:
+    """One line of the table."""
+    each = {name: spent / case.events * 1e9 for name, spent in cpu.items()}
+    bare = each.get("bare poll", 0.0)
+    metrics = each["metrics"] - each["decoding"]
+    parts = [bare, each["source"] - bare, each["decoding"] - each["source"], metrics]
+    parts.append(each["commit"] - each["metrics"])
+    line = f"{case.name:<22}" + "".join(f"{part:>9.0f}" for part in parts)
+    line += f"{each['commit']:>9.0f}{1e9 / each['metrics']:>13,.0f}{1e9 / each['commit']:>13,.0f}"
+    line += f"{case.events / wall['commit']:>13,.0f}{metrics / each['decoding']:>10.0%}"
+    return line + (f"{bare / each['commit']:>10.0%}" if bare else f"{'':>10}")
+
+
+def head() -> str:
+    """The table's head."""
+    names = ("poll", "source", "decoding", "metrics", "commit", "all")
+    line = f"{'ns of CPU an event':<22}" + "".join(f"{name:>9}" for name in names)
+    line += f"{'events/s*':>13}{'events/s':>13}{'on the wall':>13}{'metrics':>10}{'of poll':>10}"
+    return line
+
+
+FOOT = """\
+events/s: with commits, by CPU time; *: without commits. on the wall: with commits.
+metrics: what metrics and routing add to consuming and decoding alone. of poll: the whole consumer
+beside the client's bare poll."""
+
+
+def written(folder: Path, name: str, source: str) -> Path:
+    """The demonstration's config over another source."""
+    path = folder / f"{name.replace(' ', '-')}.toml"
+    path.write_text(CONFIG.replace('kind = "file"\npath = "events.jsonl"\n', source))
+    return path
+
+
+def kafka_cases(
+    folder: Path, bootstrap: str, topic: Callable[[], str], events: int, only: str
+) -> Iterator[Case]:
+    """A topic for each format, read with each library."""
+    for form, (simulated, size) in MESSAGES.items():
+        if not any(only in f"{library} {form}" for library in LIBRARIES):
+            continue
+        n = events or EVENTS.get(form, 300_000)
+        name = topic()
+        where = f"kafka://{bootstrap}/{name}"
+        stream = Simulation(n, 1, simulated)
+        write(stream, where, None, lambda _: None, time.monotonic, size)
+        for library in LIBRARIES:
+            text = (
+                f'kind = "kafka"\nbootstrap_servers = "{bootstrap}"\ntopic = "{name}"\n'
+                f'group = "g"\nformat = "{form}"\nlibrary = "{library}"\n'
+            )
+            label = f"{library} {form}"
+            yield Case(label, written(folder, label, text), n, -(-n // size))
+
+
+def file_cases(folder: Path, events: int) -> Iterator[Case]:
+    """The stream as a file of each format."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    n = events or 300_000
+    for form in ("jsonl", "csv", "parquet"):
+        path = folder / f"events.{form}"
+        if form == "parquet":
+            # The broken events of the CSV stream would break its columns' types.
+            table = pyarrow.csv.read_csv(folder / "good.csv")
+            pyarrow.parquet.write_table(table, path)
+        else:
+            write(
+                Simulation(n, 1, cast("Format", form)),
+                str(path),
+                None,
+                lambda _: None,
+                time.monotonic,
+            )
+        if form == "csv":
+            good = [line for line in path.read_bytes().splitlines() if is_good(line)]
+            (folder / "good.csv").write_bytes(b"\n".join(good) + b"\n")
+        rows = len(good) - 1 if form == "parquet" else n
+        text = f'kind = "file"\npath = "{path.name}"\nformat = "{form}"\n'
+        yield Case(f"file {form}", written(folder, f"file-{form}", text), rows, rows)
+
+
+def is_good(line: bytes) -> bool:
+    """Whether a line of the simulated CSV stream is whole and of the columns' types."""
+    fields = line.split(b",")
+    if len(fields) != 9 or not line.isascii():
+        return False
+    return fields[0] == b"ts" or (fields[0].endswith(b"Z") and fields[5][:1] == b"0")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bench_consumer")
+    parser.add_argument("--events", type=int, default=0, help="how many, of each format")
+    parser.add_argument("--only", default="", help="cases whose name holds this")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made, topics() as broker:
+        folder = Path(made)
+        versions = f"Python {platform.python_version()}, numpy {np.__version__}"
+        print(f"{versions}, {platform.machine()}, one core, medians of {ROUNDS}\n\n{head()}")
+        of_kafka = kafka_cases(folder, broker.bootstrap, broker.made, asked.events, asked.only)
+        for case in chain(of_kafka, file_cases(folder, asked.events)):
+            if asked.only in case.name:
+                print(row(case, *timed(case, folder)), flush=True)
+        print(FOOT)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""How long after `kill -9` a worker counts again, with a small and with a huge state in the store.
+
+A store is filled with the deltas of a day's stream, once for each of as many logs as it takes. Then
+a real worker counts a file into it, is killed in the middle, and another one is started. What is
+timed, on the wall: from the start of the new process to its first commit, as another process sees
+it; beside it what Python takes to import the program, which no state can change.
+The commit interval is a tenth of a second, since the first commit is what is waited for.
+`python -m benchmarks.bench_recovery`.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from consumers.config.config import Config, load_config
+from consumers.demo import CONFIG
+from consumers.events.decoder import Decoder
+from consumers.ledger.ledger import Ledger
+from consumers.simulate.output import write
+from consumers.simulate.stream import Simulation
+from consumers.sources.file_source import FileSource
+from consumers.sources.source import Partition
+from consumers.worker import service
+from consumers.worker.pieces import commit_of
+from consumers.worker.pipeline import Delta
+
+EVENTS = 1_000_000  # of the file that is counted
+ROUNDS = 5
+SIZES = (1 << 20, 1 << 30)
+LIMIT_S = 60.0
+IMPORTS = "import consumers.cli.run, consumers.sources.file_source"
+
+
+def first_delta(config: Config, rows: int) -> Delta:
+    """What the first events of the file add."""
+    decoder, delta = Decoder(config), None
+
+    class Beginning:
+        def on_assigned(self, partitions: list[Partition]) -> dict[Partition, int]:
+            return dict.fromkeys(partitions, 0)
+
+        def on_revoked(self, partitions: list[Partition]) -> None: ...
+        def on_lost(self, partitions: list[Partition]) -> None: ...
+
+    with closing(FileSource(config.source)) as source:
+        source.assign(Beginning())
+        while delta is None or delta.end < rows:
+            for chunk in source.poll(0.5):
+                delta = delta or Delta(config, chunk.partition, 0)
+                for piece in decoder.pieces(chunk):
+                    delta.add(piece)
+    return delta
+
+
+def fill(config: Config, size: int) -> int:
+    """Write states of at least `size` bytes to the store of `config`, and say how many bytes."""
+    written = 0
+    delta = first_delta(config, min(200_000, size // 60))
+    with closing(Ledger.open(config.store.url, create=True)) as ledger:
+        generation = service.begin(ledger, config).generation
+        for number in range(1 << 20):
+            log = Partition("another", "log", "another", number)
+            head = ledger.resolve(generation, log, 0)
+            commit = replace(commit_of(head, delta), refused=())
+            ledger.commit(generation, commit)
+            written += sum(len(piece.state) for piece in commit.pieces)
+            if written >= size:
+                return written
+    raise AssertionError("never so many")
+
+
+def counted(ledger: Ledger, topic: str) -> int:
+    """How far the worker's log is counted."""
+    generation = ledger.generations()[-1]
+    found = [h.next_offset for h in ledger.heads(generation) if h.partition.topic == topic]
+    return found[0] if found else -1
+
+
+def until_past(ledger: Ledger, topic: str, offset: int) -> int:
+    """Wait until more than `offset` is counted."""
+    limit = time.monotonic() + LIMIT_S
+    while (now := counted(ledger, topic)) <= offset:
+        if time.monotonic() > limit:
+            raise SystemExit(f"nothing was counted behind offset {offset}")
+        time.sleep(0.005)
+    return now
+
+
+def recovery_s(config: Config) -> list[float]:
+    """Seconds from the start of a process to its first commit, after each of several kills."""
+    command = [sys.executable, "-m", "consumers.cli", "run", str(config.path), "--no-serve"]
+    command += ["--store", config.store.url]
+    assert config.source.path is not None
+    topic, times = config.source.path.name, []
+    with closing(Ledger.open(config.store.url)) as ledger:
+        offset = -1
+        for _ in range(ROUNDS + 1):
+            started = time.monotonic()
+            worker = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+            offset = until_past(ledger, topic, max(offset, 0))
+            times.append(time.monotonic() - started)
+            offset = until_past(ledger, topic, offset)
+            worker.kill()
+            worker.wait()
+            offset = counted(ledger, topic)
+            if offset >= EVENTS:
+                raise SystemExit("the file is too short for so many rounds")
+    return times[1:]  # the first start was no recovery
+
+
+def import_s() -> float:
+    """Seconds until the program is imported."""
+    times = []
+    for _ in range(ROUNDS):
+        started = time.monotonic()
+        subprocess.run([sys.executable, "-c", IMPORTS], check=True)
+        times.append(time.monotonic() - started)
+    return statistics.median(times)
+
+
+def main() -> None:
+    """Print the table."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        write(Simulation(EVENTS, 1), str(folder / "events.jsonl"), None, lambda _: None,
+              time.monotonic)  # fmt: skip
+        path = folder / "recovery.toml"
+        path.write_text(CONFIG.replace("commit_interval_s = 1", "commit_interval_s = 0.1"))
+        print(f"seconds on the wall, medians and ranges of {ROUNDS}")
+        print(f"importing the program: {import_s():.2f}")
+        for size in SIZES:
+            config = load_config(path, {"store.url": str(folder / f"{size}.db")})
+            held = fill(config, size)
+            times = recovery_s(config)
+            print(
+                f"from kill -9 and start to the first commit, states of {held / 1e6:,.0f} MB: "
+                f"{statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f})",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

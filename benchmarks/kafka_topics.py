@@ -1,0 +1,56 @@
+"""A Kafka broker for benchmarks, on another core than ours where there is one.
+
+KAFKA_BOOTSTRAP=host:port uses a running broker. Otherwise `python -m tests.kafka_broker` is
+started beside us: it says its address, and for each line with a number makes a topic of so many
+partitions and says its name. It ends when we do.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Topics:
+    """A broker, and a way to make topics on it."""
+
+    def __init__(self, bootstrap: str, asks: IO[str], answers: IO[str]) -> None:
+        self.bootstrap = bootstrap
+        self._asks, self._answers = asks, answers
+
+    def made(self, partitions: int = 1) -> str:
+        """The name of a new topic."""
+        self._asks.write(f"{partitions}\n")
+        self._asks.flush()
+        return self._answers.readline().strip()
+
+
+@contextmanager
+def topics() -> Iterator[Topics]:
+    """A broker as long as the block lasts. From here on this process has one core to itself."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[-1:])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.kafka_broker"],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    os.sched_setaffinity(0, cores[:1])
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        bootstrap = process.stdout.readline().strip()
+        if not bootstrap:
+            raise SystemExit("no Kafka broker: see what is said above")
+        yield Topics(bootstrap, process.stdin, process.stdout)
+    finally:
+        process.stdin.close()
+        process.wait(30)

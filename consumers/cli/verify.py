@@ -1,0 +1,60 @@
+"""The command that reads the log again and compares: `streammetrics verify CONFIG`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from consumers.cli import logs, progress
+from consumers.cli.arguments import Arguments
+from consumers.cli.exit_codes import DONE, FATAL
+from consumers.cli.run import numbers, overrides
+from consumers.config.config import load_config
+from consumers.ledger.ledger import Ledger
+from consumers.results import printed
+from consumers.worker.verified import Verified
+from consumers.worker.verify import verify
+
+
+def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
+    """Compare, and say what differs: exit code 0 where nothing does, 1 else."""
+    logs.to_stderr("text")
+    config = load_config(arguments.words[0], overrides(arguments))
+    with (
+        tempfile.TemporaryDirectory(prefix="streammetrics-") as folder,
+        closing(Ledger.open(config.store.url)) as ledger,
+        closing(Ledger.open(str(Path(folder) / "verify.db"), create=True)) as scratch,
+        progress.shown("verifying", monotonic) as report,
+    ):
+        found = verify(
+            config,
+            ledger,
+            scratch,
+            partitions=numbers(arguments.text("partitions")),
+            report=report,
+            monotonic=monotonic,
+        )
+    for line in lines(found):
+        sys.stdout.write(printed.name(line, 600) + "\n")
+    return DONE if found.is_good else FATAL
+
+
+def lines(found: Verified) -> list[str]:
+    """What was found, to read."""
+    text = [f"differs: {one}" for one in found.differences]
+    if found.count > len(found.differences):
+        text.append(f"and {printed.count(found.count - len(found.differences))} more differences")
+    text += [f"note: {one}" for one in found.notes]
+    compared = (
+        f"{printed.count(found.rows)} events of {found.logs} logs read again, "
+        f"{printed.count(found.states)} states and {printed.count(found.entries)} refused events "
+        "compared"
+    )
+    if found.count:
+        return [*text, f"{compared}: {printed.count(found.count)} differences"]
+    if not found.logs:
+        return [*text, "nothing could be verified"]
+    return [*text, f"{compared}: the ledger says what the log says"]

@@ -1,0 +1,190 @@
+"""Opening messages into the events that they carry.
+
+    json     a message is one event
+    ndjson   a line is one event; the end of the last line says nothing
+    array    a JSON array, an element is one event
+    arrow    an Arrow IPC stream, a row is one event (see arrow_messages.py)
+
+An event has a place: the offset of its message, and its index in it. A bad event costs itself
+alone; a message that does not divide into events is refused whole, as one entry. A tombstone (a
+message without a value) is no event: it is counted, and passed by.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final, TypeAlias, TypeVar
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from consumers.events.refusals import Unfit
+from consumers.sources.source import Chunk
+
+T = TypeVar("T")
+Split: TypeAlias = Callable[[bytes], "list[bytes] | Unfit"]
+
+MAX_MESSAGE_BYTES: Final = 16 << 20  # of a message that carries many events
+MAX_EVENTS: Final = 200_000  # in one message: no more than a delta may hold
+PIECE_BYTES: Final = 1 << 20  # of messages that are opened together
+
+EMPTY: Final = Unfit("empty", None, "the record holds no event")
+_SURELY_FEW: Final = 1 << 21  # commas; a list of so many elements takes 130 MB
+_elements: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SPACES: Final = b" \t\r\n"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """The events of a chunk of messages.
+
+    `chunk` has a row for each event and one for each refused message. `messages` [n] is the place
+    of each row's message in the chunk that was opened, None where a message is one event. `bad`
+    are the refused rows; the columns of `chunk`, where it has some, leave these out.
+    """
+
+    chunk: Chunk
+    messages: NDArray[np.intp] | None
+    bad: dict[int, Unfit]
+
+
+def without_tombstones(chunk: Chunk) -> Chunk:
+    """The chunk without the messages that have no value."""
+    if chunk.columns is not None or None not in chunk.values:
+        return chunk
+    at = [i for i, value in enumerate(chunk.values) if value is not None]
+    places = {old: new for new, old in enumerate(at)}
+
+    def kept(values: Sequence[T]) -> list[T]:
+        return [values[i] for i in at]
+
+    return replace(
+        chunk,
+        offsets=kept(chunk.offsets),
+        values=kept(chunk.values),
+        timestamps_ms=None if chunk.timestamps_ms is None else kept(chunk.timestamps_ms),
+        keys=None if chunk.keys is None else kept(chunk.keys),
+        headers=None if chunk.headers is None else kept(chunk.headers),
+        cut={places[i]: cut for i, cut in chunk.cut.items() if i in places},
+    )
+
+
+def pieces_of(chunk: Chunk, kind: Callable[[bytes], bytes] = lambda value: b"") -> Iterator[Chunk]:
+    """The chunk in parts of whole messages that are opened together: of one kind, and a megabyte
+    at most, unless one message is larger."""
+    first, start, size, before = 0, chunk.start, 0, b""
+    for i, value in enumerate(chunk.values):
+        if value is None:
+            continue
+        now = kind(value)
+        if size and (size + len(value) > PIECE_BYTES or now != before):
+            end = chunk.offsets[i - 1] + 1
+            yield chunk.part(first, i, start, end)
+            first, start, size = i, end, 0
+        size, before = size + max(len(value), 1), now
+    yield chunk.part(first, len(chunk), start, chunk.end)
+
+
+def open_texts(
+    chunk: Chunk, split: Split, refused: Mapping[int, Unfit], max_event_bytes: int
+) -> Opened:
+    """The events of messages of text. refused: messages that need not be opened."""
+    values: list[bytes] = []
+    counts: list[int] = []
+    bad: dict[int, Unfit] = {}
+    for i, message in enumerate(chunk.values):
+        assert message is not None, "tombstones are gone by now"
+        found = refused.get(i) or split(message)
+        if isinstance(found, Unfit):
+            bad[len(values)] = found
+            found = [message]
+        values += found
+        counts.append(len(found))
+    if max(map(len, values), default=0) > max_event_bytes:
+        for row, value in enumerate(values):
+            if len(value) > max_event_bytes:
+                bad.setdefault(row, too_large(len(value), max_event_bytes))
+    messages = np.repeat(np.arange(len(counts)), counts)
+    return Opened(of_events(chunk, messages, values), messages, bad)
+
+
+def of_events(chunk: Chunk, messages: NDArray[np.intp], values: Sequence[bytes]) -> Chunk:
+    """A chunk with a row for each of `values`, whose message in `chunk` is `messages` [n]."""
+    firsts = np.flatnonzero(np.diff(messages, prepend=-1))
+    indices = np.arange(len(messages)) - np.repeat(firsts, np.diff(firsts, append=len(messages)))
+    times = chunk.timestamps_ms
+    return Chunk(
+        chunk.partition,
+        chunk.start,
+        chunk.end,
+        np.array(chunk.offsets, np.int64)[messages].tolist(),
+        values,
+        None if times is None else [times[i] for i in messages.tolist()],
+        # A message of which only the beginning is here was refused whole.
+        cut={int(np.searchsorted(messages, i)): cut for i, cut in chunk.cut.items()},
+        indices=indices.tolist(),
+    )
+
+
+def lines(message: bytes) -> list[bytes] | Unfit:
+    """The lines of a message; LF or CR LF ends one, as in a file."""
+    if not message.strip(_SPACES):
+        return EMPTY
+    count = message.count(b"\n") + 1
+    if count > MAX_EVENTS + 1:
+        return too_many(count)
+    found = message.split(b"\n")
+    if not found[-1]:
+        found.pop()
+    if b"\r" in message:
+        found = [line.removesuffix(b"\r") for line in found]
+    return found if len(found) <= MAX_EVENTS else too_many(len(found))
+
+
+def elements(message: bytes) -> list[bytes] | Unfit:
+    """The elements of a JSON array, each as it stands there."""
+    if not message.strip(_SPACES):
+        return EMPTY
+    found: list[bytes] | Unfit
+    if message.count(b",") < _SURELY_FEW:
+        try:
+            found = list(map(bytes, _elements(message)))
+        except (msgspec.DecodeError, RecursionError):
+            found = _divided(message)
+    else:
+        found = _divided(message)
+    return found if isinstance(found, Unfit) or len(found) <= MAX_EVENTS else too_many(len(found))
+
+
+def _divided(message: bytes) -> list[bytes] | Unfit:
+    """The elements of an array that is not valid JSON, because of one of its elements perhaps:
+    what stands between the commas that no bracket and no text holds."""
+    bare = _STRING.sub(lambda text: b'"' * len(text.group()), message)
+    code = np.frombuffer(bare, np.uint8)
+    opens = (code == ord("[")) | (code == ord("{"))
+    closes = (code == ord("]")) | (code == ord("}"))
+    depth = np.cumsum(opens.astype(np.int8) - closes.astype(np.int8), dtype=np.int32)
+    first, last = len(bare) - len(bare.lstrip(_SPACES)), len(bare.rstrip(_SPACES)) - 1
+    is_array = bare[first : first + 1] == b"[" and bare[last : last + 1] == b"]"
+    if not is_array or depth[last] != 0 or bool((depth[first:last] < 1).any()):
+        return Unfit("not_array", None, "expected a JSON array of events")
+    commas = np.flatnonzero((code == ord(",")) & (depth == 1))
+    if len(commas) >= MAX_EVENTS:
+        return too_many(len(commas) + 1)
+    ends = [first, *commas.tolist(), last]
+    return [message[a + 1 : b].strip(_SPACES) for a, b in pairwise(ends)]
+
+
+def too_many(count: int) -> Unfit:
+    """The refusal of a message with so many events."""
+    return Unfit("too_many_events", None, f"{count} events in a message, at most {MAX_EVENTS}")
+
+
+def too_large(size: int, limit: int) -> Unfit:
+    """The refusal of an event or a message of so many bytes."""
+    return Unfit("too_large", None, f"{size} bytes, at most {limit} may be")

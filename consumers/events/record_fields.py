@@ -1,0 +1,126 @@
+"""Fields that stand beside a record's value: in its key and in its headers.
+
+    header.NAME   the header of that name, as UTF-8 text
+    key.NAME      the field at the dotted path NAME of the key, which is a JSON object
+    key           the whole key, as UTF-8 text
+
+Texts are read as those of a CSV file are: as a number where the role needs one. A record whose key
+or headers lack what is needed, or hold it twice, is refused whole, with all of its events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from consumers.events.columns import Column
+from consumers.events.fields import Use, paths
+from consumers.events.json_objects import JsonReader
+from consumers.events.refusals import Reason, Unfit, shown
+from consumers.events.texts import from_text
+from consumers.sources.source import Chunk
+
+KEY: Final = "key"
+MAX_BYTES: Final = 65_536  # of a key, or of a header's value, that is read
+
+Header = tuple[str, bytes | None]
+Texts = list[object]  # a text, None where there is none
+Bad = dict[int, Unfit]
+
+
+def is_beside(path: str) -> bool:
+    """Whether a path leads into a record's key or headers."""
+    return path == KEY or path.startswith(("key.", "header."))
+
+
+class RecordFields:
+    """Reads the columns of `uses`, whose paths are all beside the value."""
+
+    def __init__(self, uses: Sequence[Use]) -> None:
+        self.uses = tuple(uses)
+        inner = [
+            Use(use.name, use.path.removeprefix("key."), use.kind, use.convert)
+            for use in uses
+            if use.path.startswith("key.")
+        ]
+        self._in_key = JsonReader(paths(inner)) if inner else None
+        self._texts = {use.path: use for use in uses if not use.path.startswith("key.")}
+
+    def read(self, chunk: Chunk) -> tuple[Mapping[str, Column], Bad]:
+        """A column for each use, with a row for each record, and which records are bad."""
+        bad: Bad = {}
+        values: dict[str, list[object]] = {}
+        for path in self._texts:
+            values[path] = self._texts_at(path, chunk, bad)
+        if self._in_key is not None:
+            values |= self._key_fields(self._in_key, chunk, bad)
+        columns: dict[str, Column] = {}
+        for use in self.uses:
+            found = values[use.path]
+            if use.path in self._texts:
+                found = [None if v is None else from_text(use.kind, str(v)) for v in found]
+            columns[use.name], wrong = use.convert(found, use.path)
+            for i, why in wrong.items():
+                bad.setdefault(i, why)
+        return columns, bad
+
+    def _texts_at(self, path: str, chunk: Chunk, bad: Bad) -> Texts:
+        """The text of each record, None where it is not there or cannot be read."""
+        if path == KEY:
+            found: Sequence[bytes | Unfit | None] = chunk.keys or [None] * len(chunk)
+        else:
+            name = path.removeprefix("header.")
+            found = [_header(path, name, headers) for headers in chunk.headers or [()] * len(chunk)]
+        texts: Texts = []
+        for i, value in enumerate(found):
+            text = _text(value, path)
+            if isinstance(text, Unfit):
+                bad.setdefault(i, text)
+            texts.append(text if isinstance(text, str) else None)
+        return texts
+
+    def _key_fields(self, reader: JsonReader, chunk: Chunk, bad: Bad) -> dict[str, list[object]]:
+        keys = chunk.keys or [None] * len(chunk)
+        for i, key in enumerate(keys):
+            if key is None:
+                bad.setdefault(i, Unfit("missing_field", KEY, "the record has no key"))
+            elif len(key) > MAX_BYTES:
+                bad.setdefault(i, _too_long(KEY, len(key)))
+        places = [i for i in range(len(chunk)) if i not in bad]
+        found, wrong = reader.read([keys[i] or b"" for i in places])
+        for at, why in wrong.items():
+            field = KEY if why.field is None else f"key.{why.field}"
+            if why.field is None:
+                why = Unfit("bad_key", KEY, f"expected a JSON object: {why.reason}, {why.detail}")
+            bad[places[at]] = Unfit(why.reason, field, why.detail)
+        good = [place for at, place in enumerate(places) if at not in wrong]
+        values: dict[str, list[object]] = {}
+        for path, column in found.items():
+            whole: list[object] = [None] * len(chunk)
+            for place, value in zip(good, column, strict=True):
+                whole[place] = value
+            values[f"key.{path}"] = whole
+        return values
+
+
+def _header(path: str, name: str, headers: Sequence[Header]) -> bytes | Unfit | None:
+    values = [value for key, value in headers if key == name]
+    if len(values) > 1:
+        return Unfit("bad_header", path, f"the header is there {len(values)} times")
+    return values[0] if values else None
+
+
+def _text(value: bytes | Unfit | None, path: str) -> str | Unfit | None:
+    if value is None or isinstance(value, Unfit):
+        return value
+    if len(value) > MAX_BYTES:
+        return _too_long(path, len(value))
+    try:
+        return value.decode("utf-8")
+    except UnicodeDecodeError:
+        reason: Reason = "bad_key" if path == KEY else "bad_header"
+        return Unfit(reason, path, f"it is no UTF-8 text: {shown(value[:40])}")
+
+
+def _too_long(path: str, size: int) -> Unfit:
+    return Unfit("too_long", path, f"{size} bytes, at most {MAX_BYTES} may be")

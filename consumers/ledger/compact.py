@@ -1,0 +1,273 @@
+"""The compactor: merges old delta rows into fewer. Nothing that a reader can see changes.
+
+Rows are read and merged outside of any transaction. Then one write transaction deletes them and
+writes what came of them, and is rolled back unless it has deleted exactly the rows that were
+merged. So any number of compactors, workers, retentions and readers may be at it at once: of two
+compactors that chose the same row the second finds that it is gone, and has done nothing.
+
+A merged row counts the offsets from its first row's start to its last row's end, of one head.
+Rows of a retry are not the log's own and stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select
+
+from consumers.ledger.compaction import ABOVE, LEAVE, MERGE_BYTES, Box, Group, plan
+from consumers.ledger.ranges import PIECE_BYTES, is_too_large, split
+from consumers.ledger.rows import Pane, Piece
+from consumers.ledger.schema import delta, generation
+from consumers.ledger.store import Store
+from streammetrics import PerKey
+
+_ROWS_A_QUERY: Final = 100  # SQLite takes at least 999 parameters
+_HOPELESS: Final = 1000  # groups that are remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What was done: rows that were merged, rows that came of them, and their bytes."""
+
+    rows_before: int = 0
+    rows_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+    def __add__(self, other: Compacted) -> Compacted:
+        return Compacted(
+            self.rows_before + other.rows_before,
+            self.rows_after + other.rows_after,
+            self.bytes_before + other.bytes_before,
+            self.bytes_after + other.bytes_after,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """The delta rows of one pane that one head brought."""
+
+    generation: int
+    pane: Pane
+    head: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """A piece of the new state, for the offsets [start, end)."""
+
+    piece: Piece
+    start: int
+    end: int
+
+
+class _NotAsRead(Exception):
+    """The rows are not those that were merged any more: roll back."""
+
+
+class Compactor:
+    """Merges delta rows of a store, a group at a time.
+
+    above: how many rows a head may have over one key of a pane; 1 merges whatever can be. A group
+    holds at most `merge_bytes` in memory, as bytes of rows.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        above: int = ABOVE,
+        leave: int = LEAVE,
+        merge_bytes: int = MERGE_BYTES,
+        row_bytes: int = PIECE_BYTES,
+    ) -> None:
+        self._store = store
+        self._above, self._leave = above, leave
+        self._merge_bytes, self._row_bytes = merge_bytes, row_bytes
+        self._hopeless: set[frozenset[Box]] = set()  # merging them gave as many rows
+
+    def strands(self, heads: Collection[int] | None = None) -> list[Strand]:
+        """Where there may be something to merge, of these heads or of all."""
+
+        def work(connection: Connection) -> list[Strand]:
+            key = (
+                delta.c.generation,
+                delta.c.metric,
+                delta.c.grouping,
+                delta.c.window_start_ms,
+                delta.c.window_end_ms,
+                delta.c.head,
+            )
+            query = (
+                select(*key)
+                .where(delta.c.retry.is_(None))
+                .group_by(*key)
+                .having(func.count() > self._above)
+            )
+            if heads is not None:
+                query = query.where(delta.c.head.in_(sorted(heads)))
+            rows = connection.execute(query.order_by(*key)).all()
+            return [Strand(row[0], Pane(*row[1:5]), row[5]) for row in rows]
+
+        return self._store.read(work)
+
+    def plan(self, strand: Strand) -> list[Group]:
+        """The groups of a strand to merge now."""
+        groups = plan(
+            self._store.read(lambda connection: _boxes(connection, strand)),
+            above=self._above,
+            leave=self._leave,
+            merge_bytes=self._merge_bytes,
+        )
+        return [group for group in groups if frozenset(group.boxes) not in self._hopeless]
+
+    def merge(self, strand: Strand, group: Group) -> Compacted | None:
+        """Merge one group; None where another was first or it cannot become smaller."""
+        states = self._store.read(lambda connection: _states(connection, strand, group))
+        if states is None:
+            return None
+        made = self._fold(strand.pane, group, states)
+        is_cut = any(box.key_ranges < group.ranges for box in group.boxes)
+        if len(made) >= len(group.boxes) and not is_cut:
+            if len(self._hopeless) >= _HOPELESS:
+                self._hopeless.clear()
+            self._hopeless.add(frozenset(group.boxes))
+            return None
+        try:
+            self._store.write(lambda connection, _: _exchange(connection, strand, group, made))
+        except _NotAsRead:
+            return None
+        return Compacted(
+            len(group.boxes),
+            len(made),
+            sum(box.nbytes for box in group.boxes),
+            sum(len(one.piece.state) for one in made),
+        )
+
+    def steps(self, heads: Collection[int] | None = None) -> Iterator[Compacted]:
+        """Merge until nothing is left to do, a transaction at a time."""
+        for strand in self.strands(heads):
+            done = True
+            while done:
+                done = False
+                for group in self.plan(strand):
+                    merged = self.merge(strand, group)
+                    if merged is not None:
+                        done = True
+                        yield merged
+
+    def _fold(self, pane: Pane, group: Group, states: list[bytes]) -> list[_Merged]:
+        """The rows that come of a group. Where one key would be too large for a row, the older
+        half of the rows and the newer half stay apart."""
+        total = PerKey.from_bytes(states[0])
+        for state in states[1:]:
+            total.merge(PerKey.from_bytes(state))
+        pieces = list(split(pane, total, self._row_bytes, group.ranges))
+        boxes = group.boxes
+        if len(boxes) > 1 and any(is_too_large(piece, self._row_bytes) for piece in pieces):
+            middle = len(boxes) // 2
+            older, newer = (replace(group, boxes=b) for b in (boxes[:middle], boxes[middle:]))
+            return [
+                *self._fold(pane, older, states[:middle]),
+                *self._fold(pane, newer, states[middle:]),
+            ]
+        start = min(box.start_offset for box in boxes)
+        end = max(box.end_offset for box in boxes)
+        return [_Merged(piece, start, end) for piece in pieces]
+
+
+def compact(
+    store: Store, report: Callable[[Compacted], None] = lambda done: None, *, above: int = 1
+) -> Compacted:
+    """Merge all delta rows that can be merged. `report` hears of every transaction."""
+    total = Compacted()
+    for done in Compactor(store, above=above).steps():
+        total += done
+        report(total)
+    return total
+
+
+def _of(strand: Strand) -> list[ColumnElement[bool]]:
+    pane = strand.pane
+    start = delta.c.window_start_ms
+    return [
+        delta.c.generation == strand.generation,
+        delta.c.metric == pane.metric,
+        delta.c.grouping == pane.grouping,
+        start.is_(None) if pane.start_ms is None else start == pane.start_ms,
+        delta.c.head == strand.head,
+        delta.c.retry.is_(None),  # the log's own
+    ]
+
+
+_BOX: Final = (
+    delta.c.id,
+    delta.c.key_range,
+    delta.c.key_ranges,
+    delta.c.start_offset,
+    delta.c.end_offset,
+    delta.c.nbytes,
+)
+
+
+def _boxes(connection: Connection, strand: Strand) -> list[Box]:
+    return [Box(*row) for row in connection.execute(select(*_BOX).where(*_of(strand)))]
+
+
+def _states(connection: Connection, strand: Strand, group: Group) -> list[bytes] | None:
+    """The states of these rows in their order; None if one of them is not there any more."""
+    found: dict[Box, bytes] = {}
+    ids = [box.id for box in group.boxes]
+    for at in range(0, len(ids), _ROWS_A_QUERY):
+        some = delta.c.id.in_(ids[at : at + _ROWS_A_QUERY])
+        for row in connection.execute(select(*_BOX, delta.c.state).where(*_of(strand), some)):
+            found[Box(*row[:-1])] = row[-1]
+    return [found[box] for box in group.boxes] if found.keys() >= set(group.boxes) else None
+
+
+def _exchange(
+    connection: Connection, strand: Strand, group: Group, made: Collection[_Merged]
+) -> None:
+    """Delete what was merged and write what came of it, or roll back."""
+    # The row of the generation is what a rising floor changes: while we hold it, no pane goes.
+    connection.execute(
+        select(generation.c.id).where(generation.c.id == strand.generation)
+        .with_for_update(read=True)
+    ).one()  # fmt: skip
+    deleted = 0
+    for box in group.boxes:
+        # An id alone says nothing: SQLite gives that of a deleted row to another.
+        same = and_(
+            delta.c.id == box.id,
+            delta.c.key_range == box.key_range,
+            delta.c.key_ranges == box.key_ranges,
+            delta.c.start_offset == box.start_offset,
+            delta.c.end_offset == box.end_offset,
+            delta.c.nbytes == box.nbytes,
+        )
+        deleted += connection.execute(delete(delta).where(same, *_of(strand))).rowcount
+    if deleted != len(group.boxes):
+        raise _NotAsRead
+    if made:
+        connection.execute(insert(delta), [_row(strand, one) for one in made])
+
+
+def _row(strand: Strand, one: _Merged) -> dict[str, object]:
+    pane = strand.pane
+    return {
+        "generation": strand.generation,
+        "metric": pane.metric,
+        "grouping": pane.grouping,
+        "window_start_ms": pane.start_ms,
+        "window_end_ms": pane.end_ms,
+        "key_range": one.piece.key_range,
+        "key_ranges": one.piece.key_ranges,
+        "head": strand.head,
+        "start_offset": one.start,
+        "end_offset": one.end,
+        "nbytes": len(one.piece.state),
+        "state": one.piece.state,
+    }

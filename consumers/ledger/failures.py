@@ -1,0 +1,131 @@
+"""What can be wrong with a store: the errors that a user reads, and what is worth another try."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from typing import Final
+
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+
+
+class LedgerError(Exception):
+    """A store that cannot be used as asked. `exit_code` is what the process ends with."""
+
+    exit_code = 1
+
+
+class StoreUnavailable(LedgerError):
+    """Locked, full or away: nothing is lost, and the same command may work later."""
+
+    exit_code = 75
+
+
+class NotAStore(LedgerError):
+    """There is no ledger there, or it is damaged."""
+
+
+class NoStoreYet(NotAStore):
+    """Nothing is there; a writer would make it."""
+
+
+class SchemaMismatch(LedgerError):
+    """A store that another version of this program wrote."""
+
+    exit_code = 3
+
+
+Said = tuple[type[LedgerError], str]
+
+_LOCKED: Final = (StoreUnavailable, "another process holds its lock; try again later")
+_FULL: Final = (StoreUnavailable, "its disk is full; make room and start again")
+_DAMAGED: Final = (NotAStore, "it is damaged; restore a copy, or start a new one")
+
+# By the name of SQLite's primary error code.
+_SQLITE: Final[dict[str, Said]] = {
+    "SQLITE_BUSY": _LOCKED,
+    "SQLITE_LOCKED": _LOCKED,
+    "SQLITE_PROTOCOL": _LOCKED,
+    "SQLITE_FULL": _FULL,
+    "SQLITE_IOERR": (StoreUnavailable, "its disk fails or is full; check it and start again"),
+    "SQLITE_READONLY": (LedgerError, "it cannot be written; check its permissions and folder's"),
+    "SQLITE_CANTOPEN": (NotAStore, "it cannot be opened; check that its folder exists and is ours"),
+    "SQLITE_NOTADB": (NotAStore, "this file is not a SQLite database; check the name"),
+    "SQLITE_CORRUPT": _DAMAGED,
+}
+# By PostgreSQL's SQLSTATE.
+_POSTGRES: Final[dict[str, Said]] = {
+    "53100": _FULL,
+    "55P03": _LOCKED,
+    # A standby that is promoted, or a server that its owner closed because its disk is full.
+    "25006": (StoreUnavailable, "it cannot be written now; name the primary, or start again later"),
+    "42501": (LedgerError, "its user may not do this; GRANT it, CREATE on the schema included"),
+    "3F000": (LedgerError, "the schema of search_path is not there; CREATE SCHEMA makes it"),
+    "XX001": _DAMAGED,
+    "XX002": _DAMAGED,
+}
+# What a PostgreSQL server says to somebody whom it does not let in, in English: no code comes with
+# it. A server that speaks another language is taken for one that is away.
+_REFUSED: Final[tuple[tuple[str, Said], ...]] = (
+    (
+        "password authentication failed|no password supplied",
+        (LedgerError, "correct the user or the password (PGPASSWORD keeps it out of the URL)"),
+    ),
+    (
+        "authentication failed|no pg_hba.conf entry",
+        (LedgerError, "correct the user, or let it in: see pg_hba.conf of the server"),
+    ),
+    (
+        "permission denied for database",
+        (LedgerError, "this user needs GRANT CONNECT on the database"),
+    ),
+    (
+        'role ".*" does not exist',
+        (LedgerError, "correct the user, or make it: createuser"),
+    ),
+    (
+        'database ".*" does not exist',
+        (NotAStore, "correct the name of the database, or make it: createdb"),
+    ),
+)
+
+
+def may_pass(error: DBAPIError) -> bool:
+    """Whether the same transaction may work in a moment."""
+    if error.connection_invalidated:
+        return True
+    if isinstance(error.orig, sqlite3.Error):
+        return _SQLITE.get(_sqlite_kind(error.orig)) == _LOCKED
+    known = _known(error)
+    if known is not None:
+        return issubclass(known[0], StoreUnavailable)
+    # Deadlocks and failed serializations are among them, and connections that fail.
+    return isinstance(error, (OperationalError, InterfaceError))
+
+
+def explained(error: DBAPIError, name: str) -> LedgerError:
+    """The error that a user reads."""
+    text = " ".join(str(error.orig).split())
+    known = _known(error)
+    if known is not None:
+        kind, todo = known
+        return kind(f"store {name}: {text}; {todo}")
+    if may_pass(error):
+        return StoreUnavailable(f"store {name}: {text}; nothing is lost, start again later")
+    return LedgerError(f"store {name}: {text}")
+
+
+def _known(error: DBAPIError) -> Said | None:
+    if isinstance(error.orig, sqlite3.Error):
+        return _SQLITE.get(_sqlite_kind(error.orig))
+    state = getattr(error.orig, "sqlstate", None)
+    if state is not None:
+        return _POSTGRES.get(str(state))
+    found = (said for words, said in _REFUSED if re.search(words, str(error.orig)))
+    return next(found, None)
+
+
+def _sqlite_kind(error: BaseException) -> str:
+    """SQLite's primary error code, such as SQLITE_FULL."""
+    name = getattr(error, "sqlite_errorname", "")
+    return "_".join(str(name).split("_")[:2])

@@ -1,0 +1,51 @@
+"""From an older schema to today's, step by step, within one transaction of a writer.
+
+A step is written out here and never changed: the tables of schema.py move on, and a store of any
+older version must come the same way. Both databases undo what a transaction did to tables, so a
+store is of one version or of the next, whenever the process dies.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from sqlalchemy import Connection, update
+
+from consumers.ledger.schema import VERSION, meta
+
+log = logging.getLogger(__name__)
+
+
+def migrate(connection: Connection, version: int) -> None:
+    """Bring a store of this version to the current one; a later one is left alone."""
+    for old in range(version, VERSION):
+        _STEPS[old](connection)
+        connection.execute(
+            update(meta).where(meta.c.key == "schema_version").values(value=str(old + 1))
+        )
+        log.warning("the store's schema of version %d is now of version %d", old, old + 1)
+
+
+def _retries_and_tombstones(connection: Connection) -> None:
+    """Version 2: what a retry of refused events counted is told from what the log brought, and
+    messages without a value are counted."""
+    sqlite = connection.dialect.name == "sqlite"
+    number, reference = ("INTEGER", "INTEGER") if sqlite else ("BIGSERIAL", "BIGINT")
+    false = "0" if sqlite else "FALSE"
+    for statement in (
+        f"CREATE TABLE retry (id {number} NOT NULL PRIMARY KEY, "
+        f"generation {reference} NOT NULL REFERENCES generation (id), "
+        "created_ms BIGINT NOT NULL, note TEXT NOT NULL)",
+        f"ALTER TABLE quarantine ADD COLUMN retry {reference} REFERENCES retry (id)",
+        "ALTER TABLE quarantine ADD COLUMN record_ms BIGINT",
+        f"ALTER TABLE quarantine ADD COLUMN forwarded BOOLEAN NOT NULL DEFAULT {false}",
+        f"ALTER TABLE delta ADD COLUMN retry {reference} REFERENCES retry (id)",
+        "ALTER TABLE head ADD COLUMN tombstones BIGINT NOT NULL DEFAULT 0",
+    ):
+        connection.exec_driver_sql(statement)
+
+
+# By the version that a step starts from.
+_STEPS: Final[Mapping[int, Callable[[Connection], None]]] = {1: _retries_and_tombstones}

@@ -1,0 +1,46 @@
+"""States in rows of the ledger: one window and one hash range of keys, of at most 8 MiB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from consumers.ledger.rows import Pane, Piece
+from streammetrics import PerKey
+
+PIECE_BYTES: Final = 8 << 20  # a reader holds one at a time, and a store likes rows of megabytes
+MAX_RANGES: Final = 1 << 16
+
+
+def split(
+    pane: Pane, state: PerKey, limit: int = PIECE_BYTES, at_least: int = 1
+) -> Iterator[Piece]:
+    """One piece if it is small enough, else as few ranges of keys as it takes, from `at_least` on.
+
+    A single key whose state is larger than the limit stays whole: see `is_too_large`.
+    """
+    data = state.to_bytes()
+    ranges = at_least
+    while len(data) > limit * ranges and ranges < MAX_RANGES:
+        ranges *= 2
+    if ranges == 1:
+        yield Piece(pane, 0, 1, data)
+        return
+    while True:
+        parts = state.split(ranges)
+        found = [
+            Piece(pane, i, ranges, part.to_bytes())
+            for i, part in enumerate(parts)
+            if len(part.keys()) or part.overflow_state() is not None
+        ]
+        if ranges >= MAX_RANGES or all(
+            len(piece.state) <= limit or len(parts[piece.key_range].keys()) <= 1 for piece in found
+        ):
+            yield from found
+            return
+        ranges *= 2
+
+
+def is_too_large(piece: Piece, limit: int = PIECE_BYTES) -> bool:
+    """Whether no range of keys is small enough: one key alone is larger than a row may be."""
+    return len(piece.state) > limit

@@ -1,0 +1,146 @@
+"""A retry in the ledger: refused events that are good now are counted, each at most once.
+
+One transaction (1) checks that the generation is still the current one, (2) writes the retry,
+(3) marks each entry done on the condition that it is open, (4) writes the delta of these events
+under the number of the retry, and (5) takes them out of the head's counts of refused events.
+If one entry is not open any more, nothing is written: of two retries at once one has counted it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from consumers.ledger.rows import Commit, Generation, Head, QuarantineRow
+from consumers.ledger.schema import head, quarantine, retry
+from consumers.ledger.store import Store
+from consumers.ledger.write import check_generation, write_pieces
+
+
+class NotOpen(Exception):
+    """Another retry has counted one of these events, or windows of theirs are gone by now.
+
+    Nothing was written. Read the open entries again.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A retry as it is stored. `note` is JSON that says how it read its events."""
+
+    id: int
+    created_ms: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The entries of one log that are good now, and the delta of their events.
+
+    Of `delta` the head, the pieces and the offsets that they lie between matter, and of its
+    counters `expired`.
+    """
+
+    entries: Sequence[QuarantineRow]
+    delta: Commit
+
+
+def write_retry(
+    store: Store, of: Generation, found: Sequence[Counted], *, created_ms: int, note: str
+) -> int:
+    """Count these events: all of them or none. Answers the number of the retry.
+
+    `note` must be another one for each call, so that a COMMIT whose answer was lost is known
+    again. Raises NotOpen, SettingsChanged or StoreUnavailable.
+    """
+
+    def work(connection: Connection, again: bool) -> int:
+        floor_ms = check_generation(connection, of)
+        if again:
+            known = connection.scalar(
+                select(retry.c.id).where(retry.c.generation == of.id, retry.c.note == note)
+            )
+            if known is not None:
+                return int(known)  # an earlier try got through and its answer was lost
+        number = connection.execute(
+            insert(retry)
+            .values(generation=of.id, created_ms=created_ms, note=note)
+            .returning(retry.c.id)
+        ).scalar_one()
+        for one in found:
+            _count(connection, number, one, floor_ms)
+        return int(number)
+
+    return store.write(work)
+
+
+def _count(connection: Connection, number: int, one: Counted, floor_ms: int | None) -> None:
+    for piece in one.delta.pieces:
+        start_ms = piece.pane.start_ms
+        if floor_ms is not None and start_ms is not None and start_ms < floor_ms:
+            raise NotOpen(f"windows before {floor_ms} ms are gone")
+    for entry in one.entries:
+        done = connection.execute(
+            update(quarantine)
+            .where(
+                quarantine.c.id == entry.id,
+                quarantine.c.head == one.delta.head.id,
+                quarantine.c.done.is_(False),
+            )
+            .values(done=True, retry=number)
+        )
+        if done.rowcount != 1:
+            raise NotOpen(f"{entry.partition} offset {entry.offset} is not open any more")
+    write_pieces(connection, one.delta, number)
+    connection.execute(
+        update(head)
+        .where(head.c.id == one.delta.head.id)
+        .values(
+            quarantined=head.c.quarantined - len(one.entries),
+            future=head.c.future - sum(entry.reason == "future" for entry in one.entries),
+            expired=head.c.expired + one.delta.counters.expired,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """How many refused events of a generation are open, and how many a retry has counted."""
+
+    open: int
+    done: int
+
+
+def count_entries(store: Store, generation: int) -> Entries:
+    """All of one moment."""
+
+    def work(connection: Connection) -> Entries:
+        query = (
+            select(quarantine.c.done, func.count())
+            .where(quarantine.c.generation == generation)
+            .group_by(quarantine.c.done)
+        )
+        found = {bool(done): int(n) for done, n in connection.execute(query)}
+        return Entries(found.get(False, 0), found.get(True, 0))
+
+    return store.read(work)
+
+
+def open_since(store: Store, of: Head, offset: int) -> int:
+    """How many refused events of a log, from this offset on, are open."""
+    query = select(func.count()).where(
+        quarantine.c.head == of.id, quarantine.c.offset >= offset, quarantine.c.done.is_(False)
+    )
+    return store.read(lambda connection: int(connection.scalar(query) or 0))
+
+
+def read_retries(store: Store, of: Generation) -> Mapping[int, Recorded]:
+    """The retries of a generation by their number."""
+
+    def work(connection: Connection) -> dict[int, Recorded]:
+        rows = connection.execute(select(retry).where(retry.c.generation == of.id))
+        return {row.id: Recorded(row.id, row.created_ms, row.note) for row in rows}
+
+    return store.read(work)

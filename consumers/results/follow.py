@@ -1,0 +1,144 @@
+"""A reader that answers one query again and again, and reads only what is new.
+
+Its cursor is the next offset of every head. A delta row counts the offsets [start, end) of its
+head, so it is new where start is at or after the cursor, and known where end is at or before it.
+A row around the cursor was made by the compactor of rows that were known and rows that were not:
+its pane is then read from the beginning. Row ids say nothing: a store may give them again.
+
+Rows of a retry count offsets that were passed long ago. There are few, they are never merged, and
+they go only with their pane, so those that were read are remembered.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from consumers.ledger.ledger import Ledger, TooLarge
+from consumers.ledger.outline import Outline
+from consumers.ledger.rows import Pane, Snapshot
+from consumers.ledger.view import View, view
+from consumers.results.query import Query, require_generation
+from consumers.results.read_plan import Wanted, plan
+from consumers.results.reader import MAX_DELTA_BYTES, MAX_STATE_BYTES, read_results
+from consumers.results.results import Results
+from consumers.results.states import chosen, results_of, states_of
+from streammetrics import PerKey
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What one look found: rows to add to panes that are kept, and to begin others with."""
+
+    snapshot: Snapshot
+    planned: Mapping[str, Wanted]
+    wanted: frozenset[Pane]
+    anew: frozenset[Pane]
+    rows: Sequence[tuple[Outline, bytes]]
+
+
+class Follower:
+    """The answer to a query, kept up to date. One thread may use it.
+
+    It equals `read_results` of the same moment. `rows_read` counts the states that it has read,
+    `reloads` the panes that it had to read from the beginning though it knew them.
+    """
+
+    def __init__(self, ledger: Ledger, query: Query) -> None:
+        self._ledger, self._query = ledger, query
+        self._last: tuple[Snapshot, Results] | None = None
+        self._panes: dict[Pane, PerKey] = {}
+        self._retries: dict[Pane, set[int]] = {}
+        self.rows_read = self.reloads = 0
+
+    def results(self) -> Results:
+        """The answer now; see `reader.select` for what it raises."""
+        wanted = self._query.generation
+        if wanted is not None:
+            require_generation(wanted, [one.id for one in self._ledger.generations()])
+        try:
+            news = view(self._ledger, self._look, generation=wanted)
+        except TooLarge:
+            self._forget()
+            return read_results(self._ledger, self._query)
+        if self._last is not None and self._last[0] == news.snapshot:
+            return self._last[1]
+        self._take(news)
+        if sum(state.nbytes for state in self._panes.values()) > MAX_STATE_BYTES:
+            self._forget()
+            return read_results(self._ledger, self._query)
+        results = self._answer(news)
+        self._last = news.snapshot, results
+        return results
+
+    def _look(self, now: View) -> _News:
+        """Within the transaction: what is there and was not taken yet. Changes nothing of ours."""
+        seen = now.snapshot
+        if self._last is not None and self._last[0] == seen:
+            return _News(seen, {}, frozenset(), frozenset(), ())
+        planned = plan(seen, self._query)
+        wanted = frozenset(chosen(seen, planned))
+        cursor, known = self._cursor(seen), self._panes.keys()
+        if not cursor:
+            known = {}.keys()
+        outlines = now.outlines(wanted)
+        around = {row.pane for row in outlines if row.pane in known and _is_around(row, cursor)}
+        anew = frozenset(wanted - known) | around
+        new = [row for row in outlines if row.pane in anew or self._is_new(row, cursor)]
+        size = sum(row.nbytes for row in new)
+        if size > MAX_DELTA_BYTES:
+            raise TooLarge(f"{size} bytes of new states are more than are kept")
+        return _News(seen, planned, wanted, anew, list(now.states(new)))
+
+    def _cursor(self, seen: Snapshot) -> dict[int, int]:
+        """The next offset of each head when we last looked; empty where nothing is of use."""
+        if self._last is None or self._last[0].generation.id != seen.generation.id:
+            return {}
+        return {head.id: head.next_offset for head in self._last[0].heads}
+
+    def _is_new(self, row: Outline, cursor: Mapping[int, int]) -> bool:
+        if row.retry is not None:
+            return row.id not in self._retries.get(row.pane, ())
+        return row.start_offset >= cursor.get(row.head, row.start_offset)
+
+    def _take(self, news: _News) -> None:
+        self.reloads += sum(pane in self._panes for pane in news.anew)
+        self.rows_read += len(news.rows)
+        # A failure below leaves nothing half done.
+        panes = {pane: state for pane, state in self._panes.items() if pane in news.wanted}
+        retries = {pane: ids for pane, ids in self._retries.items() if pane in news.wanted}
+        self._forget()
+        for pane in news.anew:
+            panes.pop(pane, None)
+            retries.pop(pane, None)
+        for row, data in news.rows:
+            state = PerKey.from_bytes(data)
+            if row.pane in panes:
+                panes[row.pane].merge(state)
+            else:
+                panes[row.pane] = state
+            if row.retry is not None:
+                retries.setdefault(row.pane, set()).add(row.id)
+        self._panes, self._retries = panes, retries
+
+    def _answer(self, news: _News) -> Results:
+        by_state: dict[tuple[str, int], dict[int | None, PerKey]] = defaultdict(dict)
+        for pane, state in self._panes.items():
+            by_state[pane.metric, pane.grouping][pane.start_ms] = state
+        found = (
+            one
+            for key in sorted(by_state)
+            for one in states_of(self._query, news.snapshot, news.planned, key, by_state[key])
+        )
+        return results_of(news.snapshot, found)
+
+    def _forget(self) -> None:
+        self._last = None
+        self._panes, self._retries = {}, {}
+
+
+def _is_around(row: Outline, cursor: Mapping[int, int]) -> bool:
+    if row.retry is not None:
+        return False
+    return row.start_offset < cursor.get(row.head, row.start_offset) < row.end_offset

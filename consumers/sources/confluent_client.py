@@ -1,0 +1,81 @@
+"""The settings of a client of confluent-kafka (librdkafka): ours, the user's, and the defaults.
+
+Names are librdkafka's, such as `session.timeout.ms`, with dots or with underscores. One more is
+`max_poll_records`, the greatest number of records in one poll, as the other library has it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from consumers.config.schema import ConfigError, Problem
+from consumers.config.tables import SourceConfig
+from consumers.sources.kafka_client import assignment_strategies, shown
+
+OWNED: Final = frozenset(
+    [
+        "allow.auto.create.topics", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit",
+        "enable.auto.offset.store", "enable.partition.eof", "error.cb", "group.id",
+        "group.protocol", "isolation.level", "logger", "metadata.broker.list", "oauth.cb",
+        "on.commit", "plugin.library.paths", "stats.cb", "throttle.cb",
+    ]
+)  # fmt: skip
+DEFAULTS: Final[Mapping[str, str]] = {
+    "client.id": "streammetrics",
+    # A worker that was killed holds its partitions for this long.
+    "session.timeout.ms": "10000",
+    "heartbeat.interval.ms": "3000",
+    "topic.metadata.refresh.interval.ms": "60000",  # when a new partition, or topic, is seen
+    "socket.timeout.ms": "15000",
+    "check.crcs": "true",  # the library's own default is to count what is damaged
+}
+STRATEGIES: Final = ("range", "roundrobin", "cooperative-sticky")
+MAX_POLL_RECORDS: Final = 5_000  # large enough that numpy's cost of a call does not show
+
+# What a second client of the same cluster needs, one that reads nothing.
+_CONNECTION: Final = (
+    "bootstrap.", "broker.", "client.id", "enable.sasl", "enable.ssl", "https.", "reconnect.",
+    "sasl.", "security.", "socket.", "ssl.",
+)  # fmt: skip
+
+
+def client_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
+    """The settings of a client of `source`, and how many records a poll may return.
+
+    The library itself checks names and values. Raises ConfigError for a setting that is ours.
+    """
+    problems: list[Problem] = []
+    given: dict[str, str] = {}
+    for name, value in source.client.items():
+        key = name.replace("_", ".")
+        if key in OWNED:
+            where = f"[source.client] {name}"
+            todo = "remove it; it is set for you"
+            problems.append(Problem(where, "a setting that is free", shown(key, value), todo))
+        given[key] = str(value).lower() if isinstance(value, bool) else str(value)
+    records = given.pop("max.poll.records", str(MAX_POLL_RECORDS))
+    if not re.fullmatch("[1-9][0-9]{0,5}|1000000", records):
+        where, todo = "[source.client] max_poll_records", "correct it"
+        problems.append(Problem(where, "a whole number from 1 to 1000000", records, todo))
+    if problems:
+        raise ConfigError("the Kafka client", problems)
+    return {
+        **DEFAULTS,
+        **given,
+        "partition.assignment.strategy": ",".join(assignment_strategies(source, STRATEGIES)),
+        "bootstrap.servers": ",".join(source.bootstrap_servers),
+        "group.id": source.group or "",
+        "enable.auto.commit": "false",
+        "enable.auto.offset.store": "false",
+        "auto.offset.reset": "error",
+        "isolation.level": "read_committed",
+        "allow.auto.create.topics": "false",
+        "enable.partition.eof": "true",  # its offset lies behind the last control record
+    }, int(records)
+
+
+def connection_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Those of the settings that say how to reach the cluster."""
+    return {key: value for key, value in settings.items() if key.startswith(_CONNECTION)}

@@ -1,0 +1,136 @@
+"""A client of librdkafka: how it is made, what it says, and the id of its topic."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from typing import Final, TypeVar
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, Uuid
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._topic import TopicDescription
+
+from consumers.config.schema import ConfigError, Problem
+from consumers.sources.confluent_client import connection_settings
+from consumers.sources.source import SourceError
+from consumers.worker.reconnect import Disconnected
+
+T = TypeVar("T")
+
+RDKAFKA: Final = logging.getLogger("librdkafka")
+
+ASK_S: Final = 10.0
+TRY_S: Final = 2.0
+SILENT: Final = frozenset(["_ALL_BROKERS_DOWN", "_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT"])
+
+FATAL: Final = frozenset(  # names of errors after which another try would end as this one did
+    [
+        "_AUTHENTICATION", "_BAD_COMPRESSION", "_BAD_MSG",
+        "_NOT_IMPLEMENTED", "_SSL", "_UNSUPPORTED_FEATURE",
+        "CLUSTER_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+        "INCONSISTENT_GROUP_PROTOCOL", "INVALID_GROUP_ID",
+        "INVALID_MSG", "INVALID_SESSION_TIMEOUT",
+        "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED",
+        "TOPIC_EXCEPTION", "UNSUPPORTED_VERSION",
+    ]
+)  # fmt: skip
+
+
+class TopicIds:
+    """What the topic's id is. The reader does not say, so a client beside it asks.
+
+    Where the broker that it asks went away and came back, that client may wait in vain: another
+    one is made in its place.
+    """
+
+    def __init__(self, settings: Mapping[str, str], topic: str) -> None:
+        self.known: str | None = None
+        self._topic = topic
+        self._settings = connection_settings(settings)
+        self._admin: AdminClient | None = self._made()
+        self._lost: SourceError | None = None
+
+    def _made(self) -> AdminClient:
+        return AdminClient({**self._settings}, logger=RDKAFKA)
+
+    def ask(self) -> TopicDescription | None:
+        """What there is now; None where the topic is not. Raises SourceError."""
+        found = self._answer(TRY_S)
+        if found is None:
+            self._admin = self._made()
+            found = self._answer(ASK_S)
+        if found is None:
+            raise Disconnected("kafka: the broker does not answer")
+        try:
+            described: TopicDescription = found.result(0)
+        except KafkaException as error:
+            if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
+                return None
+            raise explained(error.args[0]) from error
+        if self.known is None:
+            self.known = _name_of(described.topic_id)
+        return described
+
+    def _answer(self, limit_s: float) -> Future[TopicDescription] | None:
+        """What the broker says, which may be an error; None if it says nothing."""
+        assert self._admin is not None, "it is not closed"
+        topics = TopicCollection([self._topic])
+        asked: Future[TopicDescription]
+        asked = self._admin.describe_topics(topics, request_timeout=limit_s)[self._topic]
+        try:
+            error = asked.exception(limit_s + 1)
+        except TimeoutError:
+            return None
+        silent = isinstance(error, KafkaException) and error.args[0].name() in SILENT
+        return None if silent else asked
+
+    def require_same(self) -> None:
+        """Raise Disconnected where the topic is not the one that was there at first, or nobody
+        says; from then on at once."""
+        if self._lost is not None:
+            raise self._lost
+        try:
+            found = self.ask()
+            if found is None or _name_of(found.topic_id) != self.known:
+                raise Disconnected(f"kafka: topic {self._topic!r} was deleted and made anew")
+        except SourceError as error:
+            self._lost = error
+            raise
+
+    def close(self) -> None:
+        """End the client. It has no word for that but to be forgotten."""
+        self._admin = None
+
+
+def made(settings: Mapping[str, str], heard: Callable[[KafkaError], None]) -> Consumer:
+    """A client; `heard` is called from its polls with what befalls its connections."""
+    try:
+        return Consumer({**settings, "error_cb": heard}, logger=RDKAFKA)
+    except (KafkaException, ValueError, TypeError) as error:
+        why = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+        problem = Problem("[source.client]", "settings that librdkafka knows", why, "correct them")
+        raise ConfigError("the Kafka client", [problem]) from None
+
+
+def _name_of(topic_id: Uuid) -> str | None:
+    """As the other library names it; None where brokers have no such ids. (The library's types
+    leave the two methods out.)"""
+    high = topic_id.get_most_significant_bits() % 2**64  # type: ignore[attr-defined]
+    low = topic_id.get_least_significant_bits() % 2**64  # type: ignore[attr-defined]
+    return str(uuid.UUID(int=high << 64 | low)) if high or low else None
+
+
+def ask(call: Callable[[], T]) -> T:
+    """What the client answers. Raises SourceError."""
+    try:
+        return call()
+    except KafkaException as error:
+        raise explained(error.args[0]) from error
+
+
+def explained(error: KafkaError, where: str = "") -> SourceError:
+    """An error of the client; whether another try may help is in its type."""
+    kind = SourceError if error.name() in FATAL else Disconnected
+    return kind(f"kafka: {where}{error.name()}: {error.str()}")

@@ -1,0 +1,104 @@
+"""How a config reads events: where it finds what in them. And what a retry may read otherwise.
+
+A retry counts events that the log's settings refused: a variant was added, a path corrected, a
+limit raised. What a state means must be as it was (metrics and their settings, groupings,
+windows); how its rows are read may differ, and is kept with the retry, so that `verify` can read
+them in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Final, cast
+
+from consumers.config.config import Config
+from consumers.config.event import EventConfig, Field, Kind
+from consumers.config.fingerprint import describe
+from consumers.ledger.ledger import SettingsChanged
+from consumers.ledger.rows import Generation
+
+_MEANT: Final = ("type", "settings", "windows", "max_keys")  # of a description, as it stands
+
+
+def reading_of(config: Config) -> str:
+    """How a config reads events, as canonical JSON."""
+    found = {
+        "event": asdict(config.event),
+        "inputs": {
+            metric.name: {name: asdict(field) for name, field in metric.inputs.items()}
+            for metric in config.metrics
+        },
+        "max_event_bytes": config.source.max_event_bytes,
+        "max_ahead_s": config.windows.max_ahead_s,
+    }
+    return json.dumps(found, sort_keys=True, separators=(",", ":"))
+
+
+def with_reading(config: Config, reading: str) -> Config:
+    """The config, reading events as `reading_of` said of another one with the same metrics."""
+    found = json.loads(reading)
+    event = dict(found["event"])
+    if event["variants"] is not None:
+        event["variants"] = tuple(event["variants"])
+    inputs: Mapping[str, Mapping[str, Mapping[str, object]]] = found["inputs"]
+    metrics = [
+        replace(
+            metric,
+            inputs={
+                name: Field(
+                    str(field["path"]), cast("Kind", field["kind"]), int(str(field["width"]))
+                )
+                for name, field in inputs[metric.name].items()
+            },
+        )
+        for metric in config.metrics
+        if metric.name in inputs
+    ]
+    return replace(
+        config,
+        event=EventConfig(**event),
+        source=replace(config.source, max_event_bytes=found["max_event_bytes"]),
+        windows=replace(config.windows, max_ahead_s=found["max_ahead_s"]),
+        metrics=tuple(metrics),
+    )
+
+
+def require_same_states(config: Config, of: Generation) -> None:
+    """Raise SettingsChanged unless events that this config reads can be added to the states of a
+    generation, wherever it finds them."""
+    live = {metric.name: metric.description for metric in of.metrics if not metric.ended}
+    found = [f"metric {name}: not in the config" for name in live]
+    for metric in config.metrics:
+        known = live.get(metric.name)
+        if known is None:
+            found.append(f"metric {metric.name}: the store does not count it")
+            continue
+        found.remove(f"metric {metric.name}: not in the config")
+        now = json.loads(json.dumps(describe(metric, config.event, config.windows, config.slices)))
+        found += [
+            f"metric {metric.name}: {key} was {_shown(known.get(key))}, is {_shown(now.get(key))}"
+            for key in _MEANT
+            if known.get(key) != now.get(key)
+        ]
+        if _names(known["slices"]) != _names(now["slices"]):
+            found.append(f"metric {metric.name}: other groupings than those of the store")
+        was, given = (set(cast("Mapping[str, str]", one["inputs"])) for one in (known, now))
+        if was != given:
+            found.append(f"metric {metric.name}: other inputs than those of the store")
+    if found:
+        raise SettingsChanged(
+            found,
+            "Events that are tried again are added to the states of the store; put metrics, "
+            "groupings and windows back, or `run` the config first. Paths, variants and limits "
+            "may differ.",
+        )
+
+
+def _names(slices: object) -> list[list[str]]:
+    return [[name for name, _ in grouping] for grouping in cast("list[list[list[str]]]", slices)]
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value)[:80]

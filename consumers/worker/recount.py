@@ -1,0 +1,246 @@
+"""One log counted again, into a scratch store, beside what the ledger says of its events."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from consumers.config.config import Config
+from consumers.events.decoder import Decoded, Decoder
+from consumers.events.refusals import Refused
+from consumers.ledger.audit import entries_between
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.rows import Commit, Counters, Generation, Head, QuarantineRow
+from consumers.ledger.store import Store
+from consumers.ledger.write import storable
+from consumers.sources.source import Chunk, Partition
+from consumers.worker.pieces import commit_of
+from consumers.worker.pipeline import Delta
+from consumers.worker.trial import Place, Trial, described, places_of
+from consumers.worker.verified import Verified
+
+MAX_ROWS: Final = 200_000  # of a delta, before it goes to the scratch store
+MAX_BYTES: Final = 64 << 20
+
+
+class Scratch:
+    """A store that holds what should be in the ledger: a head for each log, and one for each
+    retry of a log. `heads` says which is which: the ledger's head and the retry, if it is one."""
+
+    def __init__(
+        self,
+        config: Config,
+        of: Generation,
+        ledger: Ledger,
+        readings: Mapping[int, Config],
+    ) -> None:
+        self.config, self.generation, self.ledger = config, of, ledger
+        self.retries = readings
+        self.decoders = {number: Decoder(reading) for number, reading in readings.items()}
+        begun = ledger.begin(config.fingerprints(), config.descriptions)
+        self.own = begun.generation
+        self.heads: dict[int, tuple[int, int | None]] = {}
+
+    def head(self, of: Head, start: int, retry: int | None) -> Head:
+        """The head under which a log, or a retry of it, is counted here."""
+        log = of.partition
+        number = -1 if retry is None else retry
+        name = Partition(log.cluster, f"{of.id}", f"{number}:{log.topic_id}"[:500], number + 1)
+        made = self.ledger.resolve(self.own, name, start)
+        self.heads[made.id] = of.id, retry
+        return made
+
+    def write(self, commit: Commit) -> Head:
+        """Count, and answer the head as it stands then."""
+        return self.ledger.commit(self.own, replace(commit, refused=()))
+
+
+class Recount:
+    """Takes the records of one log from `start` on, in order, and compares as it goes. `at` is
+    what comes next."""
+
+    def __init__(
+        self, store: Store, head: Head, start: int, scratch: Scratch, found: Verified
+    ) -> None:
+        self.store, self.head, self.start = store, head, start
+        self.scratch, self.found = scratch, found
+        self.at = start
+        self.cuts = sorted(
+            {m.start_offsets[head.id] for m in scratch.generation.metrics
+             if head.id in m.start_offsets}
+        )  # fmt: skip
+        self._own = scratch.head(head, start, None)
+        self._delta = Delta(scratch.config, head.partition, start)
+        self._counters = Counters()
+        self._open: list[int] = [0, 0]  # entries that are open, and those of them in the future
+        self._trials: dict[int, tuple[Head, Trial]] = {}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of the log is missing before `start`."""
+        return self.start == self.head.start_offset
+
+    # -- the log's own ------------------------------------------------------------------------
+    def take(self, decoded: Decoded) -> None:
+        """The next whole messages."""
+        chunk = decoded.chunk
+        if self._is_full() or self.at in self.cuts:
+            self._flush()
+        entries = {
+            (e.offset, e.index): e
+            for e in entries_between(self.store, self.head, chunk.start, chunk.end)
+        }
+        rest = self._compare_entries(decoded, entries)
+        before = len(self._delta.quarantine)
+        self._delta.add(rest)
+        for missing in self._delta.quarantine[before:]:
+            self.found.differs(
+                self._named((missing.offset, missing.index)),
+                f"it is refused ({missing.reason}), and is not in quarantine",
+            )
+        del self._delta.quarantine[before:]
+        self.found.rows += len(chunk)
+        self.at = chunk.end
+
+    def _compare_entries(self, decoded: Decoded, entries: Mapping[Place, QuarantineRow]) -> Decoded:
+        """The events that the ledger does not have in quarantine; those that it has are compared
+        with what becomes of them now."""
+        places = places_of(decoded)
+        at = {place: i for i, place in enumerate(places)} if entries else {}
+        probe = Trial(self.scratch.config, self.scratch.generation, self.head, None)
+        good = {place for place in entries if place in at}
+        tried = probe.add(decoded, good) if good else None
+        refused = {
+            (e.offset, e.index): e for e in decoded.refused if (e.offset, e.index) in entries
+        }
+        if tried is not None:
+            refused.update(tried.bad)
+        for place, entry in entries.items():
+            self.found.entries += 1
+            is_open = not entry.done or (entry.retry or 0) not in self.scratch.retries
+            self._open[0] += is_open
+            self._open[1] += is_open and entry.reason == "future"
+            if place in refused:
+                self._compare_entry(entry, refused[place])
+            elif place not in at:
+                self.found.differs(self._named(place), "in quarantine, and not in the log")
+            else:
+                self._compare_place(entry, described(decoded, at[place]))
+                if is_open:
+                    self._good_now(entry)
+        if not entries:
+            return decoded
+        keep = [i for i, place in enumerate(places) if place not in entries]
+        rest = decoded.take(np.array(keep, np.intp))
+        left = tuple(e for e in decoded.refused if (e.offset, e.index) not in entries)
+        return replace(rest, refused=left)
+
+    def _compare_entry(self, entry: QuarantineRow, now: Refused) -> None:
+        field = None if now.field is None else storable(now.field)
+        was = (entry.reason, entry.field, entry.detail)
+        if was != (now.reason, field, storable(now.detail)):
+            self.found.differs(
+                self._named((entry.offset, entry.index)),
+                f"in quarantine as {entry.reason} ({entry.detail}), and refused now as "
+                f"{now.reason} ({now.detail})",
+            )
+        self._compare_place(entry, now)
+
+    def _compare_place(self, entry: QuarantineRow, now: Refused) -> None:
+        was = entry.payload, entry.size, entry.sha256, entry.record_ms
+        if was != (now.payload, now.size, now.sha256, now.record_ms):
+            self.found.differs(
+                self._named((entry.offset, entry.index)),
+                "its payload, size, hash or time in quarantine is not that of the record",
+            )
+
+    def _good_now(self, entry: QuarantineRow) -> None:
+        place = self._named((entry.offset, entry.index))
+        text = f"open in quarantine as {entry.reason}, and good with this config"
+        if entry.reason == "too_large":  # a limit may be raised without changing what is counted
+            self.found.note(f"{place}: {text}; `quarantine retry` counts it")
+        else:
+            self.found.differs(place, text)
+
+    # -- retries ------------------------------------------------------------------------------
+    def take_retries(self, chunk: Chunk) -> None:
+        """The events among these records that a retry has counted, read as it has read them."""
+        if not self.scratch.retries:
+            return
+        done: dict[tuple[int, int], set[Place]] = {}
+        for entry in entries_between(self.store, self.head, chunk.start, chunk.end):
+            retry = entry.retry if entry.done else None
+            if retry is not None and retry in self.scratch.retries:
+                done.setdefault((entry.offset, retry), set()).add((entry.offset, entry.index))
+        for (offset, retry), wanted in done.items():
+            i = bisect_left(chunk.offsets, offset)
+            if i == len(chunk) or chunk.offsets[i] != offset:
+                continue  # said already: it is not in the log
+            record = chunk.part(i, i + 1, offset, offset + 1)
+            good: set[Place] = set()
+            for decoded in self.scratch.decoders[retry].pieces(record):
+                good |= self._trial(retry).add(decoded, wanted).good
+            for place in sorted(wanted - good):
+                self.found.differs(
+                    self._named(place), f"retry {retry} has counted it, and it is refused"
+                )
+
+    def _trial(self, retry: int) -> Trial:
+        known = self._trials.get(retry)
+        if known is not None and known[1].nbytes < MAX_BYTES:
+            return known[1]
+        if known is None:
+            head = self.scratch.head(self.head, 0, retry)
+        else:
+            head = self._write_trial(*known)
+        trial = Trial(self.scratch.retries[retry], self.scratch.generation, self.head, None)
+        self._trials[retry] = head, trial
+        return trial
+
+    def _write_trial(self, head: Head, trial: Trial) -> Head:
+        at = head.next_offset
+        return self.scratch.write(replace(trial.commit(), head=head, start=at, end=at + 1))
+
+    # -- the end ------------------------------------------------------------------------------
+    def _is_full(self) -> bool:
+        return self._delta.counters.rows >= MAX_ROWS or self._delta.nbytes >= MAX_BYTES
+
+    def _flush(self) -> None:
+        delta = self._delta
+        if delta.end == delta.start:
+            return
+        self._own = self.scratch.write(commit_of(self._own, delta))
+        self._counters += delta.counters
+        self._delta = Delta(
+            self.scratch.config, self.head.partition, delta.end, delta.greatest_event_ms
+        )
+
+    def finish(self) -> None:
+        """Write the rest, and compare the counters."""
+        self._flush()
+        for head, trial in self._trials.values():
+            self._write_trial(head, trial)
+        if not self.is_whole:
+            return
+        was, now = self.head.counters, self._counters
+        for name, ledger, log in (
+            ("rows", was.rows, now.rows),
+            ("tombstones", was.tombstones, now.tombstones),
+            ("late (with this lateness_s)", was.late, now.late),
+            ("quarantined", was.quarantined, self._open[0]),
+            ("future", was.future, self._open[1]),
+            ("greatest event time", self.head.greatest_event_ms, self._delta.greatest_event_ms),
+        ):
+            if ledger != log:
+                self.found.differs(
+                    f"{self.head.partition}: head",
+                    f"{name}: {ledger} in the ledger, {log} from the log",
+                )
+
+    def _named(self, place: Place) -> str:
+        offset, index = place
+        return f"{self.head.partition} offset {offset}" + (f" event {index}" if index else "")

@@ -1,0 +1,190 @@
+"""What a worker says about itself, for those who watch it: counts since it began, and times.
+
+`Watch` is told by the worker what happens. A server in the same process takes a `snapshot`;
+a worker among several sends its own to the process that started it (see tell.py).
+Nothing that is counted depends on any of this.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Final
+
+import msgspec
+
+from consumers.ledger.rows import Commit
+from consumers.sources.source import Chunk, Partition, Remote, Source
+
+log = logging.getLogger(__name__)
+
+COMMIT_BOUNDS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+LOOK_S: Final = 1.0  # between two looks at the other end of a network
+REFUSALS: Final = ("fenced", "locked")
+ASK_S: Final = 10.0  # between two questions to it, while it sends nothing
+
+
+class Place(msgspec.Struct):
+    """Where reading stands in a partition. `end` is the log's as it was last told, and
+    `record_ms` the timestamp of the last record that came."""
+
+    topic: str
+    number: int
+    position: int
+    end: int | None = None
+    record_ms: int | None = None
+
+
+class Vitals(msgspec.Struct):
+    """A worker at one moment. Times are of the machine's monotonic clock, in seconds."""
+
+    pid: int
+    polled_s: float  # when its loop last came round: a poll returned, or a source was opened
+    fetched_s: float  # when its source last heard from whoever holds the log
+    joined: bool = False  # it was told which partitions are its own
+    rows: int = 0
+    late: int = 0
+    future: int = 0
+    expired: int = 0
+    tombstones: int = 0
+    duplicates: int = 0
+    read_bytes: int = 0
+    quarantined: dict[str, int] = msgspec.field(default_factory=dict)
+    commits: list[int] = msgspec.field(  # by the time they took
+        default_factory=lambda: [0] * (len(COMMIT_BOUNDS_S) + 1)
+    )
+    commit_s: float = 0.0
+    commit_bytes: int = 0
+    delta_bytes: int = 0
+    refusals: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(REFUSALS, 0))
+    rebuilds: int = 0
+    rebalances: int = 0
+    places: list[Place] = msgspec.field(default_factory=list)
+
+
+class Watch:
+    """Keeps a worker's vitals. Any thread may call it.
+
+    tell: is given the bytes of a snapshot about every second.
+    """
+
+    def __init__(
+        self, monotonic: Callable[[], float], tell: Callable[[bytes], None] = lambda sent: None
+    ) -> None:
+        now_s = monotonic()
+        self._vitals = Vitals(os.getpid(), now_s, now_s)
+        self._places: dict[Partition, Place] = {}
+        self._monotonic, self._tell = monotonic, tell
+        self._looked_s = self._asked_s = now_s
+        self._hears = True
+        self._lock = Lock()
+
+    def snapshot(self) -> Vitals:
+        """All of it, as it is now."""
+        return decode(self._encoded())
+
+    # -- the source ---------------------------------------------------------------------------
+    def opening(self) -> None:
+        """A source is being opened: the process lives, and has no partitions."""
+        with self._lock:
+            self._vitals.polled_s = self._monotonic()
+            self._vitals.joined = False
+            self._places = {}
+        self._tell(self._encoded())
+
+    def failed(self) -> None:
+        """The source failed, and is opened again."""
+        with self._lock:
+            self._vitals.rebuilds += 1
+        self.opening()
+
+    def polled(self, source: Source, chunks: Sequence[Chunk]) -> None:
+        """A poll has returned these."""
+        now_s = self._monotonic()
+        with self._lock:
+            for chunk in chunks:
+                self._read(chunk)
+            self._vitals.polled_s = now_s
+            if chunks or not isinstance(source, Remote):
+                self._vitals.fetched_s = self._asked_s = now_s
+        if now_s - self._looked_s >= LOOK_S:
+            self._looked_s = now_s
+            if isinstance(source, Remote):
+                self._look(source, now_s)
+            self._tell(self._encoded())
+
+    def _read(self, chunk: Chunk) -> None:
+        self._vitals.read_bytes += chunk.nbytes
+        place = self._places.get(chunk.partition)
+        if place is not None:
+            place.position = chunk.end
+            if chunk.timestamps_ms and chunk.timestamps_ms[-1] is not None:
+                place.record_ms = chunk.timestamps_ms[-1]
+
+    def _look(self, source: Remote, now_s: float) -> None:
+        ends = source.known_ends()
+        asks = now_s - self._asked_s >= ASK_S
+        heard = asks and source.hears()
+        if asks and heard is not self._hears:
+            self._hears = heard
+            log.warning("the log %s", "answers again" if heard else "does not answer; waiting")
+        with self._lock:
+            if asks:
+                self._asked_s = now_s
+            if heard:
+                self._vitals.fetched_s = now_s
+            for partition, place in self._places.items():
+                place.end = ends.get(partition, place.end)
+
+    def assigned(self, heads: Mapping[Partition, int]) -> None:
+        """These partitions are ours, and are read from there on."""
+        with self._lock:
+            self._vitals.joined = True
+            self._vitals.rebalances += 1
+            for partition, head in heads.items():
+                self._places[partition] = Place(partition.topic, partition.number, head)
+
+    def released(self, partitions: Sequence[Partition]) -> None:
+        """These are ours no more."""
+        with self._lock:
+            for partition in partitions:
+                self._places.pop(partition, None)
+
+    # -- the ledger ---------------------------------------------------------------------------
+    def counted(self, duplicates: int, delta_bytes: int) -> None:
+        """So many records came twice, and what is not committed takes so much memory."""
+        with self._lock:
+            self._vitals.duplicates, self._vitals.delta_bytes = duplicates, delta_bytes
+
+    def committed(self, commit: Commit, seconds: float) -> None:
+        """A commit got through."""
+        vitals = self._vitals
+        with self._lock:
+            vitals.commits[bisect_left(COMMIT_BOUNDS_S, seconds)] += 1
+            vitals.commit_s += seconds
+            vitals.commit_bytes += sum(len(piece.state) for piece in commit.pieces)
+            vitals.rows += commit.counters.rows
+            vitals.late += commit.counters.late
+            vitals.future += commit.counters.future
+            vitals.expired += commit.counters.expired
+            vitals.tombstones += commit.counters.tombstones
+            for refused in commit.refused:
+                vitals.quarantined[refused.reason] = vitals.quarantined.get(refused.reason, 0) + 1
+
+    def refused(self, why: str, times: int = 1) -> None:
+        """The ledger did not let a commit through: `fenced` or `locked`."""
+        with self._lock:
+            self._vitals.refusals[why] += times
+
+    def _encoded(self) -> bytes:
+        with self._lock:
+            self._vitals.places = list(self._places.values())
+            return msgspec.json.encode(self._vitals)
+
+
+def decode(data: bytes) -> Vitals:
+    """The vitals that a snapshot's bytes hold."""
+    return msgspec.json.decode(data, type=Vitals)

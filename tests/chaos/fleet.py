@@ -1,0 +1,154 @@
+"""Worker processes that are killed, stopped, ended and started again, and what became of them."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.consumers.killed_worker import Tally
+from tests.consumers.lives import POINTS
+from tests.requirements import ROOT
+
+SESSION_S = 1.0  # after which the group forgets a member that says nothing
+TRY_AGAIN = 75  # the exit code of a worker that could not reach its broker or store
+
+
+@dataclass
+class Process:
+    """One worker: how it was started, and when it goes on if it is stopped."""
+
+    popen: subprocess.Popen[bytes]
+    name: str
+    fused: bool  # it kills itself at some point
+    wakes_s: float | None = None
+    asked: bool = False  # to end
+
+
+class Fleet:
+    """Some workers of one group. `seen` counts what was done to them: at most `kills` deaths."""
+
+    def __init__(
+        self, config: Path, folder: Path, size: int, kills: int, rng: random.Random
+    ) -> None:
+        self.config, self.folder, self.size, self.rng = config, folder, size, rng
+        self.kills = kills
+        self.seen: Counter[str] = Counter()
+        self.workers: list[Process] = []
+        self._started = 0
+
+    def fill(self, *, fused: bool) -> None:
+        """Start as many as are missing; with `fused`, half of them will kill themselves."""
+        while len(self.workers) < self.size:
+            self._started += 1
+            name = f"worker-{self._started}"
+            draw = self.rng.random()
+            burns = fused and self._kills_left() > 0 and draw < 0.5
+            point = self.rng.choice(POINTS) if burns else "-"
+            if fused and draw > 0.8:
+                point = "stop at before the transaction"  # and wake as a zombie
+            command = [sys.executable, "-m", "tests.consumers.killed_worker", point]
+            command += [str(self.rng.randrange(1, 5)), str(self.folder / f"{name}.tally")]
+            with (self.folder / f"{name}.log").open("wb") as log:
+                popen = subprocess.Popen(
+                    [*command, "run", str(self.config), "--no-serve"],
+                    cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                )  # fmt: skip
+            self.workers.append(Process(popen, name, burns))
+
+    def tend(self) -> None:
+        """Wake those whose time has come, and take note of those that have ended."""
+        for one in list(self.workers):
+            if one.wakes_s is None and _is_stopped(one.popen.pid):
+                self._note_stop(one)
+            if one.wakes_s is not None and time.monotonic() >= one.wakes_s:
+                one.popen.send_signal(signal.SIGCONT)
+                one.wakes_s = None
+            code = one.popen.poll()
+            if code is None:
+                continue
+            self.workers.remove(one)
+            if code == -signal.SIGKILL:
+                self.seen["kills"] += 1
+            elif code == TRY_AGAIN:
+                self.seen["gave up"] += 1
+            elif code == -signal.SIGTERM and not self._has_begun(one):
+                continue  # it was asked before Python could hear
+            elif code or not one.asked:
+                said = (self.folder / f"{one.name}.log").read_text(errors="replace")
+                raise AssertionError(f"{one.name} ended with {code}:\n{said[-4000:]}")
+
+    def kill(self, most: int) -> None:
+        """SIGKILL to some of them at the same moment."""
+        for one in self._some(most):
+            if one.fused or self._kills_left() > 0:
+                one.fused = True  # its death is counted when it is seen
+                one.popen.kill()
+
+    def stop(self) -> None:
+        """SIGSTOP to one of them; SIGCONT follows when its session is over."""
+        for one in self._some(1):
+            if one.wakes_s is None:
+                one.popen.send_signal(signal.SIGSTOP)
+                self._note_stop(one)
+
+    def ask(self) -> None:
+        """SIGTERM to one of them. If it has read anything, it must end with code 0."""
+        for one in self._some(1):
+            self._ask(one)
+
+    def end(self, limit_s: float = 60.0) -> None:
+        """SIGTERM to all. Each must end in time, with code 0 or by a fuse that burns."""
+        for one in self.workers:
+            one.wakes_s = 0.0 if one.wakes_s is not None else None
+            self._ask(one)
+        limit = time.monotonic() + limit_s
+        while self.workers:
+            assert time.monotonic() < limit, f"{self.workers} do not end"
+            time.sleep(0.05)
+            self.tend()
+
+    def close(self) -> None:
+        """End whatever is left, by force."""
+        for one in self.workers:
+            one.popen.kill()
+            one.popen.wait()
+
+    def tallies(self) -> tuple[int, ...]:
+        """The sum of all tallies: taken, duplicates, commits, fenced."""
+        found = [Tally.read(path) for path in sorted(self.folder.glob("*.tally"))]
+        return tuple(map(sum, zip(*found, strict=True))) if found else (0, 0, 0, 0)
+
+    def _has_begun(self, one: Process) -> bool:
+        return (self.folder / f"{one.name}.tally").exists()
+
+    def _ask(self, one: Process) -> None:
+        if not one.asked:
+            one.asked = True
+            one.popen.terminate()
+            self.seen["asked to end"] += 1
+
+    def _note_stop(self, one: Process) -> None:
+        one.wakes_s = time.monotonic() + self.rng.uniform(2, 4) * SESSION_S
+        self.seen["stops"] += 1
+
+    def _kills_left(self) -> int:
+        return self.kills - self.seen["kills"] - sum(one.fused for one in self.workers)
+
+    def _some(self, most: int) -> list[Process]:
+        """Of those that are awake: one that sleeps is to wake as a zombie."""
+        self.tend()
+        awake = [one for one in self.workers if one.wakes_s is None]
+        return self.rng.sample(awake, min(self.rng.randrange(1, most + 1), len(awake)))
+
+
+def _is_stopped(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    except OSError:
+        return False

@@ -1,0 +1,71 @@
+"""`streammetrics compact STORE`: fewer rows, the same results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from consumers.cli import compact as command
+from consumers.cli.main import main
+from tests.consumers.stores import EVENTS, write_config, write_events
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def grown(tmp_path: Path) -> Path:
+    """A store of several commits."""
+    config = write_config(tmp_path)
+    for end in range(1, len(EVENTS) + 1):
+        write_events(tmp_path, EVENTS[:end])
+        assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
+    return tmp_path / "store.db"
+
+
+def said(capsys: Capture, *words: str) -> str:
+    capsys.readouterr()
+    assert main(list(words)) == 0
+    return capsys.readouterr().out
+
+
+def test_results_stay_to_the_byte_and_rows_become_fewer(grown: Path, capsys: Capture) -> None:
+    store = str(grown)
+    before = said(capsys, "results", store, "--json", "--window", "all")
+    rows = json.loads(said(capsys, "status", store, "--json"))["deltas"]
+    told = said(capsys, "compact", store)
+    assert told.startswith("merged ")
+    assert told.count("\n") == 1
+    assert said(capsys, "results", store, "--json", "--window", "all") == before
+    after = json.loads(said(capsys, "status", store, "--json"))["deltas"]
+    assert after["panes"] == after["rows"] < rows["rows"]
+    assert rows["panes"] == after["panes"]
+    assert said(capsys, "compact", store) == "nothing to merge\n"
+
+
+def test_a_run_goes_on_from_a_store_that_was_compacted(grown: Path, capsys: Capture) -> None:
+    said(capsys, "compact", str(grown))
+    write_events(grown.parent, [*EVENTS, EVENTS[0]])
+    assert main(["run", str(grown.parent / "clicks.toml"), "--until-end", "--no-serve"]) == 0
+    found = json.loads(said(capsys, "results", str(grown), "--json"))
+    assert found["rows_read"] == len(EVENTS) + 1
+
+
+def test_progress_goes_to_stderr(
+    grown: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "EVERY_S", 0.0)
+    capsys.readouterr()
+    assert main(["compact", str(grown)]) == 0
+    out, err = capsys.readouterr()
+    assert "so far\n" not in out
+    assert err.endswith("so far\n")
+
+
+@pytest.mark.parametrize("name", ["nowhere.db", "clicks.toml"])
+def test_what_is_no_store_is_fatal(
+    grown: Path, name: str, capsys: Capture
+) -> None:  # fmt: skip
+    assert main(["compact", str(grown.parent / name)]) == 1
+    assert capsys.readouterr().err.startswith("streammetrics: store ")

@@ -1,0 +1,76 @@
+"""The command line over PostgreSQL answers what it answers over SQLite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy.engine import make_url
+
+from consumers.cli.main import main
+from tests.consumers.stores import make_store, write_config, write_events
+from tests.postgres_server import Postgres
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def url(postgres: Postgres) -> Iterator[str]:
+    url = postgres.new_store()
+    yield url
+    postgres.drop(url)
+
+
+def counted(folder: Path, url: str) -> None:
+    """Count the events of `stores.py` into a store."""
+    write_events(folder)
+    run = ["run", str(write_config(folder)), "--until-end", "--no-serve", "--store", url]
+    assert main(run) == 0
+
+
+def test_every_command_that_reads_answers_the_same(
+    tmp_path: Path, url: str, capsys: Capture
+) -> None:
+    file = str(make_store(tmp_path))
+    counted(tmp_path, url)
+    capsys.readouterr()
+    for words in (
+        ["results", "{}", "--json"],
+        ["results", "{}", "--json", "--window", "all", "--by", "variant,phase"],
+        ["status", "{}", "--json"],
+        ["quarantine", "{}", "--json"],
+        ["export", "{}", "-o", f"{tmp_path}/{{}}.state"],
+    ):
+        said = []
+        for name, store in (("file", file), ("url", url)):
+            assert main([words[0], store, *(word.format(name) for word in words[2:])]) == 0
+            said.append(capsys.readouterr().out.replace(f"{name}.state", "x.state"))
+        assert said[0] == said[1]
+    assert (tmp_path / "file.state").read_bytes() == (tmp_path / "url.state").read_bytes()
+
+
+def test_a_check_says_what_a_run_would_find(tmp_path: Path, url: str, capsys: Capture) -> None:
+    write_events(tmp_path)
+    run = ["run", str(write_config(tmp_path)), "--until-end", "--no-serve", "--store", url]
+    assert main([*run, "--check"]) == 0
+    assert "not there yet; a run makes it" in capsys.readouterr().err
+    counted(tmp_path, url)
+    capsys.readouterr()
+    assert main([*run, "--check"]) == 0
+    assert "generation 1" in capsys.readouterr().err
+
+
+def test_a_password_is_nowhere_to_be_read(tmp_path: Path, url: str, capsys: Capture) -> None:
+    more = {"sslpassword": "secret-word"}
+    guarded = make_url(url).set(password="secret-word").update_query_dict(more)
+    secret = guarded.render_as_string(hide_password=False)
+    counted(tmp_path, secret)
+    run = ["run", str(tmp_path / "clicks.toml"), "--until-end", "--no-serve", "--store", secret]
+    for words in ([*run, "--check"], run, ["results", secret], ["status", secret]):
+        assert main(words) == 0
+    missing = make_url(secret).set(database="none_here").render_as_string(hide_password=False)
+    assert main(["results", missing]) == 1
+    captured = capsys.readouterr()
+    assert "secret-word" not in captured.out + captured.err
+    assert '"none_here" does not exist' in captured.err

@@ -1,0 +1,94 @@
+"""`verify CONFIG` and `quarantine retry STORE`, as they are typed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from consumers.cli.main import main
+from tests.consumers.stores import EVENTS, event, make_store, write_config
+
+Capture = pytest.CaptureFixture[str]
+
+
+def test_a_good_store_is_verified_with_exit_code_0(tmp_path: Path, capsys: Capture) -> None:
+    make_store(tmp_path)
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "clicks.toml")]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("10 events of 1 logs read again, ")
+    assert out.endswith(" 2 refused events compared: the ledger says what the log says\n")
+
+
+def test_a_damaged_store_is_told_with_exit_code_1(tmp_path: Path, capsys: Capture) -> None:
+    store = make_store(tmp_path)
+    with closing(sqlite3.connect(store)) as database, database:
+        database.execute("DELETE FROM delta WHERE id = 1")
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "clicks.toml"), "--store", str(store)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("differs: metric ")
+    assert out.endswith(": 1 differences\n")
+
+
+def test_another_config_has_exit_code_3(tmp_path: Path, capsys: Capture) -> None:
+    make_store(tmp_path)
+    write_config(tmp_path, slices="max_keys = 7")
+    assert main(["verify", str(tmp_path / "clicks.toml")]) == 3
+
+
+def test_nothing_to_read_is_not_good(tmp_path: Path, capsys: Capture) -> None:
+    make_store(tmp_path)
+    (tmp_path / "clicks.jsonl").write_bytes(b"another log\n")
+    capsys.readouterr()
+    assert main(["verify", str(tmp_path / "clicks.toml")]) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "nothing could be verified"
+
+
+def test_a_retry_counts_says_what_stays_and_can_be_verified(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    store = make_store(tmp_path, [*EVENTS, event(80, "c", 1, 0.9), event(81, "c", 0, 0.9)])
+    more = tmp_path / "more"
+    more.mkdir()
+    wider = write_config(more, variants='variants = ["a", "b", "c"]')
+    (more / "clicks.jsonl").write_bytes((tmp_path / "clicks.jsonl").read_bytes())
+    capsys.readouterr()
+    words = ["quarantine", "retry", str(store), "--config", str(wider)]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[0].startswith("clicks.jsonl/0 offset 4: invalid_utf8: ")
+    assert out.splitlines()[-1] == "2 counted now, 2 still open"
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["counted"] == []
+    assert [one["reason_now"] for one in found["open"]] == ["invalid_utf8", "metric"]
+    assert main(["results", str(store), "--json", "--by", "variant", "--metric", "ctr"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    by_variant = {row["slice"]["variant"]: row["counts"]["rows"] for row in results["results"]}
+    assert by_variant["c"] == 2
+    assert results["quarantined"] == 2
+    assert results["offsets"] == {"clicks.jsonl/0": 12}
+    assert main(["quarantine", str(store)]) == 0
+    assert "unknown_variant in variant (retried)" in capsys.readouterr().out
+    assert main(["status", str(store)]) == 0
+    assert "2 refused events are open, 2 were counted by a retry" in capsys.readouterr().out
+    assert main(["verify", str(tmp_path / "clicks.toml")]) == 0
+
+
+def test_a_retry_needs_the_config_and_one_store(tmp_path: Path, capsys: Capture) -> None:
+    assert main(["quarantine", "retry", "x"]) == 2
+    assert "quarantine retry: expected --config FILE" in capsys.readouterr().err
+    assert main(["quarantine", "retry", "x", "y", "--config", "z"]) == 2
+
+
+def test_a_retry_with_nothing_open_says_so(tmp_path: Path, capsys: Capture) -> None:
+    store = make_store(tmp_path, EVENTS[:2])
+    capsys.readouterr()
+    config = str(tmp_path / "clicks.toml")
+    assert main(["quarantine", "retry", str(store), "--config", config]) == 0
+    assert capsys.readouterr().out == "nothing is open in quarantine\n"

@@ -1,0 +1,196 @@
+"""A running process as those see it who watch it and end it: probes, Prometheus, signals."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+import urllib.error
+import urllib.request
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from consumers.cli.arguments import parse
+from consumers.cli.run import worker_command
+from consumers.config.tables import LIBRARIES
+from consumers.ledger.ledger import Ledger
+from consumers.server import Watched, serving
+from consumers.sources.memory_source import MemorySource
+from consumers.sources.source import Chunk
+from consumers.worker import service
+from consumers.worker.run_options import Options
+from consumers.worker.vitals import Watch
+from tests.consumers.running import Running, until
+from tests.consumers.small_config import event, toml
+from tests.consumers.stores import EVENTS, write_config, write_events
+from tests.consumers.worker.memory_run import ONE, Clock, PatientStop, Run, log
+from tests.kafka_broker import Record, create_topic, produce, unique_topic
+
+LIMIT_S = 15.0  # of the time from a signal to the end
+
+
+class Spinning(MemorySource):
+    """A client that goes round inside of its second `poll`, as one does after a bad batch."""
+
+    ended = False
+
+    def poll(self, timeout_s: float) -> list[Chunk]:
+        while self.polls and not self.ended:
+            time.sleep(0.001)
+        self.polls = 1
+        return super().poll(timeout_s)
+
+    polls = 0
+
+
+def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(3)})
+    source, stop = Spinning(run.logs), PatientStop(Clock())
+    watch = Watch(time.monotonic)
+    watched = Watched(lambda: {"0": watch.snapshot()}, time.monotonic, time.time, poll_limit_s=0.5)
+
+    def work() -> None:
+        service.run(run.config, Options(), stop=stop, opener=lambda *_: source, watch=watch)
+
+    with closing(Ledger.open(run.config.store.url, create=True)) as ledger:
+        service.begin(ledger, run.config)
+    thread = threading.Thread(target=work)
+    with serving(run.config.store.url, "127.0.0.1", 0, watched) as url:
+        with urllib.request.urlopen(url + "healthz") as answer:
+            assert answer.read() == b"ok\n"
+        thread.start()
+        time.sleep(1.5)
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(url + "healthz")
+        with caught.value as answer:
+            assert answer.code == 503
+            assert answer.read().startswith(b"worker 0: no poll has returned for ")
+        stop.request()
+        source.ended = True
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_a_run_of_a_file_tells_how_it_stands(tmp_path: Path) -> None:
+    write_events(tmp_path)
+    with Running(write_config(tmp_path, more="\n[source.x]")) as running:
+        running.process.wait(30)
+        assert running.process.returncode == 2
+    with Running(write_config(tmp_path)) as running:
+        until(running.is_ready, running)
+        until(lambda: running.total("streammetrics_events_total") == len(EVENTS), running)
+        assert running.get("healthz") == (200, "ok\n")
+        assert running.total("streammetrics_events_quarantined_total") == 2
+        assert running.total("streammetrics_commit_duration_seconds_count") >= 1
+        assert running.end() < LIMIT_S
+        assert running.process.returncode == 0
+
+
+def config_of(
+    folder: Path, kafka: str, topic: str, library: str = LIBRARIES[0], rest: str = ""
+) -> Path:
+    path = folder / "config.toml"
+    source = (
+        f'kind = "kafka"\nlibrary = "{library}"\nbootstrap_servers = "{kafka}"\n'
+        f'topic = "{topic}"\ngroup = "{unique_topic("group")}"'
+    )
+    rest = f'[store]\nurl = "store.db"\ncommit_interval_s = 0.2\n[server]\nport = 0\n{rest}'
+    path.write_text(toml(source=source, rest=rest), encoding="utf-8")
+    return path
+
+
+def filled(kafka: str, n: int, partitions: int = 4) -> str:
+    topic = create_topic(kafka, partitions)
+    produce(kafka, topic, [Record(event(user=f"u{i}"), i % partitions) for i in range(n)])
+    return topic
+
+
+def counted(config: Path) -> int:
+    with closing(Ledger.open(str(config.parent / "store.db"))) as ledger:
+        return sum(head.next_offset for head in ledger.snapshot().heads)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_several_workers_have_one_place_where_their_numbers_are(
+    kafka: str, tmp_path: Path, library: str
+) -> None:
+    config = config_of(tmp_path, kafka, filled(kafka, 3000), library)
+    with Running(config, "--workers", "2") as running:
+        until(running.is_ready, running)
+        until(lambda: running.total("streammetrics_events_total") >= 3000, running)
+        until(lambda: running.total("streammetrics_assigned_partitions") == 4, running)
+        until(
+            lambda: running.get("metrics")[1].count("\nstreammetrics_lag_messages{") == 4, running
+        )
+        assert running.total("streammetrics_lag_messages") == 0
+        assert running.total("streammetrics_store_events") == 3000
+        assert running.total("streammetrics_rebalances_total") >= 2
+        assert running.get("healthz") == (200, "ok\n")
+        assert running.end() < LIMIT_S
+        assert running.process.returncode == 0
+
+
+def restarted(config: Path, workers: int) -> None:
+    """After a restart nothing is read twice, and all of the log is counted."""
+    ends = counted(config)
+    with Running(config, "--until-end", "--workers", str(workers), "--log", "json") as running:
+        running.process.wait(60)
+        assert running.process.returncode == 0, running.log
+    assert counted(config) >= ends
+    with closing(Ledger.open(str(config.parent / "store.db"))) as ledger:
+        seen = ledger.snapshot()
+    assert seen.counters.rows == sum(head.next_offset for head in seen.heads)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("after", ["at once", "while it counts", "at the end"])
+def test_sigterm_ends_a_run_in_time_whatever_it_does(
+    kafka: str, tmp_path: Path, after: str, workers: int
+) -> None:
+    config = config_of(tmp_path, kafka, filled(kafka, 20_000))
+    with Running(config, "--workers", str(workers)) as running:
+        if after == "at once":
+            assert running.url  # workers start, join and share the partitions out
+        elif after == "while it counts":
+            until(lambda: running.total("streammetrics_store_events") > 0, running)
+        else:
+            until(lambda: running.total("streammetrics_store_events") == 20_000, running)
+        assert running.end() < LIMIT_S
+        assert running.process.returncode == 0, running.log
+    restarted(config, workers)
+    assert counted(config) == 20_000
+
+
+@pytest.mark.slow
+def test_a_second_signal_ends_it_at_once_and_costs_nothing(kafka: str, tmp_path: Path) -> None:
+    config = config_of(tmp_path, kafka, filled(kafka, 20_000))
+    with Running(config) as running:
+        until(lambda: running.total("streammetrics_store_events") > 0, running)
+        running.end(signal.SIGTERM, signal.SIGTERM)
+        assert running.process.returncode in (0, -signal.SIGTERM)
+    restarted(config, 1)
+    assert counted(config) == 20_000
+
+
+def test_json_logs_are_an_object_a_line(tmp_path: Path) -> None:
+    write_events(tmp_path)
+    with Running(write_config(tmp_path), "--until-end", "--no-serve", "--log", "json") as running:
+        running.process.wait(30)
+    lines = [json.loads(line) for line in running.lines]
+    assert {"time", "level", "logger", "message"} <= set(lines[0])
+    assert lines[0]["message"] == "generation 1 starts"
+
+
+def test_a_secret_of_the_environment_is_not_in_the_words_of_a_worker() -> None:
+    environ = {
+        "STREAMMETRICS_CLIENT": "sasl_plain_password=x1",
+        "STREAMMETRICS_STORE": "postgresql://u:x2@h/d",
+    }
+    words = worker_command(parse(["run", "c.toml", "-X", "linger_ms=5"], {}))
+    assert "--client=linger_ms=5" in words
+    assert not any("x1" in w or "x2" in w for w in worker_command(parse(["run", "c"], environ)))

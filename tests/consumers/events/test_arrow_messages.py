@@ -1,0 +1,229 @@
+import json
+import random
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from consumers.events.decoder import Decoder
+from tests.consumers.events.test_messages import CUTS, GOOD
+from tests.consumers.messages import (
+    arrow,
+    counted,
+    digests,
+    in_chunks,
+    of_format,
+    places,
+    records,
+    stream,
+)
+from tests.consumers.small_config import event
+
+ARROW, JSON = of_format("arrow"), of_format("json")
+ROWS = [json.loads(value) for value in GOOD]
+ODD = [
+    event(variant="z"),
+    event(score="null"),
+    event(label=2),
+    event(ts="yesterday"),
+    event(phase=""),
+]
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from([*GOOD, *ODD]), max_size=30), CUTS, CUTS)
+def test_rows_count_as_the_same_events_in_json_do(
+    events: list[bytes], cuts: list[int], chunks: list[int]
+) -> None:
+    whole = counted(JSON, in_chunks(events, []))
+    found = counted(ARROW, in_chunks(records("arrow", events, cuts), chunks))
+    assert digests(found) == digests(whole)
+    assert found.counters == whole.counters
+    assert [r for _, _, r in places(found)] == [r for _, _, r in places(whole)]
+
+
+@pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
+def test_a_body_may_be_compressed_and_a_stream_may_hold_several_batches(
+    compression: str | None,
+) -> None:
+    batches = [pa.RecordBatch.from_pylist(ROWS[a : a + 8]) for a in (0, 8, 16, 24, 32)]
+    value = stream(*batches, compression=compression)
+    found = counted(ARROW, in_chunks([value], []))
+    assert digests(found) == digests(counted(JSON, in_chunks(GOOD, [])))
+
+
+def test_a_file_is_read_as_a_stream_is() -> None:
+    batch = pa.RecordBatch.from_pylist(ROWS)
+    sink = pa.BufferOutputStream()
+    with pyarrow.ipc.new_file(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    found = counted(ARROW, in_chunks([bytes(sink.getvalue().to_pybytes())], []))
+    assert digests(found) == digests(counted(JSON, in_chunks(GOOD, [])))
+
+
+def test_the_types_of_columns_may_differ_from_message_to_message() -> None:
+    rows = pa.Table.from_pylist(ROWS)
+    times = pa.array([datetime.fromisoformat(row["ts"]) for row in ROWS], pa.timestamp("us", "UTC"))
+    other = rows.set_column(0, "ts", times)
+    for name, kind in [("label", pa.int8()), ("score", pa.float32()), ("phase", pa.large_string())]:
+        at = other.schema.get_field_index(name)
+        other = other.set_column(at, name, other[name].cast(kind))
+    both = [stream(*table.to_batches()) for table in (rows, other, rows)]
+    found = counted(ARROW, in_chunks(both, []))
+    assert digests(found) == digests(counted(JSON, in_chunks(GOOD * 3, [])))
+
+
+def test_a_bad_row_costs_itself_and_a_bad_message_is_one_entry() -> None:
+    rows = [*ROWS[:3], ROWS[0] | {"variant": "z"}, ROWS[4]]
+    values = [arrow(ROWS), arrow(rows), b"ARROW1 not", arrow(rows)[:300], arrow(ROWS)]
+    delta = counted(ARROW, in_chunks(values, []))
+    assert places(delta) == [(1, 3, "unknown_variant"), (2, 0, "not_arrow"), (3, 0, "not_arrow")]
+    assert (delta.counters.rows, delta.counters.quarantined) == (87, 3)
+    read = {name: value for name, value in rows[3].items() if name != "user"}
+    assert json.loads(delta.quarantine[0].payload) == read
+    assert delta.quarantine[1].payload == b"ARROW1 not"
+
+
+def without(name: str) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([{k: v for k, v in r.items() if k != name} for r in ROWS])
+
+
+def changed(name: str, column: pa.Array) -> pa.RecordBatch:
+    batch = pa.RecordBatch.from_pylist(ROWS)
+    return batch.set_column(batch.schema.get_field_index(name), name, column)
+
+
+N = len(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("batch", "reason", "said"),
+    [
+        (without("score"), "missing_field", "no such column"),
+        (changed("variant", pa.array(["a"] * N).dictionary_encode()), "not_arrow", "dictionary"),
+        (changed("score", pa.array([[{"x": 1}]] * N)), "wrong_type", "list<"),
+        (changed("score", pa.array([b"x"] * N)), "wrong_type", "binary"),
+        (changed("score", pa.array([b"x" * 16] * N, pa.uuid())), "wrong_type", "uuid"),
+        (changed("ts", pa.array([0] * N, pa.timestamp("ms"))), "bad_time", "zone"),
+        (pa.record_batch([pa.array([1])] * 2, ["ts", "ts"]), "not_arrow", "one name"),
+    ],
+)
+def test_a_column_that_cannot_be_read_costs_its_message(
+    batch: pa.RecordBatch, reason: str, said: str
+) -> None:
+    delta = counted(ARROW, in_chunks([arrow(ROWS), stream(batch), arrow(ROWS)], []))
+    assert places(delta) == [(1, 0, reason)]
+    assert said in delta.quarantine[0].detail
+    assert delta.counters.rows == 2 * N + 1
+
+
+def test_a_column_that_nothing_reads_may_be_anything() -> None:
+    batch = pa.RecordBatch.from_pylist(ROWS).append_column("x", pa.array([[{"y": b"z"}]] * N))
+    delta = counted(ARROW, in_chunks([stream(batch)], []))
+    assert digests(delta) == digests(counted(JSON, in_chunks(GOOD, [])))
+
+
+def test_a_slice_may_lack_its_column() -> None:
+    delta = counted(ARROW, in_chunks([stream(without("phase"))], []))
+    assert (delta.counters.rows, delta.quarantine) == (N, [])
+
+
+def test_times_outside_of_the_calendar_are_bad_in_every_unit() -> None:
+    for unit, far in [("s", 1 << 62), ("ms", 1 << 62), ("s", -(1 << 62)), ("s", 1 << 40)]:
+        column = pa.array([0, far, None] + [0] * (N - 3), pa.timestamp(unit, "UTC"))
+        delta = counted(ARROW, in_chunks([stream(changed("ts", column))], []))
+        assert places(delta) == [(0, 1, "out_of_range"), (0, 2, "missing_field")]
+
+
+def test_lists_and_structs_are_columns_too() -> None:
+    made = of_format(
+        "arrow",
+        event='time = "ts"\ntime_unit = "ms"\nlabel = "shown.clicks"\nscore = "shown.scores"',
+        slices="by = [[]]",
+        metrics='r = { type = "RankingMetrics", measures = ["MRR@3"] }',
+    )
+    shown = [{"clicks": [0, 1], "scores": [0.5, 0.2]}, {"clicks": [1], "scores": [0.5, 0.1]}]
+    rows = [{"ts": 1000, "shown": one} for one in shown]
+    delta = counted(made, in_chunks([arrow(rows)], []))
+    assert places(delta) == [(0, 1, "wrong_type")]
+    assert delta.counters.rows == 2
+
+
+def bomb() -> bytes:
+    """A megabyte of zeros a row, which zstd makes small, under a name that nothing reads."""
+    zeros = pa.array([b"\0" * (1 << 20)] * 100)
+    return stream(pa.record_batch([zeros], ["x"]), compression="zstd")
+
+
+def test_what_a_compressed_body_opens_to_is_bounded() -> None:
+    assert len(bomb()) < 1 << 20
+    delta = counted(ARROW, in_chunks([bomb()], []))
+    assert places(delta) == [(0, 0, "too_large")]
+
+
+def test_rows_are_bounded_before_they_are_made() -> None:
+    nothing = stream(pa.record_batch([pa.nulls(10_000_000)], ["ts"]))
+    assert len(nothing) < 1000
+    assert places(counted(ARROW, in_chunks([nothing], []))) == [(0, 0, "too_many_events")]
+
+
+def test_a_column_needs_no_object_for_each_event() -> None:
+    batch = changed("user", pa.array(["u1"] * N))
+    chunks = in_chunks([stream(batch)], [])
+    (decoded,) = Decoder(ARROW).pieces(chunks[0])
+    assert np.asarray(decoded.columns["score:real"]).dtype == np.float64
+    assert decoded.keys["variant"].values == ("a", "b")
+
+
+FUZZ = """
+import random, sys
+from tests.consumers.messages import arrow, counted, in_chunks, of_format, places
+from tests.consumers.events.test_arrow_messages import ROWS
+made, rng, refused = of_format("arrow"), random.Random(int(sys.argv[1])), 0
+for compression in (None, "lz4", "zstd"):
+    good = arrow(ROWS, compression=compression)
+    for turn in range(int(sys.argv[2])):
+        bad = bytearray(good)
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            at = rng.randrange(len(bad))
+            if rng.random() < 0.3:
+                bad[at : at + 8] = rng.choice((b"\\xff" * 8, b"\\x7f" * 8, bytes(8)))
+            else:
+                bad[at] ^= 1 << rng.randrange(8)
+        value = bytes(bad[: rng.randrange(len(bad))] if turn % 10 == 0 else bad)
+        delta = counted(made, in_chunks([good, value, good], []))
+        assert delta.counters.rows >= 2 * len(ROWS), delta.counters
+        assert all(offset == 1 for offset, _, _ in places(delta))
+        refused += delta.counters.quarantined > 0
+print(refused)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_hostile_bytes_end_in_quarantine_and_never_the_process(seed: int, tmp_path: Path) -> None:
+    root = Path(__file__).parents[3]
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))\n"
+    done = subprocess.run(
+        [sys.executable, "-c", limit + FUZZ, str(seed), "700"],
+        cwd=root, capture_output=True, text=True, timeout=110, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert int(done.stdout) > 500
+
+
+def test_flipped_bytes_cost_their_message_alone() -> None:
+    rng = random.Random(1)
+    good = arrow(ROWS)
+    for _ in range(200):
+        bad = bytearray(good)
+        bad[rng.randrange(len(bad))] ^= 1 << rng.randrange(8)
+        delta = counted(ARROW, in_chunks([good, bytes(bad), good], []))
+        assert {offset for offset, _, _ in places(delta)} <= {1}

@@ -1,0 +1,132 @@
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from consumers.events.decoder import Decoder
+from consumers.ledger.rows import Counters
+from consumers.worker.pipeline import Delta
+from streammetrics import Coded
+from tests.consumers.messages import counted, digests, in_chunks, message, of_format, places
+from tests.consumers.small_config import event
+
+Headers = list[tuple[str, bytes | None]]
+ROLES = """
+time = "ts"
+variant = "header.arm"
+variants = ["a", "b"]
+user = "key.user.id"
+label = "label"
+score = "header.model.score"
+"""
+SLICES = 'by = [[], ["variant"], ["header.region"]]'
+METRICS = 'auc = { type = "HistogramAUC" }\ngauc = { type = "GroupedAUC", ids = "integer" }'
+KEY = b'{"user":{"id":7}}'
+HEADERS: Headers = [("arm", b"a"), ("model.score", b"0.5"), ("region", "\u00e9".encode())]
+
+
+def fed(
+    format: str,
+    values: Sequence[bytes | None],
+    keys: Sequence[bytes | None],
+    headers: Sequence[Headers],
+    **parts: str,
+) -> Delta:
+    made = of_format(format, **({"event": ROLES, "slices": SLICES, "metrics": METRICS} | parts))
+    (chunk,) = in_chunks(values, [])
+    return counted(made, [replace(chunk, keys=keys, headers=headers)])
+
+
+def with_header(name: str, *values: bytes | None) -> Headers:
+    return [(key, value) for key, value in HEADERS if key != name] + [(name, v) for v in values]
+
+
+@pytest.mark.parametrize("format", ["json", "ndjson", "array", "arrow"])
+def test_the_key_and_the_headers_are_fields_of_every_event_of_the_record(format: str) -> None:
+    events = [event(label=i % 2) for i in range(6)]
+    values = (
+        events if format == "json" else [message(format, events[:4]), message(format, events[4:])]
+    )
+    found = fed(format, values, [KEY] * len(values), [HEADERS] * len(values))
+    assert found.counters == Counters(rows=6)
+    inside = [
+        b'{"ts":"2024-01-01T00:00:00Z","arm":"a","id":7,"label":%d,"s":0.5,"region":"\xc3\xa9"}'
+        % (i % 2)
+        for i in range(6)
+    ]
+    plain = of_format(
+        "json",
+        event='time = "ts"\nvariant = "arm"\nvariants = ["a", "b"]\nuser = "id"\n'
+        'label = "label"\nscore = "s"',
+        slices='by = [[], ["variant"], ["region"]]',
+        metrics=METRICS,
+    )
+    assert digests(found) == digests(counted(plain, in_chunks(inside, [])))
+
+
+@pytest.mark.parametrize(
+    ("key", "headers", "reason", "field"),
+    [
+        (None, HEADERS, "missing_field", "key"),
+        (b"", HEADERS, "bad_key", "key"),
+        (b"user-7", HEADERS, "bad_key", "key"),
+        (b"[7]", HEADERS, "bad_key", "key"),
+        (b"\xff", HEADERS, "bad_key", "key"),
+        (b'{"user":{}}', HEADERS, "missing_field", "key.user.id"),
+        (b'{"user":{"id":"7"}}', HEADERS, "wrong_type", "key.user.id"),
+        (b'{"user":{"id":7},"x":"' + b"x" * 70_000 + b'"}', HEADERS, "too_long", "key"),
+        (KEY, with_header("arm"), "missing_field", "header.arm"),
+        (KEY, with_header("arm", None), "missing_field", "header.arm"),
+        (KEY, with_header("arm", b"a", b"a"), "bad_header", "header.arm"),
+        (KEY, with_header("arm", b"\xff"), "bad_header", "header.arm"),
+        (KEY, with_header("arm", b"a" * 70_000), "too_long", "header.arm"),
+        (KEY, with_header("arm", b"c"), "unknown_variant", "header.arm"),
+        (KEY, with_header("model.score", b"high"), "wrong_type", "header.model.score"),
+        (KEY, with_header("model.score", b"nan"), "not_a_number", "header.model.score"),
+        (KEY, with_header("region", b"x", b"y"), "bad_header", "header.region"),
+    ],
+    ids=lambda given: str(given)[:20],
+)
+@pytest.mark.parametrize("format", ["json", "ndjson"])
+def test_a_record_whose_key_or_headers_are_bad_is_refused_whole(
+    format: str, key: bytes | None, headers: Headers, reason: str, field: str
+) -> None:
+    value = event() if format == "json" else message(format, [event(), event()])
+    found = fed(format, [value] * 3, [KEY, key, KEY], [HEADERS, headers, HEADERS])
+    assert places(found) == [(1, 0, reason)]
+    assert found.quarantine[0].field == field
+    assert found.quarantine[0].payload == value
+    assert found.counters.rows == (3 if format == "json" else 5)
+
+
+def test_a_slice_may_lack_its_header() -> None:
+    found = fed("json", [event()] * 2, [KEY] * 2, [HEADERS, with_header("region")])
+    assert found.counters == Counters(rows=2)
+
+
+def test_the_key_alone_is_its_whole_text() -> None:
+    made = of_format("json", event='time = "ts"\nuser = "key"\nlabel = "label"\nscore = "score"',
+                     slices="by = [[]]", metrics='g = { type = "GroupedAUC" }')  # fmt: skip
+    (chunk,) = in_chunks([event(), event(), event()], [])
+    chunk = replace(chunk, keys=[b"u1", b"\xff", None])
+    (decoded,) = Decoder(made).pieces(chunk)
+    column = decoded.columns["key:text_id"]
+    assert isinstance(column, Coded) and [column.values[c] for c in column.codes] == ["u1"]
+    reasons = [(entry.reason, entry.field) for entry in decoded.refused]
+    assert reasons == [("bad_key", "key"), ("missing_field", "key")]
+
+
+def test_a_header_may_be_the_time_of_its_events() -> None:
+    made = of_format("json", event='time = "header.ts"\ntime_unit = "ms"\nlabel = "label"',
+                     slices="by = [[]]", metrics='r = { type = "Ratio" }')  # fmt: skip
+    (chunk,) = in_chunks([event(), event()], [])
+    chunk = replace(chunk, headers=[[("ts", b"1704067200000")], [("ts", b"1e3")]])
+    (decoded,) = Decoder(made).pieces(chunk)
+    assert np.asarray(decoded.times_ms).tolist() == [1_704_067_200_000]
+    assert [entry.reason for entry in decoded.refused] == ["wrong_type"]
+
+
+def test_a_tombstone_needs_no_headers() -> None:
+    found = fed("json", [None, event()], [None, KEY], [[], HEADERS])
+    assert found.counters == Counters(rows=1, tombstones=1)

@@ -1,0 +1,117 @@
+"""A ledger of counted events, whose every row can be checked against the log: the event at an
+offset has a key, a time and a label that are functions of the offset alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.ranges import PIECE_BYTES, split
+from consumers.ledger.rows import Commit, Counters, DeltaRow, Generation, Head, Pane, Snapshot
+from consumers.sources.source import Partition
+from streammetrics import PerKey, Ratio
+from tests.consumers.ledger.small_ledger import DESCRIPTIONS, PRINTS
+
+HOUR = 3_600_000
+LOGS = tuple(Partition("cluster", "clicks", "id-1", number) for number in range(3))
+PANES = (Pane("ctr", 0, None, None), Pane("ctr", 0, 0, HOUR), Pane("ctr", 0, HOUR, 2 * HOUR))
+
+
+def counts(pane: Pane, offset: int) -> bool:
+    """Whether the event at this offset lies in the pane."""
+    return pane.start_ms is None or pane.start_ms == offset // 7 % 2 * HOUR
+
+
+def state_of(pane: Pane, offsets: Iterable[int], keys: int, log: int) -> PerKey:
+    """What the events at these offsets add to a pane."""
+    mine = [offset for offset in offsets if counts(pane, offset)]
+    state = PerKey(Ratio(), 10_000)
+    if mine:
+        # A step that shares no factor with the number of keys visits all of them.
+        names = [(0, f"key {offset * 7919 % keys}") for offset in mine]
+        state.update(names, numerators=[(offset + log) % 3 == 0 for offset in mine])
+    return state
+
+
+def committed(
+    ledger: Ledger,
+    of: Generation,
+    head: Head,
+    n: int,
+    *,
+    keys: int,
+    limit: int = PIECE_BYTES,
+    panes: Sequence[Pane] = PANES,
+) -> Head:
+    """Commit the next `n` events."""
+    offsets = range(head.next_offset, head.next_offset + n)
+    pieces = [
+        piece
+        for pane in panes
+        if any(counts(pane, offset) for offset in offsets)
+        for piece in split(pane, state_of(pane, offsets, keys, head.partition.number), limit)
+    ]
+    commit = Commit(head, offsets.start, offsets.stop, offsets.stop, Counters(n), pieces)
+    return ledger.commit(of, commit)
+
+
+def begun(ledger: Ledger) -> tuple[Generation, list[Head]]:
+    """A generation, and a head for each log."""
+    generation = ledger.begin(PRINTS, DESCRIPTIONS).generation
+    return generation, [ledger.resolve(generation, log, 0) for log in LOGS]
+
+
+def filled(
+    ledger: Ledger, commits: int, *, keys: int = 50, seed: int = 1, limit: int = PIECE_BYTES
+) -> tuple[Generation, list[Head]]:
+    """A ledger after so many commits to its logs in turns."""
+    rng = random.Random(seed)
+    generation, heads = begun(ledger)
+    for _ in range(commits):
+        at = rng.randrange(len(heads))
+        n = rng.randrange(1, 30)
+        heads[at] = committed(ledger, generation, heads[at], n, keys=keys, limit=limit)
+    return generation, heads
+
+
+def rows_of(ledger: Ledger) -> Snapshot:
+    """All that stands there."""
+    return ledger.snapshot(lambda seen: [size.pane for size in seen.panes])
+
+
+def sums(seen: Snapshot) -> dict[tuple[Pane, int], bytes]:
+    """The merged state of each pane and head, as bytes."""
+    found: dict[tuple[Pane, int], PerKey] = {}
+    for row in seen.deltas:
+        key = row.piece.pane, row.head
+        state = PerKey.from_bytes(row.piece.state)
+        if key in found:
+            found[key].merge(state)
+        else:
+            found[key] = state
+    return {key: state.to_bytes() for key, state in found.items()}
+
+
+def require_true_rows(seen: Snapshot, keys: int, limit: int = PIECE_BYTES) -> None:
+    """Every row counts the events of its offsets and keys, all of them and no others, each event
+    is in one row of each pane that has it, and no row is too large."""
+    logs = {head.id: head.partition.number for head in seen.heads}
+    for row in seen.deltas:
+        pane, piece = row.piece.pane, row.piece
+        offsets = range(row.start_offset, row.end_offset)
+        state = state_of(pane, offsets, keys, logs[row.head])
+        part = state.split(piece.key_ranges)[piece.key_range]
+        assert part.to_bytes() == piece.state, describe(row)
+        assert len(piece.state) <= limit, describe(row)
+    for (pane, head), data in sums(seen).items():
+        (end,) = (one.next_offset for one in seen.heads if one.id == head)
+        assert state_of(pane, range(end), keys, logs[head]).to_bytes() == data
+
+
+def describe(row: DeltaRow) -> str:
+    piece = row.piece
+    return (
+        f"row {row.id}: {piece.pane}, head {row.head}, keys {piece.key_range}/{piece.key_ranges}, "
+        f"offsets {row.start_offset} to {row.end_offset}"
+    )

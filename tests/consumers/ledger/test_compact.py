@@ -1,0 +1,237 @@
+"""The compactor changes how many rows there are, and nothing else."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
+
+import pytest
+from sqlalchemy import insert, update
+
+from consumers.ledger import compact as compact_module
+from consumers.ledger.compact import Compacted, Compactor, compact
+from consumers.ledger.compaction import ABOVE, depth
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.ranges import split
+from consumers.ledger.rows import Commit, Counters, Pane, Snapshot
+from consumers.ledger.schema import delta, retry
+from streammetrics import ExactAUC, PerKey
+from tests.consumers.ledger.counted_log import (
+    HOUR,
+    PANES,
+    begun,
+    committed,
+    filled,
+    require_true_rows,
+    rows_of,
+    sums,
+)
+
+pytestmark = pytest.mark.usefixtures("each_store")
+
+KEYS = 50
+
+
+def counted(seen: Snapshot) -> object:
+    """What a reader can see: all but the rows."""
+    return seen.generation, seen.heads, sums(seen), {size.pane for size in seen.panes}
+
+
+def per_strand(seen: Snapshot) -> list[int]:
+    found: dict[tuple[Pane, int], int] = {}
+    for row in seen.deltas:
+        found[row.piece.pane, row.head] = found.get((row.piece.pane, row.head), 0) + 1
+    return sorted(found.values())
+
+
+@pytest.mark.parametrize("limit", [8 << 20, 2000], ids=["one range of keys", "many ranges"])
+@pytest.mark.parametrize("merge_bytes", [32 << 20, 20_000], ids=["memory", "little memory"])
+@pytest.mark.parametrize("above", [1, 8])
+def test_bytes_and_offsets_stay_as_they_were(
+    ledger: Ledger, limit: int, merge_bytes: int, above: int
+) -> None:
+    filled(ledger, 120, limit=limit)
+    before = rows_of(ledger)
+    compactor = Compactor(
+        ledger.store, above=above, merge_bytes=merge_bytes, row_bytes=limit
+    )  # fmt: skip
+    total = sum(compactor.steps(), Compacted())
+    after = rows_of(ledger)
+    assert total.rows_before > total.rows_after > 0
+    assert len(before.deltas) - len(after.deltas) == total.rows_before - total.rows_after
+    assert counted(after) == counted(before)
+    require_true_rows(after, KEYS, limit)
+
+
+def test_one_row_of_each_pane_and_head_is_left(ledger: Ledger) -> None:
+    filled(ledger, 60)
+    said: list[Compacted] = []
+    total = compact(ledger.store, said.append)
+    assert per_strand(rows_of(ledger)) == [1] * 9
+    assert said[-1] == total
+    assert [one.rows_before for one in said] == sorted({one.rows_before for one in said})
+    assert compact(ledger.store) == Compacted()
+
+
+def test_only_heads_with_many_rows_are_merged_unasked(ledger: Ledger) -> None:
+    generation, heads = begun(ledger)
+    for head, commits in zip(heads, (ABOVE, ABOVE + 1, 3), strict=True):
+        for _ in range(commits):
+            head = committed(ledger, generation, head, 14, keys=KEYS)
+    list(Compactor(ledger.store).steps())
+    seen = rows_of(ledger)
+    rows = {head.id: [r for r in seen.deltas if r.head == head.id] for head in heads}
+    assert [len(rows[head.id]) // len(PANES) for head in heads] == [ABOVE, 5, 3]
+    require_true_rows(seen, KEYS)
+
+
+def test_work_that_never_ends_keeps_the_rows_few(ledger: Ledger) -> None:
+    generation, heads = begun(ledger)
+    head = heads[0]
+    for _ in range(200):
+        head = committed(ledger, generation, head, 9, keys=KEYS)
+        list(Compactor(ledger.store).steps([head.id]))
+    seen = rows_of(ledger)
+    assert max(per_strand(seen)) <= ABOVE
+    require_true_rows(seen, KEYS)
+
+
+def test_heads_stay_apart(ledger: Ledger) -> None:
+    filled(ledger, 60)
+    compact(ledger.store)
+    seen = rows_of(ledger)
+    ends = {head.id: head.next_offset for head in seen.heads}
+    assert {row.head for row in seen.deltas} == set(ends)
+    assert all(row.end_offset <= ends[row.head] for row in seen.deltas)
+
+
+def test_a_row_that_is_gone_rolls_the_whole_group_back(ledger: Ledger) -> None:
+    filled(ledger, 60)
+    first, second = (Compactor(ledger.store, above=1) for _ in range(2))
+    strand = first.strands()[0]
+    (group,) = first.plan(strand)
+    half = replace(group, boxes=group.boxes[: len(group.boxes) // 2])
+    states = ledger.store.read(lambda c: compact_module._states(c, strand, group))
+    assert states is not None
+    made = second._fold(strand.pane, group, states)
+    assert first.merge(strand, half) is not None
+    before = rows_of(ledger)
+    with pytest.raises(compact_module._NotAsRead):
+        ledger.store.write(lambda c, _: compact_module._exchange(c, strand, group, made))
+    assert rows_of(ledger) == before
+    assert second.merge(strand, group) is None
+    require_true_rows(before, KEYS)
+
+
+def test_an_id_that_was_given_again_is_another_row(ledger: Ledger) -> None:
+    generation, heads = begun(ledger)
+    head, compactor = heads[0], Compactor(ledger.store, above=1)
+    for _ in range(3):
+        head = committed(ledger, generation, head, 14, keys=KEYS, panes=PANES[:1])
+    (strand,) = compactor.strands()
+    (group,) = compactor.plan(strand)
+    compact(ledger.store)
+    for _ in range(2):
+        head = committed(ledger, generation, head, 14, keys=KEYS, panes=PANES[:1])
+    seen = rows_of(ledger)
+    if ledger.store.engine.dialect.name == "sqlite":
+        assert {box.id for box in group.boxes} == {row.id for row in seen.deltas}
+    assert compactor.merge(strand, group) is None
+    with pytest.raises(compact_module._NotAsRead):
+        ledger.store.write(lambda c, _: compact_module._exchange(c, strand, group, []))
+    assert rows_of(ledger) == seen
+
+
+def test_windows_below_the_floor_stay_gone_and_the_total_stays(ledger: Ledger) -> None:
+    generation, _ = filled(ledger, 60)
+    compactor = Compactor(ledger.store, above=1)
+    planned = [(strand, compactor.plan(strand)) for strand in compactor.strands()]
+    total = {key: data for key, data in sums(rows_of(ledger)).items() if key[0].is_total}
+    generation = ledger.raise_floor(generation, HOUR)
+    for strand, groups in planned:
+        for group in groups:
+            merged = compactor.merge(strand, group)
+            assert (merged is None) == (strand.pane == PANES[1])
+    seen = rows_of(ledger)
+    assert {size.pane for size in seen.panes} == {PANES[0], PANES[2]}
+    assert {key: data for key, data in sums(seen).items() if key[0].is_total} == total
+    ledger.raise_floor(generation, 2 * HOUR)
+    seen = rows_of(ledger)
+    assert {size.pane for size in seen.panes} == {PANES[0]}
+    assert sums(seen) == total
+
+
+def test_an_old_generation_and_a_closed_head_are_merged_too(ledger: Ledger) -> None:
+    generation, heads = filled(ledger, 60)
+    ledger.follow(generation, heads[0], heads[0].partition, 0)
+    ledger.begin({"ctr": "other"}, {"ctr": {}}, new_generation=True)
+    before = ledger.snapshot(lambda s: [p.pane for p in s.panes], generation=generation.id)
+    compact(ledger.store)
+    after = ledger.snapshot(lambda s: [p.pane for p in s.panes], generation=generation.id)
+    assert counted(after) == counted(before)
+    assert per_strand(after) == [1] * 9
+
+
+def large(ledger: Ledger, commits: int, rows: int) -> None:
+    """One key whose rows do not become smaller when they are merged."""
+    generation, heads = begun(ledger)
+    head, pane = heads[0], PANES[0]
+    rng = random.Random(1)
+    for _ in range(commits):
+        state = PerKey(ExactAUC())
+        state.update(["a"] * rows, labels=[1] * rows, scores=[rng.random() for _ in range(rows)])
+        start = head.next_offset
+        pieces = list(split(pane, state))
+        commit = Commit(head, start, start + rows, 5, Counters(rows), pieces)
+        head = ledger.commit(generation, commit)
+
+
+def test_a_key_that_would_be_too_large_for_a_row_keeps_several(ledger: Ledger) -> None:
+    large(ledger, 12, 100)
+    before = rows_of(ledger)
+    size = len(before.deltas[0].piece.state)
+    compactor = Compactor(ledger.store, above=1, row_bytes=4 * size)
+    list(compactor.steps())
+    after = rows_of(ledger)
+    assert counted(after) == counted(before)
+    assert 3 <= len(after.deltas) <= 6
+    assert all(len(row.piece.state) <= 4 * size for row in after.deltas)
+    spans = sorted((row.start_offset, row.end_offset) for row in after.deltas)
+    assert all(earlier[1] == later[0] for earlier, later in pairwise(spans))
+    assert list(compactor.steps()) == [], "what cannot be merged is not tried again"
+
+
+def test_rows_of_a_retry_are_left_alone(ledger: Ledger) -> None:
+    generation, _ = filled(ledger, 60)
+    ids = sorted(row.id for row in rows_of(ledger).deltas)[::3]
+    with ledger.store.engine.begin() as connection:
+        row = {"id": 1, "generation": generation.id, "created_ms": 5, "note": ""}
+        connection.execute(insert(retry).values(row))
+        connection.execute(update(delta).where(delta.c.id.in_(ids)).values(retry=1))
+    before = rows_of(ledger)
+    compact(ledger.store)
+    after = rows_of(ledger)
+    assert sums(after) == sums(before)
+    assert {row for row in before.deltas if row.id in ids} <= set(after.deltas)
+
+
+def test_rows_that_were_cut_for_the_memory_stay_in_their_ranges_of_keys(ledger: Ledger) -> None:
+    filled(ledger, 60)
+    before = rows_of(ledger)
+    list(Compactor(ledger.store, above=1, merge_bytes=3000).steps())
+    after = rows_of(ledger)
+    assert max(row.piece.key_ranges for row in after.deltas) > 1
+    assert counted(after) == counted(before)
+    require_true_rows(after, KEYS)
+
+
+def test_every_row_counts_its_offsets_and_keys_at_every_moment(ledger: Ledger) -> None:
+    filled(ledger, 45, keys=12, limit=500)
+    compactor = Compactor(ledger.store, above=4, merge_bytes=3000, row_bytes=500)
+    for _ in compactor.steps():
+        require_true_rows(rows_of(ledger), 12, 500)
+    for strand in compactor.strands():
+        found = ledger.store.read(partial(compact_module._boxes, strand=strand))
+        assert depth(found) <= 4

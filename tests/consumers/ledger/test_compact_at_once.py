@@ -1,0 +1,172 @@
+"""Compactors, workers, retention and readers at the same time, as threads and as processes."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from threading import Barrier, Event
+
+import pytest
+
+from consumers.ledger.compact import Compactor
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.rows import Generation, Head
+from tests.consumers.ledger.counted_log import (
+    HOUR,
+    PANES,
+    begun,
+    committed,
+    filled,
+    require_true_rows,
+    rows_of,
+    state_of,
+    sums,
+)
+from tests.requirements import ROOT
+
+KEYS = 20
+COMMAND = (sys.executable, "-m", "consumers.cli", "compact")
+
+
+@pytest.mark.usefixtures("each_store")
+@pytest.mark.parametrize("seed", range(12))
+def test_two_compactors_whose_steps_take_turns(ledger: Ledger, seed: int) -> None:
+    """Each looks, plans and merges when a seed says so, so that plans are old when they are done;
+    commits come in between."""
+    rng = random.Random(seed)
+    generation, heads = filled(ledger, 50, keys=KEYS, seed=seed, limit=900)
+    plans: list[list[tuple[object, object]]] = [[], []]
+    compactors = [Compactor(ledger.store, above=1 + 4 * i, row_bytes=900) for i in range(2)]
+    merged = lost = 0
+    for _ in range(120):
+        at = rng.randrange(2)
+        compactor = compactors[at]
+        if rng.random() < 0.1:
+            log = rng.randrange(3)
+            heads[log] = committed(ledger, generation, heads[log], 9, keys=KEYS, limit=900)
+        if not plans[at]:
+            plans[at] = [(s, g) for s in compactor.strands() for g in compactor.plan(s)]
+            rng.shuffle(plans[at])
+        elif compactor.merge(*plans[at].pop()) is None:  # type: ignore[arg-type]
+            lost += 1
+        else:
+            merged += 1
+    assert merged and lost, "both happened"
+    require_true_rows(rows_of(ledger), KEYS, 900)
+
+
+@pytest.mark.usefixtures("each_store")
+def test_threads_that_commit_merge_and_read(ledger: Ledger) -> None:
+    generation, heads = begun(ledger)
+    over, start = Event(), Barrier(6)
+
+    def work(head: Head) -> Head:
+        start.wait()
+        for _ in range(50):
+            head = committed(ledger, generation, head, 14, keys=KEYS, limit=900)
+        return head
+
+    def merge(above: int) -> int:
+        start.wait()
+        merged = 0
+        while not over.is_set():
+            merged += sum(1 for _ in Compactor(ledger.store, above=above, row_bytes=900).steps())
+        return merged
+
+    def look() -> int:
+        start.wait()
+        looks = 0
+        while not over.is_set():
+            require_sums(ledger)
+            looks += 1
+        return looks
+
+    with ThreadPoolExecutor(6) as pool:
+        workers = [pool.submit(work, head) for head in heads]
+        mergers = [pool.submit(merge, above) for above in (1, 3)]
+        reader = pool.submit(look)
+        try:
+            ends = [worker.result().next_offset for worker in workers]
+        finally:
+            over.set()
+        assert ends == [50 * 14] * 3
+        assert all(merger.result() for merger in mergers)
+        assert reader.result()
+    require_true_rows(rows_of(ledger), KEYS, 900)
+
+
+def require_sums(ledger: Ledger) -> None:
+    """What one snapshot says is what its heads say was counted."""
+    seen = rows_of(ledger)
+    ends = {head.id: (head.partition.number, head.next_offset) for head in seen.heads}
+    for (pane, head), data in sums(seen).items():
+        number, end = ends[head]
+        assert state_of(pane, range(end), KEYS, number).to_bytes() == data
+    if all(end for _, end in ends.values()):
+        assert len(sums(seen)) == len(PANES) * len(ends)
+
+
+@pytest.mark.usefixtures("each_store")
+def test_a_floor_that_rises_while_its_windows_are_merged(ledger: Ledger) -> None:
+    generation, _ = filled(ledger, 90, keys=KEYS)
+    start = Barrier(3)
+
+    def merge() -> None:
+        start.wait()
+        list(Compactor(ledger.store, above=1).steps())
+
+    def rise() -> Generation:
+        start.wait()
+        return ledger.raise_floor(generation, 2 * HOUR)
+
+    with ThreadPoolExecutor(3) as pool:
+        mergers, raised = [pool.submit(merge) for _ in range(2)], pool.submit(rise)
+        assert raised.result().floor_ms == 2 * HOUR
+        for merger in mergers:
+            merger.result()
+    seen = rows_of(ledger)
+    assert {size.pane for size in seen.panes} == {PANES[0]}
+    require_true_rows(seen, KEYS)
+
+
+def test_processes_that_merge_one_file_while_it_grows(tmp_path: Path) -> None:
+    path = tmp_path / "grown.db"
+    with closing(Ledger.open(str(path), create=True)) as ledger:
+        generation, heads = filled(ledger, 150, keys=KEYS)
+        started = [
+            subprocess.Popen([*COMMAND, str(path)], cwd=ROOT)
+            for _ in range(2)
+        ]  # fmt: skip
+        try:
+            while any(process.poll() is None for process in started):
+                heads[0] = committed(ledger, generation, heads[0], 9, keys=KEYS)
+                require_sums(ledger)
+            assert [process.wait() for process in started] == [0, 0]
+        finally:
+            for process in started:
+                process.kill()
+        require_true_rows(rows_of(ledger), KEYS)
+        assert len(rows_of(ledger).deltas) < 3 * 150
+
+
+@pytest.mark.slow
+def test_a_compactor_that_is_killed_leaves_all_or_nothing_of_a_group(tmp_path: Path) -> None:
+    path = tmp_path / "killed.db"
+    rng = random.Random(1)
+    with closing(Ledger.open(str(path), create=True)) as ledger:
+        generation, heads = filled(ledger, 100, keys=KEYS)
+        for _ in range(8):
+            for log in range(3):
+                for _ in range(5):
+                    heads[log] = committed(ledger, generation, heads[log], 9, keys=KEYS)
+            process = subprocess.Popen([*COMMAND, str(path)], cwd=ROOT)
+            try:
+                process.wait(rng.uniform(0.5, 1.2))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            require_true_rows(rows_of(ledger), KEYS)

@@ -1,0 +1,126 @@
+"""Which rows are merged: neighbours, of a bounded size, and each byte only a few times."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from consumers.ledger.compaction import ABOVE, LEAVE, Box, Group, depth, plan
+
+
+def in_a_row(n: int, nbytes: int = 100, ranges: int = 1, at: int = 0, first: int = 0) -> list[Box]:
+    return [
+        Box(first + i, at, ranges, 10 * (first + i), 10 * (first + i) + 10, nbytes)
+        for i in range(n)
+    ]
+
+
+def done(boxes: Sequence[Box], group: Group, next_id: int, size: int) -> list[Box]:
+    """What stands after a group was merged, where its rows add up to `size` bytes a range."""
+    left = [box for box in boxes if box not in group.boxes]
+    start = min(box.start_offset for box in group.boxes)
+    end = max(box.end_offset for box in group.boxes)
+    coarsest = min(group.boxes, key=lambda box: box.key_ranges)
+    ranges = max(coarsest.key_ranges, group.ranges)
+    each = ranges // coarsest.key_ranges
+    nodes = range(coarsest.key_range * each, coarsest.key_range * each + each)
+    if coarsest.key_ranges >= group.ranges:
+        ranges, nodes = group.ranges, range(coarsest.node(group.ranges),
+                                            coarsest.node(group.ranges) + 1)  # fmt: skip
+    return left + [Box(next_id + i, node, ranges, start, end, size) for i, node in enumerate(nodes)]
+
+
+def test_rows_up_to_the_limit_stay() -> None:
+    assert plan(in_a_row(ABOVE)) == []
+
+
+def test_more_rows_are_merged_and_the_newest_stay_for_those_who_follow() -> None:
+    boxes = in_a_row(ABOVE + 1)
+    (group,) = plan(boxes)
+    assert group.boxes == tuple(boxes[:-LEAVE])
+    assert group.ranges == 1
+
+
+def test_all_are_merged_on_request() -> None:
+    boxes = in_a_row(3)
+    assert plan(boxes, above=1) == [Group(tuple(boxes), 1)]
+    assert plan(boxes[:1], above=1) == []
+
+
+def test_an_old_large_row_waits_until_those_after_it_are_half_as_large() -> None:
+    old = Box(1000, 0, 1, 0, 10, 10_000)
+    (group,) = plan([old, *in_a_row(ABOVE + 1, first=1)])
+    assert old not in group.boxes
+    (group,) = plan([old, *in_a_row(ABOVE + 1, nbytes=200, first=1)])
+    assert old in group.boxes
+
+
+def test_ranges_of_keys_that_share_none_are_merged_apart() -> None:
+    boxes = [*in_a_row(40, ranges=2), *in_a_row(40, ranges=2, at=1, first=100)]
+    groups = plan(boxes)
+    assert [{box.key_range for box in group.boxes} for group in groups] == [{0}, {1}]
+    assert [group.ranges for group in groups] == [2, 2]
+
+
+def test_depth_counts_the_rows_over_one_key() -> None:
+    assert depth([]) == 0
+    assert depth(in_a_row(5)) == 5
+    assert depth([*in_a_row(5, ranges=4), *in_a_row(7, ranges=4, at=1)]) == 7
+    assert depth([*in_a_row(5, ranges=4), *in_a_row(7, ranges=2), *in_a_row(1)]) == 13
+
+
+def test_rows_too_large_for_the_memory_are_cut_into_ranges_first() -> None:
+    boxes = in_a_row(40, nbytes=100)
+    groups = plan(boxes, merge_bytes=1000)
+    assert {group.ranges for group in groups} == {4}
+    assert all(sum(box.nbytes for box in group.boxes) <= 1000 for group in groups)
+    assert sum(len(group.boxes) for group in groups) == 40 - LEAVE
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_groups_share_no_row_and_keep_the_order_and_the_limit(seed: int) -> None:
+    rng = random.Random(seed)
+    boxes: list[Box] = []
+    for i in range(120):
+        ranges = rng.choice([1, 1, 2, 4, 8])
+        for at in range(ranges):
+            if rng.random() < 0.9:
+                boxes.append(Box(len(boxes), at, ranges, 10 * i, 10 * i + 10, rng.randrange(500)))
+    rng.shuffle(boxes)
+    groups = plan(boxes, merge_bytes=3000)
+    assert groups
+    used = [box for group in groups for box in group.boxes]
+    assert len(set(used)) == len(used)
+    for group in groups:
+        starts = [box.start_offset for box in group.boxes]
+        assert starts == sorted(starts)
+        assert len(group.boxes) <= 2 or sum(box.nbytes for box in group.boxes) <= 3000
+        coarse = {(b.key_range, b.key_ranges) for b in group.boxes if b.key_ranges < group.ranges}
+        fine = {b.node(group.ranges) for b in group.boxes if b.key_ranges >= group.ranges}
+        assert len(coarse) + len(fine) == 1, "one node each"
+
+
+def test_a_byte_is_written_a_few_times_however_long_it_goes_on() -> None:
+    boxes: list[Box] = []
+    written = 0
+    for i in range(2000):
+        boxes.append(Box(i, 0, 1, 10 * i, 10 * i + 10, 100))
+        for group in plan(boxes):
+            size = sum(box.nbytes for box in group.boxes)
+            written += size
+            boxes = done(boxes, group, 10_000 + i, size)
+        assert depth(boxes) <= ABOVE + 1
+    assert written <= 8 * 2000 * 100
+
+
+def test_it_comes_to_an_end_where_nothing_can_be_merged_within_the_limit() -> None:
+    boxes = in_a_row(40, nbytes=900)
+    for _ in range(100):
+        groups = plan(boxes, above=1, merge_bytes=1000)
+        if not groups:
+            break
+        for group in groups:
+            boxes = done(boxes, group, 10_000 + len(boxes) * 100, 20)
+    assert depth(boxes) == 1

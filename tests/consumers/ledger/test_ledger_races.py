@@ -1,0 +1,176 @@
+"""Workers that write at the same moment: each condition holds when the transaction ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from sqlalchemy import Connection, select, update
+
+from consumers.ledger.ledger import Fenced, Ledger, LogChanged, SettingsChanged
+from consumers.ledger.rows import Generation, Head
+from consumers.ledger.schema import head as head_table
+from consumers.ledger.store import open_store
+from tests.consumers.ledger.small_ledger import (
+    DESCRIPTIONS,
+    HOUR,
+    LOG,
+    PRINTS,
+    TOTAL,
+    commit,
+    opened,
+)
+
+pytestmark = pytest.mark.usefixtures("each_store")
+T = TypeVar("T")
+WORKERS = 6
+ROUNDS = 5
+
+
+@pytest.fixture
+def ledgers(tmp_path: Path) -> Iterator[list[Ledger]]:
+    """One for each worker, with connections of its own. No transaction has to be tried again."""
+    found = [opened(tmp_path) for _ in range(WORKERS)]
+    yield found
+    for ledger in found:
+        ledger.close()
+
+
+def together(work: Callable[[int], T], count: int = WORKERS) -> list[T | Exception]:
+    """What each worker answers or raises, all started at one moment."""
+    barrier = threading.Barrier(count)
+
+    def start(number: int) -> T | Exception:
+        barrier.wait(10)
+        try:
+            return work(number)
+        except (Fenced, LogChanged, SettingsChanged) as error:
+            return error
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(start, range(count)))
+
+
+def test_workers_that_begin_at_once_start_one_generation(ledgers: Sequence[Ledger]) -> None:
+    begun = together(lambda n: ledgers[n].begin(PRINTS, DESCRIPTIONS).generation.id)
+    assert begun == [1] * WORKERS
+    assert len(ledgers[0].generations()) == 1
+
+
+def test_a_head_that_all_resolve_at_once_is_one(ledgers: Sequence[Ledger]) -> None:
+    generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
+    for number in range(ROUNDS):
+        log = replace(LOG, number=number)
+        found = together(lambda n, log=log: ledgers[n].resolve(generation, log, 10 + n))  # type: ignore[misc]
+        assert len(set(map(repr, found))) == 1
+    assert len(ledgers[0].heads(generation)) == ROUNDS
+
+
+def test_of_two_logs_under_one_name_one_is_followed(ledgers: Sequence[Ledger]) -> None:
+    generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
+    for number in range(ROUNDS):
+        logs = [replace(LOG, number=number, topic_id=f"id-{n % 2}") for n in range(WORKERS)]
+        found = together(lambda n, logs=logs: ledgers[n].resolve(generation, logs[n], 0))  # type: ignore[misc]
+        assert sum(isinstance(one, LogChanged) for one in found) == WORKERS // 2
+    assert len(ledgers[0].heads(generation)) == ROUNDS
+
+
+def test_a_head_that_all_close_at_once_has_one_follower(ledgers: Sequence[Ledger]) -> None:
+    generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
+    head = ledgers[0].resolve(generation, LOG, 10)
+    found = together(lambda n: ledgers[n].follow(generation, head, LOG, 3))
+    assert len(set(map(repr, found))) == 1
+    assert len(ledgers[0].snapshot().heads) == 2
+
+
+def test_of_those_who_commit_the_same_records_one_succeeds(ledgers: Sequence[Ledger]) -> None:
+    generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
+    head = ledgers[0].resolve(generation, LOG, 0)
+    for _ in range(ROUNDS):
+        same = commit(head, 4, TOTAL)
+        found = together(lambda n, same=same: ledgers[n].commit(generation, same))  # type: ignore[misc]
+        (head,) = (one for one in found if isinstance(one, Head))
+    seen = ledgers[0].snapshot(lambda seen: [TOTAL])
+    assert (seen.counters.rows, len(seen.deltas)) == (4 * ROUNDS, ROUNDS)
+
+
+def test_no_window_below_the_floor_is_left_by_those_who_commit_while_it_rises(
+    ledgers: Sequence[Ledger],
+) -> None:
+    generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
+    hour_ms = 3_600_000
+
+    def work(n: int) -> None:
+        head = ledgers[n].resolve(generation, replace(LOG, number=n), 0)
+        for i in range(10):
+            pane = HOUR._replace(start_ms=i * hour_ms, end_ms=(i + 1) * hour_ms)
+            try:
+                head = ledgers[n].commit(generation, commit(head, 2, pane, TOTAL))
+            except Fenced:
+                head = ledgers[n].commit(generation, commit(head, 2, TOTAL))
+            if n % 2:
+                ledgers[n].raise_floor(generation, i * hour_ms)
+
+    assert together(work) == [None] * WORKERS
+    seen = ledgers[0].snapshot()
+    assert seen.generation.floor_ms == 9 * hour_ms
+    assert min(size.pane.start_ms or 10**9 for size in seen.panes) >= 9 * hour_ms
+    assert seen.counters.rows == WORKERS * 20
+
+
+def test_a_metric_that_is_added_under_way_starts_where_each_head_stands(
+    ledgers: Sequence[Ledger],
+) -> None:
+    generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
+    heads = [ledgers[0].resolve(generation, replace(LOG, number=n), 0) for n in range(WORKERS)]
+
+    def work(n: int) -> Generation | None:
+        if n == 0:
+            more = {**DESCRIPTIONS, "ks": {"type": "HistogramAUC"}}
+            return ledgers[0].begin({**PRINTS, "ks": "p"}, more).generation
+        head = heads[n]
+        for _ in range(20):
+            head = ledgers[n].commit(generation, commit(head, 2, TOTAL))
+        return None
+
+    now, *others = together(work)
+    assert isinstance(now, Generation)
+    assert all(other is None or isinstance(other, SettingsChanged) for other in others)
+    added = next(metric for metric in now.metrics if metric.name == "ks")
+    # Those who did not know it have written nothing since.
+    reached = {head.id: head.next_offset for head in ledgers[0].heads(now)}
+    refused = [heads[n].id for n in range(1, WORKERS) if isinstance(others[n - 1], SettingsChanged)]
+    assert all(reached[head] == added.start_offsets[head] for head in refused)
+
+
+def test_transactions_that_wait_for_each_other_are_tried_again(tmp_path: Path) -> None:
+    with closing(opened(tmp_path)) as ledger:
+        generation = ledger.begin(PRINTS, DESCRIPTIONS).generation
+        ids = [ledger.resolve(generation, replace(LOG, number=n), 0).id for n in range(2)]
+    barrier = threading.Barrier(2)
+
+    def work(n: int) -> None:
+        def cross(connection: Connection, again: bool) -> None:
+            for turn, which in enumerate((ids[n], ids[1 - n])):
+                connection.execute(
+                    update(head_table)
+                    .where(head_table.c.id == which)
+                    .values(skipped=head_table.c.skipped + 1)
+                )
+                if turn == 0 and not again and store.engine.dialect.name != "sqlite":
+                    barrier.wait(10)
+
+        url = str(tmp_path / "ledger.db")
+        with closing(open_store(url, create=True, pauses_s=(0.0, 0.1))) as store:
+            store.write(cross)
+            assert store.read(lambda c: c.scalar(select(head_table.c.skipped).limit(1)))
+
+    assert together(work, 2) == [None, None]
+    with closing(opened(tmp_path)) as ledger:
+        assert [head.skipped for head in ledger.heads(generation)] == [2, 2]

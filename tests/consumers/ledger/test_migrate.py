@@ -1,0 +1,113 @@
+"""A store of an older schema: a writer brings it to today's, whole or not at all."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, inspect
+
+import consumers.ledger.migrate as migrate_module
+from consumers.ledger.ledger import Ledger, SchemaMismatch
+from consumers.ledger.rows import Commit, Counters, Pane
+from consumers.ledger.schema import VERSION
+from consumers.ledger.store import open_store
+from tests.postgres_server import Postgres
+
+HERE = Path(__file__).parent
+TOTAL = Pane("auc", 0, None, None)
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def first(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A store as version 1 left it."""
+    if request.param == "sqlite":
+        yield shutil.copy(HERE / "version_1.sqlite", tmp_path)
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    url = server.new_store()
+    statements = (HERE / "version_1.postgresql.sql").read_text(encoding="utf-8")
+    server.execute(statements, url)
+    yield url
+    server.drop(url)
+
+
+def test_a_reader_changes_nothing_and_says_what_to_do(first: str) -> None:
+    with pytest.raises(SchemaMismatch, match=r"start `streammetrics run` on it") as caught:
+        Ledger.open(first)
+    assert caught.value.exit_code == 3
+    assert f"has version 1, this program knows {VERSION}" in str(caught.value)
+
+
+def test_a_writer_brings_it_to_todays_version_and_all_is_still_there(first: str) -> None:
+    with closing(Ledger.open(first, create=True)) as ledger:
+        seen = ledger.snapshot(lambda seen: [TOTAL])
+        assert sorted(row.piece.state for row in seen.deltas)[-1] == b"total"
+        assert (seen.counters.rows, seen.generation.lateness_ms) == (5, 60_000)
+        (entry,) = ledger.quarantine()
+        assert (entry.offset, entry.payload, entry.done) == (11, b"{", False)
+        (head,) = ledger.heads(seen.generation)
+        ledger.commit(seen.generation, Commit(head, 15, 18, None, Counters(3)))
+    with closing(Ledger.open(first)) as ledger:
+        assert ledger.snapshot().offsets == {"clicks/0": 18}
+
+
+def test_it_has_the_tables_of_a_store_that_was_made_today(
+    first: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    with closing(open_store(first, create=True)) as store:
+        came = store.read(_tables)
+    if "://" in first:
+        server: Postgres = request.getfixturevalue("postgres")
+        url = server.new_store()
+        with closing(open_store(url, create=True)) as store:
+            made = store.read(_tables)
+        server.drop(url)
+    else:
+        with closing(open_store(str(tmp_path / "today.db"), create=True)) as store:
+            made = store.read(_tables)
+    assert came == made
+
+
+def _tables(connection: Connection) -> object:
+    found = inspect(connection)
+    return {
+        name: (
+            [(c["name"], str(c["type"]), c["nullable"]) for c in found.get_columns(name)],
+            sorted((k["constrained_columns"], k["referred_table"]) for k in keys),
+            sorted(i["column_names"] for i in found.get_indexes(name)),
+            sorted(u["column_names"] for u in found.get_unique_constraints(name)),
+            found.get_pk_constraint(name)["constrained_columns"],
+        )
+        for name in found.get_table_names()
+        for keys in [found.get_foreign_keys(name)]
+    }
+
+
+def test_a_migration_that_dies_leaves_the_old_version(
+    first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def dies(connection: Connection) -> None:
+        steps[1](connection)
+        raise KeyboardInterrupt
+
+    steps = dict(migrate_module._STEPS)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(migrate_module, "_STEPS", {1: dies})
+        Ledger.open(first, create=True)
+    with pytest.raises(SchemaMismatch, match="has version 1"):
+        Ledger.open(first)
+    Ledger.open(first, create=True).close()
+
+
+def test_of_writers_that_come_at_once_one_migrates(first: str) -> None:
+    def start(_: int) -> int:
+        with closing(Ledger.open(first, create=True)) as ledger:
+            return ledger.snapshot().counters.rows
+
+    with ThreadPoolExecutor(6) as pool:
+        assert set(pool.map(start, range(6))) == {5}

@@ -1,0 +1,95 @@
+"""`streammetrics run` in a process of its own, asked over HTTP as a probe asks it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.requirements import ROOT
+
+
+class Running:
+    """A process, from its start to its end; a block of `with` leaves none behind."""
+
+    def __init__(self, config: Path, *flags: str, environ: Mapping[str, str] | None = None) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "consumers.cli", "run", str(config), *flags],
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(environ or {})},
+        )
+        self.lines: list[str] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr as stream:
+            for line in stream:
+                self.lines.append(line.rstrip("\n"))
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        self._reader.join(30)
+
+    @property
+    def log(self) -> str:
+        """All that it wrote to stderr so far."""
+        return "\n".join(self.lines)
+
+    @property
+    def url(self) -> str:
+        """Where it serves."""
+        until(lambda: any(line.startswith("serving ") for line in self.lines), self)
+        return next(line for line in self.lines if line.startswith("serving ")).split()[1]
+
+    def get(self, path: str) -> tuple[int, str]:
+        """Ask it; the status and the text."""
+        try:
+            with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+
+    def is_ready(self) -> bool:
+        """What /readyz says."""
+        return self.get("readyz")[0] == 200
+
+    def total(self, name: str) -> float:
+        """A metric, added up over all labels."""
+        families = text_string_to_metric_families(self.get("metrics")[1])
+        return sum(one.value for f in families for one in f.samples if one.name == name)
+
+    def end(self, *signals: signal.Signals, limit_s: float = 20.0) -> float:
+        """Ask it to end; how long that took."""
+        began_s = time.monotonic()
+        for number in signals or (signal.SIGTERM,):
+            self.process.send_signal(number)
+        self.process.wait(limit_s)
+        self._reader.join(30)
+        return time.monotonic() - began_s
+
+
+def until(reached: Callable[[], bool], running: Running, limit_s: float = 60.0) -> None:
+    """Wait for something that a running process brings about."""
+    limit_s += time.monotonic()
+    while not reached():
+        assert running.process.poll() is None, running.log
+        assert time.monotonic() < limit_s, running.log
+        time.sleep(0.05)

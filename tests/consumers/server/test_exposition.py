@@ -1,0 +1,125 @@
+"""`/metrics`: as Prometheus's own parser reads it, of every worker, escaped and bounded."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from consumers.ledger.ledger import Ledger
+from consumers.server import exposition as module
+from consumers.server.application import application
+from consumers.server.exposition import exposition
+from consumers.server.health import Watched
+from consumers.worker.vitals import COMMIT_BOUNDS_S, Place, Vitals
+from tests.consumers.server.asking import Client
+from tests.consumers.stores import EVENTS, HOSTILE
+
+Samples = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def watched(**workers: Vitals | None) -> Watched:
+    return Watched(lambda: workers, lambda: 100.0, lambda: 50.0)
+
+
+def scraped(store: Path, watched: Watched) -> Samples:
+    with closing(Ledger.open(str(store))) as ledger:
+        text = exposition(ledger, watched).decode()
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def test_each_worker_has_its_series_and_they_add_up(store: Path) -> None:
+    one, two = Vitals(1, 99.0, 98.0, rows=5), Vitals(2, 97.0, 96.0, rows=7, rebuilds=3)
+    found = scraped(store, watched(a=one, b=two, c=None))
+    rows = {k: v for k, v in found.items() if k[0] == "streammetrics_events_total"}
+    assert set(rows.values()) == {5.0, 7.0}
+    assert found["streammetrics_source_rebuilds_total", (("worker", "b"),)] == 3
+    assert found["streammetrics_poll_age_seconds", (("worker", "a"),)] == 1
+    assert found["streammetrics_fetch_age_seconds", (("worker", "b"),)] == 4
+    assert found["streammetrics_memory_bytes", (("worker", "a"),)] > 0
+
+
+def test_the_store_tells_what_goes_on_over_restarts(store: Path) -> None:
+    found = scraped(store, watched())
+    assert found["streammetrics_store_up", ()] == 1
+    assert found["streammetrics_store_events", ()] == len(EVENTS)
+    assert found["streammetrics_store_state_bytes", ()] > 0
+    assert found["streammetrics_watermark_timestamp_seconds", ()] > 0
+
+
+def test_a_store_that_is_away_costs_only_what_it_knows(tmp_path: Path, store: Path) -> None:
+    copy = tmp_path / "copy.db"
+    shutil.copy(store, copy)
+    with closing(Ledger.open(str(copy), pauses_s=())) as ledger:
+        ledger.close()
+        copy.unlink()
+        text = exposition(ledger, watched(a=Vitals(1, 0.0, 0.0, rows=5))).decode()
+    assert "streammetrics_store_up 0.0\n" in text
+    assert 'streammetrics_events_total{worker="a"} 5.0\n' in text
+
+
+def test_lag_is_told_in_messages_and_in_seconds(store: Path) -> None:
+    vitals = Vitals(1, 0.0, 0.0)
+    vitals.places = [
+        Place("t", 0, 90, 100, record_ms=20_000),
+        Place("t", 1, 100, 100, record_ms=20_000),
+        Place("t", 2, 5),  # nobody told its end
+        Place("t", 3, 0, 4),  # nothing came yet
+    ]
+    found = scraped(store, watched(a=vitals))
+
+    def lag(unit: str, number: int) -> float | None:
+        labels = (("partition", str(number)), ("topic", "t"), ("worker", "a"))
+        return found.get((f"streammetrics_lag_{unit}", labels))
+
+    assert [lag("messages", n) for n in range(4)] == [10, 0, None, 4]
+    assert [lag("seconds", n) for n in range(4)] == [30, 0, None, None]
+
+
+def test_the_time_of_commits_is_a_histogram(store: Path) -> None:
+    vitals = Vitals(1, 0.0, 0.0, commit_s=3.5)
+    vitals.commits[0], vitals.commits[-1] = 2, 1
+    found = scraped(store, watched(a=vitals))
+    name = "streammetrics_commit_duration_seconds"
+    buckets = [
+        found[f"{name}_bucket", (("le", le), ("worker", "a"))]
+        for le in (*map(str, COMMIT_BOUNDS_S), "+Inf")
+    ]
+    assert buckets == [2] * len(COMMIT_BOUNDS_S) + [3]
+    assert found[f"{name}_count", (("worker", "a"),)] == 3
+    assert found[f"{name}_sum", (("worker", "a"),)] == 3.5
+
+
+def test_labels_are_escaped_and_their_number_is_bounded(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PLACES", 3)
+    hostile = HOSTILE + '"\\\n} 1'
+    vitals = Vitals(1, 0.0, 0.0, places=[Place(hostile, n, 0, n) for n in range(9)])
+    found = scraped(store, watched(a=vitals))
+    lags = {labels: lag for (name, labels), lag in found.items() if name.endswith("lag_messages")}
+    assert sorted(lags.values()) == [6, 7, 8]  # those with the greatest lag
+    assert {dict(labels)["topic"] for labels in lags} == {hostile}
+
+
+def test_it_is_served_as_text_of_prometheus(store: Path) -> None:
+    with closing(Ledger.open(str(store))) as ledger:
+        answer = Client(application(ledger, watched(), store="s")).get("/metrics")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=")
+
+
+def test_every_name_is_ours_and_says_its_unit_where_it_has_one(store: Path) -> None:
+    vitals = Vitals(1, 0.0, 0.0, places=[Place("t", 0, 0, 1)], quarantined={"empty": 1})
+    names = {name for name, _ in scraped(store, watched(a=vitals))}
+    assert all(name.startswith("streammetrics_") for name in names)
+    # No name of a client library's own: nothing global is registered.
+    assert not any(name.startswith(("python_", "process_")) for name in names)

@@ -1,0 +1,86 @@
+"""Whether the workers live and are ready, told over HTTP with a reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from consumers.ledger.ledger import Ledger
+from consumers.server.application import application
+from consumers.server.health import FETCH_LIMIT_S, POLL_LIMIT_S, Watched
+from consumers.worker.vitals import Vitals
+from tests.consumers.server.asking import Client
+from tests.consumers.stores import make_store
+
+NOW_S = 1000.0
+
+
+@pytest.fixture
+def ledger(store: Path) -> Iterator[Ledger]:
+    with closing(Ledger.open(str(store))) as opened:
+        yield opened
+
+
+def asked(ledger: Ledger, path: str, *workers: Vitals | None) -> httpx.Response:
+    named = {str(i): vitals for i, vitals in enumerate(workers)}
+    watched = Watched(lambda: named, lambda: NOW_S, lambda: 0.0)
+    return Client(application(ledger, watched, store="s")).get(path)
+
+
+def worker(polled_s: float = NOW_S, fetched_s: float = NOW_S, joined: bool = True) -> Vitals:
+    return Vitals(1, polled_s, fetched_s, joined)
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (worker(NOW_S - POLL_LIMIT_S - 5), "worker 1: no poll has returned for 65 s\n"),
+        (
+            worker(fetched_s=NOW_S - FETCH_LIMIT_S - 5),
+            "worker 1: nothing was heard from the log for 125 s\n",
+        ),
+    ],
+)
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_a_loop_that_hangs_and_a_log_that_is_away_are_named(
+    ledger: Ledger, path: str, bad: Vitals, said: str
+) -> None:
+    answer = asked(ledger, path, worker(), bad)
+    assert (answer.status_code, answer.text) == (503, said)
+
+
+def test_within_their_limits_workers_are_healthy(ledger: Ledger) -> None:
+    slow = worker(NOW_S - POLL_LIMIT_S, NOW_S - FETCH_LIMIT_S)
+    assert asked(ledger, "/healthz", slow).status_code == 200
+    assert asked(ledger, "/readyz", slow).text == "ready\n"
+
+
+@pytest.mark.parametrize(
+    ("late", "said"),
+    [
+        (None, "worker 1 has not started yet\n"),
+        (worker(joined=False), "worker 1 was not told yet which partitions are its own\n"),
+    ],
+)
+def test_a_worker_without_partitions_lives_and_is_not_ready(
+    ledger: Ledger, late: Vitals | None, said: str
+) -> None:
+    assert asked(ledger, "/healthz", worker(), late).text == "ok\n"
+    answer = asked(ledger, "/readyz", worker(), late)
+    assert (answer.status_code, answer.text) == (503, said)
+
+
+def test_a_store_that_is_gone_is_not_ready_and_says_why(tmp_path: Path) -> None:
+    store = make_store(tmp_path)
+    with closing(Ledger.open(str(store))) as ledger:
+        ledger.close()
+        for path in tmp_path.glob(store.name + "*"):
+            path.unlink()
+        answer = asked(ledger, "/readyz", worker())
+        assert (answer.status_code, asked(ledger, "/healthz", worker()).status_code) == (503, 200)
+    assert answer.text.startswith(f"store {store}: ")
+    assert answer.text.count("\n") == 1

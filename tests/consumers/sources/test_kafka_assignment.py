@@ -1,0 +1,129 @@
+"""How a group shares out the partitions: all of them anew, or only those that have to move."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import ExitStack
+
+import pytest
+
+from consumers.config.schema import ConfigError
+from consumers.sources.confluent_source.client import FATAL, made
+from tests.consumers.sources.kafka_reader import (
+    LIMIT_S,
+    Library,
+    Reader,
+    read,
+    read_to_end,
+    values,
+)
+from tests.kafka_broker import Record, create_topic, produce, unique_topic
+
+COOPERATIVE = {"partition_assignment_strategy": "cooperative-sticky"}
+
+
+def test_with_cooperative_assignment_only_what_moves_is_let_go(
+    library: Library, kafka: str
+) -> None:
+    name, group = create_topic(kafka, 4), unique_topic("group")
+    produce(kafka, name, [Record(b"%d" % n, n) for n in range(4)])
+    with ExitStack() as stack:
+        one = stack.enter_context(library.opened(kafka, name, group, **COOPERATIVE))
+        first, second = Reader(), Reader()
+        one.assign(first)
+        assert len(read_to_end(one)) == 4
+        stayed: set[int] = set()
+        with library.opened(kafka, name, group, **COOPERATIVE) as two:
+            two.assign(second)
+            thread = threading.Thread(
+                target=read, args=(two, lambda chunks: len(second.owned) == 2)
+            )
+            thread.start()
+            read(one, lambda chunks: len(first.owned) == 2 and not thread.is_alive())
+            thread.join()
+            assert first.owned | second.owned == {0, 1, 2, 3}
+            stayed |= first.owned
+            produce(kafka, name, [Record(b"more", n) for n in range(4)])
+            found = read(one, lambda chunks: len(chunks) == 2)
+            assert {chunk.partition.number for chunk in found} == stayed
+        # Those that stayed were never let go, and were read on from where they stood.
+        assert [(chunk.start, chunk.end) for chunk in found] == [(1, 2)] * 2
+        released = [n for what, numbers in first.heard if what != "assigned" for n in numbers]
+        assert sorted(released) == sorted({0, 1, 2, 3} - stayed)
+        first.heads = dict.fromkeys(range(4), 1)
+        read(one, lambda chunks: first.owned == {0, 1, 2, 3})
+        again = [numbers for what, numbers in first.heard if what == "assigned" and numbers][-1]
+        assert set(again) == {0, 1, 2, 3} - stayed
+
+
+def test_with_eager_assignment_everything_is_let_go_and_sought_again(
+    library: Library, kafka: str
+) -> None:
+    name, group = create_topic(kafka, 2), unique_topic("group")
+    produce(kafka, name, [Record(b"%d" % n, n) for n in range(2)])
+    with library.opened(kafka, name, group) as one:
+        reader = Reader()
+        one.assign(reader)
+        read_to_end(one)
+        with library.opened(kafka, name, group) as two:
+            second = Reader()
+            two.assign(second)
+            thread = threading.Thread(
+                target=read, args=(two, lambda chunks: len(second.owned) == 1)
+            )
+            thread.start()
+            # The listener says 0 although record 0 was read: that is where reading goes on.
+            (kept,) = read(one, lambda chunks: bool(chunks))
+            thread.join()
+    assert ("revoked", (0, 1)) in reader.heard
+    assert (kept.start, kept.values) == (0, [b"%d" % kept.partition.number])
+
+
+def test_an_answer_to_a_join_is_taken_even_if_it_comes_between_two_polls(
+    library: Library, kafka: str
+) -> None:
+    name, group = create_topic(kafka, 2), unique_topic("group")
+    with ExitStack() as stack:
+        members = [stack.enter_context(library.opened(kafka, name, group)) for _ in range(2)]
+        readers = [Reader(), Reader()]
+        limit_s = time.monotonic() + LIMIT_S
+        for source, reader in zip(members, readers, strict=True):
+            source.assign(reader)
+        while sorted(map(len, (reader.owned for reader in readers))) != [1, 1]:
+            assert time.monotonic() < limit_s, [reader.heard for reader in readers]
+            for source in members:
+                source.poll(0.0)
+            time.sleep(0.1)
+        rebalances = sum(what == "assigned" for reader in readers for what, _ in reader.heard)
+        assert rebalances <= 6
+
+
+def test_an_unknown_setting_of_librdkafka_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"session\.timeout"):
+        made({"group.id": "g", "session.timeout": "5"}, print)
+
+
+def test_the_errors_that_end_a_source_are_errors_of_the_library() -> None:
+    from confluent_kafka import KafkaError
+
+    for name in FATAL:
+        assert KafkaError(getattr(KafkaError, name)).name() == name
+
+
+def test_keys_and_headers_come_with_the_records(library: Library, kafka: str) -> None:
+    name = create_topic(kafka)
+    headers = (("trace", b"1"), ("trace", b"2"))
+    produce(
+        kafka,
+        name,
+        [Record(b"a", key=b"k", headers=headers), Record(None, key=b"k", timestamp_ms=10**12)],
+    )
+    with library.opened(kafka, name) as source:
+        source.assign(Reader())
+        chunks = read_to_end(source)
+    keys = [key for chunk in chunks for key in chunk.keys or ()]
+    found = [list(one) for chunk in chunks for one in chunk.headers or ()]
+    times = [time for chunk in chunks for time in chunk.timestamps_ms or ()]
+    assert values(chunks, 0) == [b"a", None]
+    assert (keys, found, times[1]) == ([b"k", b"k"], [list(headers), []], 10**12)

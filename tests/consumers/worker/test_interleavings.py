@@ -1,0 +1,249 @@
+"""Whatever order things happen in, the ledger holds what a fold over the log gives, to the byte.
+
+Each seed is one interleaving of workers, crashes at every named point, rebalances, zombies, store
+failures, compactors, retention and an upgrade: see `interleaved.py`. STREAMMETRICS_INTERLEAVINGS
+says how many to run (for a long run: 20000).
+
+Then programs that are broken on purpose: each must be found out, or the simulation is worth little.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import ColumnElement, Connection, delete, insert
+
+import consumers.ledger.compact as ledger_compact
+import consumers.ledger.ledger as ledger_module
+import consumers.ledger.write as ledger_write
+from consumers.ledger.compact import Strand
+from consumers.ledger.compaction import Group as Rows
+from consumers.ledger.rows import Commit, Generation, Head
+from consumers.ledger.schema import delta, generation, head
+from consumers.sources.source import Chunk, Partition
+from consumers.worker.worker import Worker
+from tests.consumers.interleaved import EVENTS, Differs, Simulation, interleave
+from tests.consumers.lives import FusedLedger, FusedSource
+
+FEW, MANY = 60, 250
+LONG = int(os.environ.get("STREAMMETRICS_INTERLEAVINGS", "0"))
+
+
+@pytest.fixture(autouse=True)
+def silent() -> Iterator[None]:
+    """What is logged is expected, and there is much of it."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def opened(folder: Path, ledger_type: type[FusedLedger] = FusedLedger) -> FusedLedger:
+    ledger = ledger_type.open(
+        str(folder / "simulated.db"), create=True, pauses_s=(0.0,), sleep=lambda seconds: None
+    )
+    assert isinstance(ledger, FusedLedger)
+    return ledger
+
+
+@pytest.fixture
+def simulation(each_store: None, tmp_path: Path) -> Iterator[Simulation]:
+    with closing(opened(tmp_path)) as ledger:
+        yield Simulation(ledger)
+
+
+@pytest.fixture
+def of_sqlite(tmp_path: Path) -> Iterator[Simulation]:
+    with closing(opened(tmp_path)) as ledger:
+        yield Simulation(ledger)
+
+
+def test_the_ledger_equals_a_fold_over_the_log(simulation: Simulation) -> None:
+    for seed in range(FEW):
+        interleave(simulation, seed)
+    assert not [what for what in EVENTS if not simulation.seen[what]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(FEW, FEW + 8 * MANY, MANY))
+def test_two_thousand_interleavings(of_sqlite: Simulation, first: int) -> None:
+    for seed in range(first, first + MANY):
+        interleave(of_sqlite, seed)
+
+
+@pytest.mark.skipif(not LONG, reason="STREAMMETRICS_INTERLEAVINGS is not set")
+@pytest.mark.slow
+@pytest.mark.timeout(0)
+def test_as_many_interleavings_as_asked_for(of_sqlite: Simulation) -> None:
+    for seed in range(1_000_000, 1_000_000 + LONG):
+        interleave(of_sqlite, seed)
+
+
+# -- broken on purpose ----------------------------------------------------------------------------
+class TwoSteps(FusedLedger):
+    """Moves the head in a transaction of its own."""
+
+    def commit(self, of: Generation, commit: Commit) -> Head:
+        self.at("before the transaction")
+        moved = super().commit(of, replace(commit, pieces=(), refused=()))
+        self.at("inside it")
+        self._store.write(lambda connection, _: ledger_write.write_delta(connection, commit))
+        return moved
+
+
+class OneTooFew(FusedLedger):
+    """Stores the last record's offset and not the one after it: `next = offset`."""
+
+    def commit(self, of: Generation, commit: Commit) -> Head:
+        return super().commit(of, replace(commit, end=max(commit.end - 1, commit.start)))
+
+
+class Unfenced(FusedLedger):
+    """Writes wherever the head stands."""
+
+    def commit(self, of: Generation, commit: Commit) -> Head:
+        def anywhere(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
+            return (head.c.id == known.id,)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ledger_write, "stands_at", anywhere)
+            return super().commit(of, commit)
+
+
+class TwiceIfTold(FusedLedger):
+    """Counts again when the answer of a COMMIT was lost."""
+
+    def commit(self, of: Generation, commit: Commit) -> Head:
+        moves = ledger_write.move_head
+
+        def move_head(connection: Connection, commit: Commit) -> bool:
+            return moves(connection, commit) or ledger_write.is_at(
+                connection, commit.head, commit.end
+            )
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ledger_module, "move_head", move_head)
+            return super().commit(of, commit)
+
+
+class BelowTheFloor(FusedLedger):
+    """Does not look whether windows of the delta are gone by now."""
+
+    def commit(self, of: Generation, commit: Commit) -> Head:
+        check = ledger_write.check_generation
+
+        def unfloored(connection: Connection, known: Generation, *, alone: bool = False) -> None:
+            check(connection, known, alone=alone)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ledger_module, "check_generation", unfloored)
+            return super().commit(of, commit)
+
+
+class AnySettings(FusedLedger):
+    """Does not look whether the metrics of the generation are still those of the delta."""
+
+    def commit(self, of: Generation, commit: Commit) -> Head:
+        def unchecked(connection: Connection, known: Generation, *, alone: bool = False) -> object:
+            return connection.scalar(
+                generation.select().with_only_columns(generation.c.floor_ms)
+                .where(generation.c.id == known.id)
+            )  # fmt: skip
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ledger_module, "check_generation", unchecked)
+            return super().commit(of, commit)
+
+
+def is_found_out(
+    simulation: Simulation, *errors: type[Exception], seeds: Sequence[int] = range(FEW)
+) -> bool:
+    for seed in seeds:
+        try:
+            interleave(simulation, seed)
+        except (Differs, *errors):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("mutant", "first"),
+    [
+        (TwoSteps, 10),
+        (OneTooFew, 0),
+        (Unfenced, 0),
+        (TwiceIfTold, 0),
+        (BelowTheFloor, 100),  # one seed in a hundred: a late row in hand while the floor rises
+        (AnySettings, 0),
+    ],
+)
+def test_a_broken_ledger_is_found_out(
+    mutant: type[FusedLedger], first: int, tmp_path: Path
+) -> None:
+    with closing(opened(tmp_path, mutant)) as ledger:
+        assert is_found_out(Simulation(ledger), seeds=range(first, first + 10 * FEW))
+
+
+class WhereKafkaStands(FusedSource):
+    """No seek on assignment: reading starts at Kafka's own committed offset."""
+
+    def _assign(self, partitions: Sequence[Partition]) -> None:
+        super()._assign(partitions)
+        for partition in partitions:
+            known = self.group.acknowledged.get(partition)
+            self.seek(partition, self.beginning(partition) if known is None else known)
+
+
+class Trusting(Worker):
+    """Takes what comes for what comes next."""
+
+    def take(self, chunk: Chunk) -> None:
+        work = self._work.get(chunk.partition)
+        if work is not None:
+            work.delta.end = chunk.start
+        super().take(chunk)
+
+
+def test_no_seek_on_assignment_is_made_good_by_a_worker_that_looks(of_sqlite: Simulation) -> None:
+    of_sqlite.source_type = WhereKafkaStands
+    assert not is_found_out(of_sqlite, seeds=range(15))
+
+
+def test_no_seek_on_assignment_is_found_out(of_sqlite: Simulation) -> None:
+    of_sqlite.source_type, of_sqlite.worker_type = WhereKafkaStands, Trusting
+    assert is_found_out(of_sqlite)
+
+
+class Deserializing(FusedSource):
+    """A deserializer in the consumer: one bad record fails every poll that meets it."""
+
+    def poll(self, timeout_s: float) -> list[Chunk]:
+        found = super().poll(timeout_s)
+        for chunk in found:
+            for value in chunk.values:
+                json.loads(value or b"null")
+        return found
+
+
+def test_a_deserializer_in_the_consumer_is_found_out(of_sqlite: Simulation) -> None:
+    of_sqlite.source_type = Deserializing
+    assert is_found_out(of_sqlite, ValueError)
+
+
+def test_a_compactor_that_does_not_count_what_it_deletes_is_found_out(
+    of_sqlite: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exchange(
+        connection: Connection, strand: Strand, group: Rows, made: Sequence[object]
+    ) -> None:
+        connection.execute(delete(delta).where(delta.c.id.in_([box.id for box in group.boxes])))
+        connection.execute(insert(delta), [ledger_compact._row(strand, one) for one in made])
+
+    monkeypatch.setattr(ledger_compact, "_exchange", exchange)
+    assert is_found_out(of_sqlite)

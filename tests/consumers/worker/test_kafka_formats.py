@@ -1,0 +1,131 @@
+"""Messages of every format and codec through a real broker, against a fold over their events."""
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from kafka import KafkaProducer
+
+from consumers.config.config import Config
+from consumers.config.tables import LIBRARIES
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.rows import Head
+from consumers.sources.open_source import require_package
+from consumers.sources.source import Partition, SourceError
+from consumers.worker import service
+from consumers.worker.reconnect import Disconnected
+from consumers.worker.run_options import Options
+from consumers.worker.stop import Stop
+from tests.consumers import folded
+from tests.consumers.messages import records
+from tests.consumers.small_config import EVENT, config, event
+from tests.kafka_broker import create_topic
+
+Headers = list[tuple[str, bytes]]
+BAD = (event(label=2), event(variant="z"), event(score="null"))
+GOOD = folded.records(7, 3000, broken_share=0)
+EVENTS = [BAD[i // 60 % 3] if i % 60 == 7 else value or b"" for i, value in enumerate(GOOD)]
+LOG = Partition("test", "events", "id", 0)
+WHOLE = folded.fold({LOG: EVENTS})
+
+
+def made(kafka: str, topic: str, folder: Path, format: str, library: str, roles: str) -> Config:
+    source = (
+        f'kind = "kafka"\nbootstrap_servers = "{kafka}"\ntopic = "{topic}"\ngroup = "{topic}"\n'
+        f'format = "{format}"\nlibrary = "{library}"'
+    )
+    found = config(source=source, event=roles)
+    return replace(found, store=replace(found.store, url=str(folder / "store.db")))
+
+
+def send(
+    kafka: str,
+    topic: str,
+    values: list[bytes | None],
+    codec: str | None = None,
+    key: bytes | None = None,
+    headers: Headers | None = None,
+) -> None:
+    producer = KafkaProducer(
+        bootstrap_servers=kafka, compression_type=codec, linger_ms=50, acks="all"
+    )
+    with closing(producer):
+        for value in values:
+            # A record of kafka-python has a key or a value.
+            producer.send(topic, value, key=key or (b"k" if value is None else None),
+                          headers=headers, timestamp_ms=1_704_078_000_000)  # fmt: skip
+        producer.flush(timeout=20)
+
+
+def counted(made: Config) -> tuple[Head, folded.Counted]:
+    service.run(made, Options(until_end=True), stop=Stop())
+    with closing(Ledger.open(made.store.url)) as ledger:
+        (head,) = ledger.snapshot().heads
+        return head, folded.counted(ledger)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize(
+    ("format", "codec"),
+    [
+        ("json", "gzip"), ("ndjson", "snappy"), ("array", "lz4"), ("arrow", "zstd"),
+        ("json", "snappy"), ("ndjson", None), ("array", "zstd"), ("arrow", "lz4"),
+    ],
+)  # fmt: skip
+def test_every_format_and_codec_counts_what_the_events_say(
+    kafka: str, tmp_path: Path, format: str, codec: str | None, library: str
+) -> None:
+    topic = create_topic(kafka, 1)
+    values: list[bytes | None] = [*records(format, EVENTS, range(0, 3000, 450))]
+    values[2:2] = [None, None]
+    send(kafka, topic, values, codec)
+    head, found = counted(made(kafka, topic, tmp_path, format, library, EVENT))
+    assert found.states == WHOLE.states
+    assert head.next_offset == len(values)
+    assert head.greatest_event_ms == WHOLE.heads[LOG][1]
+    whole = WHOLE.counters[LOG]
+    got = head.counters
+    assert (got.rows, got.late, got.quarantined) == (whole.rows, whole.late, whole.quarantined)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_keys_and_headers_come_through_the_broker(kafka: str, tmp_path: Path, library: str) -> None:
+    topic = create_topic(kafka, 1)
+    headers: Headers = [("arm", b"a"), ("trace", b"\xff\x00")]
+    send(kafka, topic, [event(variant="z"), event(variant="z")], None, b'{"u":"u1"}', headers)
+    send(kafka, topic, [event()], None, b"u1", [])
+    send(kafka, topic, [event()], None, b'{"u":"u1"}', [*headers, ("arm", b"b")])
+    roles = EVENT.replace('variant = "variant"', 'variant = "header.arm"')
+    roles = roles.replace('user = "user"', 'user = "key.u"')
+    found = made(kafka, topic, tmp_path, "json", library, roles)
+    head, _ = counted(found)
+    assert (head.next_offset, head.counters.rows, head.counters.quarantined) == (4, 4, 2)
+    with closing(Ledger.open(found.store.url)) as ledger:
+        reasons = [(e.offset, e.reason, e.field) for e in ledger.quarantine(done=None)]
+    assert reasons == [
+        (2, "missing_field", "header.arm"),
+        (3, "bad_header", "header.arm"),
+    ]
+
+
+def test_a_missing_codec_is_named_with_the_extra_that_brings_it(
+    kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    topic = create_topic(kafka, 1)
+    send(kafka, topic, [event()] * 10, "snappy")
+    monkeypatch.setattr("kafka.codec.snappy", None)
+    found = made(kafka, topic, tmp_path, "json", "kafka-python", EVENT)
+    with pytest.raises(SourceError, match=r"snappy.*pip install 'streammetrics\[kafka\]'") as said:
+        service.run(found, Options(until_end=True), stop=Stop())
+    assert not isinstance(said.value, Disconnected)
+
+
+def test_arrow_needs_a_package_and_says_which(
+    kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("consumers.sources.open_source.find_spec", lambda name: None)
+    found = made(kafka, "t", tmp_path, "arrow", "kafka-python", EVENT)
+    with pytest.raises(SourceError, match=r"pyarrow.*'streammetrics\[kafka,parquet\]'"):
+        require_package(found)

@@ -1,0 +1,268 @@
+"""Refused events that are good by now are counted: each once, or not at all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection
+
+from consumers.config.config import Config
+from consumers.ledger import retry as in_ledger
+from consumers.ledger.ledger import Ledger, SettingsChanged
+from consumers.ledger.retry import NotOpen
+from consumers.ledger.rows import Commit, Counters, QuarantineRow
+from consumers.ledger.store import Store
+from consumers.sources.memory_source import Log, MemorySource
+from consumers.worker.retry import Page, retry
+from consumers.worker.run_options import Options
+from streammetrics import PerKey
+from tests.consumers.folded import counted
+from tests.consumers.small_config import EVENT, config, event
+from tests.consumers.worker.memory_run import ONE, TWO, Run
+
+pytestmark = pytest.mark.usefixtures("each_store")
+
+WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
+HOURS = [f"2024-01-01T{hour:02d}:00:00Z" for hour in range(6)]
+
+
+def events(*, third: str = "c") -> list[bytes | None]:
+    """Events of two variants and a third one, some broken for good."""
+    found: list[bytes | None] = []
+    for i, hour in enumerate(HOURS):
+        found += [event(hour, "a", i % 2), event(hour, third, 1, 0.75), b"{", event(hour, "b")]
+    return found
+
+
+def store_of(made: Config, run: Run) -> Config:
+    return replace(made, store=run.config.store)
+
+
+def tried(
+    made: Config, run: Run, *, logs: dict[object, Log] | None = None, page: int = 500
+) -> list[Page]:
+    def opener(config: Config, options: Options) -> MemorySource:
+        return MemorySource(logs or run.logs)  # type: ignore[arg-type]
+
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        return list(retry(made, ledger, now_ms=lambda: 7, opener=opener, page=page))
+
+
+def states(run: Run) -> object:
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        return counted(ledger).states
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    (tmp_path / "one").mkdir()
+    made = Run(tmp_path / "one", {ONE: Log(events()), TWO: Log(events()[:7])})
+    made()
+    yield made
+
+
+@pytest.mark.parametrize("page", [1, 3, 500])
+def test_after_a_retry_the_states_are_those_of_a_run_that_never_refused(
+    run: Run, tmp_path: Path, page: int
+) -> None:
+    pages = tried(config(event=WITH_C), run, page=page)
+    assert sum(len(one.counted) for one in pages) == 8
+    assert {still.reason for one in pages for still in one.still} == {"not_json"}
+    (tmp_path / "two").mkdir()
+    other = Run(tmp_path / "two", run.logs, event=WITH_C)
+    other()
+    assert states(run) == states(other)
+    seen, as_read = run.seen(), other.seen()
+    assert seen.counters == as_read.counters
+    assert [one.greatest_event_ms for one in seen.heads] == [
+        one.greatest_event_ms for one in as_read.heads
+    ]
+
+
+def test_a_second_retry_finds_nothing_to_count(run: Run) -> None:
+    tried(config(event=WITH_C), run)
+    before = states(run)
+    pages = tried(config(event=WITH_C), run)
+    assert [len(one.counted) for one in pages] == [0]
+    assert states(run) == before
+
+
+def test_counted_entries_are_done_and_name_their_retry(run: Run) -> None:
+    [page] = tried(config(event=WITH_C), run)
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        done = ledger.quarantine(done=True)
+        assert {one.retry for one in done} == {page.retry}
+        assert {one.reason for one in done} == {"unknown_variant"}
+        assert {one.reason for one in ledger.quarantine()} == {"not_json"}
+
+
+def test_of_two_retries_at_once_one_counts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = in_ledger.write_retry
+    raced: list[bool] = []
+
+    def late(*arguments: object, **named: object) -> int:
+        if not raced:
+            raced.append(True)
+            tried(config(event=WITH_C), run)  # another process, between our read and our write
+        return write(*arguments, **named)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("consumers.worker.retry.write_retry", late)
+    pages = tried(config(event=WITH_C), run)
+    assert [len(one.counted) for one in pages] == [0]
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        assert len({one.retry for one in ledger.quarantine(done=True)}) == 1
+
+
+def test_a_crash_in_the_middle_leaves_all_open(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = states(run), run.seen().counters
+
+    def crash(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("consumers.ledger.retry.write_pieces", crash)
+        tried(config(event=WITH_C), run)
+    assert (states(run), run.seen().counters) == before
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        assert not ledger.quarantine(done=True)
+    assert sum(len(one.counted) for one in tried(config(event=WITH_C), run)) == 8
+
+
+def test_an_entry_that_is_not_open_any_more_undoes_all_of_its_retry(run: Run) -> None:
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        generation, entries = ledger.generation(), ledger.quarantine()
+        [head, _] = ledger.heads(generation)
+        mine = [one for one in entries if one.head == head.id]
+        delta = Commit(head, 0, 1, None, Counters())
+
+        def write(some: Sequence[QuarantineRow], note: str) -> None:
+            found = [in_ledger.Counted(some, delta)]
+            in_ledger.write_retry(ledger.store, generation, found, created_ms=1, note=note)
+
+        write(mine[:1], "first")
+        with pytest.raises(NotOpen):
+            write(mine, "second")
+        assert len(ledger.quarantine(done=True)) == 1
+
+
+def cut(size: int) -> bytes:
+    return event(HOURS[0], "c", user="u" * size)
+
+
+def test_a_payload_that_was_cut_is_read_from_the_log(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: Log([event(), cut(9000)]), TWO: Log([b"["])})
+    run()
+    [page] = tried(config(event=WITH_C), run)
+    assert [one.offset for one in page.counted] == [1]
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        (Log([event()], beginning=5), "not in the log any more"),
+        (Log([event(), cut(9001)]), "another"),
+    ],
+)
+def test_a_record_that_is_gone_or_another_stays_open(tmp_path: Path, now: Log, said: str) -> None:
+    run = Run(tmp_path, {ONE: Log([event(), cut(9000)])})
+    run()
+    [page] = tried(config(event=WITH_C), run, logs={ONE: now})
+    assert not page.counted
+    assert [said in still.detail for still in page.still] == [True]
+
+
+def test_a_limit_that_was_raised_lets_events_in(tmp_path: Path) -> None:
+    small = 'kind = "file"\npath = "events.jsonl"\nmax_event_bytes = 120'
+    run = Run(tmp_path, {ONE: Log([event(), event(user="u" * 5000)])}, source=small)
+    run()
+    [page] = tried(config(), run)
+    assert [one.offset for one in page.counted] == [1]
+    assert run.seen().counters.quarantined == 0
+
+
+def test_a_path_that_was_corrected_lets_events_in(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: Log([event().replace(b'"score"', b'"p"')])})
+    run()
+    [page] = tried(config(event=EVENT.replace('score = "score"', 'score = "p"')), run)
+    assert len(page.counted) == 1
+
+
+def test_an_event_below_the_floor_counts_in_the_totals_alone(tmp_path: Path) -> None:
+    values = [event(HOURS[0], "c"), event("2024-01-09T00:00:00Z")]
+    run = Run(tmp_path, {ONE: Log(list(values))})
+    run()
+    [page] = tried(config(event=WITH_C), run)
+    assert len(page.counted) == 1
+    assert run.seen().counters.expired == 1
+    starts = {size.pane.start_ms for size in run.seen().panes}
+    assert min(start for start in starts if start is not None) > 1_704_500_000_000
+
+
+def test_a_metric_that_was_added_later_does_not_count_earlier_events(tmp_path: Path) -> None:
+    values: Sequence[bytes | None] = [event(), event(variant="c")]
+    run = Run(tmp_path, {ONE: Log(list(values))}, metrics='ctr = { type = "Ratio" }')
+    run()
+    run(config=store_of(config(), run))
+    run.logs[ONE].append(event(variant="c"))
+    run(config=store_of(config(), run))
+    [page] = tried(config(event=WITH_C), run)
+    assert len(page.counted) == 2
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        seen = ledger.snapshot(lambda seen: [size.pane for size in seen.panes])
+    of = {one.name: one for one in seen.generation.metrics}
+    assert of["auc"].start_offsets
+    rows = {row.piece.pane.metric: row for row in seen.deltas if row.start_offset == 1}
+    totals = [
+        PerKey.from_bytes(row.piece.state)
+        for row in seen.deltas
+        if row.piece.pane[:3] == ("auc", 0, None)
+    ]
+    assert rows
+    assert sum(totals[1:], totals[0]).state((0,)).compute().rows == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"metrics": 'auc = { type = "HistogramAUC" }'}, "metric ctr: not in the config"),
+        ({"slices": "by = [[]]"}, "other groupings"),
+        ({"windows": "size_s = 60"}, "windows was"),
+    ],
+)
+def test_a_config_whose_states_are_others_is_refused(
+    run: Run, parts: dict[str, str], said: str
+) -> None:
+    with pytest.raises(SettingsChanged, match=said):
+        tried(config(**parts), run)
+
+
+def test_the_note_of_a_retry_says_how_it_read(run: Run) -> None:
+    [page] = tried(config(event=WITH_C), run)
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        found = in_ledger.read_retries(ledger.store, ledger.generation())
+    assert set(found) == {page.retry}
+    [one] = found.values()
+    assert one.created_ms == 7
+    assert json.loads(one.note)["reading"]["event"]["variants"] == ["a", "b", "c"]
+
+
+def test_a_commit_whose_answer_was_lost_counts_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Store.write
+
+    def lost(store: Store, work: Callable[[Connection, bool], int]) -> int:
+        write(store, work)  # it got through, and nobody heard of it
+        return write(store, lambda connection, _: work(connection, True))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Store, "write", lost)
+        [page] = tried(config(event=WITH_C), run)
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        assert set(in_ledger.read_retries(ledger.store, ledger.generation())) == {page.retry}
+        assert len(ledger.quarantine(done=True)) == 8

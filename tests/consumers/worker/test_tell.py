@@ -1,0 +1,84 @@
+"""The words of several workers reach their parent; nobody waits for anybody."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import closing
+
+from consumers.worker.tell import VARIABLE, Hearing, teller
+from consumers.worker.vitals import Watch
+from tests.requirements import ROOT
+
+SPEAKING = """
+import os, time
+from consumers.worker.stop import Stop
+from consumers.worker.tell import teller
+from consumers.worker.vitals import Watch
+stop = Stop()
+watch = Watch(time.monotonic, teller(os.environ, stop.request))
+print("speaks", flush=True)
+while not stop.wait(0.01):
+    watch.opening()
+"""
+
+
+def speaking(hearing: Hearing, worker: int) -> subprocess.Popen[bytes]:
+    link = hearing.descriptor(worker)
+    return subprocess.Popen(
+        [sys.executable, "-c", SPEAKING],
+        cwd=ROOT,
+        pass_fds=(link,),
+        env={**os.environ, VARIABLE: str(link)},
+        stdout=subprocess.PIPE,
+    )
+
+
+def test_the_last_word_of_each_worker_is_heard_and_an_orphan_ends() -> None:
+    hearing = Hearing(2)
+    assert hearing.workers() == {"0": None, "1": None}
+    process = speaking(hearing, 1)
+    try:
+        limit_s = time.monotonic() + 30
+        while hearing.workers()["1"] is None and time.monotonic() < limit_s:
+            hearing.heed()
+        heard = hearing.workers()["1"]
+        assert heard is not None
+        assert heard.pid == process.pid
+        assert abs(time.monotonic() - heard.polled_s) < 20  # one clock for all processes
+        hearing.close()
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+    finally:
+        process.kill()
+
+
+def test_a_parent_that_does_not_listen_holds_nobody_up() -> None:
+    with closing(Hearing(1)) as hearing:
+        tell = teller({VARIABLE: str(hearing.descriptor(0))}, lambda: None)
+        watch = Watch(time.monotonic, tell)
+        for _ in range(5000):
+            watch.opening()
+        hearing.heed()
+        assert hearing.workers()["0"] is not None
+
+
+def test_a_worker_that_is_started_again_has_not_spoken_and_one_that_ended_is_not_there() -> None:
+    with closing(Hearing(2)) as hearing:
+        watch = Watch(time.monotonic, teller({VARIABLE: str(hearing.descriptor(0))}, stop))
+        watch.opening()
+        hearing.heed()
+        hearing.started(0)
+        hearing.ended(1)
+        assert hearing.workers() == {"0": None}
+
+
+def stop() -> None:
+    raise AssertionError("nobody is gone")
+
+
+def test_without_a_parent_nothing_is_told() -> None:
+    for environ in ({}, {VARIABLE: ""}, {VARIABLE: "x"}, {VARIABLE: "987654"}, {VARIABLE: "2"}):
+        teller(environ, stop)(b"{}")

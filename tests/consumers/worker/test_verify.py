@@ -1,0 +1,346 @@
+"""`verify` says whether a ledger holds what its logs say, and where it does not."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, delete, insert, select, update
+
+from consumers.config.config import Config
+from consumers.ledger import schema
+from consumers.ledger.compact import compact
+from consumers.ledger.ledger import Ledger, SettingsChanged
+from consumers.sources.memory_source import Deliver, Log, MemorySource
+from consumers.worker import recount
+from consumers.worker.retry import retry
+from consumers.worker.run_options import Options, Progress
+from consumers.worker.verified import Verified
+from consumers.worker.verify import verify
+from tests.consumers.folded import records
+from tests.consumers.small_config import EVENT, config, event
+from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
+
+pytestmark = pytest.mark.usefixtures("each_store")
+
+CHUNKS = [Deliver(37)] * 200
+EACH = "[store]\ncommit_interval_s = 0.01"
+WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
+
+
+def run_of(folder: Path, *, n: int = 400, **parts: str) -> Run:
+    """A run with many commits over two logs."""
+    logs = {ONE: Log(records(1, n)), TWO: Log(records(2, n // 2))}
+    run = Run(folder, logs, rest=EACH, **parts)
+    run.clock.tick_s = 0.02
+    run(UNTIL_END, CHUNKS)
+    return run
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    yield run_of(tmp_path)
+
+
+def verified(
+    run: Run,
+    folder: Path,
+    made: Config | None = None,
+    report: Callable[[Progress], None] = lambda progress: None,
+    partitions: tuple[int, ...] | None = None,
+) -> Verified:
+    def opener(config: Config, options: Options) -> MemorySource:
+        wanted = [
+            p for p in run.logs if options.partitions is None or p.number in options.partitions
+        ]
+        return MemorySource({p: run.logs[p] for p in wanted}, CHUNKS)
+
+    with (
+        closing(Ledger.open(run.config.store.url)) as ledger,
+        closing(Ledger.open(str(folder / f"{uuid.uuid4().hex}.db"), create=True)) as scratch,
+    ):
+        return verify(made or run.config, ledger, scratch, report=report, partitions=partitions,
+                      monotonic=run.clock.monotonic, opener=opener)  # fmt: skip
+
+
+def change(run: Run, what: Callable[[Connection], object]) -> None:
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        ledger.store.write(lambda connection, _: what(connection))
+
+
+def test_a_ledger_that_is_as_it_should_be_has_no_differences(run: Run, tmp_path: Path) -> None:
+    heard: list[Progress] = []
+    found = verified(run, tmp_path, report=heard.append)
+    assert (found.differences, found.notes) == ([], [])
+    assert found.is_good
+    assert found.logs == 2
+    assert found.rows == run.seen().counters.rows
+    assert found.entries == run.seen().counters.quarantined > 0
+    assert found.states > 30
+    assert (heard[0].remaining, heard[-1].remaining) == (600, 0)
+
+
+def test_memory_is_bounded_by_parts_and_parts_leave_no_trace(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recount, "MAX_ROWS", 50)
+    assert verified(run, tmp_path).differences == []
+
+
+def test_after_compaction_it_still_agrees(run: Run, tmp_path: Path) -> None:
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        assert compact(ledger.store).rows_before > 10
+    assert verified(run, tmp_path).differences == []
+
+
+def first(connection: Connection, at: int = 5) -> int:
+    found = connection.scalars(select(schema.delta.c.id).order_by(schema.delta.c.id)).all()
+    return int(found[at])
+
+
+def gone(connection: Connection) -> None:
+    connection.execute(delete(schema.delta).where(schema.delta.c.id == first(connection)))
+
+
+def doubled(connection: Connection) -> None:
+    [row] = connection.execute(
+        select(schema.delta).where(schema.delta.c.id == first(connection))
+    ).mappings()
+    values = {key: value for key, value in row.items() if key != "id"}
+    connection.execute(insert(schema.delta).values(values))
+
+
+def changed(connection: Connection) -> None:
+    """One byte of a state, at each place until it is another state that can be read."""
+    id_ = first(connection)
+    state = connection.scalar(select(schema.delta.c.state).where(schema.delta.c.id == id_))
+    assert isinstance(state, bytes)
+    broken = state[:-40] + bytes([state[-40] ^ 1]) + state[-39:]
+    connection.execute(update(schema.delta).where(schema.delta.c.id == id_).values(state=broken))
+
+
+def another(connection: Connection) -> None:
+    """The state of another row in the place of one."""
+    a, b = first(connection, 0), first(connection, -1)
+    [row] = connection.execute(select(schema.delta).where(schema.delta.c.id == b))
+    connection.execute(
+        update(schema.delta)
+        .where(schema.delta.c.id == a)
+        .values(state=row.state, nbytes=row.nbytes)
+    )
+
+
+def moved_back(connection: Connection) -> None:
+    connection.execute(update(schema.head).where(schema.head.c.id == 1).values(next_offset=399))
+
+
+def moved_on(connection: Connection) -> None:
+    connection.execute(update(schema.head).values(next_offset=schema.head.c.next_offset + 1))
+
+
+def newer(connection: Connection) -> None:
+    connection.execute(update(schema.head).values(greatest_event_ms=1))
+
+
+def more_rows(connection: Connection) -> None:
+    connection.execute(update(schema.head).values(late=schema.head.c.late + 1))
+
+
+def one_entry(connection: Connection) -> int:
+    return int(connection.scalars(select(schema.quarantine.c.id)).all()[3])
+
+
+def forgotten(connection: Connection) -> None:
+    connection.execute(
+        delete(schema.quarantine).where(schema.quarantine.c.id == one_entry(connection))
+    )
+
+
+def other_reason(connection: Connection) -> None:
+    connection.execute(
+        update(schema.quarantine)
+        .where(schema.quarantine.c.id == one_entry(connection))
+        .values(reason="too_deep")
+    )
+
+
+def other_payload(connection: Connection) -> None:
+    connection.execute(
+        update(schema.quarantine)
+        .where(schema.quarantine.c.id == one_entry(connection))
+        .values(payload=b"x")
+    )
+
+
+def made_up(connection: Connection) -> None:
+    """A good event in quarantine."""
+    [row] = connection.execute(
+        select(schema.quarantine).where(schema.quarantine.c.id == one_entry(connection))
+    ).mappings()
+    taken = set(connection.scalars(select(schema.quarantine.c.offset)))
+    free = next(offset for offset in range(50, 400) if offset not in taken)
+    values = {**row, "offset": free}
+    del values["id"]
+    connection.execute(insert(schema.quarantine).values(values))
+
+
+@pytest.mark.parametrize(
+    ("what", "said"),
+    [
+        (gone, "from the log"),
+        (doubled, "from the log"),
+        (changed, "metric"),
+        (another, "metric"),
+        (moved_back, "goes beyond the head"),
+        (moved_on, "the log ends at"),
+        (newer, "greatest event time: 1 in the ledger"),
+        (more_rows, "late"),
+        (forgotten, "and is not in quarantine"),
+        (other_reason, "in quarantine as too_deep"),
+        (other_payload, "its payload, size, hash or time"),
+        (made_up, "in quarantine as"),
+    ],
+)
+def test_whatever_was_changed_is_found(
+    run: Run, tmp_path: Path, what: Callable[[Connection], None], said: str
+) -> None:
+    change(run, what)
+    found = verified(run, tmp_path)
+    assert any(said in one for one in found.differences), found.differences
+    assert not found.is_good
+
+
+@pytest.mark.parametrize("what", [gone, doubled, changed])
+def test_it_is_found_after_compaction_too(
+    run: Run, tmp_path: Path, what: Callable[[Connection], None]
+) -> None:
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        compact(ledger.store)
+    change(run, what)
+    assert verified(run, tmp_path).count
+
+
+def test_below_the_floor_totals_are_compared(tmp_path: Path) -> None:
+    run = run_of(tmp_path, windows="size_s = 3600\nlateness_s = 60\nretention_s = 3600")
+    assert run.seen().generation.floor_ms is not None
+    assert verified(run, tmp_path).differences == []
+    change(run, gone)
+    assert verified(run, tmp_path).count
+
+
+def test_of_a_log_that_has_lost_its_beginning_the_rest_is_compared(
+    run: Run, tmp_path: Path
+) -> None:
+    old = run.logs[ONE]
+    run.logs[ONE] = Log(old.values[100:], beginning=100)
+    found = verified(run, tmp_path)
+    assert found.differences == []
+    assert found.logs == 2
+    assert any("the log begins at 100 now; offsets 0 to 111" in one for one in found.notes)
+    change(run, lambda c: c.execute(delete(schema.delta).where(schema.delta.c.start_offset > 200)))
+    assert verified(run, tmp_path).count
+
+
+def test_what_was_merged_with_what_is_gone_is_said(run: Run, tmp_path: Path) -> None:
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        compact(ledger.store)
+    run.logs = {p: Log(log.values[100:], beginning=100) for p, log in run.logs.items()}
+    found = verified(run, tmp_path)
+    assert not found.differences
+    assert not found.is_good
+    assert any("was merged with what is gone" in one for one in found.notes)
+
+
+def test_closed_heads_are_said_and_the_others_verified(run: Run, tmp_path: Path) -> None:
+    again = replace(ONE, topic_id="made anew")
+    run.logs = {again: Log(records(5, 80)), TWO: run.logs[TWO]}
+    run(Options(until_end=True, on_gap="skip"))
+    found = verified(run, tmp_path)
+    assert found.differences == []
+    assert found.logs == 2
+    assert any("a closed head (offsets 0 to 400)" in one for one in found.notes)
+
+
+def test_metrics_that_were_added_and_ended_are_known(tmp_path: Path) -> None:
+    run = run_of(tmp_path, metrics='auc = { type = "HistogramAUC" }\nold = { type = "Ratio" }')
+    run.logs[ONE].append(*records(7, 100))
+    now = replace(config(rest=EACH), store=run.config.store)
+    run(UNTIL_END, CHUNKS, config=now)
+    found = verified(run, tmp_path, now)
+    assert found.differences == []
+    assert found.notes == ["metric old: it has ended, and is not verified"]
+
+
+def test_other_settings_are_refused(run: Run, tmp_path: Path) -> None:
+    with pytest.raises(SettingsChanged):
+        verified(run, tmp_path, config(windows="size_s = 60"))
+
+
+def test_one_partition_alone(run: Run, tmp_path: Path) -> None:
+    change(run, lambda c: c.execute(delete(schema.delta).where(schema.delta.c.head == 1)))
+    assert verified(run, tmp_path, partitions=(1,)).is_good
+
+
+def tried(run: Run, made: Config) -> int:
+    def opener(config: Config, options: Options) -> MemorySource:
+        return MemorySource(run.logs)
+
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        found = retry(made, ledger, now_ms=lambda: 7, opener=opener, page=4)
+        return sum(len(page.counted) for page in found)
+
+
+def with_others(folder: Path) -> Run:
+    values: list[bytes | None] = list(records(3, 60))
+    for i in range(10):
+        values.insert(5 * i, event(f"2024-01-01T{i % 3:02d}:30:00Z", "c", i % 2))
+    values.append(event(variant="c", user="u" * 9000))
+    run = Run(folder, {ONE: Log(values)})
+    run()
+    return run
+
+
+def test_retries_are_read_as_they_were_read(tmp_path: Path) -> None:
+    run = with_others(tmp_path)
+    assert tried(run, config(event=WITH_C)) == 11
+    assert verified(run, tmp_path).differences == []
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_delta_of_a_retry_that_is_gone_or_doubled_is_found(tmp_path: Path, twice: bool) -> None:
+    run = with_others(tmp_path)
+    tried(run, config(event=WITH_C))
+    own = schema.delta.c.retry.is_not(None)
+
+    def damage(connection: Connection) -> None:
+        rows = connection.execute(select(schema.delta).where(own).limit(1)).mappings().all()
+        connection.execute(delete(schema.delta).where(schema.delta.c.id == rows[0]["id"]))
+        for _ in range(2 * twice):
+            values = {key: value for key, value in rows[0].items() if key != "id"}
+            connection.execute(insert(schema.delta).values(values))
+
+    change(run, damage)
+    found = verified(run, tmp_path)
+    assert found.count == 1
+    assert "retry 1" in found.differences[0]
+
+
+def test_an_entry_that_was_marked_done_without_its_delta_is_found(tmp_path: Path) -> None:
+    run = with_others(tmp_path)
+    tried(run, config(event=WITH_C))
+    change(run, lambda c: c.execute(update(schema.quarantine).values(done=True, retry=1)))
+    said = verified(run, tmp_path).differences
+    assert any("retry 1 has counted it, and it is refused" in one for one in said)
+
+
+def test_a_limit_that_was_raised_is_a_note(tmp_path: Path) -> None:
+    small = 'kind = "file"\npath = "events.jsonl"\nmax_event_bytes = 120'
+    run = Run(tmp_path, {ONE: Log([event(), event(user="u" * 5000)])}, source=small)
+    run()
+    found = verified(run, tmp_path, config())
+    assert found.is_good
+    assert "`quarantine retry` counts it" in found.notes[0]
