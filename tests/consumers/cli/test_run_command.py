@@ -121,6 +121,7 @@ def test_a_file_that_lost_its_end_is_exit_4(tmp_path: Path) -> None:
     assert main(["run", path, "--until-end", "--no-serve"]) == 4
 
 
+@pytest.mark.slow
 def test_a_file_that_is_empty_at_first_is_the_same_log_once_it_has_lines(
     tmp_path: Path, capsys: Capture
 ) -> None:

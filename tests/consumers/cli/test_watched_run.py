@@ -74,6 +74,7 @@ def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
         assert not thread.is_alive()
 
 
+@pytest.mark.slow
 def test_a_run_of_a_file_tells_how_it_stands(tmp_path: Path) -> None:
     write_events(tmp_path)
     with Running(write_config(tmp_path, more="\n[source.x]")) as running:

@@ -59,6 +59,7 @@ def test_two_compactors_whose_steps_take_turns(ledger: Ledger, seed: int) -> Non
     require_true_rows(rows_of(ledger), KEYS, 900)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
 def test_threads_that_commit_merge_and_read(ledger: Ledger) -> None:
     generation, heads = begun(ledger)
@@ -133,6 +134,7 @@ def test_a_floor_that_rises_while_its_windows_are_merged(ledger: Ledger) -> None
     require_true_rows(seen, KEYS)
 
 
+@pytest.mark.slow
 def test_processes_that_merge_one_file_while_it_grows(tmp_path: Path) -> None:
     path = tmp_path / "grown.db"
     with closing(Ledger.open(str(path), create=True)) as ledger:

@@ -116,6 +116,7 @@ def require_fresh(follower: Follower, ledger: Ledger, query: Query) -> None:
     assert to_json(follower.results()) == to_json(read_results(ledger, query))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_it_always_equals_a_fresh_read(written: Written, seed: int) -> None:
     rng = random.Random(seed)
@@ -189,6 +190,7 @@ def test_it_reads_a_pane_anew_where_rows_were_merged_around_its_cursor(written: 
     assert follower.reloads == 6
 
 
+@pytest.mark.slow
 def test_a_worker_that_merges_old_rows_leaves_those_that_are_new_to_it(written: Written) -> None:
     follower = Follower(written.ledger, Query())
     for _ in range(50):

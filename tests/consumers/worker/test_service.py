@@ -136,6 +136,7 @@ def test_without_until_end_it_waits_for_more(tmp_path: Path) -> None:
     assert run.heads() == [(0, 5)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [None, b""])
 def test_a_followed_file_that_is_empty_at_first_is_read_once_it_has_lines(
     tmp_path: Path, before: bytes | None

@@ -113,6 +113,7 @@ def test_a_store_that_is_away_costs_the_merge_alone(
     assert rows(ledger) == LEAVE + 1
 
 
+@pytest.mark.slow
 def test_a_run_keeps_the_rows_of_its_store_few(tmp_path: Path) -> None:
     values = records(3, 1200)
     made = log(0)
