@@ -8,6 +8,9 @@ PYTHON ?= $(shell command -v python3.11 || echo python3)
 ARGS ?=
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -q -n 2
+# Compiled files are kept, whatever the shell says: pytest rewrites what it reads, which takes each
+# of its workers seconds, and many tests start processes.
+export PYTHONDONTWRITEBYTECODE :=
 # The doctests of the two packages are part of every run.
 SUITE := --doctest-modules streammetrics consumers tests
 

@@ -1,32 +1,54 @@
-"""What a Kafka client's own poll takes, with nothing of ours around it."""
+"""What a Kafka client's own poll takes: as its makers ship it, with nothing of ours around it."""
 
 from __future__ import annotations
 
+import time
 import uuid
+from collections.abc import Sized
+from contextlib import closing
+from typing import Final, TypeVar
 
 from consumers.config.tables import SourceConfig
 from consumers.sources import confluent_client, kafka_client
 from consumers.sources.confluent_source.client import made
-from consumers.sources.kafka_source.client import DEFAULTS, Consumer
+from consumers.sources.kafka_source.client import DEFAULTS, Shipped
+
+PATIENCE_S: Final = 60.0
+T = TypeVar("T", bound=Sized)
+
+
+class Patience:
+    """Ends a benchmark to which nothing comes any more, rather than let it wait for ever."""
+
+    def __init__(self) -> None:
+        self._came_s = time.monotonic()
+
+    def polled(self, found: T) -> T:
+        """The same, if it holds something or something came a while ago."""
+        if len(found):
+            self._came_s = time.monotonic()
+        elif time.monotonic() - self._came_s > PATIENCE_S:
+            raise SystemExit(f"nothing came for {PATIENCE_S:g} s: are there fewer records?")
+        return found
 
 
 def bare_poll(source: SourceConfig, records: int) -> int:
     """Poll until so many records have come, with the settings of our source."""
     assert source.topic is not None
-    group, done = uuid.uuid4().hex, 0
+    group, done, patience = uuid.uuid4().hex, 0, Patience()
     if source.library == "kafka-python":
         settings = kafka_client.client_settings(source, DEFAULTS)
-        consumer = Consumer(**{**settings, "group_id": group, "auto_offset_reset": "earliest"})
-        consumer.subscribe([source.topic])
-        while done < records:
-            done += sum(map(len, consumer.poll(timeout_ms=500).values()))
-        consumer.close()
+        named = {**settings, "group_id": group, "auto_offset_reset": "earliest"}
+        with closing(Shipped(**named)) as consumer:
+            consumer.subscribe([source.topic])
+            while done < records:
+                found = patience.polled(consumer.poll(timeout_ms=500))
+                done += sum(map(len, found.values()))
         return done
-    named, limit = confluent_client.client_settings(source)
-    named |= {"group.id": group, "auto.offset.reset": "earliest", "enable.partition.eof": "false"}
-    client = made(named, lambda error: None)
-    client.subscribe([source.topic])
-    while done < records:
-        done += len(client.consume(limit, 0.05))
-    client.close()
+    texts, limit = confluent_client.client_settings(source)
+    texts |= {"group.id": group, "auto.offset.reset": "earliest", "enable.partition.eof": "false"}
+    with closing(made(texts, lambda error: None)) as client:
+        client.subscribe([source.topic])
+        while done < records:
+            done += len(patience.polled(client.consume(limit, 0.05)))
     return done

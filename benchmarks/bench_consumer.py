@@ -14,12 +14,13 @@ partition, from the beginning of its log to the end. `python -m benchmarks.bench
 from __future__ import annotations
 
 import argparse
+import gc
 import platform
 import statistics
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain
@@ -28,7 +29,7 @@ from typing import cast
 
 import numpy as np
 
-from benchmarks.bare_poll import bare_poll
+from benchmarks.bare_poll import Patience, bare_poll
 from benchmarks.kafka_topics import topics
 from consumers.config.config import Config, load_config
 from consumers.demo import CONFIG
@@ -87,22 +88,37 @@ def loaded(case: Case, folder: Path) -> Config:
     return load_config(case.config, overrides)
 
 
-def read(config: Config, records: int) -> Iterator[Chunk]:
+# A client has threads that would keep this process alive, so what reads is closed in any case: a
+# generator that an exception has left behind would not be.
+def read(config: Config, records: int) -> Generator[Chunk, None, None]:
     """All chunks of a source."""
-    done = 0
+    done, patience = 0, Patience()
     with closing(open_source(config, OPTIONS)) as source:
         source.assign(Beginning())
         while done < records:
-            for chunk in source.poll(0.5):
+            for chunk in patience.polled(source.poll(0.5)):
                 done += len(chunk)
                 yield chunk
 
 
-def decoded(config: Config, records: int) -> Iterator[Decoded]:
+def decoded(config: Config, records: int) -> Generator[Decoded, None, None]:
     """All events of a source."""
     decoder = Decoder(config)
-    for chunk in read(config, records):
-        yield from decoder.pieces(chunk)
+    with closing(read(config, records)) as chunks:
+        for chunk in chunks:
+            yield from decoder.pieces(chunk)
+
+
+def rows_of(found: Generator[Chunk, None, None] | Generator[Decoded, None, None]) -> int:
+    """How many events these hold."""
+    with closing(found):
+        return sum(len(one.chunk if isinstance(one, Decoded) else one) for one in found)
+
+
+def counted(config: Config, records: int) -> int:
+    """Events of a source that metrics counted."""
+    with closing(decoded(config, records)) as pieces:
+        return count(config, pieces)
 
 
 def count(config: Config, pieces: Iterable[Decoded]) -> int:
@@ -127,9 +143,9 @@ def layers(case: Case, folder: Path) -> list[tuple[str, Callable[[], object]]]:
 
     jobs: list[Callable[[], object]] = [
         lambda: bare_poll(fresh().source, case.records),
-        lambda: sum(map(len, read(fresh(), case.records))),
-        lambda: sum(len(piece.chunk) for piece in decoded(fresh(), case.records)),
-        lambda: count(config := fresh(), decoded(config, case.records)),
+        lambda: rows_of(read(fresh(), case.records)),
+        lambda: rows_of(decoded(fresh(), case.records)),
+        lambda: counted(fresh(), case.records),
         lambda: service.run(fresh(), OPTIONS, stop=Stop()),
     ]
     named = list(zip(LAYERS, jobs, strict=True))
@@ -254,6 +270,7 @@ def main() -> None:
         versions = f"Python {platform.python_version()}, numpy {np.__version__}"
         print(f"{versions}, {platform.machine()}, one core, medians of {ROUNDS}\n\n{head()}")
         of_kafka = kafka_cases(folder, broker.bootstrap, broker.made, asked.events, asked.only)
+        gc.freeze()  # as `run` does, for every layer: a client's own poll has no heap of ours
         for case in chain(of_kafka, file_cases(folder, asked.events)):
             if asked.only in case.name:
                 print(row(case, *timed(case, folder)), flush=True)

@@ -53,4 +53,7 @@ def topics() -> Iterator[Topics]:
         yield Topics(bootstrap, process.stdin, process.stdout)
     finally:
         process.stdin.close()
-        process.wait(30)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()

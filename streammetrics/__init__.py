@@ -30,6 +30,7 @@ from streammetrics.core.errors import (
     StateError,
     StreamMetricsError,
 )
+from streammetrics.core.id_hashes import HashedIds, hash_ids, hash_texts
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Coded
 from streammetrics.kernels.recalibration import recalibrated
@@ -78,6 +79,7 @@ __all__ = [
     "ExactAUC",
     "GroupedAUC",
     "GroupedScores",
+    "HashedIds",
     "HistogramAUC",
     "InputError",
     "IntraListSimilarity",
@@ -101,6 +103,8 @@ __all__ = [
     "StateError",
     "StreamMetricsError",
     "Windows",
+    "hash_ids",
+    "hash_texts",
     "load",
     "parse_measure",
     "recalibrated",

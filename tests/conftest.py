@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from tests.postgres_server import Postgres
 
 # Derandomized: a run that passed passes again. The number keeps the laws under a minute; raise it
-# with `--hypothesis-profile=long` when a law or a part changes.
+# with `--hypothesis-profile=long` when a law or a part changes: see tests/depth.py.
 hypothesis.settings.register_profile(
     "default", max_examples=40, deadline=None, derandomize=True, database=None
 )
@@ -32,7 +33,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that use a real part are marked; those of the broker share the worker that owns it."""
+    """Tests that use a real part are marked; those of the broker share the worker that owns it.
+
+    What takes long comes first, so that no worker is alone with it at the end.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     for item in items:
         if "postgres" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.postgres)
@@ -42,6 +47,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             # The first of them waits for the download and the start of the broker.
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(300))
+
+
+def pytest_collection_finish() -> None:
+    """The ten thousand tests are no garbage; to look through them again and again takes time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

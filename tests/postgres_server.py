@@ -164,11 +164,18 @@ class Server(Postgres):
                 raise Unavailable(f"PostgreSQL did not start; the end of its log:\n{self._said()}")
             time.sleep(0.02)
 
+    def stop(self) -> None:
+        """End it in good order: everybody is thrown out, and what is under way is undone."""
+        self._end(signal.SIGINT)
+
     def kill(self) -> None:
         """End it as a crash would: no transaction is finished, nothing is written down."""
+        self._end(signal.SIGQUIT)
+
+    def _end(self, how: signal.Signals) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.send_signal(signal.SIGQUIT)
+            process.send_signal(how)
             try:
                 process.wait(20)
             except subprocess.TimeoutExpired:

@@ -24,6 +24,7 @@ PACKAGES = ("streammetrics", "consumers", "benchmarks")
 WITH_TESTS = (*PACKAGES, "tests")
 LINES, META_LINES = 350, 250
 Rule = Callable[[Source], list[str]]
+pytestmark = pytest.mark.xdist_group("architecture")  # one worker reads the source, once
 
 
 @cache

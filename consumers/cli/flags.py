@@ -66,6 +66,10 @@ STORE: Final = Flag("store", STORE_WORD, metavar="STORE")
 PARTITIONS: Final = Flag(
     "partitions", "only these, such as 0,1, without a group", metavar="NUMBERS"
 )
+OFFSETS: Final = Flag(
+    "offsets", "only these of a partition, such as 0:1000-2000, or 0:1000- up to where it was "
+    "counted; again for another partition", again=True, metavar="PARTITION:FROM-TO",
+)  # fmt: skip
 
 RUN: Final = (
     Flag("until-end", "stop at the end that the log has now", bool),
@@ -123,7 +127,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("status", "Print how far a store is.", "STORE", STORE_WORD,
             (JSON, GENERATION)),
     Command("verify", "Read the log again and compare it with the store, bit for bit.", "CONFIG",
-            "the config file (TOML)", (STORE, PARTITIONS)),
+            "the config file (TOML)", (STORE, PARTITIONS, OFFSETS)),
     Command("compact", "Merge the delta rows of a store; no result changes.", "STORE", STORE_WORD,
             ()),
 )  # fmt: skip

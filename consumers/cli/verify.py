@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
 from consumers.cli import logs, progress
-from consumers.cli.arguments import Arguments
+from consumers.cli.arguments import Arguments, UsageError
 from consumers.cli.exit_codes import DONE, FATAL
 from consumers.cli.run import numbers, overrides
 from consumers.config.config import load_config
 from consumers.ledger.ledger import Ledger
 from consumers.results import printed
+from consumers.worker.chosen_logs import Offsets, Wanted
 from consumers.worker.verified import Verified
 from consumers.worker.verify import verify
 
@@ -23,6 +25,10 @@ def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
     """Compare, and say what differs: exit code 0 where nothing does, 1 else."""
     logs.to_stderr("text")
     config = load_config(arguments.words[0], overrides(arguments))
+    wanted = Wanted(
+        numbers(arguments.text("partitions")),
+        offsets(arguments.several("offsets")) if arguments.several("offsets") else None,
+    )
     with (
         tempfile.TemporaryDirectory(prefix="streammetrics-") as folder,
         closing(Ledger.open(config.store.url)) as ledger,
@@ -33,13 +39,33 @@ def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
             config,
             ledger,
             scratch,
-            partitions=numbers(arguments.text("partitions")),
+            wanted=wanted,
             report=report,
             monotonic=monotonic,
         )
     for line in lines(found):
         sys.stdout.write(printed.name(line, 600) + "\n")
     return DONE if found.is_good else FATAL
+
+
+def offsets(texts: Sequence[str]) -> dict[int, Offsets]:
+    """The values of `--offsets`, by partition."""
+    found: dict[int, Offsets] = {}
+    for text in texts:
+        match = re.fullmatch(r"(\d{1,9}):(\d{1,18})-(\d{0,18})", text)
+        if match is None:
+            raise UsageError(
+                f"--offsets: expected PARTITION:FROM-TO, such as 0:1000-2000 or 0:1000-, came "
+                f"{text!r}; correct it"
+            )
+        number, start, end = match.groups()
+        if int(number) in found:
+            raise UsageError(
+                f"--offsets: expected one range for each partition, came two for {number}; "
+                "verify them one after the other"
+            )
+        found[int(number)] = int(start), int(end) if end else None
+    return found
 
 
 def lines(found: Verified) -> list[str]:
@@ -57,4 +83,6 @@ def lines(found: Verified) -> list[str]:
         return [*text, f"{compared}: {printed.count(found.count)} differences"]
     if not found.logs:
         return [*text, "nothing could be verified"]
+    if found.skipped:
+        return [*text, f"{compared}, and {printed.count(found.skipped)} could not be"]
     return [*text, f"{compared}: the ledger says what the log says"]

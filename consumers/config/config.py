@@ -53,6 +53,7 @@ __all__ = [
 TABLES = ("source", "event", "windows", "slices", "metrics", "store", "quarantine", "server")
 LATER_TABLES = {"experiment": "experiments", "join": "joins"}
 MAX_FILE_BYTES = 1 << 20
+ALL_KEYS = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,8 @@ class Config:
         )
 
     def per_key(self) -> PerKey:
-        """The empty state of one grouping: keys are (grouping, value, ...)."""
+        """The empty state of one grouping: keys are (grouping, value, ...). All are kept apart:
+        coarser groupings follow from these, and only what is stored is bounded by `max_keys`."""
         return self._per_key.empty()
 
     def empty(self) -> Windows:
@@ -90,7 +92,7 @@ class Config:
 
     @cached_property
     def _per_key(self) -> PerKey:
-        return PerKey(self.panel(), max_keys=self.slices.max_keys)
+        return PerKey(self.panel(), max_keys=ALL_KEYS)
 
     @cached_property
     def _windows(self) -> Windows:

@@ -14,7 +14,7 @@ from typing import Final, Literal, cast
 from consumers.config.schema import Section
 
 Kind = Literal[
-    "label", "real", "flag", "count", "text_id", "int_id",
+    "label", "real", "flag", "count", "text_id", "hashed_id", "int_id",
     "label_list", "real_list", "flag_list", "int_list",  # arrays of any length
     "label_row", "real_row",  # arrays of `Field.width` values
     "label_or_row", "real_or_row",  # one value, or such an array

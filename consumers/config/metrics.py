@@ -213,7 +213,7 @@ def _kind(argument: str, of_lists: bool, ids: object) -> Kind:
     if of_lists and argument == "lists":
         return "int_list"
     if argument in ID_ARGUMENTS:
-        return "int_id" if ids == "integer" else "text_id"
+        return "int_id" if ids == "integer" else "hashed_id" if ids == "hashed" else "text_id"
     if argument == "n_relevant":
         return "count"
     if argument == "judged":

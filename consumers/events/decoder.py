@@ -18,6 +18,7 @@ from consumers.events.messages import (
     MAX_MESSAGE_BYTES,
     Opened,
     elements,
+    instants,
     lines,
     open_texts,
     pieces_of,
@@ -34,6 +35,7 @@ from streammetrics import Coded
 if TYPE_CHECKING:
     from consumers.config.config import Config
 
+ARROW_BYTES = 4 << 20  # of Arrow messages that are opened together
 NO_TIMESTAMP = np.iinfo(np.int64).max  # a record without a timestamp: no event is ahead of it
 
 
@@ -110,7 +112,7 @@ class Decoder:
     def pieces(self, chunk: Chunk) -> Iterator[Decoded]:
         """A chunk's events in pieces of whole messages, so that few are held at a time."""
         if self.format == "arrow":
-            yield from map(self.decode, pieces_of(chunk, schema_bytes))
+            yield from map(self.decode, pieces_of(chunk, schema_bytes, ARROW_BYTES))
         elif self.format in ("ndjson", "array"):
             yield from map(self.decode, pieces_of(chunk))
         else:
@@ -226,6 +228,6 @@ def _unequal(labels: Column, others: Column, name: str) -> dict[int, Unfit]:
 def _record_times(chunk: Chunk, at: NDArray[np.intp]) -> NDArray[np.int64] | None:
     if chunk.timestamps_ms is None:
         return None
-    known = [NO_TIMESTAMP if t is None else t for t in chunk.timestamps_ms]
-    times = np.array(known, np.int64)[at]
+    times = instants(chunk.timestamps_ms)
+    times = times[at] if len(at) < len(times) else times
     return np.where(times < 0, NO_TIMESTAMP, times)

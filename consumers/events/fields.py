@@ -21,7 +21,7 @@ from consumers.events.columns import (
     times_in,
     times_iso,
 )
-from consumers.events.texts import coded_texts, variants
+from consumers.events.texts import coded_texts, hashed_texts, variants
 
 if TYPE_CHECKING:
     from consumers.config.config import Config
@@ -32,6 +32,7 @@ _CONVERTERS: Final[Mapping[str, Converter]] = {
     "time_ms": times_in(1),
     "slice": partial(coded_texts, nullable=True),
     "text_id": partial(coded_texts, name=False),
+    "hashed_id": hashed_texts,
     "int_id": integers,
     "count": integers,
     "label": labels,

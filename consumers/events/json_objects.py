@@ -32,6 +32,7 @@ _TYPES: Final[Mapping[str, object]] = {
     "time_ms": int,
     "variant": str | int,
     "text_id": str | int,
+    "hashed_id": str | int,
     "slice": str | int | float | bool | None,
     "int_id": int,
     "count": int,
@@ -53,6 +54,7 @@ _EXPECTED: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "time_ms": ("a whole number of milliseconds", (int,)),
     "variant": ("a text or a whole number", (str, int)),
     "text_id": ("a text or a whole number", (str, int)),
+    "hashed_id": ("a text or a whole number", (str, int)),
     "slice": ("a text, a number, true, false or null", (str, int, float, bool, type(None))),
     "int_id": ("a whole number", (int,)),
     "count": ("a whole number", (int,)),
@@ -104,13 +106,14 @@ class JsonReader:
     def read(self, values: Sequence[bytes]) -> tuple[Fields, dict[int, Unfit]]:
         """The values of each path over the good records, in order, and why each other is bad."""
         bad: dict[int, Unfit] = {}
-        if not _is_utf8(b"\n".join(values)):
-            bad.update((i, INVALID_UTF8) for i, value in enumerate(values) if not _is_utf8(value))
+        if not b"\n".join(values).isascii():
+            beyond = [i for i, value in enumerate(values) if not value.isascii()]
+            bad.update((i, INVALID_UTF8) for i in beyond if not _is_utf8(values[i]))
         if max(map(len, values), default=0) > _SHORT:
             deep = (i for i, value in enumerate(values) if len(value) > _SHORT and _deep(value))
             bad.update((i, TOO_DEEP) for i in deep)
-        todo = [v for i, v in enumerate(values) if i not in bad] if bad else values
         places = [i for i in range(len(values)) if i not in bad] if bad else range(len(values))
+        todo = [values[i] for i in places] if bad else values
         events: list[object] = []
         start = 0
         while start < len(todo):
@@ -195,8 +198,6 @@ def _struct(tree: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
 
 
 def _is_utf8(data: bytes) -> bool:
-    if data.isascii():
-        return True
     try:
         data.decode("utf-8")
     except UnicodeDecodeError:

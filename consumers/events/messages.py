@@ -35,7 +35,7 @@ PIECE_BYTES: Final = 1 << 20  # of messages that are opened together
 EMPTY: Final = Unfit("empty", None, "the record holds no event")
 _SURELY_FEW: Final = 1 << 21  # commas; a list of so many elements takes 130 MB
 _elements: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
-_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)
 _SPACES: Final = b" \t\r\n"
 
 
@@ -63,26 +63,33 @@ def without_tombstones(chunk: Chunk) -> Chunk:
     def kept(values: Sequence[T]) -> list[T]:
         return [values[i] for i in at]
 
+    times = chunk.timestamps_ms
+
     return replace(
         chunk,
-        offsets=kept(chunk.offsets),
+        offsets=np.asarray(chunk.offsets, np.int64)[at],
         values=kept(chunk.values),
-        timestamps_ms=None if chunk.timestamps_ms is None else kept(chunk.timestamps_ms),
+        timestamps_ms=None if times is None else instants(times)[at],
         keys=None if chunk.keys is None else kept(chunk.keys),
         headers=None if chunk.headers is None else kept(chunk.headers),
         cut={places[i]: cut for i, cut in chunk.cut.items() if i in places},
     )
 
 
-def pieces_of(chunk: Chunk, kind: Callable[[bytes], bytes] = lambda value: b"") -> Iterator[Chunk]:
-    """The chunk in parts of whole messages that are opened together: of one kind, and a megabyte
-    at most, unless one message is larger."""
+def pieces_of(
+    chunk: Chunk,
+    kind: Callable[[bytes], bytes] = lambda value: b"",
+    piece_bytes: int | None = None,
+) -> Iterator[Chunk]:
+    """The chunk in parts of whole messages that are opened together: of one kind, and
+    `piece_bytes` (a megabyte) at most, unless one message is larger."""
+    most = PIECE_BYTES if piece_bytes is None else piece_bytes
     first, start, size, before = 0, chunk.start, 0, b""
     for i, value in enumerate(chunk.values):
         if value is None:
             continue
         now = kind(value)
-        if size and (size + len(value) > PIECE_BYTES or now != before):
+        if size and (size + len(value) > most or now != before):
             end = chunk.offsets[i - 1] + 1
             yield chunk.part(first, i, start, end)
             first, start, size = i, end, 0
@@ -105,7 +112,8 @@ def open_texts(
             found = [message]
         values += found
         counts.append(len(found))
-    if max(map(len, values), default=0) > max_event_bytes:
+    longest = max(map(len, filter(None, chunk.values)), default=0)  # no event is longer
+    if longest > max_event_bytes:
         for row, value in enumerate(values):
             if len(value) > max_event_bytes:
                 bad.setdefault(row, too_large(len(value), max_event_bytes))
@@ -122,23 +130,32 @@ def of_events(chunk: Chunk, messages: NDArray[np.intp], values: Sequence[bytes])
         chunk.partition,
         chunk.start,
         chunk.end,
-        np.array(chunk.offsets, np.int64)[messages].tolist(),
+        np.asarray(chunk.offsets, np.int64)[messages],
         values,
-        None if times is None else [times[i] for i in messages.tolist()],
+        None if times is None else instants(times)[messages],
         # A message of which only the beginning is here was refused whole.
         cut={int(np.searchsorted(messages, i)): cut for i, cut in chunk.cut.items()},
-        indices=indices.tolist(),
+        indices=indices,
     )
+
+
+def instants(times_ms: Sequence[int | None] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Timestamps of records, -1 where there is none."""
+    if isinstance(times_ms, np.ndarray):
+        return times_ms
+    try:
+        return np.array(times_ms, np.int64)
+    except TypeError:
+        return np.array([-1 if time is None else time for time in times_ms], np.int64)
 
 
 def lines(message: bytes) -> list[bytes] | Unfit:
     """The lines of a message; LF or CR LF ends one, as in a file."""
     if not message.strip(_SPACES):
         return EMPTY
-    count = message.count(b"\n") + 1
-    if count > MAX_EVENTS + 1:
-        return too_many(count)
-    found = message.split(b"\n")
+    found = message.split(b"\n", MAX_EVENTS + 1)  # no more pieces than we take, and one
+    if len(found) > MAX_EVENTS + 1:
+        return too_many(message.count(b"\n") + 1)
     if not found[-1]:
         found.pop()
     if b"\r" in message:
@@ -151,7 +168,7 @@ def elements(message: bytes) -> list[bytes] | Unfit:
     if not message.strip(_SPACES):
         return EMPTY
     found: list[bytes] | Unfit
-    if message.count(b",") < _SURELY_FEW:
+    if len(message) <= _SURELY_FEW or message.count(b",") < _SURELY_FEW:
         try:
             found = list(map(bytes, _elements(message)))
         except (msgspec.DecodeError, RecursionError):
@@ -164,16 +181,20 @@ def elements(message: bytes) -> list[bytes] | Unfit:
 def _divided(message: bytes) -> list[bytes] | Unfit:
     """The elements of an array that is not valid JSON, because of one of its elements perhaps:
     what stands between the commas that no bracket and no text holds."""
-    bare = _STRING.sub(lambda text: b'"' * len(text.group()), message)
+    bare = _ESCAPED.sub(b"__", message) if b"\\" in message else message
     code = np.frombuffer(bare, np.uint8)
-    opens = (code == ord("[")) | (code == ord("{"))
-    closes = (code == ord("]")) | (code == ord("}"))
+    quotes = np.flatnonzero(code == ord('"'))
+    in_text = np.zeros(len(code), np.uint8)
+    in_text[quotes[: len(quotes) & ~1]] = 1  # one that nothing closes begins no text
+    outside = np.cumsum(in_text, dtype=np.uint8) & 1 == 0
+    opens = ((code == ord("[")) | (code == ord("{"))) & outside
+    closes = ((code == ord("]")) | (code == ord("}"))) & outside
     depth = np.cumsum(opens.astype(np.int8) - closes.astype(np.int8), dtype=np.int32)
     first, last = len(bare) - len(bare.lstrip(_SPACES)), len(bare.rstrip(_SPACES)) - 1
     is_array = bare[first : first + 1] == b"[" and bare[last : last + 1] == b"]"
     if not is_array or depth[last] != 0 or bool((depth[first:last] < 1).any()):
         return Unfit("not_array", None, "expected a JSON array of events")
-    commas = np.flatnonzero((code == ord(",")) & (depth == 1))
+    commas = np.flatnonzero((code == ord(",")) & (depth == 1) & outside)
     if len(commas) >= MAX_EVENTS:
         return too_many(len(commas) + 1)
     ends = [first, *commas.tolist(), last]

@@ -9,11 +9,17 @@ from numpy.typing import NDArray
 from consumers.events.columns import Bad, Column, Converted, Lists, times_from_store
 from consumers.events.fields import Use
 from consumers.events.refusals import Unfit
-from streammetrics import Coded
+from consumers.events.texts import MAX_TEXT
+from consumers.sources.source import Texts
+from streammetrics import Coded, hash_texts
 
 
-def from_store(use: Use, values: NDArray[np.generic] | Coded) -> Converted:
+def from_store(use: Use, values: NDArray[np.generic] | Coded | Texts) -> Converted:
     """The column of one use, and what is wrong by row."""
+    if isinstance(values, Texts):
+        if use.kind == "hashed_id" and int(np.diff(values.offsets).max(initial=0)) <= MAX_TEXT:
+            return hash_texts(values.data, values.offsets), {}
+        values = values.coded()
     if isinstance(values, Coded):
         return _each_once(use, list(values.values), values.codes)
     if values.dtype.kind == "M":
@@ -23,7 +29,7 @@ def from_store(use: Use, values: NDArray[np.generic] | Coded) -> Converted:
     fast = _numbers(use, values)
     if fast is not None:
         return fast
-    if use.kind in ("slice", "variant", "text_id"):  # few different numbers, mostly
+    if use.kind in ("slice", "variant", "text_id", "hashed_id"):  # few different numbers, mostly
         distinct, codes = np.unique(values, return_inverse=True)
         return _each_once(use, distinct.tolist(), codes)
     return use.convert(values.tolist(), use.path)

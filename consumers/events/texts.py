@@ -10,7 +10,7 @@ import numpy as np
 
 from consumers.events.columns import Bad, Converted, Converter, wrong
 from consumers.events.refusals import Unfit, shown
-from streammetrics import Coded
+from streammetrics import Coded, hash_ids
 
 MAX_TEXT: Final = 1024  # characters of an id
 MAX_NAME: Final = 480  # bytes of a slice's value as JSON: eight and a bit fit into a key of 4,096
@@ -43,6 +43,18 @@ def coded_texts(
             bad.update((i, unfit) for i, v in enumerate(values) if v == value)
     codes = np.fromiter(map(known.__getitem__, values), np.intp, len(values))
     return Coded(codes, tuple(cast("dict[str | None, int]", known))), bad
+
+
+def hashed_texts(values: list[object], path: str) -> Converted:
+    """Texts of ids that only their hashes are kept of; as `coded_texts` takes and refuses them."""
+    if set(map(type, values)) <= {str}:
+        texts = cast("list[str]", values)
+        if max(map(len, texts), default=0) <= MAX_TEXT:
+            return hash_ids(texts), {}
+    column, bad = coded_texts(values, path, name=False)
+    assert isinstance(column, Coded)
+    known = [name if isinstance(name, str) else "" for name in column.values]
+    return hash_ids(known)[column.codes], bad
 
 
 def _text(value: object, path: str, *, nullable: bool) -> str | Unfit | None:
@@ -90,7 +102,7 @@ def variants(known: tuple[str, ...] | None) -> Converter:
 
 def from_text(kind: str, text: str) -> object:
     """What a CSV text says for a column of this kind; the text itself where it says nothing."""
-    if kind in ("variant", "slice", "text_id", "time_iso"):
+    if kind in ("variant", "slice", "text_id", "hashed_id", "time_iso"):
         return text or None
     stripped = text.strip(" \t")
     if not stripped:

@@ -8,6 +8,7 @@ since it would mean another instant on another machine. Digits beyond the millis
 
 from __future__ import annotations
 
+from itertools import compress
 from typing import Final
 
 import numpy as np
@@ -37,15 +38,15 @@ def iso_to_ms(texts: list[str]) -> tuple[Ints, Flags]:
     """
     ms = np.zeros(len(texts), np.int64)
     good = np.zeros(len(texts), np.bool_)
-    lengths = list(map(len, texts))
-    for length in set(lengths):
+    lengths = np.fromiter(map(len, texts), np.intp, len(texts))
+    for length in set(lengths.tolist()):
         if not _SHORTEST <= length <= _LONGEST:
             continue
-        here = np.flatnonzero(np.array(lengths) == length)
-        block = texts if len(here) == len(texts) else [texts[i] for i in here.tolist()]
+        alike = lengths == length
+        block = texts if alike.all() else compress(texts, alike.tolist())
         # One byte for each character, whatever it is, so that all rows stay equally long.
         joined = "".join(block).encode("ascii", "replace")
-        ms[here], good[here] = _parse(np.frombuffer(joined, np.uint8).reshape(-1, length))
+        ms[alike], good[alike] = _parse(np.frombuffer(joined, np.uint8).reshape(-1, length))
     ms[~good] = 0
     return ms, good
 
@@ -98,21 +99,36 @@ def _body(chars: Bytes) -> tuple[Ints, Flags]:
         good &= columns[place] == ord(mark)
     between = columns[10]
     good &= (between == ord("T")) | (between == ord("t")) | (between == ord(" "))
-    d = digits[: _BODY + 4].astype(np.int64)
-    year = d[0] * 1000 + d[1] * 100 + d[2] * 10 + d[3]
-    month, day = d[5] * 10 + d[6], d[8] * 10 + d[9]
-    hour, minute, second = d[11] * 10 + d[12], d[14] * 10 + d[15], d[17] * 10 + d[18]
-    good &= (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
+    # Two digits fit into a byte; what is no digit may wrap, and is bad already.
+    hour, minute, second = (digits[at] * 10 + digits[at + 1] for at in (11, 14, 17))
     good &= (hour < 24) & (minute < 60) & (second < 60)
-    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    good &= day <= _MONTH_DAYS[np.clip(month, 0, 12)] + (leap & (month == 2))
-    ms = _days(year, month, day) * 86_400_000
-    ms += hour * 3_600_000 + minute * 60_000 + second * 1000
+    of_day = hour.astype(np.int32)
+    for place, each in ((minute, 60), (second, 60)):
+        of_day *= each
+        of_day += place
+    of_day *= 1000
     if length > _BODY:
         good &= (columns[_BODY] == ord(".")) & (digits[_BODY + 1 :].max(axis=0) <= 9)
-        for place, worth in zip(range(_BODY + 1, length), (100, 10, 1), strict=False):
-            ms += d[place] * worth
-    return ms, good
+        for at, worth in zip(range(_BODY + 1, length), (100, 10, 1), strict=False):
+            of_day += digits[at].astype(np.int32) * worth
+    days, known = _dates(digits[:10])
+    return days * 86_400_000 + of_day, good & known
+
+
+def _dates(digits: Bytes) -> tuple[Ints, Flags]:
+    """digits: [10, n], of YYYY-MM-DD -> days since the epoch [n], good [n].
+
+    Events come by time, nearly, so each date is read once for those that follow each other."""
+    others = np.flatnonzero((digits[:, 1:] != digits[:, :-1]).any(axis=0)) + 1
+    heads = np.concatenate([np.zeros(1, np.intp), others])
+    d = digits[:, heads].astype(np.int64)
+    year = d[0] * 1000 + d[1] * 100 + d[2] * 10 + d[3]
+    month, day = d[5] * 10 + d[6], d[8] * 10 + d[9]
+    good = (year >= 1) & (month >= 1) & (month <= 12) & (day >= 1)
+    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    good &= day <= _MONTH_DAYS[np.clip(month, 0, 12)] + (leap & (month == 2))
+    sizes = np.diff(heads, append=digits.shape[1])
+    return np.repeat(_days(year, month, day), sizes), np.repeat(good, sizes)
 
 
 def _days(year: Ints, month: Ints, day: Ints) -> Ints:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, func, select
 
-from consumers.ledger.outline import Outline, read_outlines, read_state_bytes
+from consumers.ledger.groupings import coarser_of
+from consumers.ledger.outline import Outline, read_outlines, read_states, state_of
 from consumers.ledger.read import generation_of, read_heads, read_panes, read_quarantine_of
 from consumers.ledger.rows import Generation, Head, Pane, QuarantineRow
-from consumers.ledger.schema import delta, head, retry
+from consumers.ledger.schema import delta, head, quarantine, retry
 from consumers.ledger.store import Store
 from streammetrics import PerKey, StreamMetricsError
 
@@ -57,7 +59,7 @@ def _reading(note: str) -> str:
 
 def panes(store: Store, generation: Generation) -> list[Pane]:
     """The panes that have rows."""
-    found = store.read(lambda connection: read_panes(connection, generation.id))
+    found = store.read(lambda connection: read_panes(connection, generation))
     return [one.pane for one in found]
 
 
@@ -67,7 +69,7 @@ def pane_rows(store: Store, generation: Generation, pane: Pane) -> PaneRows:
     def work(connection: Connection) -> PaneRows:
         now = generation_of(connection, store.name, generation.id)
         heads = read_heads(connection, head.c.generation == generation.id)
-        rows = tuple(read_outlines(connection, generation.id, [pane]))
+        rows = tuple(read_outlines(connection, now, [pane]))
         return PaneRows(now.floor_ms, {one.id: one.next_offset for one in heads}, rows)
 
     return store.read(work)
@@ -78,48 +80,130 @@ def merged(store: Store, rows: Sequence[Outline]) -> PerKey | None:
 
     Raises Unreadable.
     """
-    by_id = {row.id: row for row in rows}
 
     def work(connection: Connection) -> tuple[int, PerKey | None]:
         total: PerKey | None = None
         found = 0
-        for id_, state in read_state_bytes(connection, list(by_id)):
-            found += 1
-            if len(state) != by_id[id_].nbytes:
-                raise Unreadable(f"it has {len(state)} bytes, and says {by_id[id_].nbytes}")
-            try:
-                one = PerKey.from_bytes(state)
+        try:
+            for row, stored in read_states(connection, rows):
+                found += 1
+                state = state_of(row, stored)
                 if total is None:
-                    total = one
+                    total = state
                 else:
-                    total.merge(one)
-            except (StreamMetricsError, OverflowError) as error:
-                raise Unreadable(str(error)) from error
+                    total.merge(state)
+        except (StreamMetricsError, OverflowError) as error:
+            raise Unreadable(str(error)) from error
         return found, total
 
     found, total = store.read(work)
-    return total if found == len(by_id) else None
+    return total if found == len(rows) else None
 
 
 def cut_after(store: Store, of: Head, offset: int) -> int:
     """The first offset, not before this one, that no delta row of the head lies across."""
+    return store.read(lambda connection: _cut(connection, of, offset, func.max(delta.c.end_offset)))
 
-    def work(connection: Connection) -> int:
-        at = offset
-        while True:
-            end = connection.scalar(
-                select(func.max(delta.c.end_offset)).where(
-                    delta.c.head == of.id,
-                    delta.c.retry.is_(None),
-                    delta.c.start_offset < at,
-                    delta.c.end_offset > at,
-                )
+
+def cut_before(store: Store, of: Head, offset: int) -> int:
+    """The last offset, not after this one, that no delta row of the head lies across."""
+    return store.read(
+        lambda connection: _cut(connection, of, offset, func.min(delta.c.start_offset))
+    )
+
+
+def _cut(connection: Connection, of: Head, offset: int, edge: ColumnElement[int]) -> int:
+    at = offset
+    while True:
+        across = connection.scalar(
+            select(edge).where(
+                delta.c.head == of.id,
+                delta.c.retry.is_(None),
+                delta.c.start_offset < at,
+                delta.c.end_offset > at,
             )
-            if end is None:
-                return at
-            at = int(end)
+        )
+        if across is None:
+            return at
+        at = int(across)
+
+
+Covers = Mapping[tuple[str, int], Sequence[tuple[int, int]]]
+
+
+def covers(store: Store, of: Head) -> Covers:
+    """What offsets the delta rows of a head count, by metric and grouping: ranges in order, as few
+    as there are. They are those of the totals, which have a row for each commit that counted
+    something, and which no retention drops."""
+    query = (
+        select(
+            delta.c.metric,
+            delta.c.grouping,
+            delta.c.start_offset,
+            delta.c.end_offset,
+            delta.c.for_coarser,
+        )
+        .where(
+            delta.c.head == of.id,
+            delta.c.generation == of.generation,
+            delta.c.window_start_ms.is_(None),
+            delta.c.retry.is_(None),
+        )
+        .order_by(delta.c.start_offset)
+    )
+
+    def work(connection: Connection) -> Covers:
+        coarser = coarser_of(generation_of(connection, store.name, of.generation))
+        found: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+        for name, place, start, end, for_coarser in connection.execute(query):
+            for each in (place, *(coarser.get((name, place), ()) if for_coarser else ())):
+                ranges = found[name, each]
+                if ranges and start <= ranges[-1][1]:
+                    ranges[-1] = ranges[-1][0], max(end, ranges[-1][1])
+                else:
+                    ranges.append((start, end))
+        return found
 
     return store.read(work)
+
+
+def overlapping(rows: Sequence[Outline]) -> list[tuple[Outline, Outline]]:
+    """Pairs of rows of one pane that count offsets of a head twice, for keys that both may hold.
+
+    Each row is named with one other at most. Rows of one retry are one commit, those of another
+    retry, or of the log itself, count other events.
+    """
+    found: list[tuple[Outline, Outline]] = []
+    before: dict[tuple[int, int | None], list[Outline]] = {}
+    for row in sorted(rows, key=lambda row: (row.start_offset, row.end_offset, row.id)):
+        own = before.setdefault((row.head, row.retry), [])
+        own[:] = [other for other in own if other.end_offset > row.start_offset]
+        twin = next((other for other in own if _share_keys(other, row)), None)
+        if twin is not None:
+            found.append((twin, row))
+        own.append(row)
+    return found
+
+
+def _share_keys(one: Outline, other: Outline) -> bool:
+    ranges = min(one.key_ranges, other.key_ranges)
+    return one.key_range * ranges // one.key_ranges == other.key_range * ranges // other.key_ranges
+
+
+def retries_of(
+    store: Store, of: Head, start: int, end: int
+) -> tuple[frozenset[int], frozenset[int]]:
+    """The retries whose events of this log all lie in [start, end), and those that have some there
+    and some elsewhere: their states cannot be told apart."""
+    query = (
+        select(quarantine.c.retry, func.min(quarantine.c.offset), func.max(quarantine.c.offset))
+        .where(quarantine.c.head == of.id, quarantine.c.retry.is_not(None))
+        .group_by(quarantine.c.retry)
+    )
+    rows = store.read(lambda connection: connection.execute(query).all())
+    inside = frozenset(number for number, first, last in rows if start <= first and last < end)
+    outside = frozenset(number for number, first, last in rows if last < start or first >= end)
+    return inside, frozenset(number for number, _, _ in rows) - inside - outside
 
 
 def entries_between(store: Store, of: Head, start: int, end: int) -> Sequence[QuarantineRow]:

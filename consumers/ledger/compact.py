@@ -5,20 +5,29 @@ writes what came of them, and is rolled back unless it has deleted exactly the r
 merged. So any number of compactors, workers, retentions and readers may be at it at once: of two
 compactors that chose the same row the second finds that it is gone, and has done nothing.
 
-A merged row counts the offsets from its first row's start to its last row's end, of one head.
+A merged row counts the offsets from its first row's start to its last row's end, of one head. It
+stands for the states of coarser groupings if all its rows do and it still can; otherwise these get
+rows of their own, for the offsets of each row that stood for them.
 Rows of a retry are not the log's own and stay as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select
 
 from consumers.ledger.compaction import ABOVE, LEAVE, MERGE_BYTES, Box, Group, plan
-from consumers.ledger.ranges import PIECE_BYTES, is_too_large, split
+from consumers.ledger.groupings import Groupings, bases, finest, groupings_of, summed
+from consumers.ledger.ranges import (
+    PIECE_BYTES,
+    can_stand_for_coarser,
+    is_too_large,
+    split,
+)
+from consumers.ledger.read import generation_of
 from consumers.ledger.rows import Pane, Piece
 from consumers.ledger.schema import delta, generation
 from consumers.ledger.store import Store
@@ -88,6 +97,7 @@ class Compactor:
         self._above, self._leave = above, leave
         self._merge_bytes, self._row_bytes = merge_bytes, row_bytes
         self._hopeless: set[frozenset[Box]] = set()  # merging them gave as many rows
+        self._known: dict[tuple[int, str], Groupings] = {}
 
     def strands(self, heads: Collection[int] | None = None) -> list[Strand]:
         """Where there may be something to merge, of these heads or of all."""
@@ -116,11 +126,19 @@ class Compactor:
 
     def plan(self, strand: Strand) -> list[Group]:
         """The groups of a strand to merge now."""
+        base = bases(self._groupings(strand)).get(strand.pane.grouping)
+
+        def work(connection: Connection) -> tuple[list[Box], list[int]]:
+            cuts = [] if base is None else _stood_for(connection, strand, base)
+            return _boxes(connection, strand), cuts
+
+        boxes, cuts = self._store.read(work)
         groups = plan(
-            self._store.read(lambda connection: _boxes(connection, strand)),
+            boxes,
             above=self._above,
             leave=self._leave,
             merge_bytes=self._merge_bytes,
+            cuts=cuts,
         )
         return [group for group in groups if frozenset(group.boxes) not in self._hopeless]
 
@@ -129,9 +147,11 @@ class Compactor:
         states = self._store.read(lambda connection: _states(connection, strand, group))
         if states is None:
             return None
-        made = self._fold(strand.pane, group, states)
+        by = self._groupings(strand) if any(box.for_coarser for box in group.boxes) else ()
+        made = self._fold(strand.pane, group, states, by)
+        mine = sum(one.piece.pane == strand.pane for one in made)
         is_cut = any(box.key_ranges < group.ranges for box in group.boxes)
-        if len(made) >= len(group.boxes) and not is_cut:
+        if mine >= len(group.boxes) and not is_cut:
             if len(self._hopeless) >= _HOPELESS:
                 self._hopeless.clear()
             self._hopeless.add(frozenset(group.boxes))
@@ -149,17 +169,30 @@ class Compactor:
 
     def steps(self, heads: Collection[int] | None = None) -> Iterator[Compacted]:
         """Merge until nothing is left to do, a transaction at a time."""
-        for strand in self.strands(heads):
-            done = True
-            while done:
-                done = False
-                for group in self.plan(strand):
-                    merged = self.merge(strand, group)
-                    if merged is not None:
-                        done = True
-                        yield merged
+        again = True
+        while again:  # what comes of a finest grouping may be rows of coarser ones to merge
+            again = False
+            for strand in self.strands(heads):
+                done = True
+                while done:
+                    done = False
+                    for group in self.plan(strand):
+                        merged = self.merge(strand, group)
+                        if merged is not None:
+                            done = again = True
+                            yield merged
 
-    def _fold(self, pane: Pane, group: Group, states: list[bytes]) -> list[_Merged]:
+    def _groupings(self, strand: Strand) -> Groupings:
+        """Those of the strand's metric."""
+        key = strand.generation, strand.pane.metric
+        if key not in self._known:
+            found = self._store.read(
+                lambda connection: generation_of(connection, self._store.name, key[0])
+            )
+            self._known.update(((key[0], name), by) for name, by in groupings_of(found).items())
+        return self._known[key]
+
+    def _fold(self, pane: Pane, group: Group, states: list[bytes], by: Groupings) -> list[_Merged]:
         """The rows that come of a group. Where one key would be too large for a row, the older
         half of the rows and the newer half stay apart."""
         total = PerKey.from_bytes(states[0])
@@ -171,12 +204,33 @@ class Compactor:
             middle = len(boxes) // 2
             older, newer = (replace(group, boxes=b) for b in (boxes[:middle], boxes[middle:]))
             return [
-                *self._fold(pane, older, states[:middle]),
-                *self._fold(pane, newer, states[middle:]),
+                *self._fold(pane, older, states[:middle], by),
+                *self._fold(pane, newer, states[middle:], by),
             ]
         start = min(box.start_offset for box in boxes)
         end = max(box.end_offset for box in boxes)
-        return [_Merged(piece, start, end) for piece in pieces]
+        if all(box.for_coarser for box in boxes) and can_stand_for_coarser(pieces, total):
+            pieces = [replace(pieces[0], for_coarser=True)]
+            return [_Merged(pieces[0], start, end)]
+        own = [_Merged(piece, start, end) for piece in pieces]
+        return own + self._apart(pane, boxes, states, by)
+
+    def _apart(
+        self, pane: Pane, boxes: Sequence[Box], states: list[bytes], by: Groupings
+    ) -> list[_Merged]:
+        """The rows of coarser groupings that these rows stand for."""
+        found = []
+        for box, data in zip(boxes, states, strict=True):
+            if not box.for_coarser:
+                continue
+            state = PerKey.from_bytes(data)
+            for place in finest(by)[pane.grouping]:
+                one = summed(state, by, pane.grouping, place)
+                found += [
+                    _Merged(piece, box.start_offset, box.end_offset)
+                    for piece in split(pane.of_grouping(place), one, self._row_bytes)
+                ]
+        return found
 
 
 def compact(
@@ -210,11 +264,20 @@ _BOX: Final = (
     delta.c.start_offset,
     delta.c.end_offset,
     delta.c.nbytes,
+    delta.c.for_coarser,
 )
 
 
 def _boxes(connection: Connection, strand: Strand) -> list[Box]:
     return [Box(*row) for row in connection.execute(select(*_BOX).where(*_of(strand)))]
+
+
+def _stood_for(connection: Connection, strand: Strand, base: int) -> list[int]:
+    """Where those offsets begin for which rows of grouping `base` stand for this strand's, too. No
+    such row ever comes between two rows that have none between them: new ones come at the end."""
+    of_base = _of(replace(strand, pane=strand.pane.of_grouping(base)))
+    query = select(delta.c.start_offset).where(*of_base, delta.c.for_coarser.is_(True))
+    return sorted(connection.scalars(query))
 
 
 def _states(connection: Connection, strand: Strand, group: Group) -> list[bytes] | None:
@@ -247,6 +310,7 @@ def _exchange(
             delta.c.start_offset == box.start_offset,
             delta.c.end_offset == box.end_offset,
             delta.c.nbytes == box.nbytes,
+            delta.c.for_coarser == box.for_coarser,
         )
         deleted += connection.execute(delete(delta).where(same, *_of(strand))).rowcount
     if deleted != len(group.boxes):
@@ -256,7 +320,7 @@ def _exchange(
 
 
 def _row(strand: Strand, one: _Merged) -> dict[str, object]:
-    pane = strand.pane
+    pane = one.piece.pane
     return {
         "generation": strand.generation,
         "metric": pane.metric,
@@ -270,4 +334,5 @@ def _row(strand: Strand, one: _Merged) -> dict[str, object]:
         "end_offset": one.end,
         "nbytes": len(one.piece.state),
         "state": one.piece.state,
+        "for_coarser": one.piece.for_coarser,
     }

@@ -4,12 +4,16 @@ The rows of one pane and one head are boxes: a range of keys times a range of of
 share keys lie one after the other in offsets. A group of neighbours becomes one box (or a few, if
 one would be too large); what it counts stays the same, since sums are exact.
 
+Where another row counts for this pane what lies between two of its own (see groupings.py), these
+stay apart: a row says of all its offsets that it counts them.
+
 Rows grow as they are merged, so an old row is merged again only once those after it are half as
 large together: a byte is written a number of times that grows with the logarithm of the state.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, groupby
@@ -32,6 +36,7 @@ class Box:
     start_offset: int
     end_offset: int
     nbytes: int
+    for_coarser: bool = False
 
     def node(self, ranges: int) -> int:
         """Which of `ranges` equal ranges of keys it lies in; they are no finer than its own."""
@@ -58,12 +63,17 @@ def depth(boxes: Sequence[Box]) -> int:
 
 
 def plan(
-    boxes: Sequence[Box], *, above: int = ABOVE, leave: int = LEAVE, merge_bytes: int = MERGE_BYTES
+    boxes: Sequence[Box],
+    *,
+    above: int = ABOVE,
+    leave: int = LEAVE,
+    merge_bytes: int = MERGE_BYTES,
+    cuts: Sequence[int] = (),
 ) -> list[Group]:
     """Groups of rows of one pane and head to merge; none where no key has more than `above` rows.
 
     Groups share no row, so they can be done in any order, or not. With `above` 1 all is merged
-    that can be.
+    that can be. No group lies across one of the `cuts`, offsets in order.
     """
     groups: list[Group] = []
     for family in _families(boxes):
@@ -78,12 +88,12 @@ def plan(
         while size * widest > merge_bytes * ranges and ranges < MAX_RANGES:
             ranges *= 2
         if any(box.key_ranges < ranges for box in chosen):
-            groups.extend(_refined(runs, ranges, merge_bytes))
+            groups.extend(_refined(runs, ranges, merge_bytes, cuts))
             continue  # and those that are fine enough join them next time
         for node in _by_node(chosen, ranges):
             groups.extend(
                 Group(boxes, ranges)
-                for boxes in _packed(_runs(node), merge_bytes)
+                for boxes in _packed(_runs(node), merge_bytes, cuts)
                 if len(boxes) == 2 or (boxes[2:] and _size(boxes) <= merge_bytes)
             )
     return groups
@@ -132,14 +142,17 @@ def _old(runs: list[list[Box]], leave: int) -> list[list[Box]]:
     return runs[-2:]
 
 
-def _refined(runs: Sequence[Sequence[Box]], ranges: int, merge_bytes: int) -> Iterator[Group]:
+def _refined(
+    runs: Sequence[Sequence[Box]], ranges: int, merge_bytes: int, cuts: Sequence[int]
+) -> Iterator[Group]:
     """Groups of neighbours that are to be cut into finer ranges before others join them."""
     for node, neighbours in groupby(runs, key=_node_of_one):
         if node is None:
             for run in neighbours:
                 yield from (Group((box,), ranges) for box in run if box.key_ranges < ranges)
         elif node[1] < ranges:
-            yield from (Group(boxes, ranges) for boxes in _packed(list(neighbours), merge_bytes))
+            packed = _packed(list(neighbours), merge_bytes, cuts)
+            yield from (Group(boxes, ranges) for boxes in packed)
 
 
 def _node_of_one(run: Sequence[Box]) -> tuple[int, int] | None:
@@ -153,13 +166,16 @@ def _by_node(boxes: Sequence[Box], ranges: int) -> Iterator[Sequence[Box]]:
     yield from (nodes[at] for at in sorted(nodes))
 
 
-def _packed(runs: Sequence[Sequence[Box]], merge_bytes: int) -> Iterator[tuple[Box, ...]]:
+def _packed(
+    runs: Sequence[Sequence[Box]], merge_bytes: int, cuts: Sequence[int]
+) -> Iterator[tuple[Box, ...]]:
     """Neighbours that are in memory together: whole runs, so that no row is left between them."""
     group: list[Box] = []
-    size = 0
+    size = part = 0
     for run in runs:
-        more = _size(run)
-        if len(group) > 1 and size + more > merge_bytes:
+        more, before = _size(run), part
+        part = bisect_right(cuts, run[0].start_offset)
+        if group and (part > before or (len(group) > 1 and size + more > merge_bytes)):
             yield tuple(group)
             group, size = [], 0
         group.extend(run)

@@ -30,9 +30,18 @@ class NoStoreYet(NotAStore):
 
 
 class SchemaMismatch(LedgerError):
-    """A store that another version of this program wrote."""
+    """A store that another version of this program wrote; an older one a writer brings to ours."""
 
     exit_code = 3
+
+    def __init__(self, message: str, version: int, ours: int) -> None:
+        self.version, self.ours = version, ours
+        super().__init__(message)
+
+    @property
+    def is_older(self) -> bool:
+        """Whether a run makes it one of ours."""
+        return self.version < self.ours
 
 
 Said = tuple[type[LedgerError], str]

@@ -165,7 +165,7 @@ class Ledger:
         def work(connection: Connection) -> Snapshot:
             found = self._generation(connection, generation)
             heads = read_heads(connection, head.c.generation == found.id)
-            outline = Snapshot(found, heads, read_panes(connection, found.id))
+            outline = Snapshot(found, heads, read_panes(connection, found))
             wanted = frozenset(choose(outline)) if choose else frozenset()
             size = sum(pane.nbytes for pane in outline.panes if pane.pane in wanted)
             if max_bytes is not None and size > max_bytes:
@@ -173,7 +173,7 @@ class Ledger:
                     f"store {self._store.name}: this needs {size} bytes of states, and may use "
                     f"{max_bytes}; ask for one metric, one window or one grouping"
                 )
-            return replace(outline, deltas=tuple(read_deltas(connection, found.id, wanted)))
+            return replace(outline, deltas=tuple(read_deltas(connection, found, wanted)))
 
         return self._store.read(work)
 
@@ -207,8 +207,8 @@ class Ledger:
         """The generation that counts these metrics.
 
         The current one, if each of its metrics is the same; metrics that are new to it start
-        where its heads stand now, and those that are missing end there. Else SettingsChanged
-        names the differences, or a new generation starts on request.
+        where its heads stand now, those that are missing end there, and variants may be declared
+        more. Else SettingsChanged names the differences, or a new generation starts on request.
         """
         known: list[int] = []  # the current generation before the first try
         return self._store.write(
@@ -228,8 +228,7 @@ class Ledger:
             current = read_generation(connection)
             if current is None:
                 return None
-            added, ended = compared(current, fingerprints, descriptions)
-            return Begun(current, created=False, added=added, ended=ended)
+            return Begun(current, False, *compared(current, fingerprints, descriptions))
 
         return self._store.read(work)
 

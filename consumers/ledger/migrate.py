@@ -47,5 +47,21 @@ def _retries_and_tombstones(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
+def _outlines(connection: Connection) -> None:
+    """Version 3: rows that stand for coarser groupings, and an index of all of a row but its
+    state. Older rows stand for their own grouping alone."""
+    for statement in (
+        "ALTER TABLE delta ADD COLUMN for_coarser BOOLEAN DEFAULT FALSE NOT NULL",
+        "DROP INDEX delta_by_pane",
+        "CREATE INDEX delta_outline ON delta (generation, metric, grouping, window_start_ms, "
+        "window_end_ms, head, end_offset, start_offset, key_range, key_ranges, nbytes, retry, "
+        "for_coarser, id)",
+    ):
+        connection.exec_driver_sql(statement)
+
+
 # By the version that a step starts from.
-_STEPS: Final[Mapping[int, Callable[[Connection], None]]] = {1: _retries_and_tombstones}
+_STEPS: Final[Mapping[int, Callable[[Connection], None]]] = {
+    1: _retries_and_tombstones,
+    2: _outlines,
+}

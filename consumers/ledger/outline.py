@@ -1,24 +1,37 @@
 """Delta rows without their states, and then the states of some of them: for readers that choose,
-within one read transaction of the caller."""
+within one read transaction of the caller.
+
+A row of a finest grouping that stands for the coarser ones is read as a row of each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, select
 
-from consumers.ledger.rows import Pane
+from consumers.ledger.groupings import Groupings, bases, groupings_of, summed
+from consumers.ledger.rows import Generation, Pane
 from consumers.ledger.schema import delta
+from streammetrics import PerKey, StateError
 
 _PARAMETERS: Final = 500  # of one query; SQLite takes at least 999
 
 
+class SumOf(NamedTuple):
+    """That a row is the sum, over keys, of the state of grouping `base`."""
+
+    by: Groupings
+    base: int
+
+
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A delta row without its state. `retry` is None for the log's own events."""
+    """A delta row without its state. `retry` is None for the log's own events. `nbytes` is what is
+    stored: of a row of a finer grouping, where it is a `sum_of` that."""
 
     id: int
     pane: Pane
@@ -29,12 +42,29 @@ class Outline:
     end_offset: int
     nbytes: int
     retry: int | None
+    sum_of: SumOf | None = None
 
 
 def read_outlines(
-    connection: Connection, generation: int, panes: Collection[Pane]
+    connection: Connection, of: Generation, panes: Collection[Pane]
 ) -> Iterator[Outline]:
     """Those of the rows of these panes."""
+    yield from _outlines(connection, of.id, panes)
+    by = groupings_of(of)
+    finer: dict[Pane, list[Pane]] = defaultdict(list)
+    for pane in panes:
+        base = bases(by[pane.metric]).get(pane.grouping) if pane.metric in by else None
+        if base is not None:
+            finer[pane.of_grouping(base)].append(pane)
+    for row in _outlines(connection, of.id, finer, delta.c.for_coarser.is_(True)):
+        sum_of = SumOf(by[row.pane.metric], row.pane.grouping)
+        for pane in finer[row.pane]:
+            yield replace(row, pane=pane, sum_of=sum_of)
+
+
+def _outlines(
+    connection: Connection, generation: int, panes: Collection[Pane], *more: ColumnElement[bool]
+) -> Iterator[Outline]:
     for which in of_panes(generation, panes):
         found = connection.execute(
             select(
@@ -50,13 +80,37 @@ def read_outlines(
                 delta.c.end_offset,
                 delta.c.nbytes,
                 delta.c.retry,
-            ).where(*which)
+            ).where(*which, *more)
         )
         for row in found:
             yield Outline(row[0], Pane(*row[1:5]), *row[5:12])
 
 
-def read_state_bytes(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+def read_states(connection: Connection, rows: Iterable[Outline]) -> Iterator[tuple[Outline, bytes]]:
+    """Each of these rows with what is stored of it, in no certain order, a few in memory at a
+    time; see `state_of`."""
+    by_id: dict[int, list[Outline]] = defaultdict(list)
+    for row in rows:
+        by_id[row.id].append(row)
+    for id_, stored in _read_stored(connection, list(by_id)):
+        for row in by_id[id_]:
+            yield row, stored
+
+
+def state_of(row: Outline, stored: bytes) -> PerKey:
+    """The state of a row. Raises StateError where it cannot be read."""
+    if len(stored) != row.nbytes:
+        raise StateError(
+            expected=f"{row.nbytes} bytes, as it says",
+            came=f"{len(stored)}",
+            where=f"the state of a delta row of {row.pane.metric}",
+            todo="restore the store from a copy, or start a new generation",
+        )
+    state = PerKey.from_bytes(stored)
+    return state if row.sum_of is None else summed(state, *row.sum_of, row.pane.grouping)
+
+
+def _read_stored(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[int, bytes]]:
     """The id and state of each of these rows, one in memory at a time."""
     for at in range(0, len(ids), _PARAMETERS):
         some = delta.c.id.in_(ids[at : at + _PARAMETERS])

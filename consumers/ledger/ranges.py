@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from consumers.ledger.rows import Pane, Piece
@@ -39,6 +39,12 @@ def split(
             yield from found
             return
         ranges *= 2
+
+
+def can_stand_for_coarser(pieces: Sequence[Piece], state: PerKey) -> bool:
+    """Whether the states of coarser groupings follow from these pieces of a state: it is one row,
+    and keeps all its keys apart."""
+    return len(pieces) == 1 and pieces[0].key_ranges == 1 and state.overflow_state() is None
 
 
 def is_too_large(piece: Piece, limit: int = PIECE_BYTES) -> bool:

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
 from consumers.ledger.failures import NotAStore
-from consumers.ledger.outline import of_panes, pane_order
+from consumers.ledger.groupings import coarser_of
+from consumers.ledger.outline import pane_order, read_outlines, read_states, state_of
 from consumers.ledger.rows import (
     Counters,
     DeltaRow,
@@ -95,29 +96,34 @@ def _head(row: Row[tuple[object, ...]]) -> Head:
     )
 
 
-def read_panes(connection: Connection, wanted: int) -> tuple[PaneSize, ...]:
+def read_panes(connection: Connection, of: Generation) -> tuple[PaneSize, ...]:
     """The panes of a generation with the number and size of their rows; reads no state."""
     key = (delta.c.metric, delta.c.grouping, delta.c.window_start_ms, delta.c.window_end_ms)
     rows = connection.execute(
-        select(*key, func.count(), func.sum(delta.c.nbytes))
-        .where(delta.c.generation == wanted)
-        .group_by(*key)
+        select(*key, delta.c.for_coarser, func.count(), func.sum(delta.c.nbytes))
+        .where(delta.c.generation == of.id)
+        .group_by(*key, delta.c.for_coarser)
     )
-    # A sum of integers is a Decimal in PostgreSQL.
-    found = [PaneSize(Pane(*row[:4]), row[4], int(row[5])) for row in rows]
-    return tuple(sorted(found, key=lambda size: pane_order(size.pane)))
+    coarser = coarser_of(of)
+    sizes: dict[Pane, list[int]] = {}
+    for *where, for_coarser, count, nbytes in rows:
+        pane = Pane(*where)
+        places = coarser.get((pane.metric, pane.grouping), ()) if for_coarser else ()
+        for place in (pane.grouping, *places):
+            size = sizes.setdefault(pane.of_grouping(place), [0, 0, 0, 0])
+            more = count, int(nbytes)  # a sum of integers is a Decimal in PostgreSQL
+            for i, n in enumerate(more * 2 if place == pane.grouping else more):
+                size[i] += n
+    return tuple(PaneSize(pane, *sizes[pane]) for pane in sorted(sizes, key=pane_order))
 
 
-def read_deltas(connection: Connection, wanted: int, panes: Collection[Pane]) -> Iterator[DeltaRow]:
+def read_deltas(
+    connection: Connection, of: Generation, panes: Collection[Pane]
+) -> Iterator[DeltaRow]:
     """The delta rows of these panes."""
-    for which in of_panes(wanted, panes):
-        yield from _read_deltas(connection, *which)
-
-
-def _read_deltas(connection: Connection, *which: ColumnElement[bool]) -> Iterator[DeltaRow]:
-    for row in connection.execute(select(delta).where(*which)):
-        pane = Pane(row.metric, row.grouping, row.window_start_ms, row.window_end_ms)
-        piece = Piece(pane, row.key_range, row.key_ranges, row.state)
+    for row, stored in read_states(connection, list(read_outlines(connection, of, panes))):
+        state = stored if row.sum_of is None else state_of(row, stored).to_bytes()
+        piece = Piece(row.pane, row.key_range, row.key_ranges, state)
         yield DeltaRow(row.id, piece, row.head, row.start_offset, row.end_offset)
 
 

@@ -68,17 +68,23 @@ class Pane(NamedTuple):
         """Whether it counts all events since the start."""
         return self.start_ms is None
 
+    def of_grouping(self, grouping: int) -> Pane:
+        """The same of another grouping."""
+        return self._replace(grouping=grouping)
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A part of a pane's state: the keys whose hash lies in the `key_range`-th of `key_ranges`
     equal ranges. `state` is `to_bytes()` of a PerKey of the plain metric. `key_ranges` is a power
-    of two, so ranges of different pieces nest."""
+    of two, so ranges of different pieces nest. Where `for_coarser`, it is whole, keeps all keys
+    apart, and the coarser groupings have no pieces of their own: see groupings.py."""
 
     pane: Pane
     key_range: int
     key_ranges: int
     state: bytes
+    for_coarser: bool = False
 
 
 class Refused(Protocol):
@@ -163,10 +169,11 @@ class Metric:
 class Generation:
     """Results that belong together; settings cannot change within one.
 
-    `revision` grows when a metric is added or ended: a worker that knows an older one is refused,
-    because the new metric would have a hole in its rows. Only the current generation is written.
-    Windows that start before `floor_ms` are gone; the floor only rises. `lateness_ms` is that of
-    the last config: readers say by it when a window is closed, and nothing else rests on it.
+    `revision` grows when a metric is added or ended, or a variant added: a worker that knows an
+    older one is refused, because the new metric would have a hole in its rows. Only the current
+    generation is written. Windows that start before `floor_ms` are gone; the floor only rises.
+    `lateness_ms` is that of the last config: readers say by it when a window is closed, and nothing
+    else rests on it.
     """
 
     id: int
@@ -179,21 +186,26 @@ class Generation:
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The generation to write, and how it came to be."""
+    """The generation to write, and how it came to be: metrics that it counts from now on, those
+    that it counts no more, and variants that it counts from now on."""
 
     generation: Generation
     created: bool
     added: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PaneSize:
-    """A pane that has delta rows, how many, and how many bytes they hold together."""
+    """A pane that has delta rows, how many, and how many bytes they hold together; and how many
+    of them are its own: others are of a finer grouping, and stand for it too."""
 
     pane: Pane
     rows: int
     nbytes: int
+    own_rows: int
+    own_nbytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +236,16 @@ class Snapshot:
     def counters(self) -> Counters:
         """All heads together."""
         return sum((head.counters for head in self.heads), Counters())
+
+    @property
+    def stored_rows(self) -> int:
+        """How many delta rows the store has."""
+        return sum(size.own_rows for size in self.panes)
+
+    @property
+    def stored_nbytes(self) -> int:
+        """How many bytes they hold."""
+        return sum(size.own_nbytes for size in self.panes)
 
     @property
     def offsets(self) -> dict[str, int]:

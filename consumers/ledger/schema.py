@@ -1,4 +1,4 @@
-"""The tables of a ledger, version 2. A change of them is a new version, and a step in migrate.py.
+"""The tables of a ledger, version 3. A change of them is a new version, and a step in migrate.py.
 
     meta         schema_version
     generation   results that belong together; one is current
@@ -35,7 +35,7 @@ from sqlalchemy import (
     select,
 )
 
-VERSION: Final = 2
+VERSION: Final = 3
 
 _tables = MetaData()
 # SQLite numbers rows by itself only in a column whose type is INTEGER, and there it has 64 bits.
@@ -127,16 +127,27 @@ delta = Table(
     Column("nbytes", BigInteger, nullable=False),
     Column("state", LargeBinary, nullable=False),
     Column("retry", _Id, ForeignKey(retry.c.id)),  # whose events it counts; NULL: the log's own
+    # Whether it stands for the states of coarser groupings too; see groupings.py.
+    Column("for_coarser", Boolean, nullable=False, default=False),
 )
-# It answers which panes there are, and how large, without a look at the states.
+# All of a row but its state, which may be megabytes long: which rows there are, and of what size,
+# is read here alone. SQLite would walk over the whole state to the column that follows it.
 Index(
-    "delta_by_pane",
+    "delta_outline",
     delta.c.generation,
     delta.c.metric,
     delta.c.grouping,
     delta.c.window_start_ms,
     delta.c.window_end_ms,
+    delta.c.head,
+    delta.c.end_offset,
+    delta.c.start_offset,
+    delta.c.key_range,
+    delta.c.key_ranges,
     delta.c.nbytes,
+    delta.c.retry,
+    delta.c.for_coarser,
+    delta.c.id,
 )
 
 quarantine = Table(

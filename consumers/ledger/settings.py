@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from sqlalchemy import Connection, func, insert, update
 from sqlalchemy import select as sql_select
@@ -46,9 +47,9 @@ def begin(
         return Begun(_start(connection, fingerprints, descriptions), created=True)
     if new_generation:
         return Begun(current, created=True)
-    added, ended = compared(current, fingerprints, descriptions)
-    _update_shown(connection, current, descriptions)
-    if not added and not ended:
+    added, ended, variants = compared(current, fingerprints, descriptions)
+    _update_descriptions(connection, current, fingerprints, descriptions)
+    if not added and not ended and not variants:
         return Begun(current, created=False)
     connection.execute(
         update(generation)
@@ -70,38 +71,67 @@ def begin(
             .where(metric.c.generation == current.id, metric.c.name == name)
             .values(ended=True)
         )
-    return Begun(_read(connection, current.id), created=False, added=added, ended=ended)
+    return Begun(_read(connection, current.id), created=False, added=added, ended=ended,
+                 variants=variants)  # fmt: skip
 
 
 def compared(
     current: Generation,
     fingerprints: Mapping[str, str],
     descriptions: Mapping[str, Mapping[str, object]],
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The metrics that are new to a generation, and those that it would lose. Writes nothing.
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """The metrics that are new to a generation, those that it would lose, and the variants that
+    are declared more than before. Writes nothing.
 
-    Raises SettingsChanged where one of them is another than the one that was counted.
+    Raises SettingsChanged where one of the metrics is another than the one that was counted.
     """
-    _refuse_changes(current, fingerprints, descriptions)
+    variants = _refuse_changes(current, fingerprints, descriptions)
     known = {one.name: one for one in current.metrics}
     added = sorted(name for name in fingerprints if name not in known)
     ended = sorted(n for n, one in known.items() if n not in fingerprints and not one.ended)
-    return tuple(added), tuple(ended)
+    return tuple(added), tuple(ended), tuple(sorted(variants))
 
 
-def _update_shown(
+def more_variants(was: Mapping[str, object], now: Mapping[str, object]) -> frozenset[str] | None:
+    """The variants that a description declares more than another one of the same metric. None
+    where it does not declare all of those, so that its states would not go on.
+
+    Events of a variant that was not declared are in quarantine, so nothing is counted otherwise
+    than before when it is: a retry can count those too. To take one out is another matter.
+    """
+    before, after = _declared(was), _declared(now)
+    if before is None or after is None:
+        return frozenset() if before == after else None
+    return after - before if before <= after else None
+
+
+def _declared(description: Mapping[str, object]) -> frozenset[str] | None:
+    """None where any variant is counted."""
+    found = description.get("variant")
+    names = found[1] if isinstance(found, list | tuple) and len(found) == 2 else None
+    return None if names is None else frozenset(map(str, names))
+
+
+def _update_descriptions(
     connection: Connection,
     current: Generation,
+    fingerprints: Mapping[str, str],
     descriptions: Mapping[str, Mapping[str, object]],
 ) -> None:
-    """Keep what the last config says for display. The fingerprints agree, so no more can change."""
+    """Keep what the last config says: what is for display, and variants that it declares more."""
     for one in current.metrics:
         now = descriptions.get(one.name)
-        if now is not None and one.description.get(SHOWN) != now.get(SHOWN):
+        if one.name not in fingerprints or now is None or one.ended:
+            continue
+        values = {
+            "fingerprint": fingerprints[one.name],
+            "description": json.dumps(now, sort_keys=True),
+        }
+        if one.fingerprint != values["fingerprint"] or one.description.get(SHOWN) != now.get(SHOWN):
             connection.execute(
                 update(metric)
                 .where(metric.c.generation == current.id, metric.c.name == one.name)
-                .values(description=json.dumps(now, sort_keys=True))
+                .values(**values)
             )
 
 
@@ -146,8 +176,10 @@ def _refuse_changes(
     current: Generation,
     fingerprints: Mapping[str, str],
     descriptions: Mapping[str, Mapping[str, object]],
-) -> None:
+) -> set[str]:
+    """Answers the variants that are declared more than before."""
     found: list[str] = []
+    variants: set[str] = set()
     for one in current.metrics:
         if one.name not in fingerprints:
             continue
@@ -159,8 +191,16 @@ def _refuse_changes(
         elif one.fingerprint != fingerprints[one.name]:
             # Compared as they are stored, so that a tuple and a list are the same.
             now = json.loads(json.dumps(descriptions[one.name]))
-            changes = ", ".join(_differences(one.description, now)) or "its meaning changed"
-            found.append(f"metric {one.name}: {changes}")
+            more = more_variants(one.description, now)
+            left = now
+            if more:
+                names = cast("list[object]", one.description["variant"])[1]
+                left = {**now, "variant": [now["variant"][0], names]}
+            changes = ", ".join(_differences(one.description, left))
+            if more and not changes:
+                variants |= more
+                continue
+            found.append(f"metric {one.name}: {changes or 'its meaning changed'}")
     if found:
         raise SettingsChanged(
             found,
@@ -168,6 +208,7 @@ def _refuse_changes(
             "name, or start over with --new-generation; `results --generation "
             f"{current.id}` then shows the old ones.",
         )
+    return variants
 
 
 def _differences(was: object, now: object, path: str = "") -> Iterator[str]:

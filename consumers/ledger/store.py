@@ -121,7 +121,9 @@ def open_store(
             "start `streammetrics run` on it, which brings it to this version"
             if version < ledger_schema.VERSION
             else "use the version of streammetrics that wrote it, or a later one"
-        )
+        ),
+        version,
+        ledger_schema.VERSION,
     )
 
 

@@ -3,35 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import TypeVar
+from functools import cached_property
+from typing import NamedTuple, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, func, select
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.outline import Outline, read_outlines, read_state_bytes
+from consumers.ledger.outline import Outline, read_outlines, read_states
 from consumers.ledger.read import generation_of, read_heads, read_panes
-from consumers.ledger.rows import Pane, Snapshot
-from consumers.ledger.schema import head
+from consumers.ledger.rows import Generation, Head, Pane, Snapshot
+from consumers.ledger.schema import head, retry
 
 T = TypeVar("T")
+
+
+class Moment(NamedTuple):
+    """What every result is a function of, beside the log and the settings of a generation: how far
+    each log was counted, what is kept, and which refused events were tried again (the number of
+    the last retry). Between two equal moments nothing was counted, whatever was merged."""
+
+    generation: Generation
+    heads: tuple[Head, ...]
+    retry: int
 
 
 class View:
     """What one read transaction sees. `snapshot` is without deltas."""
 
-    def __init__(self, connection: Connection, snapshot: Snapshot) -> None:
+    def __init__(self, connection: Connection, moment: Moment) -> None:
         self._connection = connection
-        self.snapshot = snapshot
+        self.moment = moment
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The heads, and which panes there are: it costs a look at every row of the index."""
+        of, heads, _ = self.moment
+        return Snapshot(of, heads, read_panes(self._connection, of))
 
     def outlines(self, panes: Collection[Pane]) -> list[Outline]:
         """The delta rows of these panes, without their states."""
-        return list(read_outlines(self._connection, self.snapshot.generation.id, panes))
+        return list(read_outlines(self._connection, self.moment.generation, panes))
 
     def states(self, rows: Sequence[Outline]) -> Iterator[tuple[Outline, bytes]]:
-        """Each of these rows with its state, in no certain order, a few in memory at a time."""
-        by_id = {row.id: row for row in rows}
-        for row, state in read_state_bytes(self._connection, list(by_id)):
-            yield by_id[row], state
+        """Each of these rows with what is stored of it, in no certain order, a few in memory at a
+        time; `outline.state_of` makes its state of it."""
+        return read_states(self._connection, rows)
 
 
 def view(ledger: Ledger, look: Callable[[View], T], *, generation: int | None = None) -> T:
@@ -43,6 +59,7 @@ def view(ledger: Ledger, look: Callable[[View], T], *, generation: int | None = 
     def work(connection: Connection) -> T:
         found = generation_of(connection, ledger.store.name, generation)
         heads = read_heads(connection, head.c.generation == found.id)
-        return look(View(connection, Snapshot(found, heads, read_panes(connection, found.id))))
+        last = select(func.max(retry.c.id)).where(retry.c.generation == found.id)
+        return look(View(connection, Moment(found, heads, connection.scalar(last) or 0)))
 
     return ledger.store.read(work)

@@ -43,8 +43,9 @@ def check_generation(
         )
     if row.revision != known.revision:
         raise SettingsChanged(
-            [f"the metrics of generation {known.id} have changed"],
-            "Another process has added or removed a metric; start again with its config.",
+            [f"the metrics or variants of generation {known.id} have changed"],
+            "Another process has added a variant, or added or removed a metric; start again with "
+            "its config.",
         )
     floor_ms: int | None = row.floor_ms
     return floor_ms
@@ -172,6 +173,7 @@ def _delta_row(commit: Commit, piece: Piece) -> dict[str, object]:
         "end_offset": commit.end,
         "nbytes": len(piece.state),
         "state": piece.state,
+        "for_coarser": piece.for_coarser,
     }
 
 

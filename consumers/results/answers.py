@@ -1,7 +1,7 @@
 """Answers to queries as bytes or text, made in one place for the command line and for HTTP.
 
-A result is a function of the heads and deltas of the store, so an answer is kept until these
-change, and a page that asks every second costs one look at the heads.
+An answer is followed: a page that asks every second costs one look at the heads while nothing is
+counted, and the new rows of the store when something was.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Snapshot
 from consumers.results.figures_table import Truth
-from consumers.results.query import Query, require_generation
-from consumers.results.reader import read_results
+from consumers.results.follow import Follower
+from consumers.results.query import Query
 from consumers.results.results import Results
 from consumers.results.table import table
 from consumers.results.terminal import Style
 
 KEPT: Final = 32  # answers; a page asks for a few, again and again
+KEPT_BYTES: Final = 1 << 30  # of the states behind them
 
 
 def results_text(
@@ -42,27 +42,25 @@ def store_name(url: str) -> str:
 
 
 class Answers:
-    """Reads a ledger, and keeps the last answers for as long as nothing was committed."""
+    """Reads a ledger for any number of threads. An answer that was asked for before costs what was
+    counted since."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._kept: OrderedDict[Query, tuple[Snapshot, Results]] = OrderedDict()
+        self._kept: OrderedDict[Query, tuple[Lock, Follower]] = OrderedDict()
         self._lock = Lock()
 
     def results(self, query: Query) -> Results:
         """As `read_results`."""
-        if query.generation is not None:
-            require_generation(query.generation, [one.id for one in self._ledger.generations()])
-        seen = self._ledger.snapshot(generation=query.generation)
         with self._lock:
-            known = self._kept.get(query)
-        if known is not None and known[0] == seen:
-            return known[1]
-        # Read after it was seen: what is kept under `seen` may be newer, never older.
-        results = read_results(self._ledger, query)
+            one = self._kept.pop(query, None) or (Lock(), Follower(self._ledger, query))
+            self._kept[query] = one  # as the last one
+        mine, follower = one
+        with mine:
+            results = follower.results()
         with self._lock:
-            self._kept[query] = seen, results
-            self._kept.move_to_end(query)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
+            size = sum(kept.nbytes for _, kept in self._kept.values())
+            while len(self._kept) > KEPT or (size > KEPT_BYTES and self._kept):
+                _, (_, oldest) = self._kept.popitem(last=False)
+                size -= oldest.nbytes
         return results

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from consumers.ledger.ledger import Ledger, TooLarge
-from consumers.ledger.outline import Outline
+from consumers.ledger.outline import Outline, state_of
 from consumers.ledger.rows import Pane, Snapshot
-from consumers.ledger.view import View, view
+from consumers.ledger.view import Moment, View, view
 from consumers.results.query import Query, require_generation
 from consumers.results.read_plan import Wanted, plan
 from consumers.results.reader import MAX_DELTA_BYTES, MAX_STATE_BYTES, read_results
@@ -31,6 +31,7 @@ from streammetrics import PerKey
 class _News:
     """What one look found: rows to add to panes that are kept, and to begin others with."""
 
+    moment: Moment
     snapshot: Snapshot
     planned: Mapping[str, Wanted]
     wanted: frozenset[Pane]
@@ -47,9 +48,10 @@ class Follower:
 
     def __init__(self, ledger: Ledger, query: Query) -> None:
         self._ledger, self._query = ledger, query
-        self._last: tuple[Snapshot, Results] | None = None
+        self._last: tuple[Moment, Results] | None = None
         self._panes: dict[Pane, PerKey] = {}
         self._retries: dict[Pane, set[int]] = {}
+        self._nbytes = 0
         self.rows_read = self.reloads = 0
 
     def results(self) -> Results:
@@ -57,26 +59,29 @@ class Follower:
         wanted = self._query.generation
         if wanted is not None:
             require_generation(wanted, [one.id for one in self._ledger.generations()])
+        seen = view(self._ledger, lambda now: now.moment, generation=wanted)
+        if self._last is not None and self._last[0] == seen:
+            return self._last[1]
         try:
             news = view(self._ledger, self._look, generation=wanted)
+            self._take(news)
         except TooLarge:
             self._forget()
-            return read_results(self._ledger, self._query)
-        if self._last is not None and self._last[0] == news.snapshot:
+            # Read after it was seen: what is kept under `seen` may be newer, never older.
+            self._last = seen, read_results(self._ledger, self._query)
             return self._last[1]
-        self._take(news)
-        if sum(state.nbytes for state in self._panes.values()) > MAX_STATE_BYTES:
-            self._forget()
-            return read_results(self._ledger, self._query)
         results = self._answer(news)
-        self._last = news.snapshot, results
+        self._last = news.moment, results
         return results
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the states that it holds, roughly."""
+        return self._nbytes
 
     def _look(self, now: View) -> _News:
         """Within the transaction: what is there and was not taken yet. Changes nothing of ours."""
         seen = now.snapshot
-        if self._last is not None and self._last[0] == seen:
-            return _News(seen, {}, frozenset(), frozenset(), ())
         planned = plan(seen, self._query)
         wanted = frozenset(chosen(seen, planned))
         cursor, known = self._cursor(seen), self._panes.keys()
@@ -89,7 +94,7 @@ class Follower:
         size = sum(row.nbytes for row in new)
         if size > MAX_DELTA_BYTES:
             raise TooLarge(f"{size} bytes of new states are more than are kept")
-        return _News(seen, planned, wanted, anew, list(now.states(new)))
+        return _News(now.moment, seen, planned, wanted, anew, list(now.states(new)))
 
     def _cursor(self, seen: Snapshot) -> dict[int, int]:
         """The next offset of each head when we last looked; empty where nothing is of use."""
@@ -113,14 +118,17 @@ class Follower:
             panes.pop(pane, None)
             retries.pop(pane, None)
         for row, data in news.rows:
-            state = PerKey.from_bytes(data)
+            state = state_of(row, data)
             if row.pane in panes:
                 panes[row.pane].merge(state)
             else:
                 panes[row.pane] = state
             if row.retry is not None:
                 retries.setdefault(row.pane, set()).add(row.id)
-        self._panes, self._retries = panes, retries
+        nbytes = sum(state.nbytes for state in panes.values())
+        if nbytes > MAX_STATE_BYTES:
+            raise TooLarge(f"{nbytes} bytes of states are more than are kept")
+        self._panes, self._retries, self._nbytes = panes, retries, nbytes
 
     def _answer(self, news: _News) -> Results:
         by_state: dict[tuple[str, int], dict[int | None, PerKey]] = defaultdict(dict)
@@ -135,7 +143,7 @@ class Follower:
 
     def _forget(self) -> None:
         self._last = None
-        self._panes, self._retries = {}, {}
+        self._panes, self._retries, self._nbytes = {}, {}, 0
 
 
 def _is_around(row: Outline, cursor: Mapping[int, int]) -> bool:

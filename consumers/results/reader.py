@@ -18,7 +18,7 @@ from consumers.results.query import Query, require_generation
 from consumers.results.read_plan import Wanted, plan
 from consumers.results.results import Results
 from consumers.results.states import SliceState, chosen, results_of, states_of
-from consumers.results.stream import streamed_results
+from consumers.results.stream import streamed, streamed_results
 from streammetrics import PerKey
 
 MAX_DELTA_BYTES: Final = 512 << 20  # of the deltas of one answer, which one snapshot holds
@@ -65,6 +65,17 @@ def select(ledger: Ledger, query: Query) -> Selection:
         require_generation(query.generation, [one.id for one in ledger.generations()])
     snapshot = ledger.snapshot(choose, generation=query.generation, max_bytes=MAX_DELTA_BYTES)
     return Selection(query, snapshot, planned)
+
+
+def select_states(ledger: Ledger, query: Query) -> tuple[Selection, list[SliceState]]:
+    """Every state of an answer of few, such as that of one slice; see `select` for what it raises.
+    What it is cut out of may be too large to be in memory: see `read_results`."""
+    try:
+        selection = select(ledger, query)
+        return selection, list(selection.states())
+    except TooLarge:
+        return streamed(ledger, query, lambda seen, wanted, states: (
+            Selection(query, seen, wanted), list(states)))  # fmt: skip
 
 
 def read_results(ledger: Ledger, query: Query) -> Results:

@@ -19,7 +19,7 @@ from typing import Final
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Head
 from consumers.results.query import OTHER, Query, QueryError, Span, iso_utc
-from consumers.results.reader import Selection, select
+from consumers.results.reader import Selection, select_states
 from consumers.results.results import Json, bounds, number
 from consumers.results.states import SliceState
 from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
@@ -57,7 +57,7 @@ def export(ledger: Ledger, query: Query) -> Accumulator:
         )
     names = frozenset(name for name, _ in query.where)
     try:
-        selection = select(ledger, replace(query, by=names))
+        selection, found = select_states(ledger, replace(query, by=names))
     except QueryError as error:
         if error.where != "--by":
             raise
@@ -67,7 +67,6 @@ def export(ledger: Ledger, query: Query) -> Accumulator:
             where="--where",
             todo="name one grouping whole, or leave --where out for all rows",
         ) from None
-    found = list(selection.states())
     if not found:
         raise QueryError(
             expected="a slice with rows",

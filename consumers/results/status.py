@@ -46,9 +46,9 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
             ],
             "quarantine": {"open": entries.open, "done": entries.done},
             "deltas": {
-                "rows": sum(size.rows for size in seen.panes),
+                "rows": seen.stored_rows,
                 "panes": len(seen.panes),
-                "nbytes": sum(size.nbytes for size in seen.panes),
+                "nbytes": seen.stored_nbytes,
             },
         }
     )
@@ -91,7 +91,11 @@ def _logs(seen: Snapshot) -> Table:
     idle = idle_heads(seen)
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("log", overflow="fold")
-    for name in ("next offset", "read", "quarantined", "late"):
+    numbers = ["next offset", "read", "quarantined", "late"]
+    has_tombstones = any(head.counters.tombstones for head in seen.heads)
+    if has_tombstones:
+        numbers.append("tombstones")
+    for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("newest event", no_wrap=True)
     for head in seen.heads:
@@ -102,6 +106,7 @@ def _logs(seen: Snapshot) -> Table:
             printed.count(head.counters.rows),
             printed.count(head.counters.quarantined),
             printed.count(head.counters.late),
+            *([printed.count(head.counters.tombstones)] if has_tombstones else []),
             "none" if newest is None else iso_utc(newest // 1000 * 1000),
         )
     return table
@@ -128,8 +133,8 @@ def _metrics(seen: Snapshot) -> Table:
             Text(printed.name(metric.name) + (" (ended)" if metric.ended else "")),
             Text(printed.name(metric.description.get("type"))),
             printed.count(len(mine)),
-            printed.count(sum(size.rows for size in mine)),
-            printed.count(sum(size.nbytes for size in mine)),
+            printed.count(sum(size.own_rows for size in mine)),
+            printed.count(sum(size.own_nbytes for size in mine)),
         )
     return table
 

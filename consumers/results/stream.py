@@ -1,7 +1,8 @@
 """An answer whose states are too large to be in memory together: one range of keys at a time.
 
 Ranges of keys nest and each key lies in one, so a range is merged, answered and let go of before
-the next. All is read in one transaction, which lasts as long as that takes.
+the next. All is read in one transaction, which lasts as long as that takes. It is over before
+anything is sent, so no client, however slow, makes it last longer.
 
 Which keys are kept apart and which are summed into `(other)` is decided as in a whole state: the
 `max_keys` keys with the smallest hash are kept, and ranges come in the order of the hash.
@@ -10,13 +11,13 @@ Which keys are kept apart and which are summed into `(other)` is decided as in a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.outline import Outline
+from consumers.ledger.outline import Outline, state_of
 from consumers.ledger.ranges import MAX_RANGES
-from consumers.ledger.rows import Pane
+from consumers.ledger.rows import Pane, Snapshot
 from consumers.ledger.view import View, view
 from consumers.results.query import OTHER, Query, QueryError, Slice, SliceValue, Span
 from consumers.results.read_plan import Wanted, plan
@@ -24,6 +25,7 @@ from consumers.results.results import Results
 from consumers.results.states import SliceState, chosen, results_of, sum_over, window_of
 from streammetrics import Accumulator, PerKey, Ratio
 
+T = TypeVar("T")
 _Key = SliceValue | tuple[SliceValue, ...]
 
 RANGE_BYTES: Final = 64 << 20  # of the rows of one range of keys, as they are stored
@@ -64,10 +66,19 @@ def streamed_results(ledger: Ledger, query: Query) -> Results:
 
     Raises QueryError where even that is too much: one key alone is too large then.
     """
+    return streamed(ledger, query, lambda seen, _, states: results_of(seen, states))
 
-    def look(now: View) -> Results:
+
+def streamed(
+    ledger: Ledger,
+    query: Query,
+    take: Callable[[Snapshot, Mapping[str, Wanted], Iterator[SliceState]], T],
+) -> T:
+    """What `take` makes of the states that a query asks for, one range of keys after the other."""
+
+    def look(now: View) -> T:
         planned = plan(now.snapshot, query)
-        return results_of(now.snapshot, _states(now, query, planned))
+        return take(now.snapshot, planned, _states(now, query, planned))
 
     return view(ledger, look, generation=query.generation)
 
@@ -123,7 +134,7 @@ def _merged(now: View, rows: Sequence[Outline], at: int, ranges: int) -> dict[in
     """The state of each pane, of the keys of one range."""
     panes: dict[int | None, PerKey] = {}
     for row, data in now.states(rows):
-        state = PerKey.from_bytes(data)
+        state = state_of(row, data)
         if row.key_ranges < ranges:
             state = state.split(ranges)[at]
         start = row.pane.start_ms

@@ -165,9 +165,9 @@ def _stored(ledger: Ledger) -> Iterator[Metric]:
         "streammetrics_store_quarantined_events": ("Events in quarantine",
                                                    seen.counters.quarantined),
         "streammetrics_store_state_bytes": ("Size of all states in the store",
-                                            sum(pane.nbytes for pane in seen.panes)),
+                                            seen.stored_nbytes),
         "streammetrics_store_state_rows": ("Rows that hold them",
-                                           sum(pane.rows for pane in seen.panes)),
+                                           seen.stored_rows),
         "streammetrics_generation": ("The generation that is counted", seen.generation.id),
     }  # fmt: skip
     for name, (what, value) in gauges.items():

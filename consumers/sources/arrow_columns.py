@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, overload
 
 import numpy as np
 
-from consumers.sources.source import SourceError, Values
+from consumers.sources.source import SourceError, Texts, Values
 from streammetrics import Coded
 
 if TYPE_CHECKING:
@@ -59,6 +59,8 @@ def _plain(path: str, array: pa.Array) -> Values:
             )
         return _times(array)
     if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
+        if array.null_count == 0:
+            return _texts(array)
         array = array.dictionary_encode()
         kind = array.type
     if pyarrow.types.is_dictionary(kind):
@@ -87,7 +89,26 @@ def _times(array: pa.Array) -> Values:
     return ms
 
 
-def _coded(array: pa.Array) -> Values:
+def _texts(array: pa.Array) -> Texts:
+    """The texts as they lie in Arrow's buffers."""
+
+    def named(start: int, end: int) -> Coded:
+        return _coded(array[start:end].dictionary_encode())
+
+    _, places, data = array.buffers()
+    if not len(array) or data is None:
+        return Texts(np.empty(0, np.uint8), np.zeros(len(array) + 1, np.int64), named)
+    offsets = np.frombuffer(places, _offset_type(array))[array.offset :][: len(array) + 1]
+    return Texts(np.frombuffer(data, np.uint8), offsets.astype(np.int64), named)
+
+
+def _offset_type(array: pa.Array) -> type[np.int32] | type[np.int64]:
+    import pyarrow.types
+
+    return np.int64 if pyarrow.types.is_large_string(array.type) else np.int32
+
+
+def _coded(array: pa.Array) -> Coded:
     """Each distinct value once, and which of them each row has; one more for rows without."""
     distinct = array.dictionary.to_pylist()
     codes = array.indices

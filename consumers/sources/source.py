@@ -12,7 +12,7 @@ Every source (file, stdin, memory, Kafka) has this shape, and the service knows 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeAlias, runtime_checkable
 
@@ -21,8 +21,35 @@ from numpy.typing import NDArray
 
 from streammetrics import Coded
 
-# One field of many events: plain values, numbers or times as they are stored, texts named once.
-Values: TypeAlias = "list[object] | NDArray[np.generic] | Coded"
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A field of many events, all of them texts: text i is `data[offsets[i]:offsets[i + 1]]`, in
+    UTF-8. `named` gives the texts from one place to another, each different one named once."""
+
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    named: Callable[[int, int], Coded]
+    first: int = 0
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def part(self, here: slice) -> Texts:
+        """The texts from one place to another."""
+        start, end, _ = here.indices(len(self))
+        return Texts(self.data, self.offsets[start : end + 1], self.named, self.first + start)
+
+    def coded(self) -> Coded:
+        """Each different text named once."""
+        return self.named(self.first, self.first + len(self))
+
+
+Integers: TypeAlias = "Sequence[int] | NDArray[np.int64]"
+
+# One field of many events: plain values, numbers or times as they are stored, texts named once or
+# as they lie.
+Values: TypeAlias = "list[object] | NDArray[np.generic] | Coded | Texts"
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -67,7 +94,7 @@ class Chunk:
     `start` is the offset that reading stood at and `end` the next one to read, so chunks of a
     partition follow each other without a seam even where offsets have holes. `values[i]` is the
     raw record at `offsets[i]`, None for a tombstone. `timestamps_ms`, `keys` and `headers` are
-    None where a source has no such thing.
+    None where a source has no such thing; so is the timestamp of a record, or it is below 0.
 
     `cut` names the indices whose value is only the beginning, because the record is over the size
     limit. `indices[i]` is the place of an event in its record, in chunks whose records were opened
@@ -79,15 +106,15 @@ class Chunk:
     partition: Partition
     start: int
     end: int
-    offsets: Sequence[int]
+    offsets: Integers
     values: Sequence[bytes | None]
-    timestamps_ms: Sequence[int | None] | None = None
+    timestamps_ms: Sequence[int | None] | NDArray[np.int64] | None = None
     keys: Sequence[bytes | None] | None = None
     headers: Sequence[Sequence[tuple[str, bytes | None]]] | None = None
     cut: Mapping[int, Cut] = field(default_factory=dict)
     fields: tuple[str, ...] | None = None
     columns: Mapping[str, Values] | None = None
-    indices: Sequence[int] | None = None
+    indices: Integers | None = None
 
     def __len__(self) -> int:
         """How many records it holds."""
@@ -120,6 +147,8 @@ class Chunk:
 
 
 def _part(values: Values, here: slice) -> Values:
+    if isinstance(values, Texts):
+        return values.part(here)
     return Coded(values.codes[here], values.values) if isinstance(values, Coded) else values[here]
 
 

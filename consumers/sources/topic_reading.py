@@ -8,12 +8,35 @@ from a thread of its own, so what the listener raises is kept until `raise_failu
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from threading import RLock
+from typing import Generic, TypeVar, overload
 
 from consumers.sources.source import Chunk, Listener, Partition
 
+R = TypeVar("R")
+V = TypeVar("V")
+
 Headers = Sequence[Sequence[tuple[str, bytes]]]
+
+
+class Asked(Sequence[V], Generic[R, V]):
+    """Something of each record that few configs read: asked for where it is read, not before."""
+
+    def __init__(self, records: Sequence[R], ask: Callable[[R], V]) -> None:
+        self._records, self._ask = records, ask
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @overload
+    def __getitem__(self, at: int) -> V: ...
+    @overload
+    def __getitem__(self, at: slice) -> Asked[R, V]: ...
+    def __getitem__(self, at: int | slice) -> V | Asked[R, V]:
+        if isinstance(at, slice):
+            return Asked(self._records[at], self._ask)
+        return self._ask(self._records[at])
 
 
 class TopicReading:

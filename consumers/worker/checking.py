@@ -11,7 +11,7 @@ from contextlib import closing
 
 from consumers.config.config import Config
 from consumers.ledger.connect import shown
-from consumers.ledger.ledger import Ledger, LogChanged, NoStoreYet
+from consumers.ledger.ledger import Ledger, LogChanged, NoStoreYet, SchemaMismatch
 from consumers.ledger.rows import Begun, Head
 from consumers.sources.open_source import open_source, require_package
 from consumers.sources.source import GapError, Partition, Source, Unsuitable
@@ -93,6 +93,14 @@ def check(
         ledger = Ledger.open(config.store.url)
     except NoStoreYet:
         return [*found, f"{store}: not there yet; a run makes it"]
+    except SchemaMismatch as error:
+        if not error.is_older:
+            raise
+        return [
+            *found,
+            f"{store}: its schema has version {error.version}; a run brings it to version "
+            f"{error.ours}, and compares the settings and the heads then",
+        ]
     with closing(ledger):
         if new_generation:
             number = max((one.id for one in ledger.generations()), default=0)
@@ -118,6 +126,8 @@ def _changes(begun: Begun) -> list[str]:
           for name in begun.added),
         *(f"metric {name}: not in the config; it would end at the offsets reached so far"
           for name in begun.ended),
+        *(f"variant {name}: new; a run counts it from the offsets reached so far, and `quarantine "
+          "retry` those of its events that were refused" for name in begun.variants),
     ]  # fmt: skip
 
 

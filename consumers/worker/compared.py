@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from consumers.ledger.audit import PaneRows, Unreadable, merged, pane_rows, panes
+from consumers.ledger.audit import PaneRows, Unreadable, merged, overlapping, pane_rows, panes
 from consumers.ledger.outline import Outline, pane_order
 from consumers.ledger.rows import Head, Pane
 from consumers.ledger.store import Store
@@ -25,82 +25,130 @@ class _Moved(Exception):
 
 def compare_panes(
     store: Store,
-    scratch_store: Store,
     scratch: Scratch,
+    heads: Collection[Head],
     recounts: Sequence[Recount],
+    only: Collection[Pane] | None,
     found: Verified,
-) -> None:
-    """Compare every pane that either side has."""
+) -> list[Pane]:
+    """Compare every pane that either side has, or these. Answers those that have rows which count
+    more than what was recounted: they were merged since."""
     names = {metric.name for metric in scratch.config.metrics}
     known = {metric.name: metric for metric in scratch.generation.metrics}
-    both = {
-        pane
-        for pane in (*panes(store, scratch.generation), *panes(scratch_store, scratch.own))
-        if pane.metric in names and pane.metric in known and not known[pane.metric].ended
-    }
-    for pane in sorted(both, key=pane_order):
-        starts = known[pane.metric].start_offsets
+    theirs = panes(store, scratch.generation)
+    left = []
+    for pane in sorted({*theirs, *panes(scratch.ledger.store, scratch.own)}, key=pane_order):
+        if only is not None and pane not in only:
+            continue
+        one = _Pane(store, scratch, heads, recounts, pane)
+        metric = known.get(pane.metric)
+        if pane.metric not in names or metric is None or metric.ended:
+            one.look(found)
+            continue
         for _ in range(TRIES):
             try:
-                _compare(store, scratch_store, scratch, recounts, pane, dict(starts), found)
+                if not one.compare(metric.start_offsets, found):
+                    left.append(pane)
                 break
             except _Moved:
                 continue
         else:
-            found.note(f"{_named(pane)}: its rows changed all the time, and are not verified")
+            left.append(pane)
+    return left
 
 
-def _compare(
-    store: Store,
-    scratch_store: Store,
-    scratch: Scratch,
-    recounts: Sequence[Recount],
-    pane: Pane,
-    starts: dict[int, int],
-    found: Verified,
-) -> None:
-    seen = pane_rows(store, scratch.generation, pane)
-    if pane.start_ms is not None and seen.floor_ms is not None and pane.start_ms < seen.floor_ms:
-        if seen.rows:
-            found.differs(_named(pane), "it lies below the retention floor, and is still there")
-        return
-    ours = _expected(pane_rows(scratch_store, scratch.own, pane), scratch, starts)
-    theirs: dict[Of, list[Outline]] = defaultdict(list)
-    said: list[tuple[str, str]] = []
-    by_id = {recount.head.id: recount for recount in recounts}
-    for row in seen.rows:
-        recount = by_id.get(row.head)
-        if recount is None:
-            continue
-        where = f"{_named(pane)} {recount.head.partition} offsets {row.start_offset} to " + str(
-            row.end_offset
-        )
-        if row.retry is not None:
-            if row.retry in scratch.retries:
-                theirs[row.head, row.retry].append(row)
-        elif row.end_offset > seen.next_offsets[row.head]:
-            said.append((where, "a delta row goes beyond the head"))
-        elif row.start_offset < max(starts.get(row.head, 0), recount.head.start_offset):
-            said.append((where, "a delta row begins before the metric's start"))
-        elif row.end_offset <= recount.start or row.start_offset >= recount.head.next_offset:
-            continue  # before what can be read again, or counted since
-        elif row.end_offset > recount.head.next_offset:
-            found.note(f"{where}: merged with what was counted since; verify again")
-            return
-        else:
-            theirs[row.head, None].append(row)
-    of_heads = {recount.head.id: recount.head for recount in recounts}
-    for of in sorted(theirs.keys() | ours.keys(), key=lambda of: (of[0], of[1] or 0)):
-        said += _differences(store, scratch_store, theirs.get(of, []), ours.get(of, []),
-                             _named(pane, of_heads[of[0]], of[1]))  # fmt: skip
-    if said and pane_rows(store, scratch.generation, pane).rows != seen.rows:
-        raise _Moved
-    found.states += len(theirs.keys() | ours.keys())
-    for where, what in said:
-        found.differs(where, what)
+class _Pane:
+    """A pane of both sides."""
+
+    def __init__(
+        self,
+        store: Store,
+        scratch: Scratch,
+        heads: Collection[Head],
+        recounts: Sequence[Recount],
+        pane: Pane,
+    ) -> None:
+        self.store, self.scratch, self.pane = store, scratch, pane
+        self.heads = {head.id: head for head in heads}
+        self.recounts = {recount.head.id: recount for recount in recounts}
+
+    def look(self, found: Verified) -> None:
+        """Say what can be said without the log."""
+        rows = pane_rows(self.store, self.scratch.generation, self.pane).rows
+        for of, texts in self._overlaps(rows).items():
+            found.differs(self._named(of), "; ".join(texts))
+
+    def compare(self, starts: Mapping[int, int], found: Verified) -> bool:
+        """Compare the states; False where rows count more than what was recounted.
+
+        Raises _Moved where rows were merged while they were read.
+        """
+        scratch, pane = self.scratch, self.pane
+        seen = pane_rows(self.store, scratch.generation, pane)
+        if (
+            pane.start_ms is not None
+            and seen.floor_ms is not None
+            and pane.start_ms < seen.floor_ms
+        ):
+            if seen.rows:
+                found.differs(named(pane), "it lies below the retention floor, and is still there")
+            return True
+        ours = _expected(pane_rows(scratch.ledger.store, scratch.own, pane), scratch, starts)
+        theirs: dict[Of, list[Outline]] = defaultdict(list)
+        said = self._overlaps(seen.rows)
+        for row in seen.rows:
+            recount = self.recounts.get(row.head)
+            if recount is None:
+                continue
+            own = said[row.head, None]
+            if row.retry is not None:
+                if row.retry in recount.retries:
+                    theirs[row.head, row.retry].append(row)
+            elif row.end_offset > seen.next_offsets[row.head]:
+                own.append(f"{_offsets(row)}: a delta row goes beyond the head")
+            elif row.start_offset < max(starts.get(row.head, 0), recount.head.start_offset):
+                own.append(f"{_offsets(row)}: a delta row begins before the metric's start")
+            elif row.end_offset <= recount.start or row.start_offset >= recount.end:
+                continue  # of what is not verified, or counted since
+            elif row.start_offset < recount.start or row.end_offset > recount.end:
+                return False
+            else:
+                theirs[row.head, None].append(row)
+        for of in {*theirs, *ours}:
+            said[of][:0] = _differences(
+                self.store, scratch.ledger.store, theirs.get(of, []), ours.get(of, [])
+            )
+            hole = self.recounts[of[0]].coverage.holes.get((pane.metric, pane.grouping))
+            if hole is not None and pane.is_total and of[1] is None:
+                said[of].append(str(hole))
+        if any(said.values()):
+            if pane_rows(self.store, scratch.generation, pane).rows != seen.rows:
+                raise _Moved
+            for of in sorted(said, key=lambda of: (of[0], of[1] or 0)):
+                if said[of]:
+                    found.differs(self._named(of), "; ".join(said[of]))
+        found.states += len({*theirs, *ours})
+        return True
+
+    def _overlaps(self, rows: Sequence[Outline]) -> defaultdict[Of, list[str]]:
+        said: defaultdict[Of, list[str]] = defaultdict(list)
+        for one, other in overlapping(rows):
+            said[one.head, one.retry].append(
+                f"delta rows of {_offsets(one)} and {_offsets(other)} overlap"
+            )
+        return said
+
+    def _named(self, of: Of) -> str:
+        return named(self.pane, self.heads.get(of[0]), of[1])
 
 
-def _expected(seen: PaneRows, scratch: Scratch, starts: dict[int, int]) -> dict[Of, list[Outline]]:
+def _offsets(row: Outline) -> str:
+    return f"offsets {row.start_offset} to {row.end_offset}"
+
+
+def _expected(
+    seen: PaneRows, scratch: Scratch, starts: Mapping[int, int]
+) -> dict[Of, list[Outline]]:
     found: dict[Of, list[Outline]] = defaultdict(list)
     for row in seen.rows:
         head, retry = scratch.heads[row.head]
@@ -115,26 +163,26 @@ def _differences(
     scratch_store: Store,
     theirs: Sequence[Outline],
     ours: Sequence[Outline],
-    where: str,
-) -> list[tuple[str, str]]:
+) -> list[str]:
     expected = merged(scratch_store, ours) if ours else None
     try:
         state = merged(store, theirs) if theirs else None
     except Unreadable as error:
-        return [(where, f"a delta row cannot be read: {error}")]
+        return [f"a delta row cannot be read: {error}"]
     if theirs and state is None:
         raise _Moved
     if state is None and expected is not None:
-        return [(where, f"no delta row, where the log has {expected.digest()}")]
+        return [f"no delta row, where the log has {expected.digest()}"]
     if state is not None and expected is None:
-        return [(where, f"{state.digest()} in the ledger, where the log has nothing")]
+        return [f"{state.digest()} in the ledger, where the log has nothing"]
     assert state is not None and expected is not None
     if state.to_bytes() != expected.to_bytes():
-        return [(where, f"{state.digest()} in the ledger, {expected.digest()} from the log")]
+        return [f"{state.digest()} in the ledger, {expected.digest()} from the log"]
     return []
 
 
-def _named(pane: Pane, head: Head | None = None, retry: int | None = None) -> str:
+def named(pane: Pane, head: Head | None = None, retry: int | None = None) -> str:
+    """A pane, of one log and retry or of all, for whoever reads."""
     text = f"metric {pane.metric}, grouping {pane.grouping}, "
     if pane.start_ms is None or pane.end_ms is None:
         text += "total"

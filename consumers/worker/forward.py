@@ -96,9 +96,13 @@ def forwarding(
         return
 
     def opened() -> Sender:
-        from consumers.sources.kafka_source.forwarding import Forwarding
+        if config.source.library == "confluent-kafka":
+            from consumers.sources.confluent_source import forwarding as by_librdkafka
 
-        return Forwarding(config.source, topic)
+            return by_librdkafka.Forwarding(config.source, topic)
+        from consumers.sources.kafka_source import forwarding as by_kafka_python
+
+        return by_kafka_python.Forwarding(config.source, topic)
 
     forwarder = Forwarder(store, opener or opened)
     stop, ended = Event(), Event()

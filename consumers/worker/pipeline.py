@@ -7,8 +7,10 @@ records give the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from consumers.events.decoder import Decoded
 from consumers.events.fields import slice_column
 from consumers.events.refusals import Refused, Unfit
+from consumers.ledger.groupings import Groupings, finest, summed
 from consumers.ledger.rows import Counters
 from consumers.sources.source import Partition
 from consumers.worker.metric_columns import columns_of, of_one_shape
@@ -25,19 +28,27 @@ if TYPE_CHECKING:
     from consumers.config.config import Config
 
 Flags = NDArray[np.bool_]
+Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), or all of time
 
 
 class Piece(NamedTuple):
     """One state to be stored: a metric of one pane [start_ms, end_ms), or of all rows since the
     last commit where both are None. Keys of `state` are (grouping, value, ...): the place in
     `[slices] by`, and the text of each of its fields, None where an event had none. A grouping
-    has states of its own, so that its keys never push those of another into (other)."""
+    has states of its own, so that its keys never push those of another into (other). A coarser
+    grouping `follows` from the last piece before it that does not."""
 
     metric: str
     grouping: int
     start_ms: int | None
     end_ms: int | None
-    state: PerKey
+    make: Callable[[], PerKey]
+    follows: bool
+
+    @property
+    def state(self) -> PerKey:
+        """Made when it is asked for; the state of several spans is one object."""
+        return self.make()
 
 
 class Delta:
@@ -68,17 +79,21 @@ class Delta:
         self.counters = Counters()
         self.quarantine: list[Refused] = []
         self._quarantine_bytes = 0
-        self._groupings = [
-            [slice_column(config, name) for name in names] for names in config.slices.by
-        ]
-        self._windows = [config.empty() for _ in self._groupings]
-        self._expired = [config.per_key() for _ in self._groupings]
+        # The states of the finest groupings alone; those of the coarser ones follow from them.
+        self._coarser = finest(config.slices.by)
+        self._columns = {
+            place: [slice_column(config, name) for name in config.slices.by[place]]
+            for place in self._coarser
+        }
+        self._windows = {place: config.empty() for place in self._coarser}
+        self._expired = {place: config.per_key() for place in self._coarser}
         self._rows_in_states = False
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory that it holds, roughly."""
-        states = sum(state.nbytes for state in (*self._windows, *self._expired))
+        held = (*self._windows.values(), *self._expired.values())
+        states = sum(state.nbytes for state in held)
         return int(states) + self._quarantine_bytes
 
     def add(self, decoded: Decoded) -> None:
@@ -109,27 +124,39 @@ class Delta:
         self.end = chunk.end
 
     def states(self) -> Iterator[Piece]:
-        """Every state to be stored, in an order that depends on nothing but what it holds: by
-        grouping, total first, then by time, then by metric."""
+        """Every state to be stored, in an order that depends on nothing but what it holds. One
+        that is the state of several spans comes once for each of them."""
         if not self._rows_in_states:
             return
-        pane_ms = self.config.windows.pane_ms
-        for grouping, (windows, expired) in enumerate(
-            zip(self._windows, self._expired, strict=True)
-        ):
-            total = windows.total_state()
-            assert isinstance(total, PerKey)
-            total.merge(expired)
-            yield from self._pieces(grouping, None, None, total)
-            for start_ms, pane in windows.panes().items():
-                assert isinstance(pane, PerKey)
-                yield from self._pieces(grouping, start_ms, start_ms + pane_ms, pane)
+        by, max_keys = self.config.slices.by, self.config.slices.max_keys
+        for base, coarser in self._coarser.items():
+            for whole, times in self._spans(base):
+                for metric in self.config.metrics:
+                    one = whole.project(metric.name)
+                    for place in (base, *coarser):
+                        make = _once(one, by, base, place, max_keys)
+                        for start_ms, end_ms in times:
+                            yield Piece(metric.name, place, start_ms, end_ms, make, place != base)
 
-    def _pieces(
-        self, grouping: int, start_ms: int | None, end_ms: int | None, state: PerKey
-    ) -> Iterator[Piece]:
-        for metric in self.config.metrics:
-            yield Piece(metric.name, grouping, start_ms, end_ms, state.project(metric.name))
+    def has_coarser(self, grouping: int) -> bool:
+        """Whether other groupings follow from this one."""
+        return bool(self._coarser.get(grouping))
+
+    def _spans(self, base: int) -> Iterator[tuple[PerKey, list[Span]]]:
+        """Each different state of a finest grouping, with what it is the state of."""
+        windows, expired = self._windows[base], self._expired[base]
+        pane_ms = self.config.windows.pane_ms
+        panes = windows.panes()
+        total: list[Span] = [(None, None)]
+        if len(panes) > 1 or expired != expired.empty():
+            state = windows.total_state()
+            assert isinstance(state, PerKey)
+            state.merge(expired)
+            yield state, total
+            total = []
+        for start_ms, pane in panes.items():
+            assert isinstance(pane, PerKey)
+            yield pane, [*total, (start_ms, start_ms + pane_ms)]
 
     def _without_future(self, decoded: Decoded) -> tuple[Decoded, int]:
         records = decoded.record_times_ms
@@ -167,7 +194,8 @@ class Delta:
         return below
 
     def _feed(self, decoded: Decoded) -> Decoded:
-        """Add events to the states; those that a metric refuses leave first."""
+        """Add events to the states; those that a metric refuses leave first. The answer is without
+        columns, which nobody reads any more."""
         bad: dict[int, Unfit] = {}
         for places in of_one_shape(decoded):
             while len(places):
@@ -185,25 +213,25 @@ class Delta:
                     continue
                 self._rows_in_states = True
                 break
-        return decoded.without(bad)
+        return replace(decoded, keys={}, columns={}).without(bad)
 
     def _absorb(self, decoded: Decoded, expired: Flags) -> None:
         some = bool(expired.any())
         live = decoded.take(np.flatnonzero(~expired)) if some else decoded
         if len(live):
             columns = columns_of(live)
-            keys = [self._keys(live, g) for g in range(len(self._groupings))]
-            for windows, key in zip(self._windows, keys, strict=True):
-                windows.update(live.times_ms, keys=key, **columns)
+            for place, windows in self._windows.items():
+                windows.update(live.times_ms, keys=self._keys(live, place), **columns)
         if some:
             old = decoded.take(np.flatnonzero(expired))
             columns = columns_of(old)
-            for g, state in enumerate(self._expired):
-                state.update(self._keys(old, g), **columns)
+            for place, state in self._expired.items():
+                state.update(self._keys(old, place), **columns)
 
     def _check(self, decoded: Decoded) -> None:
         # Keys are bounded by the decoder, so what one grouping accepts all accept.
-        self._expired[0].check(self._keys(decoded, 0), **columns_of(decoded))
+        place, state = next(iter(self._expired.items()))
+        state.check(self._keys(decoded, place), **columns_of(decoded))
 
     def _offenders(self, decoded: Decoded, error: InputError) -> dict[int, Unfit]:
         """The events that a metric refuses, each with what is said of it alone, since what is
@@ -223,7 +251,7 @@ class Delta:
         """The key of each event in one grouping: (grouping, value, ...)."""
         codes = np.zeros(len(decoded), np.intp)
         keys: list[tuple[str | int | None, ...]] = [(grouping,)]
-        for name in self._groupings[grouping]:
+        for name in self._columns[grouping]:
             column = decoded.keys[name]
             width = max(len(column.values), 1)
             present, codes = _distinct(codes * width + column.codes, len(keys) * width)
@@ -233,6 +261,19 @@ class Delta:
                 for i, j in zip(firsts.tolist(), seconds.tolist(), strict=True)
             ]
         return Coded(codes, tuple(keys))
+
+
+def _once(
+    whole: PerKey, by: Groupings, base: int, place: int, max_keys: int
+) -> Callable[[], PerKey]:
+    """What makes the state of grouping `place` out of that of `base`, where all keys are kept."""
+
+    @cache
+    def make() -> PerKey:
+        mine = whole if place == base else summed(whole, by, base, place)
+        return mine.limited(max_keys)
+
+    return make
 
 
 def _distinct(codes: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -18,6 +18,7 @@ from consumers.config.event import EventConfig, Field, Kind
 from consumers.config.fingerprint import describe
 from consumers.ledger.ledger import SettingsChanged
 from consumers.ledger.rows import Generation
+from consumers.ledger.settings import more_variants
 
 _MEANT: Final = ("type", "settings", "windows", "max_keys")  # of a description, as it stands
 
@@ -84,6 +85,11 @@ def require_same_states(config: Config, of: Generation) -> None:
         ]
         if _names(known["slices"]) != _names(now["slices"]):
             found.append(f"metric {metric.name}: other groupings than those of the store")
+        if more_variants(known, now) is None:
+            found.append(
+                f"metric {metric.name}: variant was {_shown(known.get('variant'))}, is "
+                f"{_shown(now.get('variant'))}"
+            )
         was, given = (set(cast("Mapping[str, str]", one["inputs"])) for one in (known, now))
         if was != given:
             found.append(f"metric {metric.name}: other inputs than those of the store")
@@ -91,8 +97,8 @@ def require_same_states(config: Config, of: Generation) -> None:
         raise SettingsChanged(
             found,
             "Events that are tried again are added to the states of the store; put metrics, "
-            "groupings and windows back, or `run` the config first. Paths, variants and limits "
-            "may differ.",
+            "groupings, windows and variants back, or `run` the config first. Paths and limits may "
+            "differ, and variants be added.",
         )
 
 

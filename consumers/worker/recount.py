@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Final
 
@@ -12,12 +12,13 @@ import numpy as np
 from consumers.config.config import Config
 from consumers.events.decoder import Decoded, Decoder
 from consumers.events.refusals import Refused
-from consumers.ledger.audit import entries_between
+from consumers.ledger.audit import covers, cut_after, entries_between
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Commit, Counters, Generation, Head, QuarantineRow
 from consumers.ledger.store import Store
 from consumers.ledger.write import storable
 from consumers.sources.source import Chunk, Partition
+from consumers.worker.coverage import Coverage, starts_of
 from consumers.worker.pieces import commit_of
 from consumers.worker.pipeline import Delta
 from consumers.worker.trial import Place, Trial, described, places_of
@@ -60,29 +61,50 @@ class Scratch:
 
 
 class Recount:
-    """Takes the records of one log from `start` on, in order, and compares as it goes. `at` is
-    what comes next."""
+    """Takes the records [start, end) of one log, in order, and compares as it goes. `at` is what
+    comes next. `retries` are those whose events of this log all lie in that range."""
 
     def __init__(
-        self, store: Store, head: Head, start: int, scratch: Scratch, found: Verified
+        self,
+        store: Store,
+        head: Head,
+        span: tuple[int, int],
+        retries: Collection[int],
+        scratch: Scratch,
+        found: Verified,
     ) -> None:
-        self.store, self.head, self.start = store, head, start
+        self.store, self.head = store, head
+        self.start, self.end = span
         self.scratch, self.found = scratch, found
-        self.at = start
+        self.retries = frozenset(retries) & scratch.retries.keys()
+        self.at = self.start
         self.cuts = sorted(
             {m.start_offsets[head.id] for m in scratch.generation.metrics
              if head.id in m.start_offsets}
         )  # fmt: skip
-        self._own = scratch.head(head, start, None)
-        self._delta = Delta(scratch.config, head.partition, start)
+        config = scratch.config
+        self.coverage = Coverage(
+            covers(store, head),
+            [(one.name, i) for one in config.metrics for i in range(len(config.slices.by))],
+            starts_of(scratch.generation.metrics, head.id),
+        )
+        self._own = scratch.head(head, self.start, None)
+        self._delta = Delta(scratch.config, head.partition, self.start)
         self._counters = Counters()
+        self._ripe: dict[str, tuple[int, Place]] = {}  # by reason: how many, and the first
         self._open: list[int] = [0, 0]  # entries that are open, and those of them in the future
         self._trials: dict[int, tuple[Head, Trial]] = {}
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing of the log is missing before `start`."""
-        return self.start == self.head.start_offset
+        """Whether it is all that was counted of the log."""
+        return (self.start, self.end) == (self.head.start_offset, self.head.next_offset)
+
+    def extend(self) -> None:
+        """Take as many records more as rows count that lie across the end: they were merged with
+        what came after it."""
+        self.end = cut_after(self.store, self.head, self.end)
+        self.coverage.covers = covers(self.store, self.head)
 
     # -- the log's own ------------------------------------------------------------------------
     def take(self, decoded: Decoded) -> None:
@@ -102,7 +124,10 @@ class Recount:
                 self._named((missing.offset, missing.index)),
                 f"it is refused ({missing.reason}), and is not in quarantine",
             )
+        refused = {one.offset for one in self._delta.quarantine[before:]}
         del self._delta.quarantine[before:]
+        offsets = np.array([offset for offset, _ in places_of(rest)], np.int64)
+        self.coverage.look(offsets[~np.isin(offsets, list(refused))] if refused else offsets)
         self.found.rows += len(chunk)
         self.at = chunk.end
 
@@ -159,22 +184,26 @@ class Recount:
             )
 
     def _good_now(self, entry: QuarantineRow) -> None:
-        place = self._named((entry.offset, entry.index))
-        text = f"open in quarantine as {entry.reason}, and good with this config"
-        if entry.reason == "too_large":  # a limit may be raised without changing what is counted
-            self.found.note(f"{place}: {text}; `quarantine retry` counts it")
+        place = entry.offset, entry.index
+        # What the config may come to allow without changing what is counted.
+        if entry.reason in ("too_large", "unknown_variant"):
+            count, first = self._ripe.get(entry.reason, (0, place))
+            self._ripe[entry.reason] = count + 1, first
         else:
-            self.found.differs(place, text)
+            self.found.differs(
+                self._named(place),
+                f"open in quarantine as {entry.reason}, and good with this config",
+            )
 
     # -- retries ------------------------------------------------------------------------------
     def take_retries(self, chunk: Chunk) -> None:
         """The events among these records that a retry has counted, read as it has read them."""
-        if not self.scratch.retries:
+        if not self.retries:
             return
         done: dict[tuple[int, int], set[Place]] = {}
         for entry in entries_between(self.store, self.head, chunk.start, chunk.end):
             retry = entry.retry if entry.done else None
-            if retry is not None and retry in self.scratch.retries:
+            if retry is not None and retry in self.retries:
                 done.setdefault((entry.offset, retry), set()).add((entry.offset, entry.index))
         for (offset, retry), wanted in done.items():
             i = bisect_left(chunk.offsets, offset)
@@ -219,11 +248,22 @@ class Recount:
             self.scratch.config, self.head.partition, delta.end, delta.greatest_event_ms
         )
 
-    def finish(self) -> None:
-        """Write the rest, and compare the counters."""
+    def flush(self) -> None:
+        """Write what is left to the scratch store."""
         self._flush()
-        for head, trial in self._trials.values():
-            self._write_trial(head, trial)
+        for retry, (head, trial) in self._trials.items():
+            left = Trial(trial.config, trial.generation, self.head, None)
+            self._trials[retry] = self._write_trial(head, trial), left
+
+    def finish(self) -> None:
+        """Write the rest, compare the counters, and say what waits for a retry."""
+        self.flush()
+        for reason, (count, first) in self._ripe.items():
+            self.found.note(
+                f"{self.head.partition}: {count} events are open in quarantine as {reason}, and "
+                f"good with this config, the first at offset {first[0]}; `quarantine retry` counts "
+                "them"
+            )
         if not self.is_whole:
             return
         was, now = self.head.counters, self._counters

@@ -39,6 +39,8 @@ def begin(ledger: Ledger, config: Config, *, new_generation: bool = False) -> Be
         log.info("generation %d: metric %s starts at the offsets reached so far", number, name)
     for name in begun.ended:
         log.info("generation %d: metric %s ends at the offsets reached so far", number, name)
+    for name in begun.variants:
+        log.info("generation %d: variant %s is counted from now on", number, name)
     return begun
 
 

@@ -10,13 +10,15 @@ SHOWN: Final = 100  # differences that are kept as text
 
 @dataclass(slots=True)
 class Verified:
-    """`rows`: events that were read again. `logs`, `states`, `entries`: what was compared."""
+    """`rows`: events that were read again. `logs`, `states`, `entries`: what was compared. `count`
+    differences, and `skipped` panes that changed all the time."""
 
     rows: int = 0
     logs: int = 0
     states: int = 0
     entries: int = 0
     count: int = 0
+    skipped: int = 0
     differences: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -31,7 +33,12 @@ class Verified:
         if text not in self.notes and len(self.notes) < SHOWN:
             self.notes.append(text)
 
+    def skips(self, text: str) -> None:
+        """Something should have been compared, and could not be."""
+        self.skipped += 1
+        self.note(text)
+
     @property
     def is_good(self) -> bool:
-        """Whether something was compared, and nothing differs."""
-        return not self.count and self.logs > 0
+        """Whether something was compared, nothing of it left out, and nothing differs."""
+        return not self.count and not self.skipped and self.logs > 0

@@ -24,16 +24,16 @@ from consumers.sources.source import (
     Chunk,
     Confirms,
     Partition,
-    SeeksByTime,
     Source,
     SourceError,
-    Unsuitable,
 )
 from consumers.worker.bad_share import BadShare, TooManyBad
 from consumers.worker.checking import require_no_loss, require_partitions
-from consumers.worker.pieces import commit_of
+from consumers.worker.pieces import Limits, commit_of
 from consumers.worker.pipeline import Delta
+from consumers.worker.retention import floor_after
 from consumers.worker.run_options import Options, Progress
+from consumers.worker.starting import start_of
 from consumers.worker.stop import Stop
 from consumers.worker.upkeep import Upkeep
 from consumers.worker.vitals import Watch
@@ -82,6 +82,7 @@ class Worker:
         self._wanted: list[Partition] = []
         self._ends: dict[Partition, int] = {}
         self._needs_ends = False
+        self._limits = Limits(options)
         self._bad_share = BadShare(config.store.max_bad_share)
         self._upkeep = Upkeep(ledger.store, monotonic)
         self._started_s = self._committed_s = self._looked_s = monotonic()
@@ -102,7 +103,9 @@ class Worker:
         ends = self.source.ends() if needs_ends or self.options.start == "latest" else {}
         for partition in self._wanted:
             new = (partition.topic, partition.number) not in known
-            self._resolve(partition, self._start(partition, ends) if new else 0)
+            self._resolve(
+                partition, start_of(self.options, self.source, partition, ends) if new else 0
+            )
         if needs_ends:
             self._needs_ends = True
             self._ends = {p: end for p, end in ends.items() if p in self._wanted}
@@ -114,16 +117,6 @@ class Worker:
         if partitions:
             require_partitions(wanted, tuple(p.number for p in partitions))
         return [p for p in partitions if p.number in wanted]
-
-    def _start(self, partition: Partition, ends: dict[Partition, int]) -> int:
-        start = self.options.start
-        if start == "beginning":
-            return self.source.beginning(partition)
-        if start == "latest":
-            return ends.get(partition, 0)
-        if isinstance(self.source, SeeksByTime):
-            return self.source.offset_at(partition, start)
-        raise Unsuitable("--from TIME: this source has no times of its own; use --from beginning")
 
     def _resolve(self, partition: Partition, start: int, first: int | None = None) -> Head:
         """The head to read from; `first` is where a log that takes another's place begins."""
@@ -144,7 +137,7 @@ class Worker:
         """
         try:
             self.source.assign(self)
-            while not self._stop.requested and not self.step():
+            while not self._stop.requested and not (self.step() and self._is_done()):
                 pass
         except SourceError:
             self.commit()
@@ -180,25 +173,24 @@ class Worker:
                 return
             if chunk.start < delta.end:
                 chunk = chunk.part(before, len(chunk), delta.end, chunk.end)
-            for decoded in self.decoder.pieces(chunk):
-                if not self._count(decoded):
-                    return
+            for part in self._limits.parts(chunk):
+                for decoded in self.decoder.pieces(part):
+                    if not self._count(decoded):
+                        return
 
     def _count(self, decoded: Decoded) -> bool:
         """Add whole messages to their delta, which is committed before it holds too much; whether
         what comes after them is still what comes next."""
         partition, rows = decoded.chunk.partition, len(decoded.chunk)
         delta = self._work[partition].delta
-        counted = delta.counters.rows
-        most = self.options.max_delta_rows
-        if counted and (counted + rows > most or delta.nbytes >= self.options.max_delta_bytes):
+        if self._limits.are_passed(delta, decoded.chunk):
             self._commit([partition])
             delta = self._work[partition].delta
             if delta.end != decoded.chunk.start:
                 return False  # someone else has counted these; reading resumes at the head
         delta.add(decoded)
         self.rows += rows
-        if delta.counters.rows >= most:
+        if delta.counters.rows >= self.options.max_delta_rows:
             self._commit([partition])
         return self._work[partition].delta.end == decoded.chunk.end
 
@@ -270,22 +262,27 @@ class Worker:
             self.source.confirm()
         self._bad_share.check([work.delta for work in moved], last=last)
         for work in moved:
+            commit = commit_of(work.head, work.delta)
+            if self.source.replayable and self._limits.is_too_large(commit):
+                self._resume(work, "one slice's state is too large for a row of the store")
+                continue
             try:
-                head = self.ledger.commit(self.generation, commit_of(work.head, work.delta))
+                head = self.ledger.commit(self.generation, commit)
             except Fenced as fenced:
-                self._resume(work, fenced)
+                self._resume(work, str(fenced))
             else:
                 self._bad_share.count(work.delta)
                 self._upkeep.committed(head)
                 self._begin(head)
 
-    def _resume(self, work: _Work, why: Fenced) -> None:
-        """Someone else has counted these records, or the floor rose: read on from the head."""
+    def _resume(self, work: _Work, why: str) -> None:
+        """Someone else has counted these records, the floor rose, or they are too many: read on
+        from the head."""
         partition, lost = work.head.partition, work.delta.counters.rows
         if not self.source.replayable:
-            raise SourceError(f"{why}; {lost} records of {partition} cannot be read again") from why
-        floor_ms = self.ledger.generation(self.generation.id).floor_ms
-        self.generation = replace(self.generation, floor_ms=floor_ms)
+            raise SourceError(f"{why}; {lost} records of {partition} cannot be read again")
+        now = self.ledger.generation(self.generation.id)
+        self.generation = replace(self.generation, floor_ms=now.floor_ms)
         head = self.ledger.resolve(self.generation, partition, 0)
         log.warning("%s; %d records are dropped, reading on at %d", why, lost, head.next_offset)
         self.rows -= lost
@@ -304,26 +301,17 @@ class Worker:
     def _raise_floor(self) -> None:
         """Drop windows that every partition has left behind for longer than the retention."""
         with self._lock:
-            ours = self._floor_after([work.head for work in self._work.values()])
+            known = self.generation.floor_ms
+            ours = floor_after(self.config, [work.head for work in self._work.values()], known)
             if ours is None or not self._work:
                 return
-            floor_ms = self._floor_after(self.ledger.heads(self.generation))
+            floor_ms = floor_after(self.config, self.ledger.heads(self.generation), known)
             if floor_ms is None:
                 return
             self.generation = self.ledger.raise_floor(self.generation, floor_ms)
             for work in list(self._work.values()):
                 if work.delta.end == work.delta.start:
                     self._begin(work.head)
-
-    def _floor_after(self, heads: Sequence[Head]) -> int | None:
-        """The floor that these heads allow, where it is higher than the one that is known."""
-        times = [head.greatest_event_ms for head in heads]
-        known = [time for time in times if time is not None]
-        if not known or len(known) < len(times):
-            return None
-        floor_ms = self.config.floor_ms(min(known))
-        lowest = self.generation.floor_ms
-        return floor_ms if lowest is None or floor_ms > lowest else None
 
     # -- the end ------------------------------------------------------------------------------
     def _is_finished(self, *, idle: bool) -> bool:
@@ -334,11 +322,11 @@ class Worker:
             if idle:
                 self._ends = {**self.source.ends(), **self._ends}
             return False
+        if self._is_behind():
+            return False
         with self._lock:
-            ours = dict(self._work)
-            if any(work.delta.end < self._ends[p] for p, work in ours.items() if p in self._ends):
-                return False
-        if all(p in ours for p in self._wanted):
+            ours = frozenset(self._work)
+        if ours.issuperset(self._wanted):
             return True
         now_s = self._monotonic()
         if now_s - self._looked_s < LOOK_S:
@@ -347,3 +335,14 @@ class Worker:
         self.commit()  # others wait for ours
         heads = {head.partition: head.next_offset for head in self.ledger.heads(self.generation)}
         return all(heads.get(p, -1) >= self._ends[p] for p in self._wanted)
+
+    def _is_done(self) -> bool:
+        """Commit at the end; whether it is one, since what a commit drops comes again."""
+        self.commit(last=True)
+        return not self._is_behind()
+
+    def _is_behind(self) -> bool:
+        """Whether a partition of ours has not reached its end."""
+        with self._lock:
+            ends = self._ends
+            return any(work.delta.end < ends[p] for p, work in self._work.items() if p in ends)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Self
 
 import numpy as np
@@ -151,9 +151,9 @@ class MapColumn(Column):
         new = type(self)(self.child, len(slots), self.max_keys)
         order: list[int] = []
         for i, slot in enumerate(slots.tolist()):
-            keys = self.index[slot]
+            keys = sorted(self.index[slot], key=encode_key)  # so that to encode it copies nothing
             new.index[i] = {key: len(order) + j for j, key in enumerate(keys)}
-            order.extend(keys.values())
+            order.extend(map(self.index[slot].__getitem__, keys))
             if slot in self.other:
                 new.other[i] = len(order)
                 order.append(self.other[slot])
@@ -168,6 +168,19 @@ class MapColumn(Column):
         new.index = [{k: keys[k] for k in sorted(keys, key=encode_key)} for keys in self.index]
         new.other, new.ceiling = self.other, self.ceiling
         new.n_children = self.n_children
+        return new
+
+    def rekeyed(self, key_of: Callable[[Key], Key]) -> Self:
+        """The states of keys that become one added up."""
+        new = type(self)(self.child._empty(0), self.width, self.max_keys)
+        to = np.zeros(self.child._width, np.intp)
+        for slot, keys in enumerate(self.index):
+            for key, at in keys.items():
+                to[at] = new._slot_of(slot, key_of(key))
+            if slot in self.other:
+                to[self.other[slot]] = new._other_of(slot)
+        new._make_room()
+        new.child._merge_slots(self.child, to)
         return new
 
     def of_keys(self, slot: int, keys: list[Key], other: int | None) -> Self:

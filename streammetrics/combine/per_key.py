@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,6 +116,31 @@ class PerKey(Accumulator, schema="per-key/1"):
         """The state of all keys past `max_keys`, or None while all are kept apart."""
         at = self._settled().other.get(0)
         return None if at is None else self._child(at)
+
+    def rekeyed(self, key_of: Callable[[Key], Key]) -> PerKey:
+        """The state whose keys are `key_of` of these, with the sum of those that become one key.
+
+        The overflow state stays one.
+
+        >>> from streammetrics import PerKey, Ratio
+        >>> both = PerKey(Ratio())
+        >>> both.update([("a", 1), ("a", 2), ("b", 1)], numerators=[1, 0, 0])
+        >>> both.rekeyed(lambda key: key[0]).compute()["a"].ratio
+        0.5
+        """
+        made = self.empty()
+        made.__dict__["states"] = self._settled().rekeyed(key_of)
+        made._settled()
+        return _as_per_key(part_of(self, made))
+
+    def limited(self, max_keys: int) -> PerKey:
+        """The same with another `max_keys`; what is in the overflow state already stays there."""
+        made = PerKey(self.metric, max_keys)
+        states = self._settled().take(np.zeros(1, np.intp))
+        states.max_keys = max_keys
+        made.__dict__["states"] = states
+        made._settled()
+        return _as_per_key(part_of(self, made))
 
     def project(self, name: str) -> PerKey:
         """Of a PerKey of a Panel, the PerKey of one of its metrics."""

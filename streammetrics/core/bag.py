@@ -215,7 +215,7 @@ class BagColumn(Column):
         layout, _ = self.settled()
         new = type(self)(self.rule, len(slots))
         new.totals, new.over, new.excess = self.totals[slots], self.over[slots], self.excess[slots]
-        if self.width == 1 == len(slots):
+        if len(slots) == self.width and bool((slots == np.arange(self.width)).all()):
             new.ids = None if self.ids is None else self.ids.twin()
             new.keys = self.keys.twin()
             return new

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.checks import integers
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.id_hashes import hashes_of
+from streammetrics.core.id_hashes import HashedIds, hashes_of
 from streammetrics.core.keys import coded, whole
 from streammetrics.core.rows import Coded, Key
 
@@ -43,6 +43,15 @@ def group_ids(
 
     name: of the column. setting: the one that says which kind.
     """
+    if isinstance(groups, HashedIds):
+        if kind == "hashed":
+            return integers(groups.view(np.ndarray), name)
+        raise InputError(
+            expected="integers" if kind == "integer" else "the strings themselves",
+            came="hashes of strings",
+            where=name,
+            todo=f'use {setting}="hashed", or pass what was given to hash_ids',
+        )
     if kind == "integer":
         return _integers(groups, name, setting)
     if not (isinstance(groups, Coded) and set(map(type, groups.values)) <= {str}):

@@ -32,6 +32,13 @@ def damaged(came: str, where: str = "state bytes") -> StateError:
     )
 
 
+def _width(top: int) -> int:
+    """The least number of bytes that holds integers up to this one."""
+    if top < 1 << 16:
+        return 0 if not top else 1 if top < 1 << 8 else 2
+    return 4 if top < 1 << 32 else 8
+
+
 class Writer:
     """Collects the canonical bytes of parts."""
 
@@ -52,11 +59,16 @@ class Writer:
     def ints(self, values: NDArray[np.integer]) -> None:
         """Integers from 0 to 2**63 - 1 [n]: the least of 0, 1, 2, 4 or 8 bytes that holds all."""
         top = int(values.max()) if len(values) else 0
-        width = next(w for w in _WIDTHS if top < 256**w)
+        width = _width(top)
         self.chunks.append(bytes((width,)))
         kind = _WIDTHS[width]
         if kind:
             self.chunks.append(values.astype(kind).tobytes())
+
+    def int_(self, value: int) -> None:
+        """As `ints` of this one integer."""
+        width = _width(value)
+        self.chunks.append(bytes((width,)) + value.to_bytes(width, "little"))
 
     def words(self, values: NDArray[np.uint64]) -> None:
         """uint64 [n], 8 bytes each."""
@@ -127,6 +139,18 @@ class Reader:
         if top < 256 ** (width // 2):  # widths double, and only the least that will do is written
             raise damaged(f"integers of {width} bytes that need fewer")
         return values.astype(np.int64)
+
+    def int_(self) -> int:
+        """As `ints` of one integer."""
+        width = self.raw(1)[0]
+        if width not in _WIDTHS:
+            raise damaged(f"integers of {width} bytes")
+        value = int.from_bytes(self.raw(width), "little")
+        if value >= 1 << 63:
+            raise damaged("a count of 2**63 or more")
+        if width != _width(value):
+            raise damaged(f"integers of {width} bytes that need fewer")
+        return value
 
     def words(self, n: int) -> NDArray[np.uint64]:
         """uint64 [n]."""

@@ -121,6 +121,9 @@ class ExactSumColumn(Column):
         return new
 
     def encode(self, out: Writer) -> None:
+        if self.width == 1:
+            self._encode_one(out)
+            return
         negative, size = self._magnitudes()
         used = size != 0
         low = used.argmax(axis=1)
@@ -133,6 +136,18 @@ class ExactSumColumn(Column):
         place = np.arange(size.shape[1])
         kept = (place >= low[:, None]) & (place < (low + length)[:, None])
         out.raw(size[kept].tobytes())
+
+    def _encode_one(self, out: Writer) -> None:
+        """As for many, in a tenth of the time that numpy takes for one."""
+        units = self._whole(0)
+        size = abs(units)
+        zeros = ((size & -size).bit_length() - 1) // 8 if size else 0
+        data = (size >> 8 * zeros).to_bytes((size.bit_length() + 7) // 8 - zeros, "little")
+        out.int_(len(data))
+        out.int_(zeros)
+        out.int_(int(units < 0))
+        out.ints(self.infinities[0])
+        out.raw(data)
 
     def _whole(self, slot: int) -> int:
         """One finite sum as an integer in units of 2 ** -1088."""
@@ -242,6 +257,30 @@ def _carry(limbs: NDArray[np.int64]) -> None:
         limbs[:, j] &= _LOW
 
 
+def _decoded_one(data: Reader) -> ExactSumColumn:
+    """As for many."""
+    length, low, negative = data.int_(), data.int_(), data.int_()
+    column = ExactSumColumn(1)
+    column.infinities = data.ints(2).reshape(1, 2)
+    if low + length > _MAX_BYTES or negative > 1:
+        raise damaged("an exact sum that is out of range")
+    if not length and (low or negative):
+        raise damaged("a zero that is not in its one form")
+    content = bytes(data.raw(length))
+    if not length:
+        return column
+    if not (content[0] and content[-1]):
+        raise damaged("an exact sum with zeros at an end")
+    column.first, before = divmod(low, _LIMB_BYTES)
+    whole = bytes(before) + content
+    padded = whole + bytes(-len(whole) % _LIMB_BYTES)
+    column.limbs = np.frombuffer(padded, "<u4").astype(np.int64)[None, :]
+    if negative:
+        column.limbs *= -1
+    column.load = 1
+    return column
+
+
 class ExactSum(Part[ExactSumColumn]):
     """A sum of float64 values without rounding, the same in any order."""
 
@@ -249,6 +288,8 @@ class ExactSum(Part[ExactSumColumn]):
         return ExactSumColumn(width)
 
     def decode(self, owner: Declared, width: int, data: Reader) -> ExactSumColumn:
+        if width == 1:
+            return _decoded_one(data)
         length, low = data.ints(width), data.ints(width)
         negative, infinities = data.ints(width), data.ints(2 * width)
         column = ExactSumColumn(width)

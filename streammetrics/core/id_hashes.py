@@ -1,10 +1,16 @@
-"""The 64-bit hashes of string ids."""
+"""The 64-bit hashes of string ids: SipHash-1-3 of their UTF-8 under a fixed key.
+
+Source: Aumasson & Bernstein 2012, "SipHash: a fast short-input PRF", INDOCRYPT, section 2, with one
+round for each word and three at the end. It is made of additions, rotations and XOR of 64-bit
+words alone, so numpy hashes a column at a time. A text longer than `LONGEST` bytes is hashed as
+its BLAKE2b digest of 32 bytes, so that no text needs more than a few steps.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -12,28 +18,95 @@ from numpy.typing import NDArray
 
 from streammetrics.core.rows import Coded
 
-HASH_NAME: Final = b"streammetrics-id/1"
+KEY: Final = b"streammetrics-id"
+LONGEST: Final = 128  # bytes of a text that is hashed as it is
 
-# The key is a block of its own, which is hashed once; the state after it is copied for each id.
-# To look an id up among the last hundred thousand would take as long as to hash it.
-_BEGUN: Final = blake2b(digest_size=8, key=HASH_NAME)
+_K0, _K1 = (np.uint64(int.from_bytes(half, "little")) for half in (KEY[:8], KEY[8:]))
+_BEGIN: Final = tuple(
+    np.uint64(int.from_bytes(word, "big")) ^ key
+    for word, key in (
+        (b"somepseu", _K0),
+        (b"dorandom", _K1),
+        (b"lygenera", _K0),
+        (b"tedbytes", _K1),
+    )
+)
+_CHUNK: Final = 1 << 12  # texts at a time: their words stay in the first caches
+_END: Final = np.uint64(0xFF)
+_BITS: Final = {bits: np.uint64(bits) for bits in (13, 16, 17, 21, 32, 43, 47, 48, 51)}
+_BEFORE: Final = np.array([(1 << 8 * n) - 1 for n in range(8)], np.uint64)  # the first n bytes
 
-# A pipeline hands the same column to each grouping. What is known of it goes when it goes.
+Words: TypeAlias = NDArray[np.uint64]
+
+# A pipeline hands the same column to each metric. What is known of it goes when it goes.
 _KNOWN: Final[WeakKeyDictionary[Coded, NDArray[np.int64]]] = WeakKeyDictionary()
 
 
+class HashedIds(np.ndarray[tuple[int], np.dtype[np.int64]]):
+    """A column of string ids of which the hashes are known, int64 [n]; see `hash_ids`."""
+
+
+def hash_ids(names: Sequence[str]) -> HashedIds:
+    """String ids as `ids="hashed"` keeps them: hashed once, for all metrics that are fed with them.
+
+    names: [n] strings. The hash of a string is the same everywhere, for ever.
+
+    >>> from streammetrics import GroupedAUC, hash_ids
+    >>> users = hash_ids(["ann", "bo", "ann", "bo"])
+    >>> auc = GroupedAUC(ids="hashed")
+    >>> auc.update([1, 0, 0, 1], [0.9, 0.2, 0.1, 0.3], groups=users)
+    >>> auc.compute().gauc
+    1.0
+    """
+    return hashed_ids(names).view(HashedIds)
+
+
+def hash_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> HashedIds:
+    """As `hash_ids`, of texts in UTF-8 that lie end to end, as Arrow has them.
+
+    Text i is `data[offsets[i]:offsets[i + 1]]`; offsets: [n + 1], from 0 or later, ascending.
+
+    >>> import numpy as np
+    >>> from streammetrics import hash_ids, hash_texts
+    >>> data, offsets = np.frombuffer(b"annbo", np.uint8), np.array([0, 3, 5])
+    >>> hash_texts(data, offsets).tolist() == hash_ids(["ann", "bo"]).tolist()
+    True
+    """
+    return hashed_texts(data, offsets).view(HashedIds)
+
+
 def hashed_ids(names: Sequence[str]) -> NDArray[np.int64]:
-    """64 bits of BLAKE2b under a fixed name for each string: the same everywhere, for ever."""
-    try:
-        encoded = list(map(str.encode, names))
-    except UnicodeEncodeError:
-        encoded = [name.encode("utf-8", "surrogatepass") for name in names]
-    begin, digests = _BEGUN.copy, []
-    for data in encoded:
-        one = begin()
-        one.update(data)
-        digests.append(one.digest())
-    return np.frombuffer(b"".join(digests), "<i8").astype(np.int64)
+    """int64 [n]: the hash of each string."""
+    joined = "".join(names)
+    if joined.isascii():
+        sizes = np.fromiter(map(len, names), np.int64, len(names))
+        return hashed_texts(np.frombuffer(joined.encode(), np.uint8), _offsets(sizes))
+    encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+    sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    return hashed_texts(np.frombuffer(b"".join(encoded), np.uint8), _offsets(sizes))
+
+
+def hashed_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64 [n]: the hash of each text; text i is `data[offsets[i]:offsets[i + 1]]`."""
+    n = len(offsets) - 1
+    out = np.empty(n, np.int64)
+    # A word is read at any byte, up to seven beyond the last text.
+    padded = np.concatenate([data[: offsets[-1]], np.zeros(8, np.uint8)])
+    words = np.ndarray(len(padded) - 7, "<u8", padded.data, strides=(1,))
+    for at in range(0, n, _CHUNK):
+        here = out[at : at + _CHUNK]
+        starts, sizes = offsets[at : at + len(here)], np.diff(offsets[at : at + len(here) + 1])
+        most = int(sizes.max())
+        if most > LONGEST:
+            long = np.flatnonzero(sizes > LONGEST)
+            short = np.flatnonzero(sizes <= LONGEST)
+            here[short] = _hashed(words, starts[short], sizes[short]).view(np.int64)
+            digests = [_digest(data, int(starts[i]), int(sizes[i])) for i in long.tolist()]
+            of_digests = np.frombuffer(b"".join(digests), np.uint8)
+            here[long] = hashed_texts(of_digests, np.arange(len(long) + 1, dtype=np.int64) * 32)
+        else:
+            here[:] = _hashed(words, starts, sizes).view(np.int64)
+    return out
 
 
 def hashes_of(column: Coded) -> NDArray[np.int64]:
@@ -44,3 +117,70 @@ def hashes_of(column: Coded) -> NDArray[np.int64]:
         known.flags.writeable = False
         _KNOWN[column] = known
     return known
+
+
+def _digest(data: NDArray[np.uint8], start: int, size: int) -> bytes:
+    return blake2b(data[start : start + size].tobytes(), digest_size=32).digest()
+
+
+def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    offsets = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=offsets[1:])
+    return offsets
+
+
+def _hashed(words: Words, starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> Words:
+    """The hashes of texts of whose bytes `words` are the eight from each place on."""
+    whole = sizes >> 3
+    order: NDArray[np.intp] | None = None
+    if len(whole) and whole.min() != whole.max():  # the longest first, so that others drop out
+        order = np.argsort(-whole, kind="stable")
+        starts, sizes, whole = starts[order], sizes[order], whole[order]
+    last = words[starts + (whole << 3)] & _BEFORE[sizes & 7] | (sizes << 56).view(np.uint64)
+    state = [np.full(len(sizes), word, np.uint64) for word in _BEGIN]
+    spare = np.empty(len(sizes), np.uint64)
+    more = len(whole)
+    for i in range(int(whole.max(initial=0))):
+        more = int(np.searchsorted(-whole[:more], -i, side="left"))
+        _word([part[:more] for part in state], words[starts[:more] + 8 * i], spare[:more])
+    _word(state, last, spare)
+    state[2] ^= _END
+    for _ in range(3):
+        _round(state, spare)
+    found: Words = state[0] ^ state[1] ^ state[2] ^ state[3]
+    if order is None:
+        return found
+    out = np.empty_like(found)
+    out[order] = found
+    return out
+
+
+def _word(state: Sequence[Words], word: Words, spare: Words) -> None:
+    state[3][...] ^= word
+    _round(state, spare)
+    state[0][...] ^= word
+
+
+def _round(state: Sequence[Words], spare: Words) -> None:
+    a, b, c, d = state
+    a += b
+    _turn(b, 13, spare)
+    b ^= a
+    _turn(a, 32, spare)
+    c += d
+    _turn(d, 16, spare)
+    d ^= c
+    a += d
+    _turn(d, 21, spare)
+    d ^= a
+    c += b
+    _turn(b, 17, spare)
+    b ^= c
+    _turn(c, 32, spare)
+
+
+def _turn(word: Words, bits: int, spare: Words) -> None:
+    """Rotate left."""
+    np.left_shift(word, _BITS[bits], out=spare)
+    np.right_shift(word, _BITS[64 - bits], out=word)
+    np.bitwise_or(word, spare, out=word)

@@ -46,8 +46,9 @@ class IntegerIds(Ids):
         out = np.empty(len(ids), np.uint32)
         for i in range(0, len(ids), _BLOCK):
             some, here = ids[i : i + _BLOCK], out[i : i + _BLOCK]
-            miss = self._look(some, here)
-            if len(miss):
+            misses = self._look(some, here)
+            for j in range(0, len(misses), _CHUNK):
+                miss = misses[j : j + _CHUNK]
                 here[miss] = self._probe(some[miss])
         return out
 
@@ -127,7 +128,8 @@ class IntegerIds(Ids):
         self._own()
         if _ROOM * (self.n + len(ids)) > len(self.table):
             # Many rows may have few ids, and a table that is too large is slow.
-            room = self.n + len(np.unique(ids))
+            in_order = np.sort(ids)
+            room = self.n + 1 + int(np.count_nonzero(in_order[1:] != in_order[:-1]))
             if _ROOM * room > len(self.table):
                 self._rehash(room)
         out = np.empty(len(ids), np.uint32)

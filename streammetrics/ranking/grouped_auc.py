@@ -38,7 +38,7 @@ _CHOICES = {
 _OF_A_GRID = ("resolution", "range", "floor", "ceiling", "edges")
 
 
-class GroupedAUC(Accumulator, schema="grouped-auc/4"):
+class GroupedAUC(Accumulator, schema="grouped-auc/5"):
     """GAUC: how well scores rank within each user, averaged over users.
 
     Settings
@@ -47,7 +47,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/4"):
         score_type: the precision in which scores are compared. "float32" halves state and time;
         scores that differ beyond it are ties then.
         ids: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings, of which
-        64 bits of BLAKE2b under a fixed key are kept: exact unless two ids collide).
+        64 bits of SipHash under a fixed key are kept: exact unless two ids collide).
         max_rows: past so many rows a state keeps their number, drops the rows, and is undefined.
         grid: None, or the grid of score buckets, with `resolution`, `range`, `floor`, `ceiling`
         and `edges` as in HistogramAUC: "relative", "equal" or "edges". The state then holds

@@ -44,7 +44,7 @@ _CHOICES: Final = {
 }
 
 
-class GroupedScores(Accumulator, schema="grouped-scores/1"):
+class GroupedScores(Accumulator, schema="grouped-scores/2"):
     """Means over ranked lists, as RankingMetrics has them, from a row for each item.
 
     Rows of one list id are one list, however they are spread over batches, shards and workers.
@@ -58,7 +58,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/1"):
         score_type: the precision in which scores are compared. "float32" halves state and time;
         scores that differ beyond it are ties then.
         ids: of lists: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings,
-        of which 64 bits of BLAKE2b under a fixed key are kept: exact unless two ids collide).
+        of which 64 bits of SipHash under a fixed key are kept: exact unless two ids collide).
         item_ids: of items: "integer" or "hashed".
         duplicates: an item twice in one list within one update is refused ("refuse", default), or
         taken as one that only merging reveals ("conflict"), which never raises: the list leaves

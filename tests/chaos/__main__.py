@@ -28,7 +28,8 @@ WAYS = {
 }
 COLUMNS = (
     "events", "kills", "stops", "asked to end", "broker restarts", "store restarts", "store locks",
-    "compactions", "commits", "fenced", "read again", "duplicates", "quarantined",
+    "compactions", "commits", "fenced", "zombies refused", "read again", "duplicates",
+    "quarantined",
 )  # fmt: skip
 
 

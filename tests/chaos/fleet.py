@@ -16,6 +16,8 @@ from tests.consumers.lives import POINTS
 from tests.requirements import ROOT
 
 SESSION_S = 1.0  # after which the group forgets a member that says nothing
+ZOMBIE = "stop at before the transaction"  # it wakes when its session is over
+SLEEP_LIMIT_S = 30.0
 TRY_AGAIN = 75  # the exit code of a worker that could not reach its broker or store
 
 
@@ -26,7 +28,9 @@ class Process:
     popen: subprocess.Popen[bytes]
     name: str
     fused: bool  # it kills itself at some point
+    zombie: bool  # it stands still before a commit
     wakes_s: float | None = None
+    overtaken: int = 0  # it sleeps on until others have counted so many records
     asked: bool = False  # to end
 
 
@@ -40,35 +44,41 @@ class Fleet:
         self.kills = kills
         self.seen: Counter[str] = Counter()
         self.workers: list[Process] = []
+        self.produced = self.counted = 0  # records, as the siege knows them
         self._started = 0
+        self._stood: dict[str, int] = {}  # who was stopped, and its refused commits before
 
     def fill(self, *, fused: bool) -> None:
-        """Start as many as are missing; with `fused`, half of them will kill themselves."""
+        """Start as many as are missing; with `fused`, half of them will kill themselves, and until
+        a zombie's commit was refused one of them will be the next zombie."""
         while len(self.workers) < self.size:
             self._started += 1
             name = f"worker-{self._started}"
             draw = self.rng.random()
             burns = fused and self._kills_left() > 0 and draw < 0.5
             point = self.rng.choice(POINTS) if burns else "-"
-            if fused and draw > 0.8:
-                point = "stop at before the transaction"  # and wake as a zombie
+            needed = fused and not any(one.zombie for one in self.workers) and not self.refused()
+            zombie = needed or (fused and draw > 0.8)
+            if zombie:
+                burns, point = False, ZOMBIE
+            count = 1 if needed else self.rng.randrange(1, 5)
             command = [sys.executable, "-m", "tests.consumers.killed_worker", point]
-            command += [str(self.rng.randrange(1, 5)), str(self.folder / f"{name}.tally")]
+            command += [str(count), str(self.folder / f"{name}.tally")]
             with (self.folder / f"{name}.log").open("wb") as log:
                 popen = subprocess.Popen(
                     [*command, "run", str(self.config), "--no-serve"],
                     cwd=ROOT, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 )  # fmt: skip
-            self.workers.append(Process(popen, name, burns))
+            self.workers.append(Process(popen, name, burns, zombie))
 
     def tend(self) -> None:
         """Wake those whose time has come, and take note of those that have ended."""
         for one in list(self.workers):
             if one.wakes_s is None and _is_stopped(one.popen.pid):
                 self._note_stop(one)
-            if one.wakes_s is not None and time.monotonic() >= one.wakes_s:
+            if one.wakes_s is not None and self._may_wake(one, time.monotonic() - one.wakes_s):
                 one.popen.send_signal(signal.SIGCONT)
-                one.wakes_s = None
+                one.wakes_s, one.zombie = None, False
             code = one.popen.poll()
             if code is None:
                 continue
@@ -105,7 +115,7 @@ class Fleet:
     def end(self, limit_s: float = 60.0) -> None:
         """SIGTERM to all. Each must end in time, with code 0 or by a fuse that burns."""
         for one in self.workers:
-            one.wakes_s = 0.0 if one.wakes_s is not None else None
+            one.wakes_s = -SLEEP_LIMIT_S if one.wakes_s is not None else None
             self._ask(one)
         limit = time.monotonic() + limit_s
         while self.workers:
@@ -124,6 +134,13 @@ class Fleet:
         found = [Tally.read(path) for path in sorted(self.folder.glob("*.tally"))]
         return tuple(map(sum, zip(*found, strict=True))) if found else (0, 0, 0, 0)
 
+    def refused(self) -> int:
+        """How many of those that were stopped had a commit refused when they woke."""
+        return sum(self._fenced(name) > before for name, before in self._stood.items())
+
+    def _fenced(self, name: str) -> int:
+        return Tally.read(self.folder / f"{name}.tally")[3]
+
     def _has_begun(self, one: Process) -> bool:
         return (self.folder / f"{one.name}.tally").exists()
 
@@ -135,7 +152,14 @@ class Fleet:
 
     def _note_stop(self, one: Process) -> None:
         one.wakes_s = time.monotonic() + self.rng.uniform(2, 4) * SESSION_S
+        one.overtaken = self.produced if one.zombie else 0
+        self._stood.setdefault(one.name, self._fenced(one.name))
         self.seen["stops"] += 1
+
+    def _may_wake(self, one: Process, late_s: float) -> bool:
+        """Its time is over. Who holds what it was about to commit is overtaken first, but does not
+        wait for ever: all others may be zombies too."""
+        return late_s >= SLEEP_LIMIT_S or (late_s >= 0 and self.counted >= one.overtaken)
 
     def _kills_left(self) -> int:
         return self.kills - self.seen["kills"] - sum(one.fused for one in self.workers)

@@ -107,7 +107,8 @@ class Siege:
     def run(self) -> Outcome:
         """Besiege it, let it recover, and compare."""
         began_s = time.monotonic()
-        plan, problems = self.plan, []
+        plan = self.plan
+        problems: list[str] = []
         # The store is there before anyone looks at it.
         with closing(Ledger.open(self.url, create=True)) as ledger:
             try:
@@ -115,6 +116,9 @@ class Siege:
                 while self.seen["kills"] < plan.kills:
                     if time.monotonic() - began_s > plan.minutes * 60:
                         break
+                    self._round(ledger, rounds)
+                limit_s = time.monotonic() + PROGRESS_LIMIT_S
+                while not self.fleet.refused() and time.monotonic() < limit_s:
                     self._round(ledger, rounds)
                 self._recover(ledger)
                 problems += self._compare(ledger)
@@ -127,7 +131,9 @@ class Siege:
                     one.wait()
         taken, again, commits, fenced = self.fleet.tallies()
         self.seen.update({"read again": taken - plan.events, "commits": commits, "fenced": fenced})
-        self.seen.update(duplicates=again)
+        self.seen.update({"duplicates": again, "zombies refused": self.fleet.refused()})
+        if not problems and not self.fleet.refused():
+            problems.append("no worker that was stopped past its session had a commit refused")
         return Outcome(plan, self.seen, time.monotonic() - began_s, tuple(problems))
 
     # -- one round ----------------------------------------------------------------------------
@@ -135,7 +141,8 @@ class Siege:
         self._produce(rounds)
         self.fleet.fill(fused=True)
         self._progress(ledger)
-        time.sleep(self.rng.random() * 0.3)
+        done = self.seen["kills"] >= self.plan.kills  # only a zombie is waited for
+        time.sleep(SESSION_S if done else self.rng.random() * 0.3)
         if not self.acts:
             self.acts = self.rng.sample(ACTS, len(ACTS))
         match self.acts.pop():
@@ -156,13 +163,14 @@ class Siege:
         self.fleet.tend()
 
     def _produce(self, rounds: int) -> None:
-        """The next slice of each log."""
+        """The next slice of each log: a share of what is left, so that there is always some."""
         some = []
         for number, values in enumerate(self.logs):
             known = self.produced[number]
-            more = values[known : known + len(values) // rounds + 1]
+            more = values[known : known + 2 * (len(values) - known) // rounds + 1]
             some += [Record(value, number, b"key") for value in more]
             self.produced[number] += len(more)
+        self.fleet.produced = sum(self.produced)
         if some:
             produce(self.broker.bootstrap, self.topic, some)
 
@@ -184,7 +192,8 @@ class Siege:
             known = self.heads.get(head.partition, 0)
             assert head.next_offset >= known, f"{head.partition} went back from {known}: {head}"
             self.heads[head.partition] = head.next_offset
-        return sum(self.heads.values())
+        self.fleet.counted = sum(self.heads.values())
+        return self.fleet.counted
 
     def _restart_broker(self) -> None:
         if self.rng.random() < 0.5:

@@ -51,6 +51,7 @@ def test_worked_values(
         assert (result.rows, result.positives) == (len(labels), sum(labels))
 
 
+@pytest.mark.slow
 @SCORE_TYPES
 def test_every_small_sample_however_split(score_type: str) -> None:
     random = Random(13)

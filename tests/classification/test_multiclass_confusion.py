@@ -31,6 +31,7 @@ def averaged(result: ClassRates, name: str, average: str | None, zero: float = m
     return getattr(result, name)(average, zero_division=zero)
 
 
+@pytest.mark.slow
 def test_every_small_sample_is_counted_as_row_by_row() -> None:
     for n in range(5):
         for pairs in combinations_with_replacement(list(product(range(3), repeat=2)), n):

@@ -32,6 +32,7 @@ def hits(pairs: Sequence[tuple[int, int]]) -> brute.Hits:
     return pairs.count((1, 1)), pairs.count((0, 1)), pairs.count((1, 0))
 
 
+@pytest.mark.slow
 def test_every_small_sample_is_counted_as_row_by_row() -> None:
     kinds = list(product(product((0, 1), repeat=2), repeat=2))
     for n in range(4):

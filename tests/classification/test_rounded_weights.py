@@ -15,6 +15,7 @@ from streammetrics import BinaryConfusion, ExactAUC, HistogramAUC
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.figures import counts_of
+from tests.depth import tries
 
 FINE = Fraction(1, 120)  # of which all weights here are multiples
 AREAS = ("auc", "gini", "ap", "pr_auc_trapezoid", "ks")
@@ -97,13 +98,14 @@ def held_in(n: int, seed: int) -> None:
     assert defined > 200 * n
 
 
+@pytest.mark.slow
 def test_every_figure_of_rounded_weights_is_between_its_ends() -> None:
     held_in(60, seed=1)
 
 
 @pytest.mark.slow
 def test_every_figure_of_many_samples_of_rounded_weights_is_between_its_ends() -> None:
-    held_in(3000, seed=2)
+    held_in(tries(800, 3000), seed=2)
 
 
 @pytest.mark.parametrize("empty", [*ROUNDING, BinaryConfusion(round_weights=True)], ids=str)

@@ -73,6 +73,7 @@ def test_every_small_multiset_of_classes() -> None:
             assert (rates.tp, rates.fp, rates.fn) == found[1]
 
 
+@pytest.mark.slow
 def test_every_small_multiset_of_labels_and_the_mean_over_rows() -> None:
     kinds = list(product(product((0, 1), repeat=2), product((0, 1), repeat=2), (0, HALF, 2)))
     for n in range(3):

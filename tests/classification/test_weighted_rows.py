@@ -63,6 +63,7 @@ def test_the_weighted_areas_of_higgs(higgs: tuple[dict[str, list[float]], list[C
     assert between.ap.low <= ap <= between.ap.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [Fraction(1, 2), Fraction(1, 6)])
 def test_every_small_multiset_of_weighted_rows(unit: Fraction) -> None:
     every = list(product((0, 1), (0.25, 0.5), (0, HALF, 1, 2)))

@@ -28,6 +28,7 @@ from streammetrics.core.keys import encode_key
 from streammetrics.core.rows import Key
 from streammetrics.testing import Case, strategies
 from tests.cases import panel, per_key
+from tests.depth import most_are_slow
 from tests.oracles.maps import rank, rows_of_keys
 from tests.plain_cases import PLAIN
 from tests.toys import Tally
@@ -42,7 +43,7 @@ def tally(keys: Sequence[Key], limit: int = 3) -> PerKey:
     return state
 
 
-@pytest.mark.parametrize("case", [*PLAIN, panel()], ids=str)
+@pytest.mark.parametrize("case", list(most_are_slow([*PLAIN, panel()])))
 @pytest.mark.parametrize("limit", [2, 100])
 def test_every_state_equals_that_of_the_plain_metric_fed_with_its_rows(
     case: Case[Any], limit: int

@@ -33,10 +33,15 @@ def rows_by_window(state: Windows) -> dict[tuple[int, int], int]:
     return {span: result.rows for span, result in state.compute().items()}  # type: ignore[attr-defined]
 
 
+SOME = [
+    PLAIN[0],
+    *(pytest.param(case, marks=pytest.mark.slow) for case in (PLAIN[6], PLAIN[11], PLAIN[13])),
+    panel(),
+]
 SPANS = [(3600, None), (10_800, 3600), (7.5, 5), (0.001, None), (90, 60), (86_400, 43_200)]
 
 
-@pytest.mark.parametrize("case", [PLAIN[0], PLAIN[6], PLAIN[11], PLAIN[13], panel()], ids=str)
+@pytest.mark.parametrize("case", SOME, ids=str)
 @pytest.mark.parametrize(("size_s", "slide_s"), SPANS)
 def test_every_window_equals_the_plain_metric_fed_with_its_rows(
     case: Case[Any], size_s: float, slide_s: float | None

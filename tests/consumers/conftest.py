@@ -5,10 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.consumers.stores import Databases, make_store
+from tests.requirements import absent
+
+if TYPE_CHECKING:
+    from tests.kafka_broker import Broker
 
 
 @pytest.fixture(
@@ -34,6 +39,18 @@ def each_store(databases: Databases | None, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("consumers.ledger.store.connect", databases.connect)
     yield
     databases.drop(*before)
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """A broker that the tests of one file may stop, kill and damage."""
+    from tests.kafka_broker import Broker, missing
+
+    why = missing()
+    if why is not None:
+        absent("kafka", why)
+    with Broker(tmp_path_factory.mktemp("broker") / "node") as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

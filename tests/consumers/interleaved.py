@@ -37,7 +37,6 @@ from tests.consumers.lives import (
 )
 from tests.consumers.small_config import config
 
-WORKERS = 3
 WINDOWS = "size_s = 3600\nlateness_s = 60\nmax_ahead_s = 100\nretention_s = 3600"
 SLICES = 'by = [["variant"]]'
 GROUPINGS = (("variant",),)
@@ -57,6 +56,18 @@ class Differs(AssertionError):
     """The ledger is not what a fold over the log gives."""
 
 
+@dataclass(frozen=True)
+class Length:
+    """How much happens in a run."""
+
+    workers: int
+    steps: int
+    records: int  # of each log
+
+
+LONG, SHORT = Length(3, 16, 24), Length(2, 6, 8)
+
+
 @dataclass
 class Simulation:
     """What is simulated: a ledger, and the parts of a worker that a mutant may replace."""
@@ -65,8 +76,7 @@ class Simulation:
     source_type: type[FusedSource] = FusedSource
     worker_type: type[Worker] = Worker
     compactor_type: type[Compactor] = Compactor
-    steps: int = 16
-    size: int = 24
+    length: Length = LONG
     seen: Counter[str] = field(default_factory=Counter)
 
 
@@ -101,8 +111,9 @@ class World:
 
     def __init__(self, simulation: Simulation, seed: int) -> None:
         self.of, self.ledger, self.seen = simulation, simulation.ledger, simulation.seen
+        self.length = simulation.length
         self.rng = random.Random(seed)
-        self.logs = logs_of(self.rng, simulation.size)
+        self.logs = logs_of(self.rng, simulation.length.records)
         self.group = Group()
         self.config: Config = BEFORE
         self.spans: dict[str, Span] = {"new": Span(since=dict.fromkeys(self.logs, 10**9))}
@@ -117,7 +128,7 @@ class World:
         self.heads: dict[Partition, int] = {}
         self.compactors = [simulation.compactor_type(store, above=1) for _ in range(2)]
         self.plans: list[tuple[Compactor, Strand, Rows]] = []
-        self.lives = [self.born() for _ in range(WORKERS)]
+        self.lives = [self.born() for _ in range(self.length.workers)]
 
     def born(self) -> Life:
         class Made(Life):
@@ -142,7 +153,7 @@ class World:
             return
         self.unsteady.fails.clear()
         self.lives[index] = self.born()
-        self.share(self.rng.randrange(WORKERS), life.owned)
+        self.share(self.rng.randrange(self.length.workers), life.owned)
 
     def share(self, index: int, partitions: set[Partition]) -> None:
         if partitions:
@@ -164,9 +175,9 @@ class World:
     # -- what happens -------------------------------------------------------------------------
     def run(self) -> None:
         for partition in self.logs:
-            self.share(self.rng.randrange(WORKERS), {partition})
-        changes = self.rng.randrange(2 * self.of.steps)
-        for step in range(self.of.steps):
+            self.share(self.rng.randrange(self.length.workers), {partition})
+        changes = self.rng.randrange(2 * self.length.steps)
+        for step in range(self.length.steps):
             self.happen()
             if step == changes:
                 self.change_metrics()
@@ -177,7 +188,7 @@ class World:
         self.compare()
 
     def happen(self) -> None:
-        rng, index = self.rng, self.rng.randrange(WORKERS)
+        rng, index = self.rng, self.rng.randrange(self.length.workers)
         life = self.lives[index]
         if rng.random() < 0.7:
             life.now_s += self.config.store.commit_interval_s
@@ -203,19 +214,19 @@ class World:
         elif life.owned:
             moved = {rng.choice(sorted(life.owned))}
             self.let_go(index, moved)
-            self.share(rng.randrange(WORKERS), moved)
+            self.share(rng.randrange(self.length.workers), moved)
         self.unsteady.fails.clear()
 
     def rebalance(self) -> None:
         """Eager: everybody lets go of everything."""
         self.seen["eager"] += 1
-        for index in range(WORKERS):
+        for index in range(self.length.workers):
             if self.lives[index].owned:
                 self.let_go(index, set(self.lives[index].owned))
         for partition in self.logs:
             for life in self.lives:  # one that died meanwhile was given its partitions again
                 life.owned.discard(partition)
-            self.share(self.rng.randrange(WORKERS), {partition})
+            self.share(self.rng.randrange(self.length.workers), {partition})
 
     def leave(self, index: int) -> None:
         """A worker ends in good order, and another one joins."""
@@ -225,7 +236,7 @@ class World:
             life.leave()
         self.unsteady.fails.clear()
         self.lives[index] = self.born()
-        self.share(self.rng.randrange(WORKERS), life.owned)
+        self.share(self.rng.randrange(self.length.workers), life.owned)
 
     def change_metrics(self) -> None:
         """An upgrade: `old` ends and `new` begins, where the heads stand now."""
@@ -266,7 +277,7 @@ class World:
             self.look()
             if all(self.heads[p] >= log.next_offset for p, log in self.logs.items()):
                 break
-            for index in range(WORKERS):
+            for index in range(self.length.workers):
                 life = self.lives[index]
                 life.fuse.point = None
                 life.now_s += 1000

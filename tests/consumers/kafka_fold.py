@@ -12,6 +12,7 @@ from pathlib import Path
 
 from consumers.ledger.ledger import Ledger, NotAStore
 from tests.consumers.folded import Counted, counted, fold, records
+from tests.consumers.killed_worker import Tally
 from tests.consumers.small_config import toml
 from tests.kafka_broker import Record, create_topic, produce, unique_topic
 from tests.requirements import ROOT
@@ -125,6 +126,10 @@ class KafkaLog:
         with closing(Ledger.open(self.store)) as ledger:
             named = {h.partition.number: h.partition for h in ledger.snapshot().heads}
         return fold({named[number]: values for number, values in self.values.items()})
+
+    def taken(self) -> int:
+        """How many records all workers together took from the log."""
+        return sum(Tally.read(path)[0] for path in self.folder.glob(f"{self.notes.name}.*"))
 
     def require_one_writer(self) -> None:
         """No record is in two commits that the ledger took. (A worker that is killed may die before

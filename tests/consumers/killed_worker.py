@@ -120,6 +120,7 @@ def install(fuse: Fuse, tally: Tally) -> None:
             moved = true_commit(self, of, commit)
         except Fenced:
             tally.fenced += 1
+            tally.write()
             raise
         tally.commits += 1
         tally.write()

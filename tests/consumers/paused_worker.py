@@ -3,9 +3,11 @@
     python -m tests.consumers.paused_worker POINT N GO NOTES run CONFIG --no-serve
 
 GO is a file: the worker waits until it is there, and its other threads live on (a slow update). Or
-it is "SIGSTOP", which stops all of them, until someone sends SIGCONT. The points are those of
+it is "SIGSTOP", which stops all of them, until someone sends SIGCONT; "SIGTERM", which asks it to
+end and lets it go on; or "SIGTERM SIGTERM", which asks twice. The points are those of
 `interleaved.py`; "-" stands for none. Each commit that the ledger took adds a line to the file
-NOTES: the number of the partition and its head before and after.
+NOTES: the number of the partition and its head before and after. Beside it lies the tally of each
+process.
 """
 
 from __future__ import annotations
@@ -38,8 +40,10 @@ class Pause(Fuse):
         if self.left:
             return
         os.write(2, f"{PAUSED}\n".encode())
-        if self.go == "SIGSTOP":
-            os.kill(os.getpid(), signal.SIGSTOP)
+        if self.go.startswith("SIG"):
+            for name in self.go.split():
+                os.kill(os.getpid(), signal.Signals[name])
+                time.sleep(0.2 if name == "SIGTERM" else 0)  # it is heard by the main thread
         else:
             while not Path(self.go).exists():
                 time.sleep(0.02)
@@ -61,5 +65,5 @@ def note_commits(notes: str) -> None:
 if __name__ == "__main__":
     point, count, go, notes, *command = sys.argv[1:]
     note_commits(notes)
-    install(Pause(point, int(count), go), Tally("-"))
+    install(Pause(point, int(count), go), Tally(f"{notes}.{os.getpid()}"))
     raise SystemExit(main(command))

@@ -52,6 +52,7 @@ def samples() -> dict[str, Floats]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", samples())
 def test_it_is_that_of_decimal_to_67_bits(name: str) -> None:
     check(samples()[name])

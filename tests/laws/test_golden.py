@@ -81,7 +81,7 @@ def test_the_script_writes_nothing_anew_and_changes_nothing(
     assert (tmp_path / "ratio.state").read_bytes() == b"other"
 
 
-@pytest.mark.parametrize("seed", ["0", "4242"])
+@pytest.mark.parametrize("seed", [pytest.param("0", marks=pytest.mark.slow), "4242"])
 def test_another_processor_and_another_hash_seed_give_the_same_bytes(seed: str) -> None:
     simd = np.show_config(mode="dicts")["SIMD Extensions"]  # type: ignore[call-overload, index]
     run = subprocess.run(

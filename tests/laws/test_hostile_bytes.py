@@ -2,7 +2,8 @@
 
 A checksum keeps accidents out, so each test here makes a new one: what is tested are the bounds
 of the parts themselves. Bytes that are taken all the same must be the bytes of the state read.
-`make check` tries a few of each kind, `make test` many, chosen at random but always the same.
+`make check` tries a few of each kind on the first case of each class, `make test` many on every
+case, chosen at random but always the same.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from streammetrics import StateError, load
 from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, frame, unframe
 from streammetrics.testing import Case
 from tests.cases import CASES
+from tests.depth import most_are_slow, tries
 
 MOST_MEMORY = 2 << 20  # bytes for one state; its bytes are a few hundred, a grid a megabyte
-FEW, MANY = 20, 600  # of each kind of damage, in `make check` and in `make test`
+# Of each kind of damage, in `make check` and in `make test`.
+FEW, MANY = 20, tries(100, 600)
 
 HUGE = [
     b"\xff" * 9 + b"\x7f",  # a varint of 2**70
@@ -85,10 +88,14 @@ def taken_of(hostile: Sequence[bytes], n: int) -> int:
         tracemalloc.stop()
 
 
+# The others have their many.
+FIRST = [one for one in most_are_slow(CASES) if not one.marks]
+
 pytestmark = [
-    pytest.mark.parametrize("case", CASES, ids=str),
     pytest.mark.parametrize(
-        "n", [FEW, pytest.param(MANY, marks=pytest.mark.slow)], ids=["few", "many"]
+        ("case", "n"),
+        [pytest.param(*one.values, FEW, marks=one.marks, id=f"{one.id}-few") for one in FIRST]
+        + [pytest.param(case, MANY, marks=pytest.mark.slow, id=f"{case}-many") for case in CASES],
     ),
 ]
 

@@ -5,41 +5,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Any
 
-import hypothesis
 import pytest
 
-from streammetrics import Accumulator, registry
+from streammetrics import registry
 from streammetrics.testing import LAWS, Case, check_exhaustively, check_law
+from tests import depth
 from tests.calibration_cases import SMALL_SCORED
 from tests.cases import CASES
+from tests.depth import DEEP, most_are_slow
 from tests.plain_cases import PLAIN
 from tests.weighted_cases import weighted_rows
 from tests.weighted_classes_cases import SMALL_ROWS
 
-# A quarter of the profile's examples: there are three hundred pairs of a law and a case, and
-# `make check` must stay short.
-_DEFAULT = hypothesis.settings.default
-assert _DEFAULT is not None
-EXAMPLES = _DEFAULT.max_examples // 4
-DEEP = EXAMPLES > 100
-
-
-def _marked(cases: Sequence[Case[Any]]) -> Iterator[Any]:
-    """The cases, of which each class has two in `make check` and the others in `make test`."""
-    seen = Counter[type[Accumulator]]()
-    for case in cases:
-        seen[type(case.empty)] += 1
-        slow = [pytest.mark.slow] if seen[type(case.empty)] > 2 else []
-        yield pytest.param(case, marks=slow, id=str(case))
+# A quarter of the profile's examples: there are a thousand pairs of a law and a case.
+EXAMPLES = depth.EXAMPLES // 4
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
-@pytest.mark.parametrize("case", list(_marked(CASES)))
+@pytest.mark.parametrize("case", list(most_are_slow(CASES)))
 def test_every_public_accumulator_keeps_every_law(
     case: Case[Any], law: Callable[..., None]
 ) -> None:
@@ -97,7 +84,7 @@ def kinds_of_rows(case: Case[Any]) -> tuple[Sequence[Any], int]:
             return LISTS, 4
 
 
-@pytest.mark.parametrize("case", [case for case in PLAIN if case.oracle], ids=str)
+@pytest.mark.parametrize("case", list(most_are_slow([case for case in PLAIN if case.oracle])))
 def test_the_oracle_agrees_on_every_small_multiset_of_rows(case: Case[Any]) -> None:
     rows, most = kinds_of_rows(case)
     assert check_exhaustively(case, rows, most) >= 28

@@ -112,6 +112,7 @@ def test_small_lists_that_lack_known_items_have_the_value_of_all_their_orders(ti
     assert differences(found, lists, TRUTHS, ties) == []
 
 
+@pytest.mark.slow
 @RULES
 def test_a_state_of_one_small_list_shows_the_value_of_all_its_orders(ties: str) -> None:
     lists = every_list(most=3)
@@ -154,6 +155,7 @@ def test_the_mean_of_all_small_lists_is_the_correctly_rounded_one(ties: str) -> 
             assert truth.agrees(came, top, bottom), (truth.measure, empty, came, top / bottom)
 
 
+@pytest.mark.slow
 @RULES
 def test_every_short_list_that_came_ranked_has_the_value_of_its_order(ties: str) -> None:
     lists = in_one_order(every_list().sequences)

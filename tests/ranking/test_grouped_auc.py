@@ -83,6 +83,7 @@ def test_every_small_sample_however_split(ids: str) -> None:
             assert merged == fed(list(reversed(rows)), empty) if rows else merged == empty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score_type", SCORE_TYPES)
 @any_ids
 def test_batches_and_shards_of_any_size_give_the_same_bits(ids: str, score_type: str) -> None:

@@ -103,6 +103,7 @@ def test_a_list_split_over_batches_and_shards_is_one_list(size: int) -> None:
     assert load(total.to_bytes()).compute() == at_once.compute()
 
 
+@pytest.mark.slow
 def test_the_lists_are_ranked_in_pieces_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, expected = flat(3, 200), fed(flat(3, 200)).compute()
     for most in (1, 5, 64):
@@ -176,6 +177,7 @@ def test_a_double_across_two_windows_is_a_conflict_of_the_totals_alone() -> None
     assert result.total.conflicting == 1 and math.isnan(result.total["MRR"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score_type", ["float32", "float64"])
 def test_many_keys_hold_what_each_would_hold_alone(score_type: str) -> None:
     rows = flat(5, 200)

@@ -23,6 +23,7 @@ def fed(rows: list[Row], metric: GroupedAUC) -> GroupedAUC:
     return metric
 
 
+@pytest.mark.slow
 @any_weight
 def test_every_small_multiset_of_weighted_rows(weight: str) -> None:
     every = list(product((1, 2), (0, 1), (0.25, 0.5), (1, 3)))

@@ -107,6 +107,7 @@ def test_ties_of_one_grade_change_no_bit_of_a_list_that_came_ranked() -> None:
         assert bits(flat(items), EVERY, ties) == bits(flat(items, scored=False), EVERY)
 
 
+@pytest.mark.slow
 @RULES
 @pytest.mark.parametrize("size", [1, 10, 64])
 def test_how_many_lists_are_sorted_at_a_time_changes_no_bit(

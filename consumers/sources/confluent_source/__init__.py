@@ -36,7 +36,7 @@ from consumers.sources.confluent_source.client import (
 )
 from consumers.sources.kafka_client import masked, require_reachable
 from consumers.sources.source import Chunk, GapError, Listener, Partition, SourceError
-from consumers.sources.topic_reading import TopicReading
+from consumers.sources.topic_reading import Asked, TopicReading
 from consumers.worker.reconnect import Disconnected
 
 log = logging.getLogger(__name__)
@@ -136,22 +136,25 @@ class ConfluentSource:
             return []
         messages = ask(lambda: self._consumer.consume(limit, timeout_s))
         self._reading.raise_failure()
-        by_number: dict[int, list[Message]] = {}
         ends: dict[int, int] = {}
-        for message in messages:
-            error = message.error()
-            number, offset = message.partition(), message.offset()
-            if error is not None:
-                if error.name() == "_PARTITION_EOF":
-                    assert number is not None and offset is not None
-                    ends[number] = offset
-                else:
-                    self._heed(error, message)
-            elif number in self._reading.positions:
-                by_number.setdefault(number, []).append(message)
+        told = [message for message in messages if message.error() is not None]
+        for message in told:
+            error, number, offset = message.error(), message.partition(), message.offset()
+            assert error is not None
+            if error.name() == "_PARTITION_EOF":
+                assert number is not None and offset is not None
+                ends[number] = offset
+            else:
+                self._heed(error, message)
         if self._wrong is not None:
             raise explained(self._wrong)
-        chunks = [self._chunk(number, found) for number, found in by_number.items()]
+        if told:
+            messages = [message for message in messages if message.error() is None]
+        chunks = [
+            self._chunk(number, found)
+            for number, found in _by_number(messages).items()
+            if number in self._reading.positions
+        ]
         for number, end in ends.items():
             # Control and aborted records at the end, with nothing to show.
             if end > self._reading.positions.get(number, end):
@@ -159,15 +162,15 @@ class ConfluentSource:
         return chunks
 
     def _chunk(self, number: int, messages: list[Message]) -> Chunk:
-        offsets = [int(message.offset() or 0) for message in messages]
+        offsets = [message.offset() or 0 for message in messages]
         return self._reading.chunk(
             number,
             offsets[-1] + 1,
             offsets,
             [message.value() for message in messages],
             [message.timestamp()[1] for message in messages],
-            [message.key() for message in messages],
-            [_headers(message) for message in messages],
+            Asked(messages, lambda message: message.key()),
+            Asked(messages, _headers),
         )
 
     def confirm(self) -> None:
@@ -244,7 +247,7 @@ class ConfluentSource:
 
     # -- the topic, and what goes wrong -------------------------------------------------------
     def _begin_reading(self) -> TopicReading:
-        cluster = self._consumer.cluster_id(timeout=CONNECT_S)
+        cluster = ask(lambda: self._consumer.cluster_id(timeout=CONNECT_S))
         if not cluster:
             raise Disconnected("kafka: the broker does not answer")
         for attempt in range(TOPIC_TRIES):
@@ -276,6 +279,18 @@ class ConfluentSource:
             first, end = self._range(partition)
             raise GapError(partition, self._reading.positions.get(number, first), first, end)
         raise explained(error, f"{message.topic()}/{number} at offset {message.offset()}: ")
+
+
+def _by_number(messages: list[Message]) -> dict[int, list[Message]]:
+    """Messages by the number of their partition. Asking each for something takes a while, so what
+    all messages are asked for is little, and most polls bring messages of one partition."""
+    numbers = [message.partition() or 0 for message in messages]
+    if len(set(numbers)) == 1:
+        return {numbers[0]: messages}
+    found: dict[int, list[Message]] = {number: [] for number in numbers}
+    for number, message in zip(numbers, messages, strict=True):
+        found[number].append(message)
+    return found
 
 
 def _headers(message: Message) -> list[tuple[str, bytes]]:

@@ -36,7 +36,7 @@ from consumers.sources.kafka_source.client import (
     connected,
 )
 from consumers.sources.source import Chunk, GapError, Listener, Partition, SourceError
-from consumers.sources.topic_reading import TopicReading
+from consumers.sources.topic_reading import Asked, TopicReading
 from consumers.worker.reconnect import Disconnected
 
 T = TypeVar("T")
@@ -165,8 +165,8 @@ class KafkaSource:
             [record.offset for record in records],
             [record.value for record in records],
             [record.timestamp for record in records],
-            [record.key for record in records],
-            [record.headers for record in records],
+            Asked(records, lambda record: record.key),
+            Asked(records, lambda record: record.headers),
         )
 
     def _is_kept(self, number: int, before: Counter[int]) -> bool:

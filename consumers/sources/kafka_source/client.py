@@ -8,6 +8,7 @@ import ssl
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+import kafka
 import kafka.errors as errors
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
@@ -22,9 +23,12 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.inet import KafkaNetSocket
 
 from consumers.sources.kafka_client import require_reachable
+from consumers.sources.kafka_source.record_batches import Records
 from consumers.sources.source import SourceError
 from consumers.worker.reconnect import Disconnected
 
+KNOWN: Final = "3.0."  # releases whose batches `record_batches` reads; others read their own
+Shipped: Final = KafkaConsumer  # the client as its makers ship it
 CONNECT_S: Final = 5.0  # for one try to reach a broker
 DEFAULTS: Final[dict[str, object]] = KafkaConsumer.DEFAULT_CONFIG
 FATAL: Final = (  # another try would end as this one did
@@ -87,11 +91,13 @@ class Group(ConsumerCoordinator):  # type: ignore[misc]  # the client ships no t
 
 
 class Consumer(KafkaConsumer):  # type: ignore[misc]
-    """The client, as a member that takes its answers."""
+    """The client, as a member that takes its answers and reads its records quickly."""
 
     def __init__(self, **settings: object) -> None:
         super().__init__(**settings)
         self._coordinator.__class__ = Group  # the client has no word for another kind of member
+        if kafka.__version__.startswith(KNOWN):
+            self._fetcher.PartitionRecords = Records
 
 
 class Direct(KafkaNetSocket):  # type: ignore[misc]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import urllib.request
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from consumers.cli.main import main
-from tests.consumers.stores import EVENTS, make_store, write_config, write_events
+from tests.consumers.stores import EVENTS, event, make_store, write_config, write_events
 
 Capture = pytest.CaptureFixture[str]
 
@@ -102,6 +105,7 @@ def test_a_flag_of_run_that_cannot_be_is_exit_2_and_makes_no_store(
     assert not (tmp_path / "store.db").exists()
 
 
+@pytest.mark.usefixtures("each_store")
 def test_changed_settings_are_exit_3_and_the_change_is_named(
     tmp_path: Path, capsys: Capture
 ) -> None:
@@ -114,6 +118,37 @@ def test_changed_settings_are_exit_3_and_the_change_is_named(
     assert json.loads(capsys.readouterr().out)["generation"] == 2
 
 
+@pytest.mark.usefixtures("each_store")
+def test_more_variants_go_on_and_are_told_by_a_check_and_fewer_are_exit_3(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    store = make_store(tmp_path, [*EVENTS, event(80, "c", 1, 0.9)])
+    path = str(write_config(tmp_path, variants='variants = ["a", "b", "c"]'))
+    run = ["run", path, "--until-end", "--no-serve"]
+    assert main([*run, "--check"]) == 0
+    assert "variant c: new; a run counts it" in capsys.readouterr().err
+    write_events(tmp_path, [*EVENTS, event(80, "c", 1, 0.9), event(81, "c", 0, 0.9)])
+    assert main(run) == 0
+    assert main(["results", str(store), "--json", "--by", "variant", "--metric", "ctr"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    rows = {row["slice"]["variant"]: row["counts"]["rows"] for row in results["results"]}
+    assert (rows["c"], results["generation"]) == (1, 1)
+    assert main(["verify", path]) == 0
+    out = capsys.readouterr().out
+    assert "note: clicks.jsonl/0: 1 events are open in quarantine as unknown_variant" in out
+    assert main(["quarantine", "retry", str(store), "--config", path]) == 0
+    assert "1 counted now" in capsys.readouterr().out
+    assert main(["verify", path]) == 0
+    assert "note" not in capsys.readouterr().out
+    write_config(tmp_path)
+    assert main(run) == 3
+    said = capsys.readouterr().err
+    assert 'variant was ["variant", ["a", "b", "c"]], is ["variant", ["a", "b"]]' in said
+    assert main(["quarantine", "retry", str(store), "--config", path]) == 3
+    assert 'is ["variant", ["a", "b"]]' in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("each_store")
 def test_a_file_that_lost_its_end_is_exit_4(tmp_path: Path) -> None:
     make_store(tmp_path)
     write_events(tmp_path, EVENTS[:3])
@@ -141,6 +176,7 @@ def test_a_file_that_is_empty_at_first_is_the_same_log_once_it_has_lines(
     assert main([*run, "--on-gap", "skip"]) == 0
 
 
+@pytest.mark.usefixtures("each_store")
 def test_too_many_bad_events_are_exit_5(tmp_path: Path, capsys: Capture) -> None:
     write_events(tmp_path, [*EVENTS[:2], b"x", b"y"])
     path = write_config(tmp_path)
@@ -172,6 +208,25 @@ def test_a_check_and_a_dry_run_leave_everything_as_it_was(
         assert main([*run, flag, *more]) == 0
         assert contents(tmp_path) == before
         assert main([*run, "--until-end"]) == 0
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_check_of_an_older_store_says_what_a_run_does_with_it_and_changes_nothing(
+    tmp_path: Path, capsys: Capture, version: int
+) -> None:
+    write_events(tmp_path)
+    old = Path(__file__).parent.parent / "ledger" / f"version_{version}.sqlite"
+    store = Path(shutil.copy(old, tmp_path / "store.db"))
+    path = str(write_config(tmp_path))
+    before = contents(tmp_path)
+    assert main(["run", path, "--check", "--no-serve"]) == 0
+    assert contents(tmp_path) == before
+    said = f"its schema has version {version}; a run brings it to version "
+    assert said in capsys.readouterr().err
+    with closing(sqlite3.connect(store)) as database, database:
+        database.execute("UPDATE meta SET value = '99' WHERE key = 'schema_version'")
+    assert main(["run", path, "--check", "--no-serve"]) == 3
+    assert "its schema has version 99" in capsys.readouterr().err
 
 
 def test_a_check_says_what_is_there(tmp_path: Path, capsys: Capture) -> None:

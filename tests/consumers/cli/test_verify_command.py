@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import delete
 
 from consumers.cli.main import main
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.schema import delta
 from tests.consumers.stores import EVENTS, event, make_store, write_config
+
+pytestmark = pytest.mark.usefixtures("each_store")
 
 Capture = pytest.CaptureFixture[str]
 
@@ -26,13 +30,46 @@ def test_a_good_store_is_verified_with_exit_code_0(tmp_path: Path, capsys: Captu
 
 def test_a_damaged_store_is_told_with_exit_code_1(tmp_path: Path, capsys: Capture) -> None:
     store = make_store(tmp_path)
-    with closing(sqlite3.connect(store)) as database, database:
-        database.execute("DELETE FROM delta WHERE id = 1")
+    with closing(Ledger.open(str(store))) as ledger, ledger.store.engine.begin() as connection:
+        connection.execute(delete(delta).where(delta.c.id == 1))
     capsys.readouterr()
     assert main(["verify", str(tmp_path / "clicks.toml"), "--store", str(store)]) == 1
     out = capsys.readouterr().out
-    assert out.startswith("differs: metric ")
-    assert out.endswith(": 1 differences\n")
+    said = [line for line in out.splitlines() if line.startswith("differs: ")]
+    # The row stands for the coarser groupings too, so each of them lacks it.
+    assert [line.partition(", total, ")[0] for line in said] == [
+        f"differs: metric auc, grouping {grouping}" for grouping in range(len(said))
+    ]
+    assert len(said) == 3
+    assert out.endswith(": 3 differences\n")
+
+
+def test_a_range_of_offsets_is_verified_alone(tmp_path: Path, capsys: Capture) -> None:
+    make_store(tmp_path)
+    verify = ["verify", str(tmp_path / "clicks.toml"), "--offsets"]
+    capsys.readouterr()
+    assert main([*verify, "0:3-"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("note: clicks.jsonl/0: offsets 0 to 10 are verified, since delta rows ")
+    assert out.endswith(": the ledger says what the log says\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--offsets", "0:3"], "expected PARTITION:FROM-TO, such as 0:1000-2000 or 0:1000-, came"),
+        (["--offsets", "0:1-2", "--offsets", "0:4-5"], "expected one range for each partition"),
+        (["--offsets", "0:1-11"], "expected some of offsets 0 to 10 of clicks.jsonl/0, which were"),
+        (["--offsets", "3:1-2"], "--offsets: expected some of 0, which were counted, came 3"),
+        (["--partitions", "3"], "--partitions: expected some of 0, which were counted, came 3"),
+    ],
+)
+def test_offsets_that_cannot_be_verified_are_exit_2(
+    tmp_path: Path, capsys: Capture, words: list[str], said: str
+) -> None:
+    make_store(tmp_path)
+    assert main(["verify", str(tmp_path / "clicks.toml"), *words]) == 2
+    assert said in capsys.readouterr().err
 
 
 def test_another_config_has_exit_code_3(tmp_path: Path, capsys: Capture) -> None:

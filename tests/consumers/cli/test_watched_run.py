@@ -46,6 +46,7 @@ class Spinning(MemorySource):
     polls = 0
 
 
+@pytest.mark.slow
 def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(3)})
     source, stop = Spinning(run.logs), PatientStop(Clock())

@@ -76,7 +76,7 @@ def test_roles_feed_the_arguments_of_metrics() -> None:
     found = {metric.name: metric.inputs for metric in config(INTERFACE).metrics}
     assert found["auc"] == {"labels": Field("label", "label"), "scores": Field("score", "real")}
     assert found["ctr"] == {"numerators": Field("label", "label")}
-    assert found["gauc"]["groups"] == Field("user", "text_id")
+    assert found["gauc"]["groups"] == Field("user", "hashed_id")
 
 
 def test_an_input_reads_an_argument_from_another_field() -> None:

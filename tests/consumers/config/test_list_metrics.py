@@ -24,8 +24,8 @@ def test_impressions_name_their_list_and_their_item() -> None:
     assert found.inputs == {
         "labels": Field("grade", "label"),
         "scores": Field("score", "real"),
-        "lists": Field("query", "text_id"),
-        "items": Field("doc", "text_id"),
+        "lists": Field("query", "hashed_id"),
+        "items": Field("doc", "hashed_id"),
         "judged": Field("known", "flag"),
     }
     assert found.empty == GroupedScores(
@@ -35,7 +35,7 @@ def test_impressions_name_their_list_and_their_item() -> None:
 
 def test_lists_and_items_may_be_of_different_kinds() -> None:
     found = read("GroupedScores", ', ids = "integer"').inputs
-    assert (found["lists"].kind, found["items"].kind) == ("int_id", "text_id")
+    assert (found["lists"].kind, found["items"].kind) == ("int_id", "hashed_id")
     found = read("GroupedScores", ', item_ids = "integer", ids = "exact"').inputs
     assert (found["lists"].kind, found["items"].kind) == ("text_id", "int_id")
 

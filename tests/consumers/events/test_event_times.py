@@ -64,3 +64,11 @@ def test_a_bad_text_leaves_its_neighbours_alone() -> None:
     ms, good = iso_to_ms(["1970-01-01T00:00:01Z", "1970-01-01T00:00:0xZ", "1970-01-01T00:00:02Z"])
     assert ms.tolist() == [1000, 0, 2000]
     assert good.tolist() == [True, False, True]
+
+
+def test_dates_that_follow_each_other_are_those_of_each_row() -> None:
+    days = [1, 1, 2, 2, 1, 31, 32, 1, 1]
+    ms, good = iso_to_ms([f"1970-01-{day:02}T00:00:00.{i:03}Z" for i, day in enumerate(days)])
+    assert good.tolist() == [day < 32 for day in days]
+    expected = [(day - 1) * 86_400_000 + i if day < 32 else 0 for i, day in enumerate(days)]
+    assert ms.tolist() == expected

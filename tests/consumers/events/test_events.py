@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from consumers.events.decoder import Decoded, Decoder
 from consumers.sources.source import Cut, SourceError
-from streammetrics import Coded
+from streammetrics import Coded, HashedIds, hash_ids
 from tests.consumers.small_config import EVENT, SLICES, chunk, config, event
 
 METRICS = (
@@ -178,8 +178,12 @@ def test_a_time_may_be_an_integer_of_a_unit(unit: str, number: int, ms: int) -> 
 def test_ids_are_texts_unless_the_metric_wants_integers() -> None:
     text = decode(event(user="7").replace(b'"7"', b"7"), event(user="x"),
                   metrics='g = { type = "GroupedAUC" }')  # fmt: skip
-    column = text.columns["user:text_id"]
-    assert isinstance(column, Coded) and texts(column) == ["7", "x"]
+    column = text.columns["user:hashed_id"]
+    assert isinstance(column, HashedIds) and column.tolist() == hash_ids(["7", "x"]).tolist()
+    exact = decode(event(user="7").replace(b'"7"', b"7"), event(user="x"),
+                   metrics='g = { type = "GroupedAUC", ids = "exact" }')  # fmt: skip
+    names = exact.columns["user:text_id"]
+    assert isinstance(names, Coded) and texts(names) == ["7", "x"]
     whole = decode(event(user="7").replace(b'"7"', b"7"), event(user="x"),
                    metrics='g = { type = "GroupedAUC", ids = "integer" }')  # fmt: skip
     assert np.asarray(whole.columns["user:int_id"]).tolist() == [7]

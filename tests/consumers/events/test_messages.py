@@ -81,6 +81,23 @@ def test_an_array_may_be_empty_and_a_comma_too_many_is_an_empty_event() -> None:
     assert places(delta) == [(0, 1, "empty")]
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (b'[{"a":1},{"b":"x}]', [b'{"a":1}', b'{"b":"x}']),
+        (b'[{"a":"],[{\\"}, \\\\"},x]', [b'{"a":"],[{\\"}, \\\\"}', b"x"]),
+        (b'["a,b",x,"c\\",d"]', [b'"a,b"', b"x", b'"c\\",d"']),
+    ],
+)
+def test_what_stands_in_texts_divides_nothing(value: bytes, expected: list[bytes]) -> None:
+    assert messages.elements(value) == expected
+
+
+def test_a_text_that_nothing_closes_is_read_once() -> None:
+    text = b'"' + b'\\"' * (1 << 20)  # from each quote to the end it would take hours
+    assert messages.elements(b"[" + text + b"]") == [text]
+
+
 def test_lines_may_end_with_cr_lf_and_an_empty_line_is_an_empty_event() -> None:
     value = event() + b"\r\n" + event() + b"\r\n"
     assert counted(CONFIGS["ndjson"], in_chunks([value], [])).counters == Counters(rows=2)
@@ -131,12 +148,28 @@ def test_tombstones_are_counted_and_are_no_events(format: str) -> None:
 
 
 @pytest.mark.parametrize("format", FORMATS)
+def test_an_empty_message_is_no_tombstone(format: str) -> None:
+    delta = counted(CONFIGS[format], in_chunks([None, b"", message(format, [event()])], []))
+    assert delta.counters == Counters(rows=2, quarantined=1, tombstones=1)
+    assert [(offset, index) for offset, index, _ in places(delta)] == [(1, 0)]
+
+
+@pytest.mark.parametrize("format", FORMATS)
 def test_events_in_messages_are_those_of_single_messages(format: str) -> None:
     whole = counted(CONFIGS["json"], in_chunks(GOOD, []))
     cut = counted(CONFIGS[format], in_chunks(records(format, GOOD, [3, 4, 20]), [2]))
     assert digests(cut) == digests(whole)
     assert cut.counters == whole.counters
     assert cut.greatest_event_ms == whole.greatest_event_ms
+
+
+@pytest.mark.parametrize("format", [format for format in FORMATS if format != "json"])
+def test_events_have_the_record_time_of_their_own_message(format: str) -> None:
+    values = [message(format, GOOD[:2]), None, message(format, [*GOOD[2:4], GOOD[4]])]
+    made = chunk(values, timestamps_ms=[5, 6, 7])
+    found = [decoded.record_times_ms for decoded in Decoder(CONFIGS[format]).pieces(made)]
+    times = [time for one in found if one is not None for time in one.tolist()]
+    assert times == [5, 5, 7, 7, 7]
 
 
 @st.composite

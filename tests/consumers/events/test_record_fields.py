@@ -7,7 +7,7 @@ import pytest
 from consumers.events.decoder import Decoder
 from consumers.ledger.rows import Counters
 from consumers.worker.pipeline import Delta
-from streammetrics import Coded
+from streammetrics import HashedIds, hash_ids
 from tests.consumers.messages import counted, digests, in_chunks, message, of_format, places
 from tests.consumers.small_config import event
 
@@ -111,8 +111,8 @@ def test_the_key_alone_is_its_whole_text() -> None:
     (chunk,) = in_chunks([event(), event(), event()], [])
     chunk = replace(chunk, keys=[b"u1", b"\xff", None])
     (decoded,) = Decoder(made).pieces(chunk)
-    column = decoded.columns["key:text_id"]
-    assert isinstance(column, Coded) and [column.values[c] for c in column.codes] == ["u1"]
+    column = decoded.columns["key:hashed_id"]
+    assert isinstance(column, HashedIds) and column.tolist() == hash_ids(["u1"]).tolist()
     reasons = [(entry.reason, entry.field) for entry in decoded.refused]
     assert reasons == [("bad_key", "key"), ("missing_field", "key")]
 

@@ -48,7 +48,7 @@ def per_strand(seen: Snapshot) -> list[int]:
 
 @pytest.mark.parametrize("limit", [8 << 20, 2000], ids=["one range of keys", "many ranges"])
 @pytest.mark.parametrize("merge_bytes", [32 << 20, 20_000], ids=["memory", "little memory"])
-@pytest.mark.parametrize("above", [1, 8])
+@pytest.mark.parametrize("above", [pytest.param(1, marks=pytest.mark.slow), 8])
 def test_bytes_and_offsets_stay_as_they_were(
     ledger: Ledger, limit: int, merge_bytes: int, above: int
 ) -> None:
@@ -87,6 +87,7 @@ def test_only_heads_with_many_rows_are_merged_unasked(ledger: Ledger) -> None:
     require_true_rows(seen, KEYS)
 
 
+@pytest.mark.slow
 def test_work_that_never_ends_keeps_the_rows_few(ledger: Ledger) -> None:
     generation, heads = begun(ledger)
     head = heads[0]
@@ -115,7 +116,7 @@ def test_a_row_that_is_gone_rolls_the_whole_group_back(ledger: Ledger) -> None:
     half = replace(group, boxes=group.boxes[: len(group.boxes) // 2])
     states = ledger.store.read(lambda c: compact_module._states(c, strand, group))
     assert states is not None
-    made = second._fold(strand.pane, group, states)
+    made = second._fold(strand.pane, group, states, ())
     assert first.merge(strand, half) is not None
     before = rows_of(ledger)
     with pytest.raises(compact_module._NotAsRead):
@@ -203,6 +204,7 @@ def test_a_key_that_would_be_too_large_for_a_row_keeps_several(ledger: Ledger) -
     assert list(compactor.steps()) == [], "what cannot be merged is not tried again"
 
 
+@pytest.mark.slow
 def test_rows_of_a_retry_are_left_alone(ledger: Ledger) -> None:
     generation, _ = filled(ledger, 60)
     ids = sorted(row.id for row in rows_of(ledger).deltas)[::3]
@@ -217,6 +219,7 @@ def test_rows_of_a_retry_are_left_alone(ledger: Ledger) -> None:
     assert {row for row in before.deltas if row.id in ids} <= set(after.deltas)
 
 
+@pytest.mark.slow
 def test_rows_that_were_cut_for_the_memory_stay_in_their_ranges_of_keys(ledger: Ledger) -> None:
     filled(ledger, 60)
     before = rows_of(ledger)
@@ -227,6 +230,7 @@ def test_rows_that_were_cut_for_the_memory_stay_in_their_ranges_of_keys(ledger: 
     require_true_rows(after, KEYS)
 
 
+@pytest.mark.slow
 def test_every_row_counts_its_offsets_and_keys_at_every_moment(ledger: Ledger) -> None:
     filled(ledger, 45, keys=12, limit=500)
     compactor = Compactor(ledger.store, above=4, merge_bytes=3000, row_bytes=500)

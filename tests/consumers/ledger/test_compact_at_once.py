@@ -33,7 +33,9 @@ COMMAND = (sys.executable, "-m", "consumers.cli", "compact")
 
 
 @pytest.mark.usefixtures("each_store")
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))]
+)
 def test_two_compactors_whose_steps_take_turns(ledger: Ledger, seed: int) -> None:
     """Each looks, plans and merges when a seed says so, so that plans are old when they are done;
     commits come in between."""
@@ -111,6 +113,7 @@ def require_sums(ledger: Ledger) -> None:
         assert len(sums(seen)) == len(PANES) * len(ends)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
 def test_a_floor_that_rises_while_its_windows_are_merged(ledger: Ledger) -> None:
     generation, _ = filled(ledger, 90, keys=KEYS)

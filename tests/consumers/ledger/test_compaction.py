@@ -124,3 +124,9 @@ def test_it_comes_to_an_end_where_nothing_can_be_merged_within_the_limit() -> No
         for group in groups:
             boxes = done(boxes, group, 10_000 + len(boxes) * 100, 20)
     assert depth(boxes) == 1
+
+
+def test_no_group_lies_across_a_cut() -> None:
+    boxes = [Box(i, 0, 1, 10 * i, 10 * i + 5, 100) for i in range(8)]
+    groups = plan(boxes, above=1, cuts=[35, 66])
+    assert [[box.id for box in group.boxes] for group in groups] == [[0, 1, 2, 3], [4, 5, 6]]

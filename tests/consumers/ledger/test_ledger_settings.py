@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from consumers.ledger.ledger import Ledger, SettingsChanged
-from consumers.ledger.rows import Generation, Head
+from consumers.ledger.rows import SHOWN, Generation, Head
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,
     LOG,
@@ -67,6 +67,69 @@ def test_a_metric_that_was_taken_out_ends_and_cannot_come_back(
     assert ledger.begin(fewer, DESCRIPTIONS).ended == ()
     with pytest.raises(SettingsChanged, match="metric ctr: it was taken out"):
         ledger.begin(PRINTS, DESCRIPTIONS)
+
+
+def declared(*variants: str) -> tuple[dict[str, str], dict[str, dict[str, object]]]:
+    """Two metrics of a config that declares these variants; none for any."""
+    about: dict[str, object] = {
+        "type": "Ratio",
+        "variant": ["variant", sorted(variants) or None],
+        SHOWN: {"variants": list(variants)},
+    }
+    return {name: "-".join(variants) for name in PRINTS}, dict.fromkeys(PRINTS, about)
+
+
+def test_more_variants_go_on_and_are_what_the_store_declares_from_then_on(ledger: Ledger) -> None:
+    first = ledger.begin(*declared("b", "a")).generation
+    begun = ledger.begin(*declared("b", "c", "a"))
+    assert (begun.variants, begun.added, begun.ended, begun.created) == (("c",), (), (), False)
+    now = begun.generation
+    assert (now.id, now.revision) == (first.id, first.revision + 1)
+    assert {metric.variants for metric in now.metrics} == {("b", "c", "a")}
+    again = ledger.begin(*declared("b", "c", "a"))
+    assert (again.variants, again.generation) == ((), now)
+
+
+def test_whoever_comes_first_the_larger_set_is_declared_and_the_smaller_counts_no_more(
+    ledger: Ledger,
+) -> None:
+    old = ledger.begin(*declared("a", "b")).generation
+    head = ledger.resolve(old, LOG, 10)
+    ledger.begin(*declared("a", "b", "c"))
+    with pytest.raises(SettingsChanged, match="metrics or variants of generation 1 have changed"):
+        ledger.commit(old, commit(head, 4))
+    with pytest.raises(SettingsChanged, match=r'variant was .*"c".*, is '):
+        ledger.begin(*declared("a", "b"))
+
+
+@pytest.mark.parametrize("now", [("a",), ("a", "c"), ()])
+def test_a_variant_that_is_taken_out_or_named_anew_is_refused(
+    ledger: Ledger, now: tuple[str, ...]
+) -> None:
+    ledger.begin(*declared("a", "b"))
+    before = ledger.generation()
+    for ask in (ledger.begin, ledger.compare):
+        with pytest.raises(SettingsChanged, match=r'metric auc: variant was .*\["a", "b"\]'):
+            ask(*declared(*now))
+    assert ledger.generation() == before
+
+
+def test_more_variants_excuse_no_other_change(ledger: Ledger) -> None:
+    ledger.begin(*declared("a", "b"))
+    prints, about = declared("a", "b", "c")
+    other = {name: {**one, "type": "HistogramAUC"} for name, one in about.items()}
+    with pytest.raises(SettingsChanged) as caught:
+        ledger.begin(prints, other)
+    assert caught.value.differences[0] == 'metric auc: type was "Ratio", is "HistogramAUC"'
+
+
+def test_what_would_begin_is_told_without_beginning(ledger: Ledger) -> None:
+    ledger.begin(*declared("a", "b"))
+    before = ledger.generation()
+    begun = ledger.compare(*declared("a", "b", "c"))
+    assert begun is not None
+    assert begun.variants == ("c",)
+    assert ledger.generation() == before
 
 
 def test_a_new_generation_starts_empty_and_the_old_one_stays_readable(

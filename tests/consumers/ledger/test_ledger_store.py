@@ -106,7 +106,7 @@ def test_a_password_is_not_repeated() -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("version", "said"), [("3", "has version 3"), ("99", "has version 99")])
+@pytest.mark.parametrize(("version", "said"), [("4", "has version 4"), ("99", "has version 99")])
 def test_a_store_of_a_later_version_is_refused(
     path: Path, ledger: Ledger, version: str, said: str
 ) -> None:

@@ -22,25 +22,30 @@ HERE = Path(__file__).parent
 TOTAL = Pane("auc", 0, None, None)
 
 
+@pytest.fixture(params=[1, 2], ids=["version 1", "version 2"])
+def version(request: pytest.FixtureRequest) -> int:
+    return int(request.param)
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def first(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """A store as version 1 left it."""
+def first(request: pytest.FixtureRequest, tmp_path: Path, version: int) -> Iterator[str]:
+    """A store as an older version left it."""
     if request.param == "sqlite":
-        yield shutil.copy(HERE / "version_1.sqlite", tmp_path)
+        yield shutil.copy(HERE / f"version_{version}.sqlite", tmp_path)
         return
     server: Postgres = request.getfixturevalue("postgres")
     url = server.new_store()
-    statements = (HERE / "version_1.postgresql.sql").read_text(encoding="utf-8")
+    statements = (HERE / f"version_{version}.postgresql.sql").read_text(encoding="utf-8")
     server.execute(statements, url)
     yield url
     server.drop(url)
 
 
-def test_a_reader_changes_nothing_and_says_what_to_do(first: str) -> None:
+def test_a_reader_changes_nothing_and_says_what_to_do(first: str, version: int) -> None:
     with pytest.raises(SchemaMismatch, match=r"start `streammetrics run` on it") as caught:
         Ledger.open(first)
     assert caught.value.exit_code == 3
-    assert f"has version 1, this program knows {VERSION}" in str(caught.value)
+    assert f"has version {version}, this program knows {VERSION}" in str(caught.value)
 
 
 def test_a_writer_brings_it_to_todays_version_and_all_is_still_there(first: str) -> None:
@@ -89,17 +94,17 @@ def _tables(connection: Connection) -> object:
 
 
 def test_a_migration_that_dies_leaves_the_old_version(
-    first: str, monkeypatch: pytest.MonkeyPatch
+    first: str, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def dies(connection: Connection) -> None:
-        steps[1](connection)
+        steps[VERSION - 1](connection)
         raise KeyboardInterrupt
 
     steps = dict(migrate_module._STEPS)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(migrate_module, "_STEPS", {1: dies})
+        patch.setattr(migrate_module, "_STEPS", {**steps, VERSION - 1: dies})
         Ledger.open(first, create=True)
-    with pytest.raises(SchemaMismatch, match="has version 1"):
+    with pytest.raises(SchemaMismatch, match=f"has version {version}"):
         Ledger.open(first)
     Ledger.open(first, create=True).close()
 

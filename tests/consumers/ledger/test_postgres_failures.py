@@ -63,7 +63,8 @@ def test_a_password_that_is_wrong_or_missing(url: str, guarded: str) -> None:
 
 
 def test_a_user_and_a_database_that_are_not_there(url: str) -> None:
-    assert "make it: createuser" in refusal(as_user(url, "nobody_here", None), LedgerError, 1)
+    if make_url(url).password is None:  # a server that asks for one does not say who is missing
+        assert "make it: createuser" in refusal(as_user(url, "nobody_here", None), LedgerError, 1)
     missing = make_url(url).set(database="none_here").render_as_string(hide_password=False)
     assert "make it: createdb" in refusal(missing, NotAStore, 1)
 

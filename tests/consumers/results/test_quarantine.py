@@ -12,6 +12,8 @@ import pytest
 from consumers.cli.main import main
 from tests.consumers.stores import EVENTS, make_store
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 Capture = pytest.CaptureFixture[str]
 LONG = b'{"variant": "' + b"x" * 10_000 + b'"}'
 

@@ -43,6 +43,7 @@ def clicks(times: list[int], labels: list[int]) -> str:
     return ratio.digest()
 
 
+@pytest.mark.slow
 def test_many_commits_give_the_bytes_of_one(tmp_path: Path, store: Path) -> None:
     write_config(tmp_path)
     for end in range(1, len(EVENTS) + 1):
@@ -142,6 +143,7 @@ def test_only_the_panes_of_the_answer_are_read(store: Path) -> None:
     assert len(found.panes) > len(found.deltas)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["MAX_DELTA_BYTES", "MAX_STATE_BYTES"])
 def test_an_answer_over_a_limit_comes_one_range_of_keys_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str

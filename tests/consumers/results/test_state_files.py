@@ -44,6 +44,18 @@ def test_all_metrics_of_all_rows_are_a_panel(store: Path, tmp_path: Path) -> Non
     state.state("auc").update([1], [0.5])
 
 
+def test_what_a_slice_is_cut_out_of_may_be_larger_than_memory_may_hold(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words in ([], ["--metric", "auc", "--where", "variant=a"], ["--window", "latest"]):
+        whole = export(store, tmp_path / "whole", *words)
+        with monkeypatch.context() as patch:
+            patch.setattr("consumers.results.reader.MAX_DELTA_BYTES", 10)
+            patch.setattr("consumers.results.stream.RANGE_BYTES", 200)
+            streamed = export(store, tmp_path / "streamed", *words)
+        assert streamed.read_bytes() == whole.read_bytes()
+
+
 def test_a_file_says_which_offsets_it_counted_for_which_piece(store: Path, tmp_path: Path) -> None:
     path = export(store, tmp_path / "s", "--metric", "ctr", "--where", "variant=b")
     (found,) = load(path).provenance

@@ -17,6 +17,8 @@ from consumers.results.results import to_json
 from consumers.results.stream import streamed_results
 from tests.consumers.stores import event, make_store, write_config, write_events
 
+pytestmark = pytest.mark.usefixtures("each_store")
+
 EVENTS = [event(i % 150, "ab"[i % 2], i % 3 == 0, i % 10 / 10, f"phase {i * 7 % 40}")
           for i in range(200)]  # fmt: skip
 QUERIES = (

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Mapping, Sequence
 
 import httpx
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 
 class Client:
     """Sends requests one after the other, as a browser on this machine would name us."""
 
-    def __init__(self, app: Starlette) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.transport = httpx.ASGITransport(app, raise_app_exceptions=False)
 
     def get(

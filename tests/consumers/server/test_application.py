@@ -9,6 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy.pool import QueuePool
+from starlette.types import Message, Receive, Scope, Send
 
 from consumers.cli.main import main
 from consumers.ledger.ledger import Ledger
@@ -175,6 +177,30 @@ def test_a_commit_shows_in_the_next_answer(tmp_path: Path) -> None:
         later = client.get("/api/results").json()
     assert first == again
     assert (first["rows_read"], later["rows_read"]) == (2, len(EVENTS))
+
+
+@pytest.mark.parametrize("path", ["/", "/api/results", "/results.txt", "/api/status", "/metrics"])
+def test_no_transaction_lasts_while_a_client_reads(
+    store: Path, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("consumers.results.follow.MAX_DELTA_BYTES", 10)
+    monkeypatch.setattr("consumers.results.reader.MAX_DELTA_BYTES", 10)  # so that it is streamed
+    open_at: list[int] = []
+    with closing(Ledger.open(str(store))) as ledger:
+        app = application(ledger, store=str(store))
+
+        async def watched(scope: Scope, receive: Receive, send: Send) -> None:
+            async def noted(message: Message) -> None:
+                pool = ledger.store.engine.pool
+                assert isinstance(pool, QueuePool)
+                open_at.append(pool.checkedout())
+                await send(message)
+
+            await app(scope, receive, noted)
+
+        client = Client(watched)
+        assert client.get(path).status_code == 200
+    assert len(open_at) >= 2 and not any(open_at)
 
 
 def test_a_store_that_is_gone_is_an_error_and_not_a_crash(tmp_path: Path, store: Path) -> None:

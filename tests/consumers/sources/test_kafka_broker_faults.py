@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,20 +10,9 @@ import pytest
 from consumers.sources.source import Chunk, SourceError
 from consumers.worker.reconnect import Disconnected
 from tests.consumers.sources.kafka_reader import Library, Reader, read_to_end, threads, values
-from tests.kafka_broker import Broker, Record, create_topic, missing, produce
-from tests.requirements import absent
+from tests.kafka_broker import Broker, Record, create_topic, produce
 
 pytestmark = [pytest.mark.slow, pytest.mark.kafka, pytest.mark.timeout(300)]
-
-
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    """One that the tests may kill."""
-    why = missing()
-    if why is not None:
-        absent("kafka", why)
-    with Broker(tmp_path_factory.mktemp("broker") / "node") as running:
-        yield running
 
 
 def test_a_batch_that_is_damaged_on_disk_is_a_clear_stop(library: Library, broker: Broker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -121,6 +122,17 @@ def test_tries_to_reach_no_broker_leave_no_threads_and_no_files(library: Library
         with pytest.raises(Disconnected, match="no broker answers"):
             library.source(library.config(f"127.0.0.1:{port}", "clicks"))
     assert (threads(), descriptors()) == before
+
+
+@pytest.mark.slow
+def test_someone_who_listens_and_does_not_answer_is_away(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(confluent_source, "CONNECT_S", 0.5)
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        bootstrap = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(Disconnected):  # and the next try may help
+            library.source(library.config(bootstrap, "clicks"))
 
 
 def test_a_source_that_is_closed_leaves_no_threads_and_no_files(

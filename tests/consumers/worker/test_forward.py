@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from threading import Event
 
@@ -12,6 +13,7 @@ import pytest
 from kafka import KafkaConsumer
 
 from consumers.config.config import Config, ConfigError
+from consumers.ledger.forward import not_forwarded
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Head
 from consumers.sources.memory_source import Log
@@ -92,10 +94,16 @@ def test_the_topic_is_another_one_of_kafka(source: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_real_topic_has_them(kafka: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("library", ["kafka-python", "confluent-kafka"])
+def test_a_real_topic_has_them(
+    kafka: str, tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of the two, the library that reads is the one that forwards.
+    other = "confluent_source" if library == "kafka-python" else "kafka_source"
+    monkeypatch.setattr(f"consumers.sources.{other}.forwarding.Forwarding", None)
     topic = create_topic(kafka)
     run = Run(tmp_path, {ONE: Log([GOOD, b"{"])})
-    source = KAFKA.replace('"h:1"', f'"{kafka}"')
+    source = KAFKA.replace('"h:1"', f'"{kafka}"') + f'\nlibrary = "{library}"'
     made = config(source=source, rest=f'[quarantine]\ntopic = "{topic}"')
     run(config=replace(made, store=run.config.store))
     reader = KafkaConsumer(
@@ -105,3 +113,25 @@ def test_a_real_topic_has_them(kafka: str, tmp_path: Path) -> None:
         record = next(iter(reader))
     assert (record.key, record.value) == (b"test/events/id/0/1/0", b"{")
     assert dict(record.headers)["reason"] == b"not_json"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["kafka-python", "confluent-kafka"])
+def test_a_topic_that_does_not_exist_is_said_and_they_stay_in_the_ledger(
+    kafka: str, tmp_path: Path, library: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = Run(tmp_path, {ONE: Log([b"{"])})
+    run()
+    source = KAFKA.replace('"h:1"', f'"{kafka}"') + f'\nlibrary = "{library}"'
+    made = config(source=source)
+    package = "kafka_source" if library == "kafka-python" else "confluent_source"
+    module = import_module(f"consumers.sources.{package}.forwarding")
+    monkeypatch.setattr(module, "ANSWER_S", 2.0)
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        forwarder = Forwarder(ledger.store, lambda: module.Forwarding(made.source, "nowhere"))
+        with closing(forwarder):
+            forwarder.committed(ledger.snapshot().heads[0])
+            with pytest.raises(Exception, match=r"(?i)topic|metadata"):
+                forwarder.forward(Event())
+        [entry] = not_forwarded(ledger.store, [1], 10)
+    assert entry.payload == b"{"

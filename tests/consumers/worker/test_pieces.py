@@ -8,7 +8,7 @@ import pytest
 
 from consumers.events.decoder import Decoder
 from consumers.ledger.rows import Counters, Head, Pane, Piece
-from consumers.worker.pieces import PIECE_BYTES, StateTooLarge, commit_of, split
+from consumers.worker.pieces import PIECE_BYTES, commit_of, split
 from consumers.worker.pipeline import Delta
 from streammetrics import PerKey, Ratio
 from tests.consumers.small_config import EVENT, LOG, chunk, config, event
@@ -62,14 +62,13 @@ def test_the_limit_of_a_row_is_8_mib() -> None:
     assert PIECE_BYTES == 8 * 1024 * 1024
 
 
-def test_one_slice_over_the_limit_is_an_error_that_says_what_to_do() -> None:
+def test_one_slice_over_the_limit_is_a_row_of_its_own() -> None:
     made = config()
     delta = Delta(made, LOG, 0)
-    delta.add(Decoder(made).decode(chunk([event(), event()])))
+    delta.add(Decoder(made).decode(chunk([event(), event(variant="b")])))
     partition_head = Head(1, 1, LOG, False, 0, 0, None, Counters(), 0)
-    with pytest.raises(StateTooLarge, match=r"at most 10 bytes .* a smaller max_rows or a grid"):
-        commit_of(partition_head, delta, limit=10)
-    assert commit_of(partition_head, delta).pieces
+    pieces = commit_of(partition_head, delta, limit=10).pieces
+    assert all(len(PerKey.from_bytes(piece.state).keys()) == 1 for piece in pieces)
 
 
 def test_a_commit_of_a_thousand_slices_and_three_windows_is_a_few_rows() -> None:
@@ -83,11 +82,12 @@ def test_a_commit_of_a_thousand_slices_and_three_windows_is_a_few_rows() -> None
     ]
     delta.add(Decoder(made).decode(chunk(events)))
     commit = commit_of(Head(1, 1, LOG, False, 0, 0, None, Counters(), 0), delta)
-    metrics, groupings, panes = 2, 2, 3 + 1
-    assert len(commit.pieces) == metrics * groupings * panes
+    metrics, finest, panes = 2, 1, 3 + 1
+    assert len(commit.pieces) == metrics * finest * panes
+    assert all(piece.for_coarser and piece.pane.grouping == 1 for piece in commit.pieces)
     # Of the new rows: a later commit of one event costs one event's slices.
     after = Delta(made, LOG, 3000)
     after.add(Decoder(made).decode(chunk(events[:1], 3000)))
     small = commit_of(Head(1, 1, LOG, False, 0, 3000, None, Counters(), 0), after)
-    assert len(small.pieces) == metrics * groupings * 2
+    assert len(small.pieces) == metrics * finest * 2
     assert sum(len(piece.state) for piece in small.pieces) < 4000

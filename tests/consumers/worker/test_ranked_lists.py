@@ -106,9 +106,12 @@ def test_lists_of_a_file_have_the_results_of_the_library(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("metrics", "events"), [(OF_IMPRESSIONS, IMPRESSIONS), (OF_LISTS, LISTS)],
-    ids=["impressions", "lists"],
-)  # fmt: skip
+    ("metrics", "events"),
+    [
+        pytest.param(OF_IMPRESSIONS, IMPRESSIONS, id="impressions", marks=pytest.mark.slow),
+        pytest.param(OF_LISTS, LISTS, id="lists"),
+    ],
+)
 def test_no_chunk_and_no_commit_leaves_a_trace(
     metrics: str, events: Sequence[Event], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,8 +92,8 @@ def test_workers_killed_at_random_moments_lose_and_double_nothing(
         while rows_counted(config) < max(aim, before + 1):
             assert time.monotonic() < limit, "the workers make no progress"
             assert any(worker.poll() is None for worker in workers)
-            time.sleep(0.002)
-        time.sleep(rng.random() * 0.02)
+            time.sleep(0.02)  # a look costs the workers a part of a core
+        time.sleep(rng.random() * 0.04)
         for worker in workers:
             worker.kill()
             worker.wait()

@@ -97,7 +97,7 @@ def test_workers_killed_at_random_moments_lose_and_double_nothing(
         while rows_counted(url) < max(aim, before + 1):
             assert time.monotonic() < limit, "the workers make no progress"
             assert any(worker.poll() is None for worker in workers)
-            time.sleep(0.01)
+            time.sleep(0.02)
         for worker in workers:
             worker.kill()
             worker.wait()

@@ -66,6 +66,18 @@ def test_a_log_made_anew_stops_and_is_followed_on_request(tmp_path: Path) -> Non
     assert run.seen().offsets == {"events/0": 4}
 
 
+def test_another_cluster_stops_and_is_followed_on_request(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(9)})
+    run()
+    run.logs = {replace(ONE, cluster="other"): log(4)}
+    with pytest.raises(LogChanged, match="other"):
+        run()
+    assert run.heads() == [(0, 9)]
+    run(Options(until_end=True, on_gap="skip"))
+    assert run.heads() == [(0, 9), (0, 4)]
+    assert run.seen().counters.rows == 13
+
+
 # -- failures of the source
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -11,65 +10,33 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, delete, insert, select, update
 
-from consumers.config.config import Config
 from consumers.ledger import schema
 from consumers.ledger.compact import compact
 from consumers.ledger.ledger import Ledger, SettingsChanged
-from consumers.sources.memory_source import Deliver, Log, MemorySource
+from consumers.sources.memory_source import Log
 from consumers.worker import recount
-from consumers.worker.retry import retry
+from consumers.worker.chosen_logs import Wanted
 from consumers.worker.run_options import Options, Progress
-from consumers.worker.verified import Verified
-from consumers.worker.verify import verify
 from tests.consumers.folded import records
-from tests.consumers.small_config import EVENT, config, event
+from tests.consumers.small_config import config, event
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.worker.verified_run import (
+    CHUNKS,
+    EACH,
+    WITH_C,
+    change,
+    run_of,
+    tried,
+    verified,
+    with_others,
+)
 
 pytestmark = pytest.mark.usefixtures("each_store")
-
-CHUNKS = [Deliver(37)] * 200
-EACH = "[store]\ncommit_interval_s = 0.01"
-WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
-
-
-def run_of(folder: Path, *, n: int = 400, **parts: str) -> Run:
-    """A run with many commits over two logs."""
-    logs = {ONE: Log(records(1, n)), TWO: Log(records(2, n // 2))}
-    run = Run(folder, logs, rest=EACH, **parts)
-    run.clock.tick_s = 0.02
-    run(UNTIL_END, CHUNKS)
-    return run
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
     yield run_of(tmp_path)
-
-
-def verified(
-    run: Run,
-    folder: Path,
-    made: Config | None = None,
-    report: Callable[[Progress], None] = lambda progress: None,
-    partitions: tuple[int, ...] | None = None,
-) -> Verified:
-    def opener(config: Config, options: Options) -> MemorySource:
-        wanted = [
-            p for p in run.logs if options.partitions is None or p.number in options.partitions
-        ]
-        return MemorySource({p: run.logs[p] for p in wanted}, CHUNKS)
-
-    with (
-        closing(Ledger.open(run.config.store.url)) as ledger,
-        closing(Ledger.open(str(folder / f"{uuid.uuid4().hex}.db"), create=True)) as scratch,
-    ):
-        return verify(made or run.config, ledger, scratch, report=report, partitions=partitions,
-                      monotonic=run.clock.monotonic, opener=opener)  # fmt: skip
-
-
-def change(run: Run, what: Callable[[Connection], object]) -> None:
-    with closing(Ledger.open(run.config.store.url)) as ledger:
-        ledger.store.write(lambda connection, _: what(connection))
 
 
 def test_a_ledger_that_is_as_it_should_be_has_no_differences(run: Run, tmp_path: Path) -> None:
@@ -84,6 +51,7 @@ def test_a_ledger_that_is_as_it_should_be_has_no_differences(run: Run, tmp_path:
     assert (heard[0].remaining, heard[-1].remaining) == (600, 0)
 
 
+@pytest.mark.slow
 def test_memory_is_bounded_by_parts_and_parts_leave_no_trace(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +156,7 @@ def made_up(connection: Connection) -> None:
     connection.execute(insert(schema.quarantine).values(values))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "said"),
     [
@@ -282,26 +251,7 @@ def test_other_settings_are_refused(run: Run, tmp_path: Path) -> None:
 
 def test_one_partition_alone(run: Run, tmp_path: Path) -> None:
     change(run, lambda c: c.execute(delete(schema.delta).where(schema.delta.c.head == 1)))
-    assert verified(run, tmp_path, partitions=(1,)).is_good
-
-
-def tried(run: Run, made: Config) -> int:
-    def opener(config: Config, options: Options) -> MemorySource:
-        return MemorySource(run.logs)
-
-    with closing(Ledger.open(run.config.store.url)) as ledger:
-        found = retry(made, ledger, now_ms=lambda: 7, opener=opener, page=4)
-        return sum(len(page.counted) for page in found)
-
-
-def with_others(folder: Path) -> Run:
-    values: list[bytes | None] = list(records(3, 60))
-    for i in range(10):
-        values.insert(5 * i, event(f"2024-01-01T{i % 3:02d}:30:00Z", "c", i % 2))
-    values.append(event(variant="c", user="u" * 9000))
-    run = Run(folder, {ONE: Log(values)})
-    run()
-    return run
+    assert verified(run, tmp_path, wanted=Wanted((1,))).is_good
 
 
 def test_retries_are_read_as_they_were_read(tmp_path: Path) -> None:
@@ -325,8 +275,11 @@ def test_a_delta_of_a_retry_that_is_gone_or_doubled_is_found(tmp_path: Path, twi
 
     change(run, damage)
     found = verified(run, tmp_path)
-    assert found.count == 1
-    assert "retry 1" in found.differences[0]
+    # The row stands for the coarser groupings too.
+    places = [said.partition(", ")[2][: len("grouping 0")] for said in found.differences]
+    assert places == ["grouping 0", "grouping 1", "grouping 2"]
+    assert found.count == 3
+    assert all("retry 1" in said for said in found.differences)
 
 
 def test_an_entry_that_was_marked_done_without_its_delta_is_found(tmp_path: Path) -> None:
@@ -343,4 +296,7 @@ def test_a_limit_that_was_raised_is_a_note(tmp_path: Path) -> None:
     run()
     found = verified(run, tmp_path, config())
     assert found.is_good
-    assert "`quarantine retry` counts it" in found.notes[0]
+    assert found.notes == [
+        "events/0: 1 events are open in quarantine as too_large, and good with this config, the "
+        "first at offset 1; `quarantine retry` counts them"
+    ]

@@ -1,0 +1,18 @@
+"""How far windows may be dropped: what every partition has left behind for long enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from consumers.config.config import Config
+from consumers.ledger.rows import Head
+
+
+def floor_after(config: Config, heads: Sequence[Head], lowest_ms: int | None) -> int | None:
+    """The floor that these heads allow, where it is higher than `lowest_ms`, that of now."""
+    times = [head.greatest_event_ms for head in heads]
+    known = [time for time in times if time is not None]
+    if not known or len(known) < len(times):
+        return None
+    floor_ms = config.floor_ms(min(known))
+    return floor_ms if lowest_ms is None or floor_ms > lowest_ms else None

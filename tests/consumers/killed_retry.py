@@ -1,0 +1,65 @@
+"""`streammetrics quarantine retry` in a process that kills itself (SIGKILL) the n-th time it comes
+to a point of a retry, with few entries in each transaction.
+
+    python -m tests.consumers.killed_retry POINT N quarantine retry STORE --config FILE
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+import consumers.ledger.retry as in_ledger
+import consumers.worker.retry as of_worker
+from consumers.cli.main import main
+from consumers.events.decoder import Decoded, Decoder
+from consumers.ledger.retry import Counted
+from consumers.ledger.rows import Commit, Generation
+from consumers.ledger.store import Store
+from consumers.sources.source import Chunk
+from tests.consumers.killed_worker import Fuse
+
+POINTS = ("in the middle of a page", "before the transaction", "inside it", "after its last write",
+          "after it")  # fmt: skip
+PAGE = 4
+
+
+def install(fuse: Fuse) -> None:
+    """From now on a retry of this process passes its points."""
+    write_pieces, count, write_retry = (
+        in_ledger.write_pieces, in_ledger._count, in_ledger.write_retry)  # fmt: skip
+
+    class FusedDecoder(Decoder):
+        def decode(self, chunk: Chunk) -> Decoded:
+            fuse.passes("in the middle of a page")
+            return super().decode(chunk)
+
+    def pieces(connection: Connection, commit: Commit, retry: int | None = None) -> None:
+        fuse.passes("inside it")  # entries are marked, and their states are not there yet
+        write_pieces(connection, commit, retry)
+
+    def counted(connection: Connection, number: int, one: Counted, floor_ms: int | None) -> None:
+        count(connection, number, one, floor_ms)
+        fuse.passes("after its last write")
+
+    def written(
+        store: Store, of: Generation, found: Sequence[Counted], *, created_ms: int, note: str
+    ) -> int:
+        fuse.passes("before the transaction")
+        number = write_retry(store, of, found, created_ms=created_ms, note=note)
+        fuse.passes("after it")
+        return number
+
+    in_ledger.write_pieces, in_ledger._count = pieces, counted
+    of_worker.write_retry, of_worker.Decoder = written, FusedDecoder  # type: ignore[misc]
+    defaults = of_worker.retry.__kwdefaults__
+    assert defaults is not None
+    defaults["page"] = PAGE
+
+
+if __name__ == "__main__":
+    point, n, *command = sys.argv[1:]
+    install(Fuse(point, int(n)))
+    raise SystemExit(main(command))

@@ -1,0 +1,34 @@
+"""A commit costs its new events, however many slices, windows and partitions there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.bench_commits import PANES, PARTITIONS, SLICES, costs, loaded
+from consumers.worker.pieces import PIECE_BYTES
+
+pytestmark = pytest.mark.usefixtures("each_store")
+
+METRICS, GROUPINGS = 3, 2
+
+
+@pytest.mark.slow
+def test_rows_are_of_windows_and_bytes_are_of_new_events(tmp_path: Path) -> None:
+    assert (PARTITIONS, SLICES, PANES) == (8, 1000, 3)
+    small, large, again = costs(loaded(tmp_path), (1000, 10_000, 1000))
+    for found, most in ((small, 250), (large, 140), (again, 250)):
+        for cost in found:
+            assert cost.rows == METRICS * GROUPINGS * (PANES + 1)
+            assert cost.nbytes <= most * cost.events
+            assert cost.largest <= PIECE_BYTES
+    # What the store holds by then does not show.
+    assert sum(cost.nbytes for cost in again) == sum(cost.nbytes for cost in small)
+
+
+def test_a_commit_of_a_few_events_is_a_few_small_rows(tmp_path: Path) -> None:
+    for found in costs(loaded(tmp_path), (5, 5)):
+        for cost in found:
+            assert cost.rows <= METRICS * GROUPINGS * (PANES + 1)
+            assert cost.nbytes <= 24 * 500

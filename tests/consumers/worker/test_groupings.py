@@ -1,0 +1,246 @@
+"""Every state that is read is that of an independent fold, whichever rows stand for it."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+
+from consumers.ledger import compact
+from consumers.ledger.compact import Compactor
+from consumers.ledger.schema import delta
+from consumers.worker.pieces import PIECE_BYTES
+from consumers.worker.verified import Verified
+from tests.consumers.small_config import event
+from tests.consumers.worker.grouped_run import GROUPINGS, GroupedRun, values
+from tests.consumers.worker.memory_run import ONE
+from tests.consumers.worker.verified_run import change, verified
+
+pytestmark = pytest.mark.usefixtures("each_store")
+
+Values = list[bytes | None]
+Damage = Callable[[Connection, ColumnElement[bool]], None]
+
+
+def anything(run: GroupedRun, rng: random.Random) -> None:
+    """One thing that may happen to a ledger."""
+    what = rng.choices(["commit", "compact", "floor", "retry"], [20, 5, 0.4, 0.8])[0]
+    if what == "commit":
+        log = rng.choice(list(run.heads))
+        limit = rng.choice((PIECE_BYTES, PIECE_BYTES, 1500))
+        run.commit(log, rng.choice((1, 2, 3, 5, 8, 30)), limit, version_2=rng.random() < 0.1)
+    elif what == "compact":
+        run.compact(
+            rng.choice((1, 2, 5, None)),
+            above=rng.choice((1, 2, 4)),
+            leave=rng.randrange(3),
+            merge_bytes=rng.choice((1500, 5000, 32 << 20)),
+            row_bytes=rng.choice((400, 1500, 4000, 8 << 20, 8 << 20)),
+        )
+    elif what == "floor":
+        run.raise_floor(rng.randrange(3))
+    else:
+        run.retry()
+
+
+@pytest.mark.parametrize(
+    ("seed", "things"),
+    [(4, 10), *(pytest.param(n, 40, marks=pytest.mark.slow) for n in range(12))],
+)
+def test_whatever_happens_each_state_is_that_of_an_independent_fold(
+    tmp_path: Path, seed: int, things: int
+) -> None:
+    rng = random.Random(seed)
+    logs = [values(seed + 100 * log, 150, rng.choice((2, 4, 6))) for log in range(2)]
+    with GroupedRun(tmp_path, logs) as run:
+        for i in range(things):
+            anything(run, rng)
+            if i % 2:
+                run.require_true_readers()
+            if i % 8 == 7:
+                run.require_true_states()
+        run.require_verified()
+        run.compact(above=1)
+        run.require_true_states()
+        run.require_true_readers()
+        run.require_verified()
+
+
+def few(*phases: str) -> Values:
+    """An event of each phase, of one user, a second after the other."""
+    return [event(f"2024-01-01T00:00:{i:02d}Z", "a", i % 2, phase=p) for i, p in enumerate(phases)]
+
+
+def checked(run: GroupedRun) -> None:
+    run.require_true_states()
+    run.require_true_readers()
+    run.require_verified()
+
+
+def test_rows_of_the_finest_groupings_are_all_that_is_written(tmp_path: Path) -> None:
+    with GroupedRun(tmp_path, [few("p", "q")]) as run:
+        run.commit(ONE, 2)
+        assert run.totals() == [(3, 0, 2, True), (4, 0, 2, True)]
+        checked(run)
+
+
+def test_a_commit_of_more_keys_than_are_kept_has_rows_of_each_grouping(tmp_path: Path) -> None:
+    with GroupedRun(tmp_path, [few(*"pqrstu")]) as run:
+        run.commit(ONE, 6)
+        assert run.totals() == [
+            *((place, 0, 6, False) for place in (1, 2, 3)), (4, 0, 6, True)
+        ]  # fmt: skip
+        checked(run)
+
+
+def test_a_row_that_is_cut_by_ranges_of_keys_stands_for_itself_alone(tmp_path: Path) -> None:
+    with GroupedRun(tmp_path, [few(*"pqrs")]) as run:
+        run.commit(ONE, 4, 320)
+        assert [row for row in run.totals() if row[3]] == [(4, 0, 4, True)]  # it has one key
+        checked(run)
+
+
+def test_rows_that_keep_their_keys_apart_together_are_merged_into_one(tmp_path: Path) -> None:
+    with GroupedRun(tmp_path, [few(*"pqpq")]) as run:
+        for _ in range(4):
+            run.commit(ONE, 1)
+        run.compact(above=1)
+        assert run.totals() == [(3, 0, 4, True), (4, 0, 4, True)]
+        checked(run)
+
+
+def test_keys_that_are_too_many_only_together_give_the_coarser_ones_rows(tmp_path: Path) -> None:
+    with GroupedRun(tmp_path, [few(*"pqrstu")]) as run:
+        for _ in range(3):
+            run.commit(ONE, 2)
+        run.compact(1, above=1)
+        checked(run)
+        apart = [row for row in run.rows() if row[0].grouping in (1, 2)]
+        assert {(start, end) for _, start, end, _ in apart} == {(0, 2), (2, 4), (4, 6)}
+        run.compact(above=1)
+        assert run.totals() == [
+            *((place, 0, 6, False) for place in (1, 2, 3)), (4, 0, 6, True)
+        ]  # fmt: skip
+        checked(run)
+
+
+def test_rows_that_others_stand_between_are_merged_only_with_these(tmp_path: Path) -> None:
+    """The second commit has no rows of coarser groupings, the first and the third have."""
+    with GroupedRun(tmp_path, [few(*"pqrstu", "p", "q", *"pqrstu")]) as run:
+        for n in (6, 2, 6):
+            run.commit(ONE, n)
+        assert [row for row in run.totals() if row[0] == 1] == [(1, 0, 6, False), (1, 8, 14, False)]
+        run.compact(1, above=1)
+        checked(run)
+        run.compact(above=1)
+        assert [row[:3] for row in run.totals()] == [(place, 0, 14) for place in (1, 2, 3, 4)]
+        checked(run)
+
+
+def test_rows_of_an_older_store_are_read_beside_new_ones(tmp_path: Path) -> None:
+    with GroupedRun(tmp_path, [few(*"pqpqpq")]) as run:
+        for i in range(3):
+            run.commit(ONE, 2, version_2=i != 1)
+        assert [row[:3] for row in run.totals() if row[0] == 0] == [(0, 0, 2), (0, 4, 6)]
+        checked(run)
+        run.compact(above=1)
+        assert run.totals() == [(place, 0, 6, False) for place in range(5)]
+        checked(run)
+
+
+def test_a_row_whose_flag_was_changed_since_is_not_merged(tmp_path: Path) -> None:
+    with GroupedRun(tmp_path, [few(*"pqpq")]) as run:
+        for _ in range(2):
+            run.commit(ONE, 2)
+        compactor = Compactor(run.ledger.store, above=1)
+        (strand, *_) = compactor.strands()
+        (group,) = compactor.plan(strand)
+        states = run.ledger.store.read(lambda c: compact._states(c, strand, group))
+        assert states is not None
+        made = compactor._fold(strand.pane, group, states, GROUPINGS)
+        change(run.run, lambda c: c.execute(update(delta).values(for_coarser=False)))
+        with pytest.raises(compact._NotAsRead):
+            run.ledger.store.write(lambda c, _: compact._exchange(c, strand, group, made))
+        assert compactor.merge(strand, group) is None
+
+
+OF_TOTAL = and_(delta.c.metric == "auc", delta.c.window_start_ms.is_(None), delta.c.retry.is_(None))
+
+
+def first(connection: Connection, which: ColumnElement[bool]) -> int:
+    found = connection.scalar(select(delta.c.id).where(OF_TOTAL, which).order_by(delta.c.id))
+    assert found is not None
+    return int(found)
+
+
+def other_state(connection: Connection, which: ColumnElement[bool]) -> None:
+    row = first(connection, which)
+    others = connection.execute(select(delta.c.state, delta.c.nbytes).where(OF_TOTAL, which))
+    states = {one.nbytes: one.state for one in others.all()[1:]}
+    (nbytes, state), *_ = states.items()
+    connection.execute(update(delta).where(delta.c.id == row).values(state=state, nbytes=nbytes))
+
+
+def gone(connection: Connection, which: ColumnElement[bool]) -> None:
+    connection.execute(delete(delta).where(delta.c.id == first(connection, which)))
+
+
+def doubled(connection: Connection, which: ColumnElement[bool]) -> None:
+    row = connection.execute(select(delta).where(delta.c.id == first(connection, which))).one()
+    connection.execute(insert(delta).values({**row._mapping, "id": 10_000}))
+
+
+def cut(connection: Connection, which: ColumnElement[bool]) -> None:
+    row = delta.c.id == first(connection, which)
+    connection.execute(update(delta).where(row).values(state=b"SMST", nbytes=4))
+
+
+def shortened(connection: Connection, which: ColumnElement[bool]) -> None:
+    row = delta.c.id == first(connection, which)
+    connection.execute(update(delta).where(row).values(end_offset=delta.c.start_offset + 1))
+
+
+@pytest.mark.parametrize("what", [other_state, gone, doubled, cut, shortened])
+@pytest.mark.parametrize(("finest", "shown"), [(3, {1, 2, 3}), (4, {0, 4})])
+def test_damage_of_a_row_is_found_in_each_grouping_that_it_stands_for(
+    tmp_path: Path, what: Damage, finest: int, shown: set[int]
+) -> None:
+    with GroupedRun(tmp_path, [values(1, 40, 2)]) as run:
+        for _ in range(4):
+            run.commit(ONE, 10)
+        run.require_verified()
+        change(run.run, lambda connection: what(connection, delta.c.grouping == finest))
+        found = verified(run.run, tmp_path)
+    assert named(found) == shown
+    assert found.count == len(shown)
+
+
+@pytest.mark.parametrize("flag", [True, False])
+def test_a_flag_that_was_changed_is_found_in_the_coarser_groupings(
+    tmp_path: Path, flag: bool
+) -> None:
+    with GroupedRun(tmp_path, [few(*"pqrstu", "p")]) as run:
+        run.commit(ONE, 6)
+        run.commit(ONE, 1)
+        row = and_(OF_TOTAL, delta.c.grouping == 3, delta.c.for_coarser.is_(not flag))
+        change(run.run, lambda c: c.execute(update(delta).where(row).values(for_coarser=flag)))
+        assert named(verified(run.run, tmp_path)) == {1, 2}
+
+
+def test_a_flag_on_a_row_that_no_grouping_follows_from_says_nothing(tmp_path: Path) -> None:
+    with GroupedRun(tmp_path, [few(*"pqrstu")]) as run:
+        run.commit(ONE, 6)
+        row = delta.c.grouping == 1
+        change(run.run, lambda c: c.execute(update(delta).where(row).values(for_coarser=True)))
+        checked(run)
+
+
+def named(found: Verified) -> set[int]:
+    """The groupings of the differences, all of totals of one metric."""
+    pattern = re.compile(r"metric auc, grouping (\d), total, events/0: ")
+    matches = [pattern.match(difference) for difference in found.differences]
+    return {int(match[1]) for match in matches if match is not None}

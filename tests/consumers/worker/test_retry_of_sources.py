@@ -1,0 +1,109 @@
+"""A retry, and `verify` before and after it, over every kind of source as it really is: what was
+refused is read from the ledger or from the log again, and the states are those of a fold."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from consumers.config.config import Config
+from consumers.config.tables import LIBRARIES
+from consumers.ledger.ledger import Ledger
+from consumers.worker import service
+from consumers.worker.retry import retry
+from consumers.worker.run_options import Options
+from consumers.worker.stop import Stop
+from consumers.worker.verified import Verified
+from consumers.worker.verify import verify
+from tests.consumers import folded
+from tests.consumers.messages import records
+from tests.consumers.small_config import EVENT, LOG, config, event
+from tests.consumers.worker.test_kafka_formats import send
+from tests.kafka_broker import create_topic
+
+WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
+CUT = 5000  # more than quarantine keeps of an event
+
+
+def events() -> list[bytes]:
+    found = [one for one in folded.records(5, 120, broken_share=0) if one is not None]
+    for i in range(12):
+        long = "u" * CUT if i % 4 == 0 else "u2"
+        found.insert(7 * i, event(f"2024-01-01T{i % 3:02d}:30:00Z", "c", i % 2, i / 16, long))
+    return found
+
+
+WHOLE = folded.fold({LOG: events()})
+
+
+def write_file(folder: Path, format: str) -> str:
+    """A file of the events, and the table `[source]` that reads it."""
+    path = folder / f"events.{format}"
+    rows = [json.loads(one) for one in events()]
+    if format == "jsonl":
+        path.write_bytes(b"".join(one + b"\n" for one in events()))
+    elif format == "csv":
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+        path.write_text(text.getvalue(), encoding="utf-8")
+    else:
+        pyarrow.parquet.write_table(pa.Table.from_pylist(rows), path, row_group_size=50)
+    return f'kind = "file"\npath = "{path}"'
+
+
+def verified(made: Config, folder: Path) -> Verified:
+    with (
+        closing(Ledger.open(made.store.url)) as ledger,
+        closing(Ledger.open(str(folder / "scratch.db"), create=True)) as scratch,
+    ):
+        found = verify(made, ledger, scratch, monotonic=lambda: 0.0)
+    (folder / "scratch.db").unlink()
+    return found
+
+
+def check(source: str, folder: Path) -> None:
+    """Count with two variants, retry with three, and compare with the fold and the log."""
+    narrow, wide = (config(source=source, event=roles) for roles in (EVENT, WITH_C))
+    narrow, wide = (
+        replace(one, store=replace(one.store, url=str(folder / "run.db"))) for one in (narrow, wide)
+    )
+    service.run(narrow, Options(until_end=True), stop=Stop())
+    found = verified(narrow, folder)
+    assert (found.differences, found.notes, found.entries) == ([], [], 12)
+    with closing(Ledger.open(narrow.store.url)) as ledger:
+        pages = list(retry(wide, ledger, now_ms=lambda: 7, page=5))
+        assert sum(len(page.counted) for page in pages) == 12, [page.still for page in pages]
+        assert folded.counted(ledger).states == WHOLE.states
+        assert not ledger.quarantine()
+    for made in (narrow, wide):
+        found = verified(made, folder)
+        assert (found.differences, found.notes, found.is_good) == ([], [], True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", ["jsonl", "csv", "parquet"])
+def test_of_a_file_of_each_format(tmp_path: Path, format: str) -> None:
+    check(write_file(tmp_path, format), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("format", ["json", "ndjson", "array", "arrow"])
+def test_of_a_topic_of_a_real_broker(kafka: str, tmp_path: Path, format: str, library: str) -> None:
+    topic = create_topic(kafka, 1)
+    send(kafka, topic, [*records(format, events(), range(0, 132, 25))])
+    check(
+        f'kind = "kafka"\nbootstrap_servers = "{kafka}"\ntopic = "{topic}"\ngroup = "{topic}"\n'
+        f'format = "{format}"\nlibrary = "{library}"',
+        tmp_path,
+    )

@@ -1,0 +1,84 @@
+"""A run over logs in memory, with many commits, and `verify` of what it has counted."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from sqlalchemy import Connection
+
+from consumers.config.config import Config
+from consumers.ledger.ledger import Ledger
+from consumers.sources.memory_source import Deliver, Log, MemorySource
+from consumers.worker.chosen_logs import Wanted
+from consumers.worker.retry import retry
+from consumers.worker.run_options import Options, Progress
+from consumers.worker.verified import Verified
+from consumers.worker.verify import ALL, verify
+from tests.consumers.folded import records
+from tests.consumers.small_config import EVENT, event
+from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
+
+CHUNKS = [Deliver(37)] * 200
+WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
+EACH = "[store]\ncommit_interval_s = 0.01"
+
+
+def run_of(folder: Path, *, n: int = 400, **parts: str) -> Run:
+    """A run with many commits over two logs."""
+    logs = {ONE: Log(records(1, n)), TWO: Log(records(2, n // 2))}
+    run = Run(folder, logs, rest=EACH, **parts)
+    run.clock.tick_s = 0.02
+    run(UNTIL_END, CHUNKS)
+    return run
+
+
+def verified(
+    run: Run,
+    folder: Path,
+    made: Config | None = None,
+    report: Callable[[Progress], None] = lambda progress: None,
+    wanted: Wanted = ALL,
+) -> Verified:
+    def opener(config: Config, options: Options) -> MemorySource:
+        wanted = [
+            p for p in run.logs if options.partitions is None or p.number in options.partitions
+        ]
+        return MemorySource({p: run.logs[p] for p in wanted}, CHUNKS)
+
+    with (
+        closing(Ledger.open(run.config.store.url)) as ledger,
+        closing(Ledger.open(str(folder / f"{uuid.uuid4().hex}.db"), create=True)) as scratch,
+    ):
+        return verify(made or run.config, ledger, scratch, report=report, wanted=wanted,
+                      monotonic=run.clock.monotonic, opener=opener)  # fmt: skip
+
+
+def change(run: Run, what: Callable[[Connection], object]) -> None:
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        ledger.store.write(lambda connection, _: what(connection))
+
+
+def tried(run: Run, made: Config, *, page: int = 4) -> int:
+    """Retry all, and answer how many were counted."""
+
+    def opener(config: Config, options: Options) -> MemorySource:
+        return MemorySource(run.logs)
+
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        found = retry(made, ledger, now_ms=lambda: 7, opener=opener, page=page)
+        return sum(len(page.counted) for page in found)
+
+
+def with_others(folder: Path) -> Run:
+    """A run with events of a variant that is not declared."""
+    values: list[bytes | None] = list(records(3, 60))
+    for i in range(10):
+        values.insert(5 * i, event(f"2024-01-01T{i % 3:02d}:30:00Z", "c", i % 2))
+    values.append(event(variant="c", user="u" * 9000))
+    run = Run(folder, {ONE: Log(values)}, rest=EACH)
+    run.clock.tick_s = 0.02
+    run(UNTIL_END, [Deliver(10)] * 20)
+    return run
