@@ -53,7 +53,7 @@ MESSAGES: dict[str, tuple[Format, int]] = {  # format of the config: as simulate
     "array": ("array", 1000),
     "arrow": ("arrow", 5000),
 }
-EVENTS = {"json": 100_000, "arrow": 1_000_000}
+EVENTS = {"json": 200_000, "arrow": 2_000_000}
 
 
 @dataclass(frozen=True, slots=True)
