@@ -66,7 +66,7 @@ def open_arrow(
     columns: Mapping[str, Values] = {path: [] for path in wanted}
     texts: Sequence[bytes] = ()
     if batches:
-        columns, texts = ArrowColumns(batches[0]), RowTexts(batches[0])
+        columns, texts = ArrowColumns(batches[0], checked=True), RowTexts(batches[0])
     whole = {row: chunk.values[int(messages[row])] or b"" for row in bad}
     events = of_events(chunk, messages, _Payloads(texts, whole))
     return Opened(replace(events, columns=columns), messages, bad)

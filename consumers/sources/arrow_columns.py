@@ -18,19 +18,54 @@ _FAR_MS: Final = 1 << 60  # a time that is outside of every calendar, and still 
 
 
 class ArrowColumns(Mapping[str, Values]):
-    """Dotted path to values, converted when someone asks. A path leads into structs."""
+    """Dotted path to values, converted when someone asks. A path leads into structs.
 
-    def __init__(self, batch: pa.RecordBatch) -> None:
+    checked: whether all texts are known to be UTF-8. A text that is not is given as its bytes.
+    """
+
+    def __init__(self, batch: pa.RecordBatch, *, checked: bool = False) -> None:
         self.arrays: dict[str, pa.Array] = dict(_flat(batch.schema.names, batch.columns))
+        self.checked = checked
 
     def __getitem__(self, path: str) -> Values:
-        return _plain(path, self.arrays[path])
+        array = self.arrays[path]
+        return _plain(path, array) if self.checked or _is_utf8(array) else _decoded(array)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.arrays)
 
     def __len__(self) -> int:
         return len(self.arrays)
+
+
+def _is_utf8(array: pa.Array) -> bool:
+    """Whether its texts are, if it holds any."""
+    import pyarrow
+
+    values = array.dictionary if pyarrow.types.is_dictionary(array.type) else array
+    if not (pyarrow.types.is_string(values.type) or pyarrow.types.is_large_string(values.type)):
+        return True
+    try:
+        values.validate(full=True)
+    except pyarrow.ArrowInvalid:
+        return False
+    return True
+
+
+def _decoded(array: pa.Array) -> list[object]:
+    """Texts one by one; what is no UTF-8 as bytes, which nobody takes for a text."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return [_text_or_bytes(value) for value in array.cast(pyarrow.large_binary()).to_pylist()]
+
+
+def _text_or_bytes(value: bytes | None) -> object:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return value
 
 
 def _flat(

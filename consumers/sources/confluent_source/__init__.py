@@ -146,8 +146,7 @@ class ConfluentSource:
                 ends[number] = offset
             else:
                 self._heed(error, message)
-        if self._wrong is not None:
-            raise explained(self._wrong)
+        self._raise_wrong()
         if told:
             messages = [message for message in messages if message.error() is None]
         chunks = [
@@ -247,7 +246,12 @@ class ConfluentSource:
 
     # -- the topic, and what goes wrong -------------------------------------------------------
     def _begin_reading(self) -> TopicReading:
-        cluster = ask(lambda: self._consumer.cluster_id(timeout=CONNECT_S))
+        try:
+            cluster = ask(lambda: self._consumer.cluster_id(timeout=CONNECT_S))
+        except SourceError:
+            self._consumer.poll(0)  # in which the client says what was wrong, if it knows
+            self._raise_wrong()
+            raise
         if not cluster:
             raise Disconnected("kafka: the broker does not answer")
         for attempt in range(TOPIC_TRIES):
@@ -265,6 +269,10 @@ class ConfluentSource:
         if error.fatal() or error.name() in FATAL:
             self._wrong = error
         log.debug("kafka: %s", error)
+
+    def _raise_wrong(self) -> None:
+        if self._wrong is not None:
+            raise explained(self._wrong)
 
     def _heed(self, error: KafkaError, message: Message) -> None:
         name, number = error.name(), message.partition()

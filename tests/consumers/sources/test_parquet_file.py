@@ -107,6 +107,23 @@ def test_a_bad_row_is_refused_alone_with_its_text(tmp_path: Path) -> None:
     assert json.loads(entry.payload)["phase"] == "p1"
 
 
+@pytest.mark.parametrize("coded", [False, True])
+@pytest.mark.parametrize("field", ["variant", "phase"])
+def test_a_text_that_is_no_utf_8_costs_its_row_alone(
+    tmp_path: Path, field: str, coded: bool
+) -> None:
+    ends = np.array([0, 1, 3, 4], np.int32)
+    texts = pa.StringArray.from_buffers(3, pa.py_buffer(ends), pa.py_buffer(b"a\xff\xfeb"))
+    column = (
+        texts.cast(pa.binary()).dictionary_encode().cast(pa.dictionary(pa.int32(), pa.binary()))
+    )
+    if coded:
+        texts = pa.DictionaryArray.from_arrays(column.indices, texts)
+    found = decoded(write(tmp_path / "a.parquet", rows=3, **{field: texts}))
+    assert found.at.tolist() == [0, 2]
+    assert [(e.offset, e.reason, e.field) for e in found.refused] == [(1, "wrong_type", field)]
+
+
 def test_dictionaries_and_missing_slices_are_texts(tmp_path: Path) -> None:
     column = pa.array(["x", None, "x"]).dictionary_encode()
     found = decoded(write(tmp_path / "a.parquet", rows=3, phase=column))

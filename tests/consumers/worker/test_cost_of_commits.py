@@ -11,7 +11,7 @@ from consumers.worker.pieces import PIECE_BYTES
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
-METRICS, GROUPINGS = 3, 2
+METRICS = 3  # a row for each and each pane: its finest grouping stands for the coarser ones
 
 
 @pytest.mark.slow
@@ -20,7 +20,7 @@ def test_rows_are_of_windows_and_bytes_are_of_new_events(tmp_path: Path) -> None
     small, large, again = costs(loaded(tmp_path), (1000, 10_000, 1000))
     for found, most in ((small, 250), (large, 140), (again, 250)):
         for cost in found:
-            assert cost.rows == METRICS * GROUPINGS * (PANES + 1)
+            assert cost.rows == METRICS * (PANES + 1)
             assert cost.nbytes <= most * cost.events
             assert cost.largest <= PIECE_BYTES
     # What the store holds by then does not show.
@@ -30,5 +30,5 @@ def test_rows_are_of_windows_and_bytes_are_of_new_events(tmp_path: Path) -> None
 def test_a_commit_of_a_few_events_is_a_few_small_rows(tmp_path: Path) -> None:
     for found in costs(loaded(tmp_path), (5, 5)):
         for cost in found:
-            assert cost.rows <= METRICS * GROUPINGS * (PANES + 1)
+            assert cost.rows <= METRICS * (PANES + 1)
             assert cost.nbytes <= 24 * 500
