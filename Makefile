@@ -7,7 +7,7 @@
 PYTHON ?= $(shell command -v python3.11 || echo python3)
 ARGS ?=
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest -q -n 2
+PYTEST := $(BIN)/python -m pytest -q
 # Compiled files are kept, whatever the shell says: pytest rewrites what it reads, which takes each
 # of its workers seconds, and many tests start processes.
 export PYTHONDONTWRITEBYTECODE :=
@@ -26,10 +26,10 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(PYTEST) -m "not kafka and not postgres and not slow" $(SUITE)
+	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow" $(SUITE)
 
 test: .venv/.dev .cache/ranx/.made  ## all tests; those that skip say why, and how to enable them
-	$(PYTEST) -rs $(SUITE)
+	$(PYTEST) -n 3 -rs $(SUITE)
 
 chaos: .venv/.dev  ## kill workers, broker and stores (10 minutes), then compare; ARGS=--help
 	$(BIN)/python -m tests.chaos $(ARGS)

@@ -204,6 +204,7 @@ def test_every_point_of_a_roc_curve(data: Path) -> None:
     assert set(zip(rough.fp.tolist(), rough.tp.tolist(), strict=True)) <= known
 
 
+@pytest.mark.slow
 def test_areas_of_200_thresholds_join_200_points_of_the_exact_curve(data: Path) -> None:
     """They are torchmetrics's, rounded to float32; of clicks they are off by up to 0.018."""
     off = {}

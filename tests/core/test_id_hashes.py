@@ -87,6 +87,7 @@ def test_a_hash_is_that_of_the_bytes_whatever_stands_beside() -> None:
     assert hashed_ids([]).tolist() == []
 
 
+@pytest.mark.slow
 def test_more_texts_than_are_hashed_at_once_are_each_hashed() -> None:
     names = [f"u{i % 5000}" * (i % 3) for i in range(10_000)]
     found = hashed_ids(names)

@@ -5,6 +5,8 @@ from fractions import Fraction
 from itertools import product
 from random import Random
 
+import pytest
+
 from streammetrics.kernels import agreement_ends as ends
 from streammetrics.kernels.term_ends import halves
 
@@ -17,6 +19,7 @@ def by_chance(r: list[Fraction], c: list[Fraction], power: int) -> Fraction:
     )
 
 
+@pytest.mark.slow
 def test_what_is_seen_and_what_is_by_chance_are_between_their_ends() -> None:
     random, wide = Random(3), 0
     for _ in range(300):

@@ -84,6 +84,7 @@ def kinds_of_rows(case: Case[Any]) -> tuple[Sequence[Any], int]:
             return LISTS, 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", list(most_are_slow([case for case in PLAIN if case.oracle])))
 def test_the_oracle_agrees_on_every_small_multiset_of_rows(case: Case[Any]) -> None:
     rows, most = kinds_of_rows(case)

@@ -257,6 +257,7 @@ def test_run_serves_at_the_address_that_it_prints_until_it_is_asked_to_end(
     assert (process.returncode, out) == (0, "")
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_said_and_is_exit_1(
     tmp_path: Path, spawn: Callable[..., subprocess.Popen[str]]
 ) -> None:

@@ -162,6 +162,7 @@ def bomb() -> bytes:
     return stream(pa.record_batch([zeros], ["x"]), compression="zstd")
 
 
+@pytest.mark.slow
 def test_what_a_compressed_body_opens_to_is_bounded() -> None:
     assert len(bomb()) < 1 << 20
     delta = counted(ARROW, in_chunks([bomb()], []))
@@ -219,6 +220,7 @@ def test_hostile_bytes_end_in_quarantine_and_never_the_process(seed: int, tmp_pa
     assert int(done.stdout) > 500
 
 
+@pytest.mark.slow
 def test_flipped_bytes_cost_their_message_alone() -> None:
     rng = random.Random(1)
     good = arrow(ROWS)

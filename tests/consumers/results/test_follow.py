@@ -26,6 +26,7 @@ from consumers.worker.pieces import commit_of
 from consumers.worker.pipeline import Delta
 from tests.consumers.folded import records
 from tests.consumers.small_config import METRICS, config
+from tests.depth import tries
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -117,7 +118,7 @@ def require_fresh(follower: Follower, ledger: Ledger, query: Query) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(tries(2, 8)))
 def test_it_always_equals_a_fresh_read(written: Written, seed: int) -> None:
     rng = random.Random(seed)
     followers = [(Follower(written.ledger, query), query) for query in QUERIES]

@@ -149,6 +149,7 @@ def test_of_retries_the_one_that_the_range_cuts_is_left_out_and_the_other_compar
     assert verified(run, tmp_path, wanted=wanted).count
 
 
+@pytest.mark.slow
 def test_a_compactor_that_merges_while_a_range_is_compared_is_no_difference(
     run: Run, tmp_path: Path
 ) -> None:

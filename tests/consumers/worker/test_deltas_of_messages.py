@@ -26,6 +26,7 @@ def commits(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_delta_holds_at_most_so_many_rows_however_many_a_message_carries(
     tmp_path: Path, commits: list[tuple[int, int, int]]
 ) -> None:

@@ -101,6 +101,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at", [1, 100, 400])
 @pytest.mark.parametrize("kind", FAULTS)
 def test_a_store_that_fails_under_a_run_costs_no_update(

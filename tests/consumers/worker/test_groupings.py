@@ -19,6 +19,7 @@ from tests.consumers.small_config import event
 from tests.consumers.worker.grouped_run import GROUPINGS, GroupedRun, values
 from tests.consumers.worker.memory_run import ONE
 from tests.consumers.worker.verified_run import change, verified
+from tests.depth import tries
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -49,7 +50,7 @@ def anything(run: GroupedRun, rng: random.Random) -> None:
 
 @pytest.mark.parametrize(
     ("seed", "things"),
-    [(4, 10), *(pytest.param(n, 40, marks=pytest.mark.slow) for n in range(12))],
+    [(4, 10), *(pytest.param(n, 40, marks=pytest.mark.slow) for n in range(tries(3, 24)))],
 )
 def test_whatever_happens_each_state_is_that_of_an_independent_fold(
     tmp_path: Path, seed: int, things: int

@@ -88,7 +88,7 @@ def test_long_interleavings(each_store: None, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("length", "first"),
-    [(LONG, FEW), *((SHORT, FEW + i * MANY) for i in range(3))],
+    [(LONG, FEW), *((SHORT, FEW + i * MANY) for i in range(tries(1, 8)))],
 )
 def test_hundreds_of_interleavings(length: Length, first: int, tmp_path: Path) -> None:
     with closing(opened(tmp_path)) as ledger:
@@ -195,6 +195,7 @@ def is_found_out(
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mutant", "first"),
     [
@@ -233,6 +234,7 @@ class Trusting(Worker):
         super().take(chunk)
 
 
+@pytest.mark.slow
 def test_no_seek_on_assignment_is_made_good_by_a_worker_that_looks(of_sqlite: Simulation) -> None:
     of_sqlite.source_type = WhereKafkaStands
     assert not is_found_out(of_sqlite, seeds=range(15))
@@ -259,6 +261,7 @@ def test_a_deserializer_in_the_consumer_is_found_out(of_sqlite: Simulation) -> N
     assert is_found_out(of_sqlite, ValueError)
 
 
+@pytest.mark.slow
 def test_a_compactor_that_does_not_count_what_it_deletes_is_found_out(
     of_sqlite: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

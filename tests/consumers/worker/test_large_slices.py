@@ -25,8 +25,6 @@ from tests.consumers.messages import KAFKA, message
 from tests.consumers.small_config import LOG, chunk, config, event
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 
-pytestmark = pytest.mark.usefixtures("each_store")
-
 EXACT = 'auc = { type = "ExactAUC" }\nctr = { type = "Ratio" }'
 CLASSES = 'areas = { type = "MulticlassAUC", n_classes = 8, exact = true }'
 SLICES = "by = [[]]"
@@ -49,7 +47,7 @@ def states(run: Run) -> list[tuple[str, str, str]]:
 
 
 @pytest.fixture
-def small_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_rows(each_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Limits.__init__
     monkeypatch.setattr(Limits, "__init__", lambda self, options: whole(self, options, ROW))
 
@@ -93,20 +91,20 @@ def test_what_cannot_be_read_again_is_written_whatever_its_size(tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_slice_of_200_000_rows_that_is_over_8_mib(
+def test_a_slice_of_150_000_rows_that_is_over_8_mib(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At the real limits: an exact state of scores of many classes, in one commit interval."""
     rng = random.Random(1)
     events = [
         event(label=i % 8, score=[rng.randrange(1 << 30) / (1 << 30) for _ in range(8)])
-        for i in range(200_000)
+        for i in range(150_000)
     ]
     run = Run(tmp_path, {ONE: Log(list(events))}, slices=SLICES,
               metrics=CLASSES)  # fmt: skip
     run(UNTIL_END, [Deliver(8000)] * 30)
     assert (PIECE_BYTES >> 3) < largest_row(run) <= PIECE_BYTES
-    assert run.seen().counters == Counters(rows=200_000)
+    assert run.seen().counters == Counters(rows=150_000)
     assert "is too large for a row" in caplog.text
 
 

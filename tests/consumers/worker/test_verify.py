@@ -260,6 +260,7 @@ def test_retries_are_read_as_they_were_read(tmp_path: Path) -> None:
     assert verified(run, tmp_path).differences == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("twice", [False, True])
 def test_a_delta_of_a_retry_that_is_gone_or_doubled_is_found(tmp_path: Path, twice: bool) -> None:
     run = with_others(tmp_path)
@@ -282,6 +283,7 @@ def test_a_delta_of_a_retry_that_is_gone_or_doubled_is_found(tmp_path: Path, twi
     assert all("retry 1" in said for said in found.differences)
 
 
+@pytest.mark.slow
 def test_an_entry_that_was_marked_done_without_its_delta_is_found(tmp_path: Path) -> None:
     run = with_others(tmp_path)
     tried(run, config(event=WITH_C))

@@ -59,6 +59,7 @@ def at_looks(*acts: Callable[[], object]) -> Callable[[Progress], None]:
     return look
 
 
+@pytest.mark.slow
 def test_what_is_counted_meanwhile_is_left_out(run: Run, tmp_path: Path) -> None:
     rows = run.seen().counters.rows
     found = verified(run, tmp_path, report=at_looks(*(lambda: more(run, 11) for _ in range(3))))
@@ -68,6 +69,7 @@ def test_what_is_counted_meanwhile_is_left_out(run: Run, tmp_path: Path) -> None
     assert verified(run, tmp_path).is_good
 
 
+@pytest.mark.slow
 def test_what_is_merged_with_what_is_counted_meanwhile_is_read_as_well(
     run: Run, tmp_path: Path
 ) -> None:
@@ -99,6 +101,7 @@ def test_rows_that_are_merged_every_time_are_not_called_verified(run: Run, tmp_p
     assert "merged with what was counted since; verify again" in found.notes[0]
 
 
+@pytest.mark.slow
 def test_what_is_broken_is_found_all_the_same(run: Run, tmp_path: Path) -> None:
     def broken() -> None:
         more(run, 14)
@@ -110,6 +113,7 @@ def test_what_is_broken_is_found_all_the_same(run: Run, tmp_path: Path) -> None:
     assert found.count >= 1
 
 
+@pytest.mark.slow
 def test_a_retry_that_counts_meanwhile_is_no_difference(tmp_path: Path) -> None:
     run = with_others(tmp_path)
     counted: list[int] = []
@@ -123,6 +127,7 @@ def test_a_retry_that_counts_meanwhile_is_no_difference(tmp_path: Path) -> None:
     assert verified(run, tmp_path).is_good
 
 
+@pytest.mark.slow
 def test_nor_is_one_that_counts_after_another_that_is_compared(tmp_path: Path) -> None:
     run = with_others(tmp_path)
     assert tried(run, config(event=WITH_C)) == 11
@@ -154,7 +159,7 @@ def test_at_every_moment_of_a_run_the_ledger_says_what_the_log_says(tmp_path: Pa
     worker = Thread(target=count)
     worker.start()
     try:
-        for _ in range(8):
+        for _ in range(4):
             found = verified(run, tmp_path)
             assert found.differences == []
             assert found.logs == 2

@@ -64,6 +64,7 @@ def gone(connection: Connection) -> None:
     connection.execute(delete(delta).where(delta.c.id == some(connection, TOTAL)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "where", "said"),
     [
@@ -85,6 +86,7 @@ def test_rows_that_overlap_or_leave_a_hole_are_named(
         assert said in difference
 
 
+@pytest.mark.slow
 def test_overlaps_are_found_in_logs_that_are_not_there_any_more(run: Run, tmp_path: Path) -> None:
     change(run, stretched)
     run.logs = {log: one for log, one in run.logs.items() if log.number == 1}
