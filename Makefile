@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE :=
 SUITE := --doctest-modules streammetrics consumers tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test chaos peers docs demo bench
+.PHONY: help setup check test chaos peers docs screenshots demo bench coverage
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
@@ -39,12 +39,18 @@ peers: .cache/torch/.made  ## torchmetrics and torcheval (3 GB), beside which mo
 docs: .venv/.dev  ## write what docs/metrics.md says of each metric from the docstrings
 	$(BIN)/python docs/metrics_page.py
 
+screenshots: .venv/.dev  ## pictures of the page, three sizes and two themes; ARGS=--help
+	$(BIN)/python -m tests.screenshots $(ARGS)
+
 demo: .venv/.serve  ## the main job on a simulated stream; ARGS=--once prints the table and ends
 	$(BIN)/python -m consumers.demo $(ARGS)
 
 bench: .venv/.dev .cache/ranx/.made  ## all benchmarks, one after the other
 	@set -e; for file in benchmarks/bench_*.py; do \
 	  $(BIN)/python -m benchmarks.$$(basename $$file .py); done
+
+coverage: .venv/.dev  ## how often intervals are right and tests wrong (20 minutes); ARGS=--help
+	$(BIN)/python -m benchmarks.coverage $(ARGS)
 
 # The environment is brought up to date whenever pyproject.toml changes. Two marks, because the
 # demo needs a fifth of what development needs.

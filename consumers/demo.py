@@ -25,7 +25,7 @@ from consumers.results.figures_table import Truth
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.terminal import Style
-from consumers.server import ServeError, announce, serving
+from consumers.server import ServeError, Watched, announce, serving
 from consumers.simulate.stream import VARIANTS, Simulation
 from consumers.worker.stop import Stop, signals_request
 
@@ -114,9 +114,9 @@ def truth_of(events: int) -> Truth:
 
 
 def _serve(store: Path, port: int) -> int:
-    stop = Stop()
+    stop, shown = Stop(), Watched(dict, time.monotonic, time.time)
     try:
-        with signals_request(stop), serving(str(store), "127.0.0.1", port) as url:
+        with signals_request(stop), serving(str(store), "127.0.0.1", port, shown) as url:
             _say("")
             announce(url)
             _say(f"JSON: {url}api/results  text: {url}results.txt  end: Ctrl-C")

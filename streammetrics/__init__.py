@@ -21,7 +21,7 @@ from streammetrics.classification import (
     Regression,
     SlidingAUC,
 )
-from streammetrics.combine import Panel, PerKey, Windows
+from streammetrics.combine import Panel, PerKey, Units, UserGroups, Windows
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import (
     InputError,
@@ -31,8 +31,10 @@ from streammetrics.core.errors import (
     StreamMetricsError,
 )
 from streammetrics.core.id_hashes import HashedIds, hash_ids, hash_texts
+from streammetrics.core.interval import Interval
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Coded
+from streammetrics.experiments import ConfidenceSequence, compare
 from streammetrics.kernels.recalibration import recalibrated
 from streammetrics.ranking import (
     AP,
@@ -76,12 +78,14 @@ __all__ = [
     "Calibration",
     "CatalogMetrics",
     "Coded",
+    "ConfidenceSequence",
     "ExactAUC",
     "GroupedAUC",
     "GroupedScores",
     "HashedIds",
     "HistogramAUC",
     "InputError",
+    "Interval",
     "IntraListSimilarity",
     "Measure",
     "MulticlassAUC",
@@ -102,7 +106,10 @@ __all__ = [
     "SlidingAUC",
     "StateError",
     "StreamMetricsError",
+    "Units",
+    "UserGroups",
     "Windows",
+    "compare",
     "hash_ids",
     "hash_texts",
     "load",

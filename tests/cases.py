@@ -25,6 +25,8 @@ from streammetrics import (
     RankingMetrics,
     Ratio,
     Regression,
+    Units,
+    UserGroups,
     Windows,
 )
 from streammetrics.testing import Case, strategies
@@ -45,6 +47,7 @@ from tests.plain_cases import (
     rates,
     ratio,
 )
+from tests.user_cases import USERS
 from tests.weighted_cases import TO_NOTHING
 from tests.weighted_classes_cases import WEIGHTED_CLASSES
 
@@ -152,6 +155,8 @@ _ONE_ROW: Mapping[type[Accumulator], Any] = {
     IntraListSimilarity: [0, 1],
     Panel: (1, 0.5, 0.5),
     PerKey: ("a", (1, 0.5, 0.5)),
+    Units: (7,),
+    UserGroups: (7, (1, 1)),
     **ONE_ROW,
 }
 
@@ -189,4 +194,4 @@ COMBINED: list[Case[Any]] = [
     windows(GROUPED_SCORES[0], 7200, 3600),
     windows(per_key(panel(), 3), 7200, 3600),
 ]
-CASES = [*PLAIN, *COMBINED]
+CASES = [*PLAIN, *COMBINED, *USERS, per_key(USERS[0], 3), windows(USERS[-4], 3600)]

@@ -21,6 +21,7 @@ PARTS = {
     "postgres": "install PostgreSQL, or set STREAMMETRICS_POSTGRES to the URL of a running one",
     "java": "install a Java 17 runtime, so that `java` is on the PATH",
     "browser": "install Chromium, so that `chromium` is on the PATH",
+    "prometheus": "install Prometheus (Debian: prometheus): it and promtool must be on the PATH",
     "torch": "run `make peers` (3 GB to download)",
     "data": "put the shared data at ../shared/data, or set STREAMMETRICS_DATA to its folder",
 }

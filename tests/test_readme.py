@@ -11,16 +11,20 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_program_of_the_readme_prints_what_its_comments_say(
+def test_the_programs_of_the_readme_print_what_their_comments_say(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    exec(compile(program, "README.md", "exec"), {})  # our own text, not data from outside
+    programs = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    for program in programs:
+        exec(compile(program, "README.md", "exec"), {})  # our own text, not data from outside
     printed = capsys.readouterr().out.splitlines()
-    said = re.findall(r"print\(.*?\)\s+# (Bounded.*)", program)
+    said = re.findall(r"print\(.*?\)\s+# (Bounded.*)", programs[0])
     assert said == [printed[0]]
     assert printed[1].startswith("sha256:")
-    assert len(printed) == 3
+    interval, pvalue = printed[3:]
+    assert "at 95 % (wilson, n = 10000)" in interval
+    (told,) = re.findall(r"pvalue\)\s+# ([0-9.]+):", programs[1])
+    assert f"{float(pvalue):.4f}" == told
 
 
 def test_every_page_and_picture_that_the_readme_links_to_is_there() -> None:

@@ -1,7 +1,7 @@
 """The words of the command line: commands, flags, and the environment that stands in for flags.
 
 Flag > `STREAMMETRICS_<FLAG>` > config file. A flag that may be given again has one value on each
-line of its variable. What later versions bring is an error that says so.
+line of its variable.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Final, NoReturn
 
-from consumers.cli.flags import COMMANDS, LATER_COMMANDS, Command, Flag
+from consumers.cli.flags import COMMANDS, Command, Flag
 
 EXIT_CODES: Final = (
     "exit codes: 0 done, 1 fatal, 2 usage or config, 3 settings or schema, 4 gap, "
@@ -77,7 +77,6 @@ def parse(argv: Sequence[str], environ: Mapping[str, str]) -> Arguments:
 
     `--help` and `--version` print and raise SystemExit, as argparse does.
     """
-    _refuse_later(argv)
     known = vars(_parser().parse_args(argv))
     command = next(c for c in COMMANDS if c.name == known["command"])
     words = known.get("words", [])
@@ -161,9 +160,3 @@ def _from_environment(flag: Flag, text: str) -> object:
             f"{flag.variable}: expected {' or '.join(flag.choices)}, came {text!r}; correct it"
         )
     return value
-
-
-def _refuse_later(argv: Sequence[str]) -> None:
-    """An error that says so for a command that a later version brings."""
-    if argv and argv[0] in LATER_COMMANDS:
-        raise UsageError(f"{argv[0]}: this version does not have it yet; {LATER_COMMANDS[argv[0]]}")

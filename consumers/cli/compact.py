@@ -5,28 +5,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from typing import Final
 
+from consumers.cli import logs, progress
 from consumers.cli.arguments import Arguments
 from consumers.ledger.compact import Compacted, compact
 from consumers.ledger.ledger import Ledger
+from consumers.ledger.mergeable import count_mergeable
 from consumers.results import printed
-
-EVERY_S: Final = 2.0  # between two lines of progress
 
 
 def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
     """Merge all that can be merged, and say what came of it."""
-    said_s = monotonic()
-
-    def report(done: Compacted) -> None:
-        nonlocal said_s
-        if monotonic() - said_s >= EVERY_S:
-            said_s = monotonic()
-            sys.stderr.write(f"{_rows(done)} so far\n")
-
-    with closing(Ledger.open(arguments.words[0])) as ledger:
-        done = compact(ledger.store, report)
+    logs.to_stderr("text")
+    with (
+        closing(Ledger.open(arguments.words[0])) as ledger,
+        progress.counted("merging", "rows", count_mergeable(ledger.store), monotonic) as report,
+    ):
+        done = compact(ledger.store, lambda so_far: report(so_far.rows_before))
     if not done.rows_before:
         sys.stdout.write("nothing to merge\n")
         return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -60,7 +59,19 @@ BY: Final = Flag(
 GENERATION: Final = Flag(
     "generation", "the results of older settings; without it the newest", int, metavar="N"
 )
+EVERY: Final = Flag(
+    "every", "seconds between two looks", float, metavar="SECONDS", default=1.0
+)  # fmt: skip
 CONFIG: Final = Flag("config", "of retry: the config that reads the events now", metavar="FILE")
+VIEWS: Final = Flag(
+    "views", "all (default), or headline: what a metric is known by; of JSON",
+    choices=("all", "headline"), default="all",
+)  # fmt: skip
+TOKEN: Final = Flag(
+    "token", "what whoever asks must have; STREAMMETRICS_TOKEN keeps it out of lists of processes",
+    metavar="TOKEN",
+)  # fmt: skip
+PORT: Final = Flag("port", "the port to serve at; 0 is any free one", int, metavar="N")
 STORE_WORD: Final = "the store: a path of a SQLite file, or postgresql://USER@HOST/DATABASE"
 STORE: Final = Flag("store", STORE_WORD, metavar="STORE")
 PARTITIONS: Final = Flag(
@@ -75,7 +86,8 @@ RUN: Final = (
     Flag("until-end", "stop at the end that the log has now", bool),
     STORE,
     Flag("no-serve", "do not serve the results", bool),
-    Flag("port", "the port to serve at; 0 is any free one", int, metavar="N"),
+    PORT,
+    TOKEN,
     Flag("workers", "processes that share the partitions (Kafka)", int, metavar="N", default=1),
     Flag("bootstrap-servers", "Kafka's servers", short="b", metavar="HOST:PORT,..."),
     Flag("topic", "Kafka's topic", short="t", metavar="TOPIC"),
@@ -115,7 +127,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     Command("run", "Read events into a store, and serve its results.", "CONFIG",
             "the config file (TOML)", RUN),
     Command("results", "Print what a store has counted.", "STORE", STORE_WORD,
-            (JSON, WINDOW, BY, WHERE, METRIC, GENERATION)),
+            (JSON, WINDOW, BY, WHERE, METRIC, GENERATION, VIEWS)),
     Command("export", "Write what a store has counted into one state file.", "STORE", STORE_WORD,
             (OUTPUT, WINDOW, WHERE, METRIC, GENERATION)),
     Command("merge", "Add state files up.", "FILE", "state files", (OUTPUT,), nargs="+"),
@@ -128,12 +140,13 @@ COMMANDS: Final[tuple[Command, ...]] = (
             (JSON, GENERATION)),
     Command("verify", "Read the log again and compare it with the store, bit for bit.", "CONFIG",
             "the config file (TOML)", (STORE, PARTITIONS, OFFSETS)),
+    Command("watch", "Show what a store counts, while it counts.", "STORE", STORE_WORD,
+            (WINDOW, BY, WHERE, METRIC, GENERATION, EVERY)),
+    Command("report", "Write what a store has counted as one HTML file.", "STORE", STORE_WORD,
+            (OUTPUT, WINDOW, BY, WHERE, METRIC, GENERATION)),
+    Command("serve", "Serve what a store counts, and count nothing.", "STORE", STORE_WORD,
+            (Flag("host", "the address to serve at; 127.0.0.1 without it", metavar="HOST"),
+             PORT, TOKEN)),
     Command("compact", "Merge the delta rows of a store; no result changes.", "STORE", STORE_WORD,
             ()),
 )  # fmt: skip
-
-LATER_COMMANDS: Final[Mapping[str, str]] = {
-    "serve": "it comes with the live page; `run` serves its store until then",
-    "watch": "it comes with the live page; use `results` until then",
-    "report": "it comes with the live page; use `results --json` until then",
-}

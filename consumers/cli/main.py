@@ -73,11 +73,25 @@ def _run(arguments: Arguments) -> int:
             case "quarantine" if arguments.words[:1] == ("retry",) and arguments.words[1:]:
                 from consumers.cli.retry import retry_quarantine
 
-                return retry_quarantine(arguments, lambda: round(time.time() * 1000))
+                return retry_quarantine(
+                    arguments, lambda: round(time.time() * 1000), time.monotonic
+                )
+            case "serve":
+                from consumers.cli.serve import serve_store
+
+                return serve_store(arguments, time.monotonic, time.time)
             case "verify":
                 from consumers.cli.verify import verify_config
 
                 return verify_config(arguments, time.monotonic)
+            case "report":
+                from consumers.cli.report import report
+
+                return report(arguments, time.monotonic)
+            case "watch":
+                from consumers.cli.watch import watch
+
+                return watch(arguments, time.monotonic)
             case "compact":
                 from consumers.cli.compact import compact_store
 
@@ -85,7 +99,7 @@ def _run(arguments: Arguments) -> int:
             case _:
                 from consumers.cli.read import read
 
-                return read(arguments)
+                return read(arguments, time.monotonic)
     except (UsageError, BrokenPipeError, ModuleNotFoundError):
         raise
     except Exception as error:

@@ -19,13 +19,14 @@ log = logging.getLogger(__name__)
 
 EVERY_S: Final = 5.0  # between two lines where there is no terminal
 Report = Callable[[Progress], None]
+Count = Callable[[int], None]
 
 
 @contextmanager
-def shown(what: str, monotonic: Callable[[], float]) -> Iterator[Report]:
+def shown(what: str, monotonic: Callable[[], float], unit: str = "events") -> Iterator[Report]:
     """A function to tell how far we are, for as long as the block lasts."""
     if not sys.stderr.isatty():
-        yield _lines(what, monotonic)
+        yield _lines(what, monotonic, unit)
         return
     columns = (
         TextColumn("{task.description}"),
@@ -43,15 +44,23 @@ def shown(what: str, monotonic: Callable[[], float]) -> Iterator[Report]:
                 task,
                 completed=progress.rows,
                 total=None if left is None else progress.rows + left,
-                text=described(progress),
+                text=described(progress, unit),
             )
 
         yield report
 
 
-def described(progress: Progress) -> str:
+@contextmanager
+def counted(what: str, unit: str, total: int, monotonic: Callable[[], float]) -> Iterator[Count]:
+    """A function to tell how many of a known number are done, for as long as the block lasts."""
+    began_s = monotonic()
+    with shown(what, monotonic, unit) as report:
+        yield lambda done: report(Progress(done, monotonic() - began_s, max(total - done, 0)))
+
+
+def described(progress: Progress, unit: str = "events") -> str:
     """One line: events so far, the rate, and the time left where the end is known."""
-    text = f"{printed.count(progress.rows)} events, {progress.rows_per_second:,.0f}/s"
+    text = f"{printed.count(progress.rows)} {unit}, {progress.rows_per_second:,.0f}/s"
     if progress.remaining is not None and progress.rows + progress.remaining:
         share = progress.rows / (progress.rows + progress.remaining)
         text += f", {share:.0%}"
@@ -74,13 +83,13 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
-def _lines(what: str, monotonic: Callable[[], float]) -> Report:
+def _lines(what: str, monotonic: Callable[[], float], unit: str) -> Report:
     said_s = monotonic()
 
     def report(progress: Progress) -> None:
         nonlocal said_s
         if monotonic() - said_s >= EVERY_S:
             said_s = monotonic()
-            log.info("%s %s", what, described(progress))
+            log.info("%s %s", what, described(progress, unit))
 
     return report

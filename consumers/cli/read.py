@@ -6,29 +6,34 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from consumers.cli import logs, progress
 from consumers.cli.arguments import Arguments, UsageError
 from consumers.ledger.ledger import Ledger
+from consumers.ledger.retry import count_entries
 from consumers.results import quarantine
 from consumers.results.answers import results_text
+from consumers.results.json_text import dumps
 from consumers.results.query import Query, parse_generation, parse_query
 from consumers.results.reader import read_results
-from consumers.results.results import dumps, to_json
+from consumers.results.results import to_json
 from consumers.results.state_files import description, export, merge_files, read_state, write_state
 from consumers.results.state_text import state_text
 from consumers.results.status import status_json, status_text
 from consumers.results.terminal import Style
 
+Clock = Callable[[], float]
+
 ACTIONS = ("list", "export", "retry")
 
 
-def read(arguments: Arguments) -> int:
+def read(arguments: Arguments, monotonic: Clock) -> int:
     """Do one of these commands."""
     commands: dict[str, Callable[[Arguments], None]] = {
         "results": _results,
         "status": _status,
-        "quarantine": _quarantine,
+        "quarantine": lambda given: _quarantine(given, monotonic),
         "export": _export,
-        "merge": _merge,
+        "merge": lambda given: _merge(given, monotonic),
         "show": _show,
     }
     commands[arguments.command](arguments)
@@ -43,7 +48,7 @@ def _results(arguments: Arguments) -> None:
     finally:
         ledger.close()
     if arguments.on("json"):
-        _write(to_json(results))
+        _write(to_json(results, headlines=arguments.text("views") == "headline"))
     else:
         _print([results_text(results, query, Style.of(sys.stdout), store=store)])
 
@@ -62,7 +67,7 @@ def _status(arguments: Arguments) -> None:
         ledger.close()
 
 
-def _quarantine(arguments: Arguments) -> None:
+def _quarantine(arguments: Arguments, monotonic: Clock) -> None:
     words = arguments.words
     action, store = ("list", words[0]) if len(words) == 1 else words[:2]
     if action not in ACTIONS or len(words) > 2:
@@ -72,7 +77,7 @@ def _quarantine(arguments: Arguments) -> None:
     ledger = Ledger.open(store)
     try:
         if action == "export":
-            _save(quarantine.exported(ledger), arguments.text("output"))
+            _export_quarantine(ledger, arguments.text("output"), monotonic)
         elif arguments.on("json"):
             _write(quarantine.as_json(ledger))
         else:
@@ -91,9 +96,12 @@ def _export(arguments: Arguments) -> None:
     write_state(state, output)
 
 
-def _merge(arguments: Arguments) -> None:
-    output = _output(arguments)
-    write_state(merge_files([Path(word) for word in arguments.words]), output)
+def _merge(arguments: Arguments, monotonic: Clock) -> None:
+    output, paths = _output(arguments), [Path(word) for word in arguments.words]
+    logs.to_stderr("text")
+    with progress.counted("merging", "files", len(paths), monotonic) as report:
+        state = merge_files(paths, report)
+    write_state(state, output)
 
 
 def _show(arguments: Arguments) -> None:
@@ -122,13 +130,22 @@ def _output(arguments: Arguments) -> Path:
     return Path(output)
 
 
-def _save(lines: Iterable[bytes], output: str | None) -> None:
+def _export_quarantine(ledger: Ledger, output: str | None, monotonic: Clock) -> None:
+    lines = quarantine.exported(ledger)
     if output in (None, "-"):
         for line in lines:
             _write(line)
         return
-    with Path(str(output)).open("wb") as file:
-        file.writelines(lines)
+    logs.to_stderr("text")
+    found = count_entries(ledger.store, ledger.generation().id)
+    total = found.open + found.done
+    with (
+        Path(str(output)).open("wb") as file,
+        progress.counted("writing", "events", total, monotonic) as report,
+    ):
+        for done, line in enumerate(lines, 1):
+            file.write(line)
+            report(done)
 
 
 def _write(data: bytes) -> None:

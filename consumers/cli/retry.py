@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import ExitStack, closing
 
+from consumers.cli import logs, progress
 from consumers.cli.arguments import Arguments, UsageError
 from consumers.config.config import load_config
 from consumers.ledger.ledger import Ledger
+from consumers.ledger.retry import count_entries
 from consumers.results import printed
+from consumers.results.json_text import Json, dumps
 from consumers.results.quarantine import entry_json
-from consumers.results.results import Json, dumps
 from consumers.worker.retry import Still, retry
 
 
-def retry_quarantine(arguments: Arguments, now_ms: Callable[[], int]) -> int:
+def retry_quarantine(
+    arguments: Arguments, now_ms: Callable[[], int], monotonic: Callable[[], float]
+) -> int:
     """Count what is good by now, and say of the rest why it stays."""
     if len(arguments.words) != 2:
         raise UsageError(
@@ -31,10 +35,14 @@ def retry_quarantine(arguments: Arguments, now_ms: Callable[[], int]) -> int:
     counted: list[Json] = []
     still: list[Json] = []
     n_counted = n_still = 0
-    with closing(Ledger.open(store)) as ledger:
+    logs.to_stderr("text")
+    with closing(Ledger.open(store)) as ledger, ExitStack() as stack:
+        left = count_entries(ledger.store, ledger.generation().id).open
+        report = stack.enter_context(progress.counted("trying", "events", left, monotonic))
         for page in retry(config, ledger, now_ms=now_ms):
             n_counted += len(page.counted)
             n_still += len(page.still)
+            report(n_counted + n_still)
             if arguments.on("json"):
                 counted += [{**entry_json(one), "done": True, "retry": page.retry}
                             for one in page.counted]  # fmt: skip

@@ -42,6 +42,7 @@ Clock = Callable[[], float]
 KEYS = {
     "store": "store.url",
     "port": "server.port",
+    "token": "server.token",
     "bootstrap-servers": "source.bootstrap_servers",
     "topic": "source.topic",
     "group": "source.group",
@@ -81,7 +82,9 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
             seen = hearing.workers if workers > 1 else lambda: {"0": watch.snapshot()}
             address = config.server.host, config.server.port
             watched = Watched(seen, monotonic, clock)
-            announce(stack.enter_context(serving(config.store.url, *address, watched)))
+            token = config.server.token
+            url = stack.enter_context(serving(config.store.url, *address, watched, token=token))
+            announce(url, token=bool(token))
         if workers > 1:
             return _several(arguments, workers, stop, hearing)
         report = stack.enter_context(progress.shown("counting", monotonic))
@@ -149,7 +152,7 @@ def worker_command(arguments: Arguments) -> list[str]:
     command = [sys.executable, "-m", "consumers.cli", "run", arguments.words[0]]
     command += ["--no-serve", "--workers", "1"]
     for flag in RUN:
-        if flag.name in ("no-serve", "workers", "new-generation", "port"):
+        if flag.name in ("no-serve", "workers", "new-generation", "port", "token"):
             continue
         if not arguments.given.get(flag.name, "").startswith("--"):
             continue

@@ -13,8 +13,16 @@ from functools import cached_property
 from pathlib import Path
 
 from consumers.config.event import EventConfig, Field, read_event
-from consumers.config.fingerprint import describe, fingerprint
-from consumers.config.metrics import MetricConfig, read_metrics
+from consumers.config.experiment import ExperimentConfig, GuardrailConfig
+from consumers.config.experiment_metrics import (
+    experiment_family,
+    experiment_metrics,
+    paths_of,
+)
+from consumers.config.family import Family
+from consumers.config.fingerprint import fingerprint
+from consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
+from consumers.config.read_experiment import read_experiment
 from consumers.config.record_paths import check_record_paths
 from consumers.config.schema import ConfigError, Override, Problem, Section, Value, did_you_mean
 from consumers.config.tables import (
@@ -31,13 +39,16 @@ from consumers.config.tables import (
     read_store,
     read_windows,
 )
-from streammetrics import Panel, PerKey, Windows
+from consumers.events.fields import slice_column
 
 __all__ = [
     "Config",
     "ConfigError",
     "EventConfig",
+    "ExperimentConfig",
+    "Family",
     "Field",
+    "GuardrailConfig",
     "MetricConfig",
     "Override",
     "Problem",
@@ -50,10 +61,12 @@ __all__ = [
     "load_config",
 ]
 
-TABLES = ("source", "event", "windows", "slices", "metrics", "store", "quarantine", "server")
-LATER_TABLES = {"experiment": "experiments", "join": "joins"}
+TABLES = (
+    "source", "event", "windows", "slices", "metrics", "store", "quarantine", "server",
+    "experiment",
+)  # fmt: skip
+LATER_TABLES = {"join": "joins"}
 MAX_FILE_BYTES = 1 << 20
-ALL_KEYS = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -72,39 +85,31 @@ class Config:
     store: StoreConfig
     server: ServerConfig
     quarantine: QuarantineConfig = field(default_factory=QuarantineConfig)
-
-    def panel(self) -> Panel:
-        """The empty panel of all metrics; its columns are `Field.column` of what they read."""
-        return Panel(
-            {metric.name: metric.empty for metric in self.metrics},
-            inputs={metric.name: metric.columns for metric in self.metrics},
-        )
-
-    def per_key(self) -> PerKey:
-        """The empty state of one grouping: keys are (grouping, value, ...). All are kept apart:
-        coarser groupings follow from these, and only what is stored is bounded by `max_keys`."""
-        return self._per_key.empty()
-
-    def empty(self) -> Windows:
-        """The empty state of one grouping by window. Each grouping has one of its own, so that
-        the keys of one never push those of another into (other)."""
-        return self._windows.empty()
+    experiment: ExperimentConfig | None = None
+    experiment_metrics: tuple[MetricConfig, ...] = ()
 
     @cached_property
-    def _per_key(self) -> PerKey:
-        return PerKey(self.panel(), max_keys=ALL_KEYS)
+    def families(self) -> tuple[Family, ...]:
+        """All that is counted: the metrics by the slices, and those of the experiment."""
+        names = self.slices.names
+        paths = {name: self.event.path(name) for name in names}
+        columns = {name: slice_column(self.event, name) for name in names}
+        own = Family(self.slices, self.metrics, self.event, self.windows, paths, columns)
+        if self.experiment is None:
+            return (own,)
+        more = self.experiment_metrics
+        return own, experiment_family(self.experiment, more, self.event, self.windows)
 
-    @cached_property
-    def _windows(self) -> Windows:
-        # Checking the settings of nested metrics takes half a millisecond; empty() takes none.
-        return Windows(self._per_key, size_s=self.windows.size_s, slide_s=self.windows.slide_s)
+    @property
+    def counted(self) -> tuple[MetricConfig, ...]:
+        """The metrics of all families."""
+        return tuple(metric for family in self.families for metric in family.metrics)
 
     @cached_property
     def descriptions(self) -> dict[str, dict[str, object]]:
-        """For each metric, everything that decides which rows it counts and how."""
+        """For each metric that is counted, everything that decides which rows and how."""
         return {
-            metric.name: describe(metric, self.event, self.windows, self.slices)
-            for metric in self.metrics
+            name: found for family in self.families for name, found in family.descriptions.items()
         }
 
     def fingerprints(self) -> dict[str, str]:
@@ -150,11 +155,18 @@ def load_config(
     store = read_store(section("store"), directory)
     quarantine = read_quarantine(section("quarantine"), source)
     server = read_server(section("server"))
-    metrics = read_metrics(section("metrics"), event, slices, directory)
+    metrics = read_metrics(section("metrics"), event, directory)
+    experiment = None
+    if "experiment" in document or "experiment" in given:
+        experiment = read_experiment(section("experiment"), event, metrics)
+    refuse_clashes(section("metrics"), event, slices, metrics, paths_of(experiment, event))
     check_record_paths(document, source.kind, problems)
     if problems:
         raise ConfigError(str(path), problems)
-    return Config(path, source, event, windows, slices, metrics, store, server, quarantine)
+    more = experiment_metrics(experiment, event, metrics)
+    return Config(
+        path, source, event, windows, slices, metrics, store, server, quarantine, experiment, more
+    )
 
 
 def _read_toml(path: Path) -> dict[str, object]:

@@ -29,7 +29,7 @@ ROLE_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "weight": ("weights",),
 }
 ARGUMENT_ROLES: Final = {a: role for role, names in ROLE_ARGUMENTS.items() for a in names}
-ROLES: Final = ("time", "variant", *ROLE_ARGUMENTS)
+ROLES: Final = ("time", "variant", "epoch", *ROLE_ARGUMENTS)
 MAX_VARIANTS: Final = 1000
 
 
@@ -47,6 +47,7 @@ class EventConfig:
     list: str | None = None
     item: str | None = None
     weight: str | None = None
+    epoch: str | None = None
 
     def path(self, name: str) -> str:
         """The path of a role, or `name` itself, which is a path then."""
@@ -81,7 +82,6 @@ def read_event(section: Section) -> EventConfig:
     if unit is not None:
         unit = section.choice("time_unit", "ms", ("s", "ms"))
     variants = _read_variants(section)
-    section.later("epoch", "epochs")
     section.done()
     if section.raw("time") is None:
         section.bad("time", "a dotted path", 'name the field of the event time, such as "ts"')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from consumers.ledger.rows import SHOWN
@@ -12,13 +12,19 @@ from consumers.ledger.rows import SHOWN
 if TYPE_CHECKING:
     from consumers.config.event import EventConfig
     from consumers.config.metrics import MetricConfig
-    from consumers.config.tables import SlicesConfig, WindowsConfig
+    from consumers.config.tables import WindowsConfig
 
 
 def describe(
-    made: MetricConfig, event: EventConfig, windows: WindowsConfig, slices: SlicesConfig
+    made: MetricConfig,
+    event: EventConfig,
+    windows: WindowsConfig,
+    by: Sequence[Sequence[tuple[str, str]]],
+    max_keys: int,
 ) -> dict[str, object]:
     """All that decides which rows a metric counts, and how, in plain values.
+
+    by: its groupings, each of which has names, and for each name a path in an event.
 
     What changes only when rows are committed, dropped or shown (lateness, retention, commits,
     size limits) is not in it, but for what stands under `shown`: it is there for those who show
@@ -32,8 +38,8 @@ def describe(
         "variant": [event.variant, sorted(event.variants) if event.variants else None],
         "windows": {"size_s": windows.size_s, "slide_s": windows.slide_s},
         "max_ahead_s": windows.max_ahead_s,
-        "slices": [[[name, event.path(name)] for name in names] for names in slices.by],
-        "max_keys": slices.max_keys,
+        "slices": [[list(named) for named in grouping] for grouping in by],
+        "max_keys": max_keys,
         SHOWN: {
             "variants": list(event.variants or ()),
             "idle_timeout_s": windows.idle_timeout_s,

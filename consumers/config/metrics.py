@@ -29,6 +29,7 @@ Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] 
 ID_ARGUMENTS: Final = ("groups", "users", "lists", "items")
 LABEL_ARGUMENTS: Final = ("labels", "numerators")
 COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups")
+NOT_IN_A_CONFIG: Final = (*COMBINATORS, "Units")
 MAX_METRICS: Final = 100
 MAX_ROWS: Final = 10_000_000  # scores of an exact state in a process that runs without end
 _DEFAULTS: Final[Mapping[str, Setting]] = {  # of settings that have another in Python
@@ -67,9 +68,7 @@ class MetricConfig:
         return columns
 
 
-def read_metrics(
-    section: Section, event: EventConfig, slices: SlicesConfig, directory: Path
-) -> tuple[MetricConfig, ...]:
+def read_metrics(section: Section, event: EventConfig, directory: Path) -> tuple[MetricConfig, ...]:
     """[metrics], each constructed once so that a bad setting shows here.
 
     directory: what paths of settings are relative to.
@@ -89,7 +88,6 @@ def read_metrics(
     if event.weight and not any("weights" in made.empty.arguments() for made in found):
         section.problem("[event] weight", "nothing, since no metric here takes weights",
                         event.weight, "remove it")  # fmt: skip
-    _refuse_clashes(section, event, slices, found)
     return tuple(sorted(found, key=lambda made: made.name))
 
 
@@ -105,7 +103,7 @@ def _read_metric(
         section.problem(where, "a table", table, 'write { type = "HistogramAUC" }')
         return None
     type_name = table.get("type")
-    known = [kind for kind in metric_types() if kind not in COMBINATORS]
+    known = [kind for kind in metric_types() if kind not in NOT_IN_A_CONFIG]
     if not isinstance(type_name, str) or type_name not in known:
         section.problem(f"{where}.type", "a metric", type_name,
                         did_you_mean(str(type_name), known))  # fmt: skip
@@ -223,15 +221,22 @@ def _kind(argument: str, of_lists: bool, ids: object) -> Kind:
     return "real_list" if of_lists and argument == "scores" else "real"
 
 
-def _refuse_clashes(
-    section: Section, event: EventConfig, slices: SlicesConfig, metrics: list[MetricConfig]
+def refuse_clashes(
+    section: Section,
+    event: EventConfig,
+    slices: SlicesConfig,
+    metrics: Sequence[MetricConfig],
+    more: Mapping[str, str],
 ) -> None:
     """A field is one value, or a list, or an object that holds others; not two of these. What may
-    be one value or a list goes with both, and rows of tables have one length."""
+    be one value or a list goes with both, and rows of tables have one length.
+
+    more: other paths of fields of one value, by where they are named."""
     uses: list[tuple[str, str, str]] = [("[event] time", event.time, _ONE)]
     if event.variant:
         uses.append(("[event] variant", event.variant, _ONE))
     uses += [("[slices] by", event.path(name), _ONE) for name in slices.names]
+    uses += [(where, path, _ONE) for where, path in more.items()]
     for made in metrics:
         for argument, field in made.inputs.items():
             where = f"[metrics] {made.name}, {argument}"

@@ -38,6 +38,7 @@ def check_record_paths(document: Mapping[str, object], kind: str, problems: list
 def _paths(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for role, path in _table(document.get("event")).items():
         yield f"[event] {role}", path
+    yield "[experiment] unit", _table(document.get("experiment")).get("unit")
     by = _table(document.get("slices")).get("by")
     for i, names in enumerate(by if isinstance(by, list) else ()):
         for name in names if isinstance(names, list) else ():

@@ -156,11 +156,6 @@ class Section:
         self.bad(key, 'a dotted path in an event, such as "user.id"', "name the field")
         return None
 
-    def later(self, key: str, issue: str) -> None:
-        """A key that a later version brings."""
-        if self.raw(key) is not None:
-            self.bad(key, "no such key yet", f"remove it; {issue} is not in this version")
-
     def done(self) -> None:
         """Note every key that nobody asked for."""
         for key in self.table:

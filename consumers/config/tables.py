@@ -103,10 +103,11 @@ class QuarantineConfig:
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """[server]. Port 0 is any free one."""
+    """[server]. Port 0 is any free one. token: what whoever asks must have; "" asks for none."""
 
     host: str = "127.0.0.1"
     port: int = 8765
+    token: str = field(default="", repr=False)
 
 
 def read_source(section: Section, directory: Path) -> SourceConfig:
@@ -273,7 +274,26 @@ def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
 def read_server(section: Section) -> ServerConfig:
     """[server]."""
     server = ServerConfig(
-        section.text("host", "127.0.0.1", limit=253), section.integer("port", 8765, 0, 65_535)
+        section.text("host", "127.0.0.1", limit=253),
+        section.integer("port", 8765, 0, 65_535),
+        section.text("token", ""),
     )
+    problem = token_problem(server.token)
+    if problem is not None:
+        # What came stays unsaid: it may be most of a secret.
+        section.problem(
+            section.where("token"), problem, "another", "make one, as with openssl rand -hex 16"
+        )
     section.done()
     return server
+
+
+def token_problem(token: str) -> str | None:
+    """What a token should have been; None where it may be one, or is none.
+
+    >>> token_problem("short"), token_problem("0123456789abcdef")
+    ('16 to 200 letters, digits and marks of ASCII, without spaces', None)
+    """
+    if not token or (16 <= len(token) <= 200 and all("!" <= letter <= "~" for letter in token)):
+        return None
+    return "16 to 200 letters, digits and marks of ASCII, without spaces"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from consumers.events.arrow_messages import open_arrow, schema_bytes
 from consumers.events.columns import Column, Lists
 from consumers.events.csv_rows import read_csv, require_columns
-from consumers.events.fields import Use, paths, uses
+from consumers.events.fields import EPOCH, Use, epochs_by_time, paths, uses
 from consumers.events.json_objects import JsonReader
 from consumers.events.messages import (
     MAX_MESSAGE_BYTES,
@@ -93,6 +93,7 @@ class Decoder:
 
     def __init__(self, config: Config) -> None:
         self.uses: tuple[Use, ...] = uses(config)
+        self.epochs = epochs_by_time(config)
         self.format = config.source.format
         in_kafka = config.source.kind == "kafka"
         beside = [use for use in self.uses if in_kafka and is_beside(use.path)]
@@ -163,11 +164,14 @@ class Decoder:
                 unfit.setdefault(i, why)
         times = columns.pop("time")
         assert isinstance(times, np.ndarray)
+        times = times.astype(np.int64, copy=False)
         keys = {use.name: columns.pop(use.name) for use in self.uses if use.is_key}
+        if self.epochs is not None:
+            keys[EPOCH] = self.epochs(times)
         decoded = Decoded(
             chunk,
             at,
-            times.astype(np.int64, copy=False),
+            times,
             _record_times(chunk, at),
             {name: column for name, column in keys.items() if isinstance(column, Coded)},
             columns,

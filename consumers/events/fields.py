@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from consumers.events.columns import (
     Converted,
     Converter,
@@ -22,10 +25,13 @@ from consumers.events.columns import (
     times_iso,
 )
 from consumers.events.texts import coded_texts, hashed_texts, variants
+from streammetrics import Coded
 
 if TYPE_CHECKING:
     from consumers.config.config import Config
+    from consumers.config.event import EventConfig
 
+EPOCH: Final = "epoch"  # the column of allocation epochs
 _CONVERTERS: Final[Mapping[str, Converter]] = {
     "time_iso": times_iso,
     "time_s": times_in(1000),
@@ -66,9 +72,9 @@ class Use:
         return self.kind in ("variant", "slice")
 
 
-def slice_column(config: Config, name: str) -> str:
+def slice_column(event: EventConfig, name: str) -> str:
     """The column that holds the values of a name of [slices] by."""
-    return "variant" if config.event.path(name) == config.event.variant else f"slice {name}"
+    return "variant" if event.path(name) == event.variant else f"slice {name}"
 
 
 def uses(config: Config) -> tuple[Use, ...]:
@@ -83,13 +89,29 @@ def uses(config: Config) -> tuple[Use, ...]:
     if event.variant is not None:
         add("variant", event.variant, "variant", variants(event.variants))
     for name in config.slices.names:
-        add(slice_column(config, name), event.path(name), "slice")
-    for metric in config.metrics:
+        add(slice_column(event, name), event.path(name), "slice")
+    if config.experiment is not None and event.epoch is not None:
+        add(EPOCH, event.epoch, "variant", variants(None))
+    for metric in config.counted:
         for field in metric.inputs.values():
             row = _ROWS.get(field.kind)
             convert = None if row is None else partial(row, width=field.width)
             add(field.column, field.path, field.kind, convert)
     return tuple(found.values())
+
+
+def epochs_by_time(config: Config) -> Callable[[NDArray[np.int64]], Coded] | None:
+    """What makes the column of epochs out of event times [n], where the config declares starts, or
+    neither starts nor a field; None where the field says it, or there is no experiment."""
+    experiment = config.experiment
+    if experiment is None or config.event.epoch is not None:
+        return None
+    starts, names = np.array(experiment.epochs, np.int64), experiment.epoch_names
+
+    def convert(times_ms: NDArray[np.int64]) -> Coded:
+        return Coded(np.searchsorted(starts, times_ms, side="right"), names)
+
+    return convert
 
 
 def paths(columns: Sequence[Use]) -> dict[str, frozenset[str]]:

@@ -26,6 +26,7 @@ from consumers.ledger.failures import (
     SchemaMismatch,
     StoreUnavailable,
 )
+from consumers.ledger.more_epochs import counted_to_ms
 from consumers.ledger.read import (
     generation_of,
     read_deltas,
@@ -207,8 +208,9 @@ class Ledger:
         """The generation that counts these metrics.
 
         The current one, if each of its metrics is the same; metrics that are new to it start
-        where its heads stand now, those that are missing end there, and variants may be declared
-        more. Else SettingsChanged names the differences, or a new generation starts on request.
+        where its heads stand now, those that are missing end there, variants may be declared more,
+        and epochs of an experiment that start after all that was counted. Else SettingsChanged
+        names the differences, or a new generation starts on request.
         """
         known: list[int] = []  # the current generation before the first try
         return self._store.write(
@@ -228,7 +230,9 @@ class Ledger:
             current = read_generation(connection)
             if current is None:
                 return None
-            return Begun(current, False, *compared(current, fingerprints, descriptions))
+            counted_ms = counted_to_ms(connection, current.id)
+            changes = compared(current, fingerprints, descriptions, counted_ms)
+            return Begun(current, False, *changes)
 
         return self._store.read(work)
 

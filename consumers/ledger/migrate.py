@@ -60,8 +60,31 @@ def _outlines(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
+def _looks(connection: Connection) -> None:
+    """Version 4: looks at an experiment."""
+    sqlite = connection.dialect.name == "sqlite"
+    number, reference = ("INTEGER", "INTEGER") if sqlite else ("BIGSERIAL", "BIGINT")
+    double = "DOUBLE" if sqlite else "DOUBLE PRECISION"
+    for statement in (
+        f"CREATE TABLE experiment (generation {reference} NOT NULL REFERENCES generation (id), "
+        "fingerprint VARCHAR(64) NOT NULL, last_look_ms BIGINT NOT NULL, "
+        "PRIMARY KEY (generation, fingerprint))",
+        f"CREATE TABLE look (id {number} NOT NULL PRIMARY KEY, "
+        f"generation {reference} NOT NULL REFERENCES generation (id), "
+        "experiment VARCHAR(64) NOT NULL, place BIGINT NOT NULL, "
+        "heads_sha256 VARCHAR(64) NOT NULL, heads TEXT NOT NULL, watermark_ms BIGINT, "
+        "UNIQUE (generation, experiment, place, heads_sha256))",
+        f"CREATE TABLE look_reading (look {reference} NOT NULL REFERENCES look (id), "
+        f"comparison TEXT NOT NULL, effect {double}, lower {double} NOT NULL, "
+        f"upper {double} NOT NULL, log_e {double} NOT NULL, gated BOOLEAN NOT NULL, "
+        "reason TEXT NOT NULL, PRIMARY KEY (look, comparison))",
+    ):
+        connection.exec_driver_sql(statement)
+
+
 # By the version that a step starts from.
 _STEPS: Final[Mapping[int, Callable[[Connection], None]]] = {
     1: _retries_and_tombstones,
     2: _outlines,
+    3: _looks,
 }

@@ -158,6 +158,12 @@ class Metric:
     start_offsets: Mapping[int, int]
 
     @property
+    def family(self) -> str:
+        """What it is counted for: "" for a metric of the config, by its slices; before the last
+        "/" of its name for others, which belong together and are no results by themselves."""
+        return self.name.rpartition("/")[0]
+
+    @property
     def variants(self) -> tuple[str, ...]:
         """The declared variants in the order of the config."""
         shown = self.description.get(SHOWN)
@@ -169,11 +175,11 @@ class Metric:
 class Generation:
     """Results that belong together; settings cannot change within one.
 
-    `revision` grows when a metric is added or ended, or a variant added: a worker that knows an
-    older one is refused, because the new metric would have a hole in its rows. Only the current
-    generation is written. Windows that start before `floor_ms` are gone; the floor only rises.
-    `lateness_ms` is that of the last config: readers say by it when a window is closed, and nothing
-    else rests on it.
+    `revision` grows when a metric is added or ended, or a variant or an epoch added: a worker that
+    knows an older one is refused, because the new metric would have a hole in its rows. Only the
+    current generation is written. Windows that start before `floor_ms` are gone; the floor only
+    rises. `lateness_ms` is that of the last config: readers say by it when a window is closed, and
+    nothing else rests on it.
     """
 
     id: int
@@ -184,16 +190,29 @@ class Generation:
     lateness_ms: int = 0
 
 
+class Changes(NamedTuple):
+    """What a config changes in a generation: metrics that it counts from now on, those that it
+    counts no more, variants that it counts from now on, and starts of an experiment's epochs."""
+
+    added: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    epochs: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(self[:])
+
+
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The generation to write, and how it came to be: metrics that it counts from now on, those
-    that it counts no more, and variants that it counts from now on."""
+    """The generation to write, and how it came to be; the rest is that of Changes."""
 
     generation: Generation
     created: bool
     added: tuple[str, ...] = ()
     ended: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
+    epochs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The tables of a ledger, version 3. A change of them is a new version, and a step in migrate.py.
+"""The tables of a ledger, version 4. A change of them is a new version, and a step in migrate.py.
 
     meta         schema_version
     generation   results that belong together; one is current
@@ -8,9 +8,13 @@
     delta        states of events that were counted: metric x grouping x pane x range of keys
     quarantine   events that were refused
     retry        a time that refused events were tried again
+    experiment   when somebody last looked at an experiment
+    look         a look at an experiment: how far the logs were counted then
+    look_reading what a look read of each comparison
 
 A head and the deltas and refused events of the same records change in one transaction.
 Counters of a head say what became of its events; recovery does not read them.
+Looks are of no log and of no digest: without them every result but that of a monitor is the same.
 """
 
 from __future__ import annotations
@@ -22,6 +26,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     Connection,
+    Double,
     ForeignKey,
     Index,
     Integer,
@@ -35,7 +40,7 @@ from sqlalchemy import (
     select,
 )
 
-VERSION: Final = 3
+VERSION: Final = 4
 
 _tables = MetaData()
 # SQLite numbers rows by itself only in a column whose type is INTEGER, and there it has 64 bits.
@@ -170,6 +175,40 @@ quarantine = Table(
     # Whether the topic of `[quarantine] topic` has it.
     Column("forwarded", Boolean, nullable=False, default=False),
     UniqueConstraint("head", "offset", "index"),
+)
+
+experiment = Table(
+    "experiment",
+    _tables,
+    Column("generation", _Id, ForeignKey(generation.c.id), primary_key=True),
+    Column("fingerprint", String(64), primary_key=True),
+    Column("last_look_ms", BigInteger, nullable=False),  # of the clock of who looked
+)
+
+look = Table(
+    "look",
+    _tables,
+    Column("id", _Id, primary_key=True),
+    Column("generation", _Id, ForeignKey(generation.c.id), nullable=False),
+    Column("experiment", String(64), nullable=False),  # its fingerprint
+    Column("place", BigInteger, nullable=False),  # the sum of `heads`; it rises from look to look
+    Column("heads_sha256", String(64), nullable=False),  # `heads` may be too long for an index
+    Column("heads", Text, nullable=False),  # JSON: offset by name
+    Column("watermark_ms", BigInteger),
+    UniqueConstraint("generation", "experiment", "place", "heads_sha256"),
+)
+
+look_reading = Table(
+    "look_reading",
+    _tables,
+    Column("look", _Id, ForeignKey(look.c.id), primary_key=True),
+    Column("comparison", Text, primary_key=True),
+    Column("effect", Double),  # NULL where undefined
+    Column("lower", Double, nullable=False),
+    Column("upper", Double, nullable=False),
+    Column("log_e", Double, nullable=False),
+    Column("gated", Boolean, nullable=False),
+    Column("reason", Text, nullable=False),
 )
 
 

@@ -10,8 +10,9 @@ from sqlalchemy import Connection, func, insert, update
 from sqlalchemy import select as sql_select
 
 from consumers.ledger.failures import LedgerError
+from consumers.ledger.more_epochs import as_before, counted_to_ms, more_epochs, starts_after
 from consumers.ledger.read import read_generation, read_heads
-from consumers.ledger.rows import SHOWN, Begun, Generation
+from consumers.ledger.rows import SHOWN, Begun, Changes, Generation
 from consumers.ledger.schema import generation, head, meta, metric, metric_start
 
 
@@ -47,9 +48,11 @@ def begin(
         return Begun(_start(connection, fingerprints, descriptions), created=True)
     if new_generation:
         return Begun(current, created=True)
-    added, ended, variants = compared(current, fingerprints, descriptions)
+    counted_ms = counted_to_ms(connection, current.id)
+    found = compared(current, fingerprints, descriptions, counted_ms)
+    added, ended = found.added, found.ended
     _update_descriptions(connection, current, fingerprints, descriptions)
-    if not added and not ended and not variants:
+    if not found:
         return Begun(current, created=False)
     connection.execute(
         update(generation)
@@ -71,25 +74,25 @@ def begin(
             .where(metric.c.generation == current.id, metric.c.name == name)
             .values(ended=True)
         )
-    return Begun(_read(connection, current.id), created=False, added=added, ended=ended,
-                 variants=variants)  # fmt: skip
+    return Begun(_read(connection, current.id), False, *found)
 
 
 def compared(
     current: Generation,
     fingerprints: Mapping[str, str],
     descriptions: Mapping[str, Mapping[str, object]],
-) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """The metrics that are new to a generation, those that it would lose, and the variants that
-    are declared more than before. Writes nothing.
+    counted_ms: int | None,
+) -> Changes:
+    """What a generation would begin and end to count. Writes nothing.
 
-    Raises SettingsChanged where one of the metrics is another than the one that was counted.
+    counted_ms: see `counted_to_ms`. Raises SettingsChanged where one of the metrics is another
+    than the one that was counted.
     """
-    variants = _refuse_changes(current, fingerprints, descriptions)
+    variants, epochs = _refuse_changes(current, fingerprints, descriptions, counted_ms)
     known = {one.name: one for one in current.metrics}
     added = sorted(name for name in fingerprints if name not in known)
     ended = sorted(n for n, one in known.items() if n not in fingerprints and not one.ended)
-    return tuple(added), tuple(ended), tuple(sorted(variants))
+    return Changes(tuple(added), tuple(ended), tuple(sorted(variants)), tuple(sorted(epochs)))
 
 
 def more_variants(was: Mapping[str, object], now: Mapping[str, object]) -> frozenset[str] | None:
@@ -118,7 +121,8 @@ def _update_descriptions(
     fingerprints: Mapping[str, str],
     descriptions: Mapping[str, Mapping[str, object]],
 ) -> None:
-    """Keep what the last config says: what is for display, and variants that it declares more."""
+    """Keep what the last config says: what is for display, and variants and epochs that it
+    declares more."""
     for one in current.metrics:
         now = descriptions.get(one.name)
         if one.name not in fingerprints or now is None or one.ended:
@@ -176,10 +180,12 @@ def _refuse_changes(
     current: Generation,
     fingerprints: Mapping[str, str],
     descriptions: Mapping[str, Mapping[str, object]],
-) -> set[str]:
-    """Answers the variants that are declared more than before."""
+    counted_ms: int | None,
+) -> tuple[set[str], set[str]]:
+    """Answers the variants, and the starts of epochs, that are declared more than before."""
     found: list[str] = []
     variants: set[str] = set()
+    epochs: set[str] = set()
     for one in current.metrics:
         if one.name not in fingerprints:
             continue
@@ -191,14 +197,21 @@ def _refuse_changes(
         elif one.fingerprint != fingerprints[one.name]:
             # Compared as they are stored, so that a tuple and a list are the same.
             now = json.loads(json.dumps(descriptions[one.name]))
-            more = more_variants(one.description, now)
+            more = more_variants(one.description, now) or frozenset()
+            starts = more_epochs(one.description, now)
             left = now
             if more:
                 names = cast("list[object]", one.description["variant"])[1]
-                left = {**now, "variant": [now["variant"][0], names]}
+                left = {**left, "variant": [now["variant"][0], names]}
+            if starts and starts_after(starts[0], counted_ms):
+                left = as_before(left, one.description)
+            elif starts:
+                todo = "only an epoch that starts after all that was counted may be added"
+                found.append(f"metric {one.name}: {starts[0]} is not; {todo}")
             changes = ", ".join(_differences(one.description, left))
-            if more and not changes:
+            if (more or starts) and not changes:
                 variants |= more
+                epochs.update(starts)
                 continue
             found.append(f"metric {one.name}: {changes or 'its meaning changed'}")
     if found:
@@ -208,7 +221,7 @@ def _refuse_changes(
             "name, or start over with --new-generation; `results --generation "
             f"{current.id}` then shows the old ones.",
         )
-    return variants
+    return variants, epochs
 
 
 def _differences(was: object, now: object, path: str = "") -> Iterator[str]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 from sqlalchemy import Connection, func, select
 
 from consumers.ledger.ledger import Ledger
+from consumers.ledger.looks import Point, count_looks, read_points, read_watched
 from consumers.ledger.outline import Outline, read_outlines, read_states
 from consumers.ledger.read import generation_of, read_heads, read_panes
 from consumers.ledger.rows import Generation, Head, Pane, Snapshot
 from consumers.ledger.schema import head, retry
+from streammetrics.experiments import Watched
 
 T = TypeVar("T")
 
@@ -48,6 +50,20 @@ class View:
         """Each of these rows with what is stored of it, in no certain order, a few in memory at a
         time; `outline.state_of` makes its state of it."""
         return read_states(self._connection, rows)
+
+    def looks(self, experiment: str) -> int:
+        """How many looks at this experiment there are."""
+        return count_looks(self._connection, self.moment.generation.id, experiment)
+
+    def watched(
+        self, experiment: str, alphas: Mapping[str, float], until: int
+    ) -> dict[str, Watched]:
+        """See `looks.read_watched`."""
+        return read_watched(self._connection, self.moment.generation.id, experiment, alphas, until)
+
+    def points(self, experiment: str, comparison: str) -> list[Point]:
+        """See `looks.read_points`."""
+        return read_points(self._connection, self.moment.generation.id, experiment, comparison)
 
 
 def view(ledger: Ledger, look: Callable[[View], T], *, generation: int | None = None) -> T:

@@ -7,20 +7,26 @@ counted, and the new rows of the store when something was.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 from threading import Lock
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 from consumers.ledger.ledger import Ledger
+from consumers.results.experiment_rows import ExperimentRows
 from consumers.results.figures_table import Truth
 from consumers.results.follow import Follower
 from consumers.results.query import Query
 from consumers.results.results import Results
+from consumers.results.states import SliceState, results_of
 from consumers.results.table import table
 from consumers.results.terminal import Style
 
-KEPT: Final = 32  # answers; a page asks for a few, again and again
+T = TypeVar("T")
+_Kept = tuple[Lock, Follower, ExperimentRows]
+
+KEPT: Final = 256  # answers; a page asks for a few of each metric, again and again
 KEPT_BYTES: Final = 1 << 30  # of the states behind them
 
 
@@ -47,20 +53,42 @@ class Answers:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._kept: OrderedDict[Query, tuple[Lock, Follower]] = OrderedDict()
+        self._kept: OrderedDict[Query, _Kept] = OrderedDict()
         self._lock = Lock()
 
     def results(self, query: Query) -> Results:
         """As `read_results`."""
+        return self._with(query, lambda follower, experiment: experiment.beside(follower.results))
+
+    def rows(self, query: Query) -> Results:
+        """As `read_results`, and nothing of an experiment."""
+        return self._with(query, lambda follower, _: follower.results())
+
+    def experiment(self, query: Query) -> Results:
+        """As `read_results`, and no rows."""
+
+        def read() -> Results:
+            return results_of(self._ledger.snapshot(generation=query.generation), ())
+
+        return self._with(query, lambda _, experiment: experiment.beside(read))
+
+    def states(self, query: Query, take: Callable[[Sequence[SliceState]], T]) -> T:
+        """What `take` makes of the states behind the rows; it may not keep them."""
+        return self._with(query, lambda follower, _: take(follower.states()))
+
+    def _with(self, query: Query, work: Callable[[Follower, ExperimentRows], T]) -> T:
         with self._lock:
-            one = self._kept.pop(query, None) or (Lock(), Follower(self._ledger, query))
+            one = self._kept.pop(query, None) or self._begin(query)
             self._kept[query] = one  # as the last one
-        mine, follower = one
+        mine, follower, experiment = one
         with mine:
-            results = follower.results()
+            found = work(follower, experiment)
         with self._lock:
-            size = sum(kept.nbytes for _, kept in self._kept.values())
+            size = sum(kept.nbytes for _, kept, _ in self._kept.values())
             while len(self._kept) > KEPT or (size > KEPT_BYTES and self._kept):
-                _, (_, oldest) = self._kept.popitem(last=False)
+                _, (_, oldest, _) = self._kept.popitem(last=False)
                 size -= oldest.nbytes
-        return results
+        return found
+
+    def _begin(self, query: Query) -> _Kept:
+        return Lock(), Follower(self._ledger, query), ExperimentRows(self._ledger, query)

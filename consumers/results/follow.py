@@ -12,8 +12,8 @@ they go only with their pane, so those that were read are remembered.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from consumers.ledger.ledger import Ledger, TooLarge
 from consumers.ledger.outline import Outline, state_of
@@ -21,9 +21,14 @@ from consumers.ledger.rows import Pane, Snapshot
 from consumers.ledger.view import Moment, View, view
 from consumers.results.query import Query, require_generation
 from consumers.results.read_plan import Wanted, plan
-from consumers.results.reader import MAX_DELTA_BYTES, MAX_STATE_BYTES, read_results
+from consumers.results.reader import (
+    MAX_DELTA_BYTES,
+    MAX_STATE_BYTES,
+    read_results,
+    select_states,
+)
 from consumers.results.results import Results
-from consumers.results.states import chosen, results_of, states_of
+from consumers.results.states import SliceState, chosen, results_of, states_of
 from streammetrics import PerKey
 
 
@@ -49,6 +54,7 @@ class Follower:
     def __init__(self, ledger: Ledger, query: Query) -> None:
         self._ledger, self._query = ledger, query
         self._last: tuple[Moment, Results] | None = None
+        self._taken: _News | None = None  # what `_panes` hold, without its rows
         self._panes: dict[Pane, PerKey] = {}
         self._retries: dict[Pane, set[int]] = {}
         self._nbytes = 0
@@ -73,6 +79,13 @@ class Follower:
         results = self._answer(news)
         self._last = news.moment, results
         return results
+
+    def states(self) -> list[SliceState]:
+        """What the rows of the answer are made of. They are ours, and change with the next call."""
+        self.results()
+        if self._taken is None:
+            return select_states(self._ledger, self._query)[1]
+        return list(self._states(self._taken))
 
     @property
     def nbytes(self) -> int:
@@ -129,20 +142,20 @@ class Follower:
         if nbytes > MAX_STATE_BYTES:
             raise TooLarge(f"{nbytes} bytes of states are more than are kept")
         self._panes, self._retries, self._nbytes = panes, retries, nbytes
+        self._taken = replace(news, rows=())
 
     def _answer(self, news: _News) -> Results:
+        return results_of(news.snapshot, self._states(news))
+
+    def _states(self, news: _News) -> Iterator[SliceState]:
         by_state: dict[tuple[str, int], dict[int | None, PerKey]] = defaultdict(dict)
         for pane, state in self._panes.items():
             by_state[pane.metric, pane.grouping][pane.start_ms] = state
-        found = (
-            one
-            for key in sorted(by_state)
-            for one in states_of(self._query, news.snapshot, news.planned, key, by_state[key])
-        )
-        return results_of(news.snapshot, found)
+        for key in sorted(by_state):
+            yield from states_of(self._query, news.snapshot, news.planned, key, by_state[key])
 
     def _forget(self) -> None:
-        self._last = None
+        self._last = self._taken = None
         self._panes, self._retries, self._nbytes = {}, {}, 0
 
 

@@ -64,6 +64,15 @@ def number(value: float, decimals: int, *, signed: bool = False) -> str:
     return _rounded(value, decimals, ROUND_HALF_EVEN, signed)
 
 
+def chance(value: float) -> str:
+    """A p-value, and never 0 where it is not.
+
+    >>> chance(0.00001), chance(0.8052), chance(0.0)
+    ('<0.0001', '0.8052', '0.0000')
+    """
+    return "<0.0001" if 0 < value < 0.0001 else number(value, 4)
+
+
 def interval(low: float, high: float, decimals: int) -> str:
     """Certain bounds, rounded outward.
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from consumers.ledger.ledger import Ledger, TooLarge
 from consumers.ledger.rows import DeltaRow, Pane, Snapshot
+from consumers.results.experiment_rows import ExperimentRows
 from consumers.results.query import Query, require_generation
 from consumers.results.read_plan import Wanted, plan
 from consumers.results.results import Results
@@ -81,13 +82,18 @@ def select_states(ledger: Ledger, query: Query) -> tuple[Selection, list[SliceSt
 def read_results(ledger: Ledger, query: Query) -> Results:
     """The answer to a query; see `select` for what it raises.
 
-    Where the states are too large to be in memory together they are read one range of keys at a
-    time, and QueryError says so where that does not help.
+    An experiment of the store is read beside it. Where the states are too large to be in memory
+    together they are read one range of keys at a time, and QueryError says so where that does not
+    help.
     """
-    try:
-        return select(ledger, query).results()
-    except TooLarge:
-        return streamed_results(ledger, query)
+
+    def read() -> Results:
+        try:
+            return select(ledger, query).results()
+        except TooLarge:
+            return streamed_results(ledger, query)
+
+    return ExperimentRows(ledger, query).beside(read)
 
 
 def _merged(rows: Mapping[Pane, Sequence[DeltaRow]]) -> dict[int | None, PerKey]:

@@ -6,18 +6,17 @@ of the offsets read: no clock, host or worker is in them.
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from consumers.results.inference_json import comparison_json, interval_json, srm_json
+from consumers.results.json_text import Json, dumps, number
 from consumers.results.query import Slice, SliceValue
 from consumers.results.spans import WindowState
-from streammetrics import Accumulator
-from streammetrics.results import Bounded, counts_of, headlines_of, views_of
-
-Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
+from streammetrics import Accumulator, Interval
+from streammetrics.experiments import Finding, SampleRatioFound
+from streammetrics.results import Bounded, counts_of, headlines_of, interval_of, views_of
 
 FORMAT: Final = "streammetrics-results/1"
 
@@ -43,7 +42,8 @@ class ResultRow:
     """One number with its certain bounds, what it counted, and the digest of its state.
 
     slice: name to value; the sum of the keys past `max_keys` of a grouping by `names` is
-    `{"(other)": names}`. headline: whether a table shows this view unasked.
+    `{"(other)": names}`. headline: whether a table shows this view unasked. interval: the
+    statistical one, None where there is no formula.
     """
 
     window: Window
@@ -57,12 +57,27 @@ class ResultRow:
     counts: Mapping[str, int]
     digest: str
     headline: bool = True
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """What may be concluded of one metric and treatment, over one window, after so many looks."""
+
+    window: Window
+    finding: Finding
+    looks: int
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
     """The answer to a query: how far the log was read, and the rows in their order. `variants` are
-    the declared ones in the order of the config, by which a table has its columns."""
+    the declared ones in the order of the config, by which a table has its columns.
+
+    comparisons, srm, notes: of the experiment, if there is one, over all rows: what may be
+    concluded by window, whether units fell to variants as planned since the start, and sentences
+    about the whole.
+    """
 
     generation: int
     offsets: Mapping[str, int]
@@ -74,6 +89,9 @@ class Results:
     watermark_ms: int | None
     rows: tuple[ResultRow, ...]
     variants: tuple[str, ...] = ()
+    comparisons: tuple[ComparisonRow, ...] = ()
+    srm: SampleRatioFound | None = None
+    notes: tuple[str, ...] = ()
 
 
 def rows_of(
@@ -89,6 +107,7 @@ def rows_of(
     rows = []
     for view, figure in views_of(result).items():
         value, low, high = bounds(figure)
+        interval = interval_of(result, state, view)  # users are known, or rows independent
         rows.append(
             ResultRow(
                 window=window,
@@ -102,6 +121,7 @@ def rows_of(
                 counts=counts,
                 digest=digest,
                 headline=view in headlines,
+                interval=interval if interval.formula else None,
             )
         )
     return rows
@@ -126,8 +146,9 @@ def slice_key(slice_: Slice) -> tuple[object, ...]:
     return (len(names), names, tuple(_value_key(slice_[name]) for name in names))
 
 
-def to_json(results: Results) -> bytes:
-    """The bytes of `results --json` and of `GET /api/results`."""
+def to_json(results: Results, *, headlines: bool = False) -> bytes:
+    """The bytes of `results --json` and of `GET /api/results`. headlines: of each metric only the
+    views that it is known by."""
     return dumps(
         {
             "format": FORMAT,
@@ -139,36 +160,21 @@ def to_json(results: Results) -> bytes:
             "future": results.future,
             "expired": results.expired,
             "watermark_ms": results.watermark_ms,
-            "results": [_row_json(row) for row in results.rows],
-            "comparisons": [],
+            "results": [_row_json(row) for row in results.rows if row.headline or not headlines],
+            "comparisons": [
+                {"window": window_json(row.window), **comparison_json(row.finding, row.looks)}
+                for row in results.comparisons
+            ],
+            "srm": srm_json(results.srm),
+            "notes": list(results.notes),
         }
     )
 
 
-def dumps(value: Json) -> bytes:
-    """JSON with sorted keys, in UTF-8, with a last newline."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    # A lone surrogate has no UTF-8; its backslash form is what JSON writes for it.
-    return text.encode("utf-8", "backslashreplace") + b"\n"
-
-
-def number(value: float) -> Json:
-    """A float as JSON has it: nan is null, and infinities are texts."""
-    if math.isnan(value):
-        return None
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    return value
-
-
 def _row_json(row: ResultRow) -> Json:
     return {
-        "window": {
-            "start_ms": row.window.start_ms,
-            "end_ms": row.window.end_ms,
-            "state": row.window.state,
-        },
-        "slice": {k: list(v) if isinstance(v, tuple) else v for k, v in row.slice.items()},
+        "window": window_json(row.window),
+        "slice": slice_json(row.slice),
         "metric": row.metric,
         "type": row.type,
         "view": row.view,
@@ -177,8 +183,18 @@ def _row_json(row: ResultRow) -> Json:
         "high": number(row.high),
         "counts": dict(row.counts),
         "digest": row.digest,
-        "interval": None,
+        "interval": interval_json(row.interval),
     }
+
+
+def slice_json(slice_: Slice) -> dict[str, Json]:
+    """A slice; the names that were summed over are a list."""
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in slice_.items()}
+
+
+def window_json(window: Window) -> dict[str, Json]:
+    """A window with how far it is."""
+    return {"start_ms": window.start_ms, "end_ms": window.end_ms, "state": window.state}
 
 
 def _window_key(window: Window) -> tuple[int, int, int]:

@@ -11,16 +11,17 @@ import json
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Head
+from consumers.results.json_text import Json, number
 from consumers.results.query import OTHER, Query, QueryError, Span, iso_utc
 from consumers.results.reader import Selection, select_states
-from consumers.results.results import Json, bounds, number
+from consumers.results.results import bounds
 from consumers.results.states import SliceState
 from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
 from streammetrics.results import counts_of, views_of
@@ -87,15 +88,19 @@ def _panel(found: Sequence[SliceState]) -> Panel:
     return Panel.from_bytes(panel.to_bytes())
 
 
-def merge_files(paths: Sequence[Path]) -> Accumulator:
-    """The sum of state files.
+def merge_files(
+    paths: Sequence[Path], report: Callable[[int], None] = lambda done: None
+) -> Accumulator:
+    """The sum of state files. `report` hears how many are done.
 
     Raises StateError for a damaged file, SettingsError for unequal settings, and OverlapError
     where two files counted the same rows.
     """
     total = read_state(paths[0])
-    for path in paths[1:]:
+    report(1)
+    for done, path in enumerate(paths[1:], 2):
         total.merge(read_state(path))
+        report(done)
     return total
 
 

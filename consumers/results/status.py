@@ -13,9 +13,9 @@ from consumers.ledger.ledger import Ledger
 from consumers.ledger.retry import count_entries
 from consumers.ledger.rows import Head, PaneSize, Snapshot
 from consumers.results import printed
+from consumers.results.json_text import Json, dumps
 from consumers.results.query import iso_utc, require_generation
 from consumers.results.read_plan import Layout
-from consumers.results.results import Json, dumps
 from consumers.results.terminal import Style, rendered
 from consumers.results.watermark import idle_heads
 

@@ -24,6 +24,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from consumers.results import printed
+from consumers.results.experiment_table import experiment
 from consumers.results.figures_table import Truth, figures
 from consumers.results.query import OTHER, Slice, SliceValue, iso_utc
 from consumers.results.results import ResultRow, Results, Window, slice_key
@@ -73,14 +74,15 @@ def table(
     simulated stream was made with, to stand beside the estimates.
     """
     groupings = sorted({names_of(row) for row in results.rows}, key=lambda n: (len(n), sorted(n)))
-    chosen = _chosen(groupings)
+    chosen = shown_grouping(groupings)
     blocks = [block for block in blocks_of(results.rows) if block.names == chosen]
     parts: list[RenderableType] = [Text(printed.name(title, 70), "bold")]
     for block in blocks[:MAX_BLOCKS]:
-        parts.append(Text("\n" + _heading(block) + "\n", "bold cyan"))
+        parts.append(Text("\n" + heading(block) + "\n", "bold cyan"))
         parts.extend(figures(block.columns(results.variants), all_views, truth, style))
     if not blocks:
         parts.append(Text("\nno rows are counted here yet"))
+    parts.extend(experiment(results))
     notes = []
     if len(blocks) > MAX_BLOCKS:
         notes.append(f"{len(blocks) - MAX_BLOCKS} more tables: narrow with --where, or take --json")
@@ -131,7 +133,8 @@ def health(results: Results) -> list[Text]:
     return [line, Text(f"newest event {newest}")]
 
 
-def _heading(block: Block) -> str:
+def heading(block: Block) -> str:
+    """What stands above a table: its window, and what its slices have alike."""
     window = block.window
     parts = ["since the start"]
     if window.start_ms is not None and window.end_ms is not None:
@@ -142,7 +145,8 @@ def _heading(block: Block) -> str:
     return ", ".join(parts)
 
 
-def _chosen(groupings: Sequence[frozenset[str]]) -> frozenset[str] | None:
+def shown_grouping(groupings: Sequence[frozenset[str]]) -> frozenset[str] | None:
+    """Of several the one that a person sees unasked: the smallest that has variants."""
     with_variants = [names for names in groupings if VARIANT in names]
     return next(iter(with_variants or groupings), None)
 

@@ -1,23 +1,25 @@
 """The HTTP face of a store: read-only, and the same bytes as the command line prints.
 
-    /              a page with the results as text, and where the rest is
+    /              the page, which asks what is below; /assets has its files
     /api/results   `results --json`; parameters window, by, where (again for and), metric
     /api/status    `status --json`
+    /api/store     what may be asked; /api/history, /api/experiment, /api/figure, /api/health
+    /api/events    what has changed, as it does
+    /openapi.json  all of this, as a schema
     /results.txt   `results`
     /healthz       whether the workers live
     /readyz        whether they know what to read, and the store answers
     /metrics       counts and times, as Prometheus reads them
 
-Names in a store come from a stream and may be hostile: they are escaped, and no script may run.
+Names in a store come from a stream and may be hostile: they are data in JSON or plain text, no
+answer of ours is HTML with a name in it, and no script but ours may run.
 """
 
 from __future__ import annotations
 
-import html
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from starlette.applications import Starlette
-from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -26,45 +28,50 @@ from starlette.routing import Route
 
 from consumers.ledger.ledger import Ledger, LedgerError
 from consumers.results.answers import Answers, results_text, store_name
-from consumers.results.query import Query, QueryError, parse_generation, parse_query
-from consumers.results.results import dumps, to_json
-from consumers.results.status import status_json
+from consumers.results.json_text import dumps
+from consumers.results.query import QueryError
 from consumers.results.terminal import Style
+from consumers.server import assets
+from consumers.server.api import JSON, Api
+from consumers.server.events import Events
 from consumers.server.exposition import CONTENT_TYPE_LATEST, exposition
-from consumers.server.guard import STYLE, Guard
+from consumers.server.guard import Guard
 from consumers.server.health import NOBODY, Watched
+from consumers.server.latest_results import LatestResults
+from consumers.server.openapi import openapi_json
+from consumers.server.pulse import Pulse
+from consumers.server.questions import PARAMETERS, query_of, refuse_others
+from consumers.server.token import Token
 
-PARAMETERS = ("window", "by", "where", "metric", "generation")
-JSON = "application/json"
+__all__ = ["PARAMETERS", "application"]
 
 
 def application(
-    ledger: Ledger, watched: Watched = NOBODY, *, store: str, hosts: tuple[str, ...] = ()
+    ledger: Ledger,
+    watched: Watched = NOBODY,
+    *,
+    store: str,
+    hosts: tuple[str, ...] = (),
+    token: str = "",
+    ended: Callable[[], bool] = lambda: False,
 ) -> Starlette:
     """The ASGI application over a ledger, and over those who count into it.
 
-    hosts: the names that it may be called by, beside localhost and numeric addresses.
+    hosts: the names that it may be called by, beside localhost and numeric addresses. token: what
+    whoever asks must have; "" asks for none. ended: whether open streams are to end.
     """
-    answers = Answers(ledger)
+    answers, pulse = Answers(ledger), Pulse(ledger, watched)
+    latest = LatestResults(answers)
+    api, streams = Api(ledger, answers, pulse, store_name(store)), Events(pulse, ended)
 
-    def results_json(request: Request) -> Response:
-        query = _query(request.query_params)
-        return Response(to_json(answers.results(query)), media_type=JSON)
+    async def events(request: Request) -> Response:
+        refuse_others(request.query_params, ())
+        return streams.answer(request.method)
 
     def results_txt(request: Request) -> Response:
-        query = _query(request.query_params)
+        query = query_of(request.query_params)
         text = results_text(answers.results(query), query, Style(), store=store)
         return PlainTextResponse(text.encode("utf-8", "backslashreplace"))
-
-    def status(request: Request) -> Response:
-        _refuse_others(request.query_params, ("generation",))
-        wanted = parse_generation(request.query_params.get("generation"))
-        return Response(status_json(ledger, wanted), media_type=JSON)
-
-    def page(request: Request) -> Response:
-        query = _query(request.query_params)
-        text = results_text(answers.results(query), query, Style(), store=store)
-        return Response(_page(store_name(store), text, request.url.query), media_type="text/html")
 
     def healthz(request: Request) -> Response:
         return _told(watched.unhealthy(), "ok")
@@ -78,19 +85,21 @@ def application(
 
     def metrics(request: Request) -> Response:
         headers = {"content-type": CONTENT_TYPE_LATEST}
-        return Response(exposition(ledger, watched), headers=headers)
+        return Response(exposition(ledger, watched, latest), headers=headers)
 
     return Starlette(
         routes=[
-            Route("/", page),
-            Route("/api/results", results_json),
-            Route("/api/status", status),
+            Route("/", _page),
+            Route("/assets/{name}", _asset),
+            *api.routes(),
+            Route("/api/events", events),
+            Route("/openapi.json", _openapi),
             Route("/results.txt", results_txt),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
             Route("/metrics", metrics),
         ],
-        middleware=[Middleware(Guard, hosts=hosts)],
+        middleware=[Middleware(Guard, hosts=hosts), Middleware(Token, token=token)],
         exception_handlers={
             QueryError: _bad_query,
             LedgerError: _no_answer,
@@ -100,38 +109,30 @@ def application(
     )
 
 
+def _page(request: Request) -> Response:
+    # Its address says what it shows, and it reads that itself.
+    assets.prepare()
+    found = assets.asset("index.html")
+    if found is None:
+        return PlainTextResponse("the page is not installed; /results.txt has the results\n")
+    return assets.answer(request, found)
+
+
+def _asset(request: Request) -> Response:
+    refuse_others(request.query_params, ())
+    found = assets.asset(request.path_params["name"])
+    if found is None:
+        raise HTTPException(404)
+    return assets.answer(request, found)
+
+
+def _openapi(request: Request) -> Response:
+    refuse_others(request.query_params, ())
+    return Response(openapi_json(), media_type=JSON)
+
+
 def _told(why: str | None, well: str) -> Response:
     return PlainTextResponse(f"{well if why is None else why}\n", 200 if why is None else 503)
-
-
-def _query(parameters: QueryParams) -> Query:
-    _refuse_others(parameters, PARAMETERS)
-    for name in ("window", "by", "metric", "generation"):
-        if len(parameters.getlist(name)) > 1:
-            raise QueryError(
-                expected="one value",
-                came=f"{len(parameters.getlist(name))}",
-                where=name,
-                todo="leave out the others; only `where` may be given again",
-            )
-    return parse_query(
-        parameters.get("window", "total"),
-        parameters.get("by"),
-        parameters.getlist("where"),
-        parameters.get("metric"),
-        parameters.get("generation"),
-    )
-
-
-def _refuse_others(parameters: QueryParams, known: tuple[str, ...]) -> None:
-    for name in parameters:
-        if name not in known:
-            raise QueryError(
-                expected=" or ".join(known) or "no parameter",
-                came=repr(name[:80]),
-                where="the address",
-                todo="correct the name or leave it out",
-            )
 
 
 def _bad_query(request: Request, error: Exception) -> Response:
@@ -158,28 +159,3 @@ def _broken(request: Request, error: Exception) -> Response:
 
 def _error(status: int, parts: Mapping[str, str], headers: Mapping[str, str] = {}) -> Response:
     return Response(dumps({"error": dict(parts)}), status, headers, media_type=JSON)
-
-
-def _page(name: str, text: str, query: str) -> str:
-    asked = "?" + query if query else ""
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{html.escape(name)} - streammetrics</title>
-<style>{STYLE}</style>
-</head>
-<body>
-<main>
-<h1>{html.escape(name)}</h1>
-<pre>{html.escape(text)}</pre>
-<p><a href="{html.escape("/api/results" + asked)}">results as JSON</a>
-<a href="{html.escape("/results.txt" + asked)}">results as text</a>
-<a href="/api/status">status</a>
-<a href="/?window=latest">latest window</a>
-<a href="/?window=all">all windows</a></p>
-</main>
-</body>
-</html>
-"""

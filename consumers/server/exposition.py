@@ -2,7 +2,8 @@
 
 Counters of workers begin at 0 with each process; Prometheus knows that. What the store holds goes
 on over restarts, and workers on other machines show the same of it. Labels are names of the config
-(topic), numbers, and reasons from lists of ours; the library escapes them.
+(topic), numbers, and reasons from lists of ours; of results (result_gauges.py), names from the
+stream. The library escapes them.
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Snapshot
+from consumers.results.answers import Answers
 from consumers.results.watermark import watermark_ms
 from consumers.server.health import Watched
+from consumers.server.latest_results import LatestResults
+from consumers.server.result_gauges import result_gauges
 from consumers.worker.vitals import COMMIT_BOUNDS_S, Place, Vitals
 
 __all__ = ["CONTENT_TYPE_LATEST", "exposition"]
@@ -47,17 +51,20 @@ _COUNTERS: Final = {  # name: (what, field of Vitals)
 }
 
 
-def exposition(ledger: Ledger, watched: Watched) -> bytes:
-    """The text of `/metrics`. A store that is away costs what the store knows, not the rest."""
+def exposition(ledger: Ledger, watched: Watched, latest: LatestResults | None = None) -> bytes:
+    """The text of `/metrics`. A store that is away costs what the store knows, not the rest.
+
+    latest: the results of the ledger, where the caller keeps them.
+    """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Scrape(ledger, watched))
+    registry.register(_Scrape(ledger, watched, latest or LatestResults(Answers(ledger))))
     text: bytes = generate_latest(registry)
     return text
 
 
 class _Scrape:
-    def __init__(self, ledger: Ledger, watched: Watched) -> None:
-        self._ledger, self._watched = ledger, watched
+    def __init__(self, ledger: Ledger, watched: Watched, latest: LatestResults) -> None:
+        self._ledger, self._watched, self._latest = ledger, watched, latest
 
     def collect(self) -> Iterator[Metric]:
         """All families, once."""
@@ -67,6 +74,7 @@ class _Scrape:
         yield from _ages(workers, self._watched.monotonic())
         yield from _lags(workers, self._watched.clock())
         yield from _stored(self._ledger)
+        yield from result_gauges(self._latest.by_window())
 
 
 def _counted(workers: dict[str, Vitals]) -> Iterator[Metric]:

@@ -6,7 +6,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from threading import Thread
+from threading import Event, Thread
 from typing import Final
 
 import uvicorn
@@ -25,17 +25,24 @@ class ServeError(Exception):
 
 
 @contextmanager
-def serving(store: str, host: str, port: int, watched: Watched = NOBODY) -> Iterator[str]:
+def serving(
+    store: str, host: str, port: int, watched: Watched = NOBODY, *, token: str = ""
+) -> Iterator[str]:
     """Serve a store at `http://HOST:PORT/`, the address that is given, until the block ends.
 
-    Port 0 is any free one. Raises ServeError where the address is taken or not ours.
+    Port 0 is any free one. token: what whoever asks must have;
+    "" asks for none. Raises ServeError where the address is taken or not ours.
     """
     # Whoever asks does not wait for long: Prometheus gives up after 10 s.
     opened = Ledger.open(store, pauses_s=PAUSES_S, busy_s=BUSY_S)
     with closing(opened) as ledger, closing(_listen(host, port)) as listener:
+        ended = Event()
+        app = application(
+            ledger, watched, store=store, hosts=(host,), token=token, ended=ended.is_set
+        )
         server = uvicorn.Server(
             uvicorn.Config(
-                application(ledger, watched, store=store, hosts=(host,)),
+                app,
                 lifespan="off",
                 log_config=None,
                 access_log=False,
@@ -48,6 +55,7 @@ def serving(store: str, host: str, port: int, watched: Watched = NOBODY) -> Iter
         try:
             yield address(host, listener.getsockname()[1])
         finally:
+            ended.set()
             server.should_exit = True
             thread.join(STOP_S + 1)
 
@@ -61,9 +69,11 @@ def address(host: str, port: int) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def announce(url: str) -> None:
+def announce(url: str, *, token: bool = False) -> None:
     """Say on stderr where the results are, in the form that scripts wait for."""
     sys.stderr.write(f"serving {url}\n")
+    if token:
+        sys.stderr.write(f"it asks for its token: open {url}?token=TOKEN once in a browser\n")
     sys.stderr.flush()
 
 

@@ -128,6 +128,7 @@ def _changes(begun: Begun) -> list[str]:
           for name in begun.ended),
         *(f"variant {name}: new; a run counts it from the offsets reached so far, and `quarantine "
           "retry` those of its events that were refused" for name in begun.variants),
+        *(f"epoch {name}: new; the experiment goes on with it" for name in begun.epochs),
     ]  # fmt: skip
 
 

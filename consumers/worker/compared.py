@@ -33,7 +33,7 @@ def compare_panes(
 ) -> list[Pane]:
     """Compare every pane that either side has, or these. Answers those that have rows which count
     more than what was recounted: they were merged since."""
-    names = {metric.name for metric in scratch.config.metrics}
+    names = {metric.name for metric in scratch.config.counted}
     known = {metric.name: metric for metric in scratch.generation.metrics}
     theirs = panes(store, scratch.generation)
     left = []

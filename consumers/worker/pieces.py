@@ -32,8 +32,7 @@ def commit_of(head: Head, delta: Delta, limit: int = PIECE_BYTES) -> Commit:
             made = [replace(piece, pane=pane) for piece in last[1]]
         else:
             made = list(split(pane, state, limit))
-            stands = not found.follows and delta.has_coarser(found.grouping)
-            if stands and can_stand_for_coarser(made, state):
+            if found.stands and can_stand_for_coarser(made, state):
                 made = [replace(made[0], for_coarser=True)]
         last = state, made
         pieces += made

@@ -7,48 +7,25 @@ records give the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from consumers.events.decoder import Decoded
-from consumers.events.fields import slice_column
 from consumers.events.refusals import Refused, Unfit
-from consumers.ledger.groupings import Groupings, finest, summed
 from consumers.ledger.rows import Counters
 from consumers.sources.source import Partition
+from consumers.worker.family_states import FamilyStates, Piece
 from consumers.worker.metric_columns import columns_of, of_one_shape
-from streammetrics import Coded, InputError, PerKey
+from streammetrics import InputError
 
 if TYPE_CHECKING:
     from consumers.config.config import Config
 
 Flags = NDArray[np.bool_]
-Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), or all of time
-
-
-class Piece(NamedTuple):
-    """One state to be stored: a metric of one pane [start_ms, end_ms), or of all rows since the
-    last commit where both are None. Keys of `state` are (grouping, value, ...): the place in
-    `[slices] by`, and the text of each of its fields, None where an event had none. A grouping
-    has states of its own, so that its keys never push those of another into (other). A coarser
-    grouping `follows` from the last piece before it that does not."""
-
-    metric: str
-    grouping: int
-    start_ms: int | None
-    end_ms: int | None
-    make: Callable[[], PerKey]
-    follows: bool
-
-    @property
-    def state(self) -> PerKey:
-        """Made when it is asked for; the state of several spans is one object."""
-        return self.make()
 
 
 class Delta:
@@ -79,22 +56,13 @@ class Delta:
         self.counters = Counters()
         self.quarantine: list[Refused] = []
         self._quarantine_bytes = 0
-        # The states of the finest groupings alone; those of the coarser ones follow from them.
-        self._coarser = finest(config.slices.by)
-        self._columns = {
-            place: [slice_column(config, name) for name in config.slices.by[place]]
-            for place in self._coarser
-        }
-        self._windows = {place: config.empty() for place in self._coarser}
-        self._expired = {place: config.per_key() for place in self._coarser}
+        self._families = [FamilyStates(family) for family in config.families]
         self._rows_in_states = False
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory that it holds, roughly."""
-        held = (*self._windows.values(), *self._expired.values())
-        states = sum(state.nbytes for state in held)
-        return int(states) + self._quarantine_bytes
+        return sum(states.nbytes for states in self._families) + self._quarantine_bytes
 
     def add(self, decoded: Decoded) -> None:
         """Take in the next chunk. Raises ValueError if it does not follow the last one."""
@@ -128,35 +96,8 @@ class Delta:
         that is the state of several spans comes once for each of them."""
         if not self._rows_in_states:
             return
-        by, max_keys = self.config.slices.by, self.config.slices.max_keys
-        for base, coarser in self._coarser.items():
-            for whole, times in self._spans(base):
-                for metric in self.config.metrics:
-                    one = whole.project(metric.name)
-                    for place in (base, *coarser):
-                        make = _once(one, by, base, place, max_keys)
-                        for start_ms, end_ms in times:
-                            yield Piece(metric.name, place, start_ms, end_ms, make, place != base)
-
-    def has_coarser(self, grouping: int) -> bool:
-        """Whether other groupings follow from this one."""
-        return bool(self._coarser.get(grouping))
-
-    def _spans(self, base: int) -> Iterator[tuple[PerKey, list[Span]]]:
-        """Each different state of a finest grouping, with what it is the state of."""
-        windows, expired = self._windows[base], self._expired[base]
-        pane_ms = self.config.windows.pane_ms
-        panes = windows.panes()
-        total: list[Span] = [(None, None)]
-        if len(panes) > 1 or expired != expired.empty():
-            state = windows.total_state()
-            assert isinstance(state, PerKey)
-            state.merge(expired)
-            yield state, total
-            total = []
-        for start_ms, pane in panes.items():
-            assert isinstance(pane, PerKey)
-            yield pane, [*total, (start_ms, start_ms + pane_ms)]
+        for states in self._families:
+            yield from states.pieces()
 
     def _without_future(self, decoded: Decoded) -> tuple[Decoded, int]:
         records = decoded.record_times_ms
@@ -202,9 +143,9 @@ class Delta:
                 some = decoded.take(places) if len(places) < len(decoded) else decoded
                 expired = self._below_floor(some)
                 try:
-                    # With rows for both, all are checked before any is added.
-                    if expired.any() and not expired.all():
-                        self._check(some)
+                    # What may add to several states is checked before anything is added.
+                    mixed = expired.any() and not expired.all()
+                    self._check(some, self._families if mixed else self._families[1:])
                     self._absorb(some, expired)
                 except InputError as error:
                     found = self._offenders(some, error)
@@ -220,18 +161,18 @@ class Delta:
         live = decoded.take(np.flatnonzero(~expired)) if some else decoded
         if len(live):
             columns = columns_of(live)
-            for place, windows in self._windows.items():
-                windows.update(live.times_ms, keys=self._keys(live, place), **columns)
+            for states in self._families:
+                states.absorb(live, columns)
         if some:
             old = decoded.take(np.flatnonzero(expired))
             columns = columns_of(old)
-            for place, state in self._expired.items():
-                state.update(self._keys(old, place), **columns)
+            for states in self._families:
+                states.absorb_expired(old, columns)
 
-    def _check(self, decoded: Decoded) -> None:
-        # Keys are bounded by the decoder, so what one grouping accepts all accept.
-        place, state = next(iter(self._expired.items()))
-        state.check(self._keys(decoded, place), **columns_of(decoded))
+    def _check(self, decoded: Decoded, families: Sequence[FamilyStates]) -> None:
+        columns = columns_of(decoded)
+        for states in families:
+            states.check(decoded, columns)
 
     def _offenders(self, decoded: Decoded, error: InputError) -> dict[int, Unfit]:
         """The events that a metric refuses, each with what is said of it alone, since what is
@@ -240,51 +181,9 @@ class Delta:
         found: dict[int, Unfit] = {}
         for i in suspects:
             try:
-                self._check(decoded.take(np.array([i], np.intp)))
+                self._check(decoded.take(np.array([i], np.intp)), self._families)
             except InputError as alone:
                 found[i] = Unfit("metric", None, str(alone)[:300])
         if not found:
             raise error
         return found
-
-    def _keys(self, decoded: Decoded, grouping: int) -> Coded:
-        """The key of each event in one grouping: (grouping, value, ...)."""
-        codes = np.zeros(len(decoded), np.intp)
-        keys: list[tuple[str | int | None, ...]] = [(grouping,)]
-        for name in self._columns[grouping]:
-            column = decoded.keys[name]
-            width = max(len(column.values), 1)
-            present, codes = _distinct(codes * width + column.codes, len(keys) * width)
-            firsts, seconds = np.divmod(present, width)
-            keys = [
-                (*keys[i], column.values[j])
-                for i, j in zip(firsts.tolist(), seconds.tolist(), strict=True)
-            ]
-        return Coded(codes, tuple(keys))
-
-
-def _once(
-    whole: PerKey, by: Groupings, base: int, place: int, max_keys: int
-) -> Callable[[], PerKey]:
-    """What makes the state of grouping `place` out of that of `base`, where all keys are kept."""
-
-    @cache
-    def make() -> PerKey:
-        mine = whole if place == base else summed(whole, by, base, place)
-        return mine.limited(max_keys)
-
-    return make
-
-
-def _distinct(codes: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The distinct codes, ascending, and the place of each row's code among them.
-
-    codes: [n] below `size`. Counting instead of sorting where there are few possible codes.
-    """
-    if size > 4 * len(codes) + 1024:
-        present, places = np.unique(codes, return_inverse=True)
-        return present, places.astype(np.intp)
-    present = np.flatnonzero(np.bincount(codes, minlength=size))
-    table = np.zeros(size, np.intp)
-    table[present] = np.arange(len(present))
-    return present, table[codes]

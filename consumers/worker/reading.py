@@ -15,12 +15,13 @@ from typing import Final, cast
 
 from consumers.config.config import Config
 from consumers.config.event import EventConfig, Field, Kind
-from consumers.config.fingerprint import describe
+from consumers.config.metrics import MetricConfig
 from consumers.ledger.ledger import SettingsChanged
 from consumers.ledger.rows import Generation
 from consumers.ledger.settings import more_variants
 
-_MEANT: Final = ("type", "settings", "windows", "max_keys")  # of a description, as it stands
+# Of a description, as it stands.
+_MEANT: Final = ("type", "settings", "windows", "max_keys", "experiment")
 
 
 def reading_of(config: Config) -> str:
@@ -29,7 +30,7 @@ def reading_of(config: Config) -> str:
         "event": asdict(config.event),
         "inputs": {
             metric.name: {name: asdict(field) for name, field in metric.inputs.items()}
-            for metric in config.metrics
+            for metric in config.counted
         },
         "max_event_bytes": config.source.max_event_bytes,
         "max_ahead_s": config.windows.max_ahead_s,
@@ -44,25 +45,31 @@ def with_reading(config: Config, reading: str) -> Config:
     if event["variants"] is not None:
         event["variants"] = tuple(event["variants"])
     inputs: Mapping[str, Mapping[str, Mapping[str, object]]] = found["inputs"]
-    metrics = [
-        replace(
-            metric,
-            inputs={
-                name: Field(
-                    str(field["path"]), cast("Kind", field["kind"]), int(str(field["width"]))
-                )
-                for name, field in inputs[metric.name].items()
-            },
+
+    def with_fields(metrics: tuple[MetricConfig, ...]) -> tuple[MetricConfig, ...]:
+        return tuple(
+            replace(
+                metric,
+                inputs={
+                    name: Field(
+                        str(field["path"]), cast("Kind", field["kind"]), int(str(field["width"]))
+                    )
+                    for name, field in inputs[metric.name].items()
+                },
+            )
+            for metric in metrics
+            if metric.name in inputs
         )
-        for metric in config.metrics
-        if metric.name in inputs
-    ]
+
+    more = with_fields(config.experiment_metrics)
     return replace(
         config,
         event=EventConfig(**event),
         source=replace(config.source, max_event_bytes=found["max_event_bytes"]),
         windows=replace(config.windows, max_ahead_s=found["max_ahead_s"]),
-        metrics=tuple(metrics),
+        metrics=with_fields(config.metrics),
+        experiment=config.experiment if more else None,
+        experiment_metrics=more,
     )
 
 
@@ -71,13 +78,13 @@ def require_same_states(config: Config, of: Generation) -> None:
     generation, wherever it finds them."""
     live = {metric.name: metric.description for metric in of.metrics if not metric.ended}
     found = [f"metric {name}: not in the config" for name in live]
-    for metric in config.metrics:
+    for metric in config.counted:
         known = live.get(metric.name)
         if known is None:
             found.append(f"metric {metric.name}: the store does not count it")
             continue
         found.remove(f"metric {metric.name}: not in the config")
-        now = json.loads(json.dumps(describe(metric, config.event, config.windows, config.slices)))
+        now = json.loads(json.dumps(config.descriptions[metric.name]))
         found += [
             f"metric {metric.name}: {key} was {_shown(known.get(key))}, is {_shown(now.get(key))}"
             for key in _MEANT

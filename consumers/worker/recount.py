@@ -85,7 +85,12 @@ class Recount:
         config = scratch.config
         self.coverage = Coverage(
             covers(store, head),
-            [(one.name, i) for one in config.metrics for i in range(len(config.slices.by))],
+            [
+                (one.name, i)
+                for family in config.families
+                for one in family.metrics
+                for i in range(len(family.slices.by))
+            ],
             starts_of(scratch.generation.metrics, head.id),
         )
         self._own = scratch.head(head, self.start, None)

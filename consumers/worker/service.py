@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 
 from consumers.config.config import Config
+from consumers.experiment.looking import Looker
 from consumers.ledger.ledger import Fenced, Ledger
 from consumers.ledger.rows import Begun, Generation
 from consumers.sources.open_source import open_source
@@ -41,6 +42,8 @@ def begin(ledger: Ledger, config: Config, *, new_generation: bool = False) -> Be
         log.info("generation %d: metric %s ends at the offsets reached so far", number, name)
     for name in begun.variants:
         log.info("generation %d: variant %s is counted from now on", number, name)
+    for name in begun.epochs:
+        log.info("generation %d: the experiment has an epoch that starts at %s", number, name)
     return begun
 
 
@@ -52,6 +55,7 @@ def run(
     new_generation: bool = False,
     report: Callable[[Progress], None] = lambda progress: None,
     monotonic: Callable[[], float] = time.monotonic,
+    clock: Callable[[], float] = time.time,
     opener: Opener = open_source,
     watch: Watch | None = None,
 ) -> None:
@@ -63,11 +67,14 @@ def run(
     ):
         ledger = WatchedLedger(opened.store, watch, monotonic, moved)
         generation = begin(ledger, config, new_generation=new_generation).generation
+        looker = _looker(config, ledger, generation, monotonic, clock)
         backoff = Backoff()
         while not stop.requested:
             try:
                 _work(config, options, ledger, generation, backoff, stop, report, monotonic, opener,
-                      watch)  # fmt: skip
+                      watch, looker)  # fmt: skip
+                if looker is not None and options.until_end and not stop.requested:
+                    looker.last()
                 return
             except GapError as gap:
                 if options.on_gap == "stop":
@@ -94,6 +101,7 @@ def _work(
     monotonic: Callable[[], float],
     opener: Opener,
     watch: Watch,
+    looker: Looker | None,
 ) -> None:
     """One life of a source."""
 
@@ -101,6 +109,8 @@ def _work(
         if progress.rows:
             backoff.reset()
         report(progress)
+        if looker is not None:
+            looker.step()  # after each step of the loop
 
     watch.opening()
     with closing(opener(config, options)) as source:
@@ -117,6 +127,20 @@ def _work(
         )
         worker.prepare()
         worker.run()
+
+
+def _looker(
+    config: Config,
+    ledger: Ledger,
+    generation: Generation,
+    monotonic: Callable[[], float],
+    clock: Callable[[], float],
+) -> Looker | None:
+    """Who looks at the experiment, if there is one."""
+    if config.experiment is None:
+        return None
+    every_s = config.experiment.look_every_s
+    return Looker(ledger, generation.id, every_s, monotonic=monotonic, clock=clock)
 
 
 def _skip(ledger: Ledger, generation: Generation, gap: GapError) -> None:

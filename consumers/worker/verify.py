@@ -111,10 +111,12 @@ def verify(
 
 
 def _compare_settings(config: Config, now: Stand, found: Verified) -> None:
-    added, ended, _ = compared(now.generation, config.fingerprints(), config.descriptions)
-    for name in added:
+    to_ms = max((h.greatest_event_ms for h in now.heads if h.greatest_event_ms is not None),
+                default=None)  # fmt: skip
+    changes = compared(now.generation, config.fingerprints(), config.descriptions, to_ms)
+    for name in changes.added:
         found.note(f"metric {name}: the store does not count it yet")
-    for name in ended:
+    for name in changes.ended:
         found.note(f"metric {name}: it is not in the config, and is not verified")
     for metric in now.generation.metrics:
         if metric.ended:

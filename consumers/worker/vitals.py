@@ -57,6 +57,7 @@ class Vitals(msgspec.Struct):
         default_factory=lambda: [0] * (len(COMMIT_BOUNDS_S) + 1)
     )
     commit_s: float = 0.0
+    committed_s: float | None = None  # when the last one got through
     commit_bytes: int = 0
     delta_bytes: int = 0
     refusals: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(REFUSALS, 0))
@@ -165,6 +166,7 @@ class Watch:
         with self._lock:
             vitals.commits[bisect_left(COMMIT_BOUNDS_S, seconds)] += 1
             vitals.commit_s += seconds
+            vitals.committed_s = self._monotonic()
             vitals.commit_bytes += sum(len(piece.state) for piece in commit.pieces)
             vitals.rows += commit.counters.rows
             vitals.late += commit.counters.late

@@ -12,10 +12,11 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Coded, Rows
+from streammetrics.results.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
-class PanelResult(Mapping[str, object]):
+class PanelResult(Mapping[str, object], Shown):
     """The result of each metric by its name."""
 
     results: Mapping[str, object]

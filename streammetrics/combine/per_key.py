@@ -15,10 +15,11 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.keys import coded, encode_key, key_hash
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Coded, Key, Rows
+from streammetrics.results.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedResult(Mapping[Key, object]):
+class KeyedResult(Mapping[Key, object], Shown):
     """The result of each key; `overflow` is that of all keys past `max_keys`, or None."""
 
     results: Mapping[Key, object]

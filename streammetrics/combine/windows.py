@@ -19,13 +19,14 @@ from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.keys import coded
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Coded, Rows
+from streammetrics.results.shown import Shown
 
 Span = tuple[int, int]  # [start_ms, end_ms)
 _MAX_OVERLAP: Final = 100_000  # a day that slides by a second has 86,400
 
 
 @dataclass(frozen=True, slots=True)
-class WindowsResult(Mapping[Span, object]):
+class WindowsResult(Mapping[Span, object], Shown):
     """The result of each window [start_ms, end_ms) that holds rows, and `total` of all rows."""
 
     results: Mapping[Span, object]

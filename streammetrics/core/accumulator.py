@@ -15,6 +15,7 @@ from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, Reader, Writer, fr
 from streammetrics.core.content import contents
 from streammetrics.core.declared import CLASSES, Declared
 from streammetrics.core.errors import StateError
+from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.parts import Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Rows
@@ -54,6 +55,22 @@ class Accumulator(Declared, ABC):
     @abstractmethod
     def compute(self) -> object:
         """The result; pure, nan where undefined. Begins with `_flush()`, as all that looks does."""
+
+    def confidence_interval(
+        self,
+        *,
+        level: float = 0.95,
+        method: str = "auto",
+        cluster: str = "auto",
+        view: object = None,
+    ) -> Interval:
+        """The statistical interval of a view of the result; None: of the first one.
+
+        It is the `interval` of the result, with its methods. cluster: "none", rows or lists are
+        independent; "auto" is that too, and its reason says so; "groups", by user, is what
+        `UserGroups` does. Thin data is never an error: the interval is infinite, with a reason.
+        """
+        return interval_of(self.compute(), self, view, level, method, cluster)
 
     # -- feeding --------------------------------------------------------------------------
     def _begin(self, width: int) -> None:

@@ -108,10 +108,12 @@ class CountsColumn(Column):
 
     def take(self, slots: Slots) -> Self:
         new = type(self)(self.shape, len(slots))
+        self._settle()
+        if self.table is None and self._is_full():
+            self._make_table()
         if self.table is not None:
             new.table = self.table[slots]
             return new
-        self._settle()
         first = np.searchsorted(self.codes, slots * self.cells)
         sizes = np.searchsorted(self.codes, (slots + 1) * self.cells) - first
         ends = np.cumsum(sizes)
@@ -180,7 +182,7 @@ class CountsColumn(Column):
         self.n_pending += len(codes)
         if self.n_pending > max(_FEW_PENDING, len(self.codes)):
             self._settle()
-            if 4 * len(self.codes) > self.width * self.cells:
+            if self._is_full():
                 self._make_table()
 
     def _settle(self) -> None:
@@ -203,6 +205,10 @@ class CountsColumn(Column):
     def _wants_table(self, n: int) -> bool:
         small = self.width == 1 and self.cells <= _DENSE_WHEN_FED
         return small and 4 * (self.fed + n) > self.cells
+
+    def _is_full(self) -> bool:
+        """Whether more than a quarter of the cells that are kept sparse is occupied."""
+        return 4 * len(self.codes) > self.width * self.cells
 
     def _is_thin(self, width: int) -> bool:
         """Whether a table for `width` states would be at most a quarter full."""

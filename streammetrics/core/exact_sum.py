@@ -24,6 +24,7 @@ from streammetrics.core.float_bits import (
     Units,
     sum_by_exponent,
     sum_by_levels,
+    sum_by_levels_in_cells,
     take_apart,
 )
 from streammetrics.core.parts import Column, Part, Slots
@@ -37,6 +38,7 @@ _ONE: Final = UNIT // _BITS  # the limb that counts whole numbers
 _LIMB_BYTES: Final = 4
 _MAX_BYTES: Final = 2 * UNIT // 8  # 2**63 values below 2**1024 stay below 2**1088
 _MAX_LOAD: Final = 1 << 29  # a row adds less than 2**33 to a limb, and 2**33 * 2**29 < 2**63
+_FEW_SLOTS: Final = 8  # values a slot from which a sum for each slot is worth its steps
 _MANY: Final = 1 << 16  # rows that are worth a pass over all exponents
 
 
@@ -69,7 +71,7 @@ class ExactSumColumn(Column):
             elif slots is not None:
                 to = slots[start : start + CHUNK]
                 if not (top < 1 << 31 and self._add_integers(some, to)):
-                    self._add_units(take_apart(some), to)
+                    self._add_to_slots(some, to, top)
             elif (sums := sum_by_levels(some, top)) is not None:
                 for value in sums:
                     self._add_one(value)
@@ -191,6 +193,15 @@ class ExactSumColumn(Column):
         n = self.limbs.shape[1]
         np.add.at(self.limbs.reshape(-1), slots * n + (_ONE - self.first), whole)
         return True
+
+    def _add_to_slots(self, values: NDArray[np.float64], slots: Slots, top: float) -> None:
+        """Add finite values, of size at most `top`: those of few slots by levels."""
+        if _FEW_SLOTS * self.width <= len(values):
+            sums, rest = sum_by_levels_in_cells(values, slots, self.width, top)
+            here = np.flatnonzero(rest != 0)
+            values = np.concatenate([*sums, rest[here]])
+            slots = np.concatenate([*[np.arange(self.width)] * len(sums), slots[here]])
+        self._add_units(take_apart(values), slots)
 
     def _add_units(self, rows: Units, slots: Slots | None) -> None:
         """Add each integer to the three limbs that its bits can touch."""

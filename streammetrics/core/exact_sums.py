@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.counts import Counts
 from streammetrics.core.exact_sum import ExactSum, ExactSumColumn
-from streammetrics.core.float_bits import CHUNK, sum_by_levels_in_cells
 from streammetrics.core.parts import Column, Part, Slots
 
 if TYPE_CHECKING:
@@ -39,18 +38,7 @@ class ExactSumsColumn(Column):
         self, values: NDArray[np.float64], cells: NDArray[np.intp], slots: Slots | None = None
     ) -> None:
         """Add values [n] to these cells [n] of the states at `slots` [n], or of state 0; no NaN."""
-        if slots is not None:
-            self.sums.add(values, slots * self.cells + cells)
-            return
-        every = np.arange(self.cells)
-        for start in range(0, len(values), CHUNK):
-            some, where = values[start : start + CHUNK], cells[start : start + CHUNK]
-            levels = sum_by_levels_in_cells(some, where, self.cells)
-            if levels is None:
-                self.sums.add(some, where)
-                continue
-            for sums in levels:
-                self.sums.add(sums, every)
+        self.sums.add(values, cells if slots is None else slots * self.cells + cells)
 
     def fractions(self, slot: int = 0) -> tuple[Fraction, ...]:
         """The exact sums of one state's finite values; [cells]."""

@@ -17,6 +17,7 @@ UNIT: Final = 1088  # binary digits after the point
 CHUNK: Final = 1 << 15  # rows whose temporaries stay in the L2 cache
 _FRACTION: Final = (1 << 52) - 1
 _LEVELS: Final = 3  # more of them cost as much as going by exponent
+_FEW: Final = 8  # one of so many rows costs less by itself than another level for all
 
 
 class Units(NamedTuple):
@@ -96,35 +97,40 @@ def sum_by_levels(values: NDArray[np.float64], top: float) -> list[float] | None
     return None
 
 
-def sum_by_levels_in_cells(
-    values: NDArray[np.float64], cells: NDArray[np.intp], n: int
-) -> list[NDArray[np.float64]] | None:
-    """As `sum_by_levels`, of values [rows] that belong to `n` cells: arrays [n].
+class CellSums(NamedTuple):
+    """Arrays [n] of sums of cells, and what of values [rows] they leave, 0 where nothing."""
 
-    A cell has no more values than there are, so its sums are exact for the same reason.
+    sums: list[NDArray[np.float64]]
+    rest: NDArray[np.float64]
+
+
+def sum_by_levels_in_cells(
+    values: NDArray[np.float64], cells: NDArray[np.intp], n: int, top: float
+) -> CellSums:
+    """As `sum_by_levels`, of values [rows] that belong to `n` cells.
+
+    A cell has no more values than there are, so its sums are exact for the same reason. Values
+    that are much smaller than the others are left once they are few.
     """
-    top = float(np.maximum.reduce(np.abs(values), initial=0.0))
-    if top == 0:
-        return []
-    if not 1e-200 < top < 1e200 or _wide(values[:64], top):
-        return None
-    room = math.frexp(top)[1]
-    rest = values
     sums: list[NDArray[np.float64]] = []
-    for _ in range(_LEVELS):
+    if not 1e-200 < top < 1e200 or _wide(values[:64], top, few=8):
+        return CellSums(sums, values)
+    room = math.frexp(top)[1]
+    rest, whole = values, np.empty_like(values)
+    for level in range(_LEVELS):
         big = math.ldexp(1.5, room + 15)
-        whole = rest + big
-        whole -= big
+        np.add(rest, big, out=whole)
+        np.subtract(whole, big, out=whole)
         added = np.bincount(cells, weights=whole, minlength=n)
         sums.append(added.astype(np.float64, copy=False))
-        rest = rest - whole
-        if not rest.any():
-            return sums
+        rest = np.subtract(rest, whole, out=rest if level else None)
+        if np.count_nonzero(rest != 0) <= len(rest) // _FEW:  # of floats themselves it is slow
+            break
         room -= 37
-    return None
+    return CellSums(sums, rest)
 
 
-def _wide(sample: NDArray[np.float64], top: float) -> bool:
-    """Whether a few values tell that three levels of 37 bits will not do."""
-    size = np.abs(sample[sample != 0])
-    return len(size) > 0 and float(np.minimum.reduce(size)) < top * 2.0**-60
+def _wide(sample: NDArray[np.float64], top: float, few: int = 0) -> bool:
+    """Whether more than a few values tell that three levels of 37 bits will not do."""
+    size = np.abs(sample)
+    return int(np.count_nonzero((size < top * 2.0**-60) & (size > 0))) > few

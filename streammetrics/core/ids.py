@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.errors import StateError
+from streammetrics.core.id_hashes import hashed_ids
 from streammetrics.core.rows import Coded
 
 MAX_IDS: Final = (1 << 31) - 2
@@ -48,6 +49,10 @@ class Ids(ABC):
     @abstractmethod
     def twin(self) -> Self:
         """The same ids with the same indices."""
+
+    @abstractmethod
+    def words(self) -> NDArray[np.uint64]:
+        """uint64 [n]: the word of each id, from which hashes of units are made; by index."""
 
     @abstractmethod
     def encode(self, used: Indices, out: Writer) -> None:
@@ -104,6 +109,9 @@ class StringIds(Ids):
 
     def twin(self) -> Self:
         return type(self)(self.names)
+
+    def words(self) -> NDArray[np.uint64]:
+        return hashed_ids(self.names).view(np.uint64)
 
     def encode(self, used: Indices, out: Writer) -> None:
         names = [self.names[i].encode("utf-8", "surrogatepass") for i in used.tolist()]

@@ -86,6 +86,9 @@ class IntegerIds(Ids):
         new.shared = self.shared = True
         return new
 
+    def words(self) -> NDArray[np.uint64]:
+        return self.ids[: self.n].view(np.uint64)
+
     def encode(self, used: Indices, out: Writer) -> None:
         ids = self.ids[used]
         signed = len(ids) > 0 and ids[0] < 0

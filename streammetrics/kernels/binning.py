@@ -18,7 +18,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.kernels.edge_search import EdgeSearch
+
 CHUNK: Final = 1 << 15  # rows whose temporaries stay in the L2 cache
+_MANY: Final = 1 << 13  # scores that are worth a table of edges
 _FRACTION_BITS: Final[dict[np.dtype[np.floating], int]] = {
     np.dtype(np.float32): 23,
     np.dtype(np.float64): 52,
@@ -257,9 +260,17 @@ class EdgeGrid(Grid):
     def _cells(
         self, labels: NDArray[np.uint8], scores: NDArray[np.floating], room: _Buffers
     ) -> NDArray[np.intp]:
-        cells = np.searchsorted(self.edges, scores.astype(np.float64, copy=False), "right")
+        values = scores.astype(np.float64, copy=False)
+        if len(values) < _MANY:
+            cells = np.searchsorted(self.edges, values, "right")
+        else:
+            cells = self._search.places(values)
         cells += labels * np.intp(self.n_buckets)
         return cells
+
+    @cached_property
+    def _search(self) -> EdgeSearch:
+        return EdgeSearch(self.edges)
 
 
 def _of_bits(

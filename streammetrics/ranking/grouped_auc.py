@@ -226,4 +226,5 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
             weight_units_kept=None if units is None else units_kept,
             rows_rounded=None if off is None else off.total,
             _area=area,
+            _groups=(groups, self.weight),
         )

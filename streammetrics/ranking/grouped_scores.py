@@ -26,7 +26,7 @@ from streammetrics.ranking.graded_rows import (
     refuse_doubles,
     refuse_high_grades,
 )
-from streammetrics.ranking.list_values import means, measured
+from streammetrics.ranking.list_values import list_moments, means, measured
 from streammetrics.ranking.measure import Measure
 from streammetrics.ranking.measure_texts import measures_of
 from streammetrics.ranking.moments import MomentsColumn
@@ -189,6 +189,7 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         rule = str(self.settings()["empty"])
         return Averages(
             means(moments, measures, kept, empty, rule),
+            _moments=list_moments(moments, measures, kept, empty, rule),
             lists_kept=kept,
             lists_empty=empty,
             rows=self.bag.total,

@@ -16,6 +16,7 @@ from streammetrics.kernels.rounding import ratio
 from streammetrics.ranking.item_lists import ItemLists, check_cut, first_of, item_lists
 from streammetrics.ranking.item_vectors import Vectors, item_vectors
 from streammetrics.ranking.similarities import is_name, prepared, require_known
+from streammetrics.results.list_moments import ListMoments
 from streammetrics.results.similarity import ListSimilarity
 
 MAX_ITEMS = 2048  # of a list: they have two million pairs
@@ -133,4 +134,5 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         """The mean over lists, and how many of which kind there are."""
         self._flush()
         kept, short = self.lists.dense().tolist()
-        return ListSimilarity(ratio(self.sums.fraction(), kept), kept, short)
+        moments = ListMoments(kept, self.sums.fraction(), self.squares.fraction())
+        return ListSimilarity(ratio(moments.sum_, kept), kept, short, moments)

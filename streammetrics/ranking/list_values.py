@@ -13,6 +13,7 @@ from streammetrics.kernels.ranked import ranked
 from streammetrics.kernels.rounding import ratio
 from streammetrics.ranking.measure import Measure, Values, too_high
 from streammetrics.ranking.moments import MomentsColumn
+from streammetrics.results.list_moments import ListMoments
 
 
 def measured(
@@ -36,6 +37,22 @@ def means(
     for j, measure in enumerate(measures):
         mean = moments.mean(j, lists)
         found[str(measure)] = nan if mean is None else ratio(mean, 1)
+    return found
+
+
+def list_moments(
+    moments: MomentsColumn, measures: Sequence[Measure], kept: int, empty: int, rule: str
+) -> dict[str, ListMoments]:
+    """What the interval of each mean is made of, of the same lists."""
+    lists = kept + empty if rule == "zero" else kept
+    found = {}
+    for j, measure in enumerate(measures):
+        first, squares, *pooled = moments.fractions(j)
+        # Hits are 0 or 1, unless tied items make them fractions, whose squares are less.
+        shares = measure.name == "HR" and first == squares
+        weights = (pooled[0], pooled[1], pooled[2]) if pooled else None
+        n = kept if pooled else lists  # an empty list weighs nothing
+        found[str(measure)] = ListMoments(n, first, squares, weights, shares)
     return found
 
 

@@ -54,6 +54,10 @@ class MomentsColumn(Column):
         below = sums[2].fraction(slot) if len(sums) == _POOLED else Fraction(lists)
         return sums[0].fraction(slot) / below if below else None
 
+    def fractions(self, measure: int, slot: int = 0) -> list[Fraction]:
+        """The sums of one measure, exactly: of v, v² and, if pooled, of w, w², v w."""
+        return [column.fraction(slot) for column in self.sums[measure]]
+
     def widen(self, width: int) -> None:
         self.width = width
         for columns in self.sums:

@@ -15,7 +15,7 @@ from streammetrics.core.rows import Ragged, Rows
 from streammetrics.kernels.lists import Lists
 from streammetrics.ranking.empty_setting import EmptySetting
 from streammetrics.ranking.id_lists import id_lists
-from streammetrics.ranking.list_values import means, measured, require_grades
+from streammetrics.ranking.list_values import list_moments, means, measured, require_grades
 from streammetrics.ranking.lists import graded_lists
 from streammetrics.ranking.measure import Measure
 from streammetrics.ranking.measure_texts import measures_of
@@ -156,5 +156,11 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
         self._flush()
         kept, empty = self.lists.dense().tolist()
         rule = str(self.settings()["empty"])
-        found = means(self.moments, measures_of(self.measures), kept, empty, rule)
-        return Averages(found, lists_kept=kept, lists_empty=empty, rows=kept + empty)
+        known = self.moments, measures_of(self.measures), kept, empty, rule
+        return Averages(
+            means(*known),
+            lists_kept=kept,
+            lists_empty=empty,
+            rows=kept + empty,
+            _moments=list_moments(*known),
+        )

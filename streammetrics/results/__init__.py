@@ -3,7 +3,21 @@
 Public here is what reads any result without knowing its metric.
 """
 
+from streammetrics.core.interval import interval_of
 from streammetrics.results.bounded import Bounded
+from streammetrics.results.drawn import figure_by_series, figure_of, kinds_of
 from streammetrics.results.figures import counts_of, headlines_of, texts_of, views_of
+from streammetrics.results.html_table import html_table
 
-__all__ = ["Bounded", "counts_of", "headlines_of", "texts_of", "views_of"]
+__all__ = [
+    "Bounded",
+    "counts_of",
+    "figure_by_series",
+    "figure_of",
+    "headlines_of",
+    "html_table",
+    "interval_of",
+    "kinds_of",
+    "texts_of",
+    "views_of",
+]

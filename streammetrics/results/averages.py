@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from streammetrics.results.interval import Asked, HasIntervals, Interval
+from streammetrics.results.list_moments import ListMoments
 
 
 @dataclass(frozen=True, slots=True)
-class Averages(Mapping[str, float]):
+class Averages(Mapping[str, float], HasIntervals):
     """A mean for each measure, by the text that the measure prints.
 
     result[NDCG @ 10] and result["NDCG@10"] are the same; a mean over no lists is nan.
@@ -32,6 +36,8 @@ class Averages(Mapping[str, float]):
     compared_as: str = ""
     ids: str = ""
     reason: str = ""
+    _moments: Mapping[str, ListMoments] = field(default_factory=dict, repr=False, compare=False)
+    independent: ClassVar[str] = "lists"
 
     def __getitem__(self, measure: object) -> float:
         text = "".join(str(measure).split())
@@ -44,6 +50,10 @@ class Averages(Mapping[str, float]):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.means)
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        moments = self._moments.get(asked.view.text)
+        return None if moments is None else moments.interval(asked)
 
     def __len__(self) -> int:
         return len(self.means)

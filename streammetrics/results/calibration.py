@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from streammetrics.kernels.entropy import binary_entropy
 from streammetrics.kernels.reliability import bin_edges
 from streammetrics.kernels.rounding import ratio
+from streammetrics.kernels.sums_variance import mean_variance, ratio_variance
+from streammetrics.results.interval import Asked, HasIntervals, Interval
 from streammetrics.results.units import units_counted
 
 
@@ -32,7 +34,7 @@ class ReliabilityTable:
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationFigures:
+class CalibrationFigures(HasIntervals):
     """Losses and calibration of scores p against labels y of 0 and 1; n rows, weights included.
 
     bins: for each bin negatives, positives and Σ p. squares: Σ p². hits: Σ p over the positives.
@@ -55,6 +57,8 @@ class CalibrationFigures:
     losses: Fraction | None
     weight_unit: Fraction = Fraction(1)
     _excess: int = field(default=0, repr=False)  # of units over rows
+    # Σ over rows of the square of the log loss, and of (p - y)⁴; None where they were not counted.
+    _row_squares: tuple[Fraction, Fraction] | None = field(default=None, repr=False)
 
     @property
     def log_loss(self) -> float:
@@ -155,6 +159,31 @@ class CalibrationFigures:
                 [ratio(ones, n) for (_, ones, _), n in zip(self.bins, units, strict=True)]
             ),
         )
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        variance = self._variance(asked.view.name)
+        n, y = self._units, self.positives
+        if asked.view.name == "base_rate":
+            return asked.share(y, n)
+        if variance is None:
+            return None
+        return asked.spread(variance, n, df=n - 1.0, methods=("t",))
+
+    def _variance(self, name: str) -> float | None:
+        """Of a mean over rows, or of a ratio of two; None where the state does not know it."""
+        n, y, p = self._units, self.positives, self._predicted
+        squares = self._row_squares or (None, None)
+        if name == "mean_score":
+            return mean_variance(n, p, self.squares)
+        if name == "ratio":
+            return ratio_variance(n, p, y, (self.squares, self.hits, y))
+        if name == "copc":
+            return ratio_variance(n, y, p, (y, self.hits, self.squares))
+        if name == "log_loss" and squares[0] is not None:
+            return math.nan if self.losses is None else mean_variance(n, self.losses, squares[0])
+        if name == "brier" and squares[1] is not None:
+            return mean_variance(n, self.squares - 2 * self.hits + y, squares[1])
+        return None
 
     def __repr__(self) -> str:
         unit = "" if self.weight_unit == 1 else f", weight_unit={self.weight_unit!r}"

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
+
+from streammetrics.results.interval import HasIntervals
 
 
 @dataclass(frozen=True, slots=True)
-class CatalogShare:
+class CatalogShare(HasIntervals):
     """Four views of how often each item was shown; `CatalogMetrics` has the formulas.
 
     coverage: share of the catalog that some list shows. novelty: in bits. personalization: mean
@@ -30,6 +33,7 @@ class CatalogShare:
     lists_empty: int
     shown: int
     items_shown: int
+    independent: ClassVar[str] = "lists"
 
     @property
     def rows(self) -> int:

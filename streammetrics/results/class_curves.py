@@ -19,6 +19,7 @@ from streammetrics.kernels.segments import GroupPairs
 from streammetrics.kernels.term_ends import Ends, Weighted, halves, mean_ends
 from streammetrics.results.areas import as_float
 from streammetrics.results.bounded import Bounded
+from streammetrics.results.interval import USERS, Asked, HasIntervals, Interval
 from streammetrics.results.score_curve import ScoreCurve
 
 Area: TypeAlias = "float | Bounded"
@@ -26,7 +27,7 @@ Areas: TypeAlias = "float | Bounded | tuple[float | Bounded, ...]"  # a tuple wh
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassCurves:
+class ClassCurves(HasIntervals):
     """A ScoreCurve for each class, of it against the rest, and averages of their areas.
 
     curves: by class number. exact: areas are floats; otherwise, or where weights are rounded, they
@@ -150,6 +151,10 @@ class ClassCurves:
         both = (sum(n for n, _ in how), sum(p for _, p in how)) if how else None
         known = unique, summed, self.exact, rows, self.reason, self.weight_unit
         return ScoreCurve(*known, _rounded=both)
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        why = f"areas of classes share their rows, and how is not kept; {USERS}"
+        return asked.none(why, n=self.rows, formula=False)
 
     def __eq__(self, other: object) -> bool:
         return (

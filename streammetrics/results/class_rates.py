@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 
 from streammetrics.core.plain_values import whole
 from streammetrics.kernels import agreement
+from streammetrics.kernels.agreement_variance import kappa_variance, matthews_variance
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.term_means import Hits
+from streammetrics.results.class_interval import mean_interval
+from streammetrics.results.interval import Asked, Interval
 from streammetrics.results.one_vs_rest import OneVsRest
 
 _POWERS: Final = {"linear": 1, "quadratic": 2}
@@ -147,6 +150,21 @@ class ClassRates(OneVsRest):
             (tp, predicted - tp, true - tp, units - true - predicted + tp)
             for tp, true, predicted in margins
         ]
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        name, n, given = asked.view.name, self._units, asked.view.arguments or ()
+        if name in ("accuracy", "error_rate"):
+            return asked.share(self._agreed if name == "accuracy" else n - self._agreed, n)
+        if name in ("top_k_accuracy", "top_k_accuracies") and given:
+            codes = self._first[int(given[0])]
+            return asked.share(codes[1] + codes[3], n)
+        cells = (*np.divmod(self.cells, self.n_classes), self.counts)
+        if name == "mcc":
+            return asked.spread(matthews_variance(*cells, self.n_classes), n)
+        if name in ("kappa", "weighted_kappa"):
+            power = self._power(given[0]) if given else 0
+            return asked.spread(kappa_variance(*cells, self.n_classes, power), n)
+        return mean_interval(asked, *cells, self._hits)
 
     def _power(self, weights: object) -> int:
         found = _POWERS.get(weights) if isinstance(weights, str) else None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Iterator, Mapping
 from functools import cache, cached_property
+from typing import TypeGuard
 
 import numpy as np
 
@@ -33,7 +34,7 @@ def views_of(result: object) -> dict[str, float | Bounded]:
     return {
         name: value if isinstance(value, Bounded) else float(value)
         for name, value in _attributes(result)
-        if isinstance(value, (float, np.floating, Bounded))
+        if _is_view(value)
     }
 
 
@@ -60,11 +61,22 @@ def headlines_of(result: object) -> tuple[str, ...]:
     >>> headlines_of(HistogramAUC().compute())
     ('auc',)
     """
-    views = tuple(views_of(result))
     if isinstance(result, Mapping):
         measures = {str(key) for key in result}
-        return tuple(view for view in views if view in measures)
-    return views[:1]
+        return tuple(view for view in views_of(result) if view in measures)
+    first = headline_of(result)
+    return (first,) if first else ()
+
+
+def headline_of(result: object) -> str:
+    """The first view that a result is known by, or "" where it has none; no other is computed.
+
+    >>> from streammetrics import HistogramAUC
+    >>> headline_of(HistogramAUC().compute())
+    'auc'
+    """
+    views = (name for name, value in _attributes(result) if _is_view(value))
+    return next(views, "")
 
 
 def texts_of(result: object) -> dict[str, str]:
@@ -75,6 +87,10 @@ def texts_of(result: object) -> dict[str, str]:
     'float32'
     """
     return {name: value for name, value in _attributes(result) if isinstance(value, str) and value}
+
+
+def _is_view(value: object) -> TypeGuard[float | Bounded]:
+    return isinstance(value, (float, np.floating, Bounded))
 
 
 def _attributes(result: object) -> Iterator[tuple[str, object]]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar
 
 from streammetrics.kernels.fraction_mean import ExactArea
+from streammetrics.kernels.segments import GroupPairs
+from streammetrics.results.area_interval import groups_interval
 from streammetrics.results.areas import relative
 from streammetrics.results.bounded import Bounded
+from streammetrics.results.interval import Asked, HasIntervals, Interval, widened
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedArea:
+class GroupedArea(HasIntervals):
     """GAUC, with everything that it counted and what its comparisons rest on.
 
     gauc: Σ w·AUC / Σ w over the groups that have both labels, correctly rounded; of a state on a
@@ -55,6 +59,9 @@ class GroupedArea:
     weight_units_kept: int | None = None
     rows_rounded: int | None = None
     _area: ExactArea = field(default=ExactArea(), repr=False, compare=False)
+    # The pairs of each group, and how groups are weighted: what the interval is made of.
+    _groups: tuple[GroupPairs, str] | None = field(default=None, repr=False, compare=False)
+    independent: ClassVar[str] = ""  # groups are users
 
     def rela_impr(self, base: GroupedArea) -> float | Bounded:
         """RelaImpr over another model: (gauc - 1/2) / (its gauc - 1/2) - 1; 1.0 is 100 %.
@@ -77,6 +84,15 @@ class GroupedArea:
         if self.reason:
             return None
         return (self.rows if self.weight_units is None else self.weight_units) * self.weight_unit
+
+    def _no_interval(self) -> str:
+        return self.reason  # whatever rows of a group weigh, groups are independent
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        if self._groups is None:
+            return None
+        found = groups_interval(asked, *self._groups)
+        return widened(found, self.gauc) if isinstance(self.gauc, Bounded) else found
 
     @property
     def exactness(self) -> str:

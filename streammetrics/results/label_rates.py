@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from streammetrics.kernels import term_means
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.term_means import Hits, Term
+from streammetrics.results.class_interval import of_rows_interval, of_values
+from streammetrics.results.interval import Asked, Interval
 from streammetrics.results.one_vs_rest import OneVsRest
 from streammetrics.results.rates import Rates
 
@@ -122,6 +124,19 @@ class LabelRates(OneVsRest):
         hits = np.stack([both, predicted - both, true - both, tn], axis=1).tolist()
         pairs = zip(map(tuple, hits), self.sizes_counts.tolist(), strict=True)
         return cast("list[tuple[Hits, int]]", list(pairs))
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        name, labels = asked.view.name, len(self.matrix)
+        if name == "subset_accuracy":
+            return asked.share(*self._all_right)
+        if name in ("accuracy", "error_rate", "hamming_loss"):  # means over rows, of their labels
+            right = name == "accuracy"
+            wrong = ((hits[1] + hits[2], units) for hits, units in self._of_rows)
+            each = [(labels - k if right else k, units) for k, units in wrong]
+            return of_values(asked, [(Fraction(k, labels), units) for k, units in each])
+        if name == "balanced_accuracy":
+            return None
+        return of_rows_interval(asked, self._of_rows)
 
     def _mean(self, term: Term, average: str, zero_division: float) -> float:
         if average == "samples":

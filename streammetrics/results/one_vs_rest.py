@@ -14,13 +14,14 @@ from streammetrics.core.plain_values import whole
 from streammetrics.kernels import term_means
 from streammetrics.kernels.term_means import Hits, Term
 from streammetrics.results.averaged import Averaged
+from streammetrics.results.interval import HasIntervals
 from streammetrics.results.rates import Rates
 from streammetrics.results.units import units_counted
 
 Floats: TypeAlias = NDArray[np.float64]
 
 
-class OneVsRest(Averaged[float, Floats]):
+class OneVsRest(Averaged[float, Floats], HasIntervals):
     """The averages of exact counts, in units of weight: `weight_unit` each.
 
     Without weights these are rows. Each value is a ratio of integers, rounded once; where

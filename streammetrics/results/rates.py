@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from streammetrics.kernels.rounding import over_root, ratio
 from streammetrics.results.arguments import refused, share, weight_of_recall, worth_of_nothing
+from streammetrics.results.interval import Asked, HasIntervals, Interval
+from streammetrics.results.rates_interval import rates_interval
 from streammetrics.results.units import units_counted
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Rates:
+class Rates(HasIntervals):
     """Counts of truth against prediction, and every rate that follows from them.
 
     tp, fp, fn, tn: true and false positives, false and true negatives, in units of weight:
@@ -174,6 +176,9 @@ class Rates:
         raise refused(
             "Rates.table(layout)", '"sklearn" or "positive_first"', layout, "name one of the two"
         )
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        return rates_interval(asked, self.tp, self.fp, self.fn, self.tn)
 
     def __repr__(self) -> str:
         counts = f"tp={self.tp}, fp={self.fp}, fn={self.fn}, tn={self.tn}"

@@ -52,26 +52,6 @@ class RatesBetween(OfRoundedWeights):
     rows_rounded: int | None = None
 
     @property
-    def tp(self) -> Bounded:
-        """True positives."""
-        return self._between(lambda rates: rates.tp)
-
-    @property
-    def fp(self) -> Bounded:
-        """False positives."""
-        return self._between(lambda rates: rates.fp)
-
-    @property
-    def fn(self) -> Bounded:
-        """False negatives."""
-        return self._between(lambda rates: rates.fn)
-
-    @property
-    def tn(self) -> Bounded:
-        """True negatives."""
-        return self._between(lambda rates: rates.tn)
-
-    @property
     def accuracy(self) -> Bounded:
         """(TP + TN) / all."""
         return self._between(lambda rates: rates.accuracy)
@@ -147,6 +127,26 @@ class RatesBetween(OfRoundedWeights):
     def f1(self) -> Bounded:
         """2 P R / (P + R)."""
         return self._between(lambda rates: rates.f1)
+
+    @property
+    def tp(self) -> Bounded:
+        """True positives."""
+        return self._between(lambda rates: rates.tp)
+
+    @property
+    def fp(self) -> Bounded:
+        """False positives."""
+        return self._between(lambda rates: rates.fp)
+
+    @property
+    def fn(self) -> Bounded:
+        """False negatives."""
+        return self._between(lambda rates: rates.fn)
+
+    @property
+    def tn(self) -> Bounded:
+        """True negatives."""
+        return self._between(lambda rates: rates.tn)
 
     @property
     def positives(self) -> int:

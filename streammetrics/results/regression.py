@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from streammetrics.kernels.rounding import over_root, ratio
+from streammetrics.kernels.sums_variance import mean_variance
+from streammetrics.results.interval import Asked, HasIntervals, Interval
 from streammetrics.results.units import units_counted
 
 
 @dataclass(frozen=True, slots=True)
-class RegressionErrors:
+class RegressionErrors(HasIntervals):
     """Errors of scores s against labels y; n rows, weights included.
 
     absolute: Σ |y - s|. squares: Σ (y - s)². labels: Σ y. label_squares: Σ y². All are exact and
@@ -81,6 +83,13 @@ class RegressionErrors:
     def weight(self) -> Fraction:
         """The weight of all rows together, exactly."""
         return self._units * self.weight_unit
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        n, name = self._units, asked.view.name
+        if name != "mae" or self.absolute is None or self.squares is None:
+            return None
+        variance = mean_variance(n, self.absolute, self.squares)
+        return asked.spread(variance, n, df=n - 1.0, methods=("t",))
 
     def __repr__(self) -> str:
         figures = f"mae={self.mae!r}, mse={self.mse!r}, rmse={self.rmse!r}, r2={self.r2!r}"

@@ -30,10 +30,12 @@ from streammetrics.kernels.partial_area import partial_area
 from streammetrics.kernels.row_shares import gains, lifts
 from streammetrics.kernels.shares import shares
 from streammetrics.kernels.steps import Steps, steps
+from streammetrics.results.area_interval import curve_interval
 from streammetrics.results.areas import relative
 from streammetrics.results.arguments import parts, refused, share, threshold
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.curve_points import PrecisionRecallPoints, RocPoints
+from streammetrics.results.interval import Asked, HasIntervals, Interval
 from streammetrics.results.operating_point import BestPoints, OperatingPoint
 from streammetrics.results.rates import Rates
 from streammetrics.results.rates_between import RatesBetween, with_doubt
@@ -41,7 +43,7 @@ from streammetrics.results.units import units_counted
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreCurve:
+class ScoreCurve(HasIntervals):
     """What is known of the scores of two classes, from which every curve and area follows.
 
     scores: float [k], ascending: the scores that occurred or, of a histogram, the least score of
@@ -153,8 +155,7 @@ class ScoreCurve:
         >>> curve.gain(4), curve.lift(4)
         ((0.5, 0.75, 1.0, 1.0), (2.0, 1.0, 1.0, 0.0))
         """
-        n = parts(k, "ScoreCurve.gain(k)")
-        found = gains(self._steps, n, bounded=not self.exact)
+        found = gains(self._steps, parts(k, "ScoreCurve.gain(k)"), bounded=not self.exact)
         return tuple(map(self._figure, found))
 
     def lift(self, k: int = 10, *, cumulative: bool = False) -> tuple[float | Bounded, ...]:
@@ -162,9 +163,8 @@ class ScoreCurve:
         of all rows; cumulative: in the first i parts. Cuts and ends as in `gain`, so the ends are
         not always reached where a cut lies inside a row; nan without a positive.
         """
-        n = parts(k, "ScoreCurve.lift(k)")
-        found = lifts(self._steps, n, cumulative=cumulative, bounded=not self.exact)
-        return tuple(map(self._figure, found))
+        n, some = parts(k, "ScoreCurve.lift(k)"), not self.exact
+        return tuple(map(self._figure, lifts(self._steps, n, cumulative=cumulative, bounded=some)))
 
     def confusion(self, t: float) -> Rates | RatesBetween:
         """The rates at a threshold: positive iff score >= t, in the precision of exact scores.
@@ -241,8 +241,8 @@ class ScoreCurve:
         """
         other: object = base
         if not isinstance(other, ScoreCurve):
-            todo = "pass the result of the other model, not its area"
-            raise refused("ScoreCurve.rela_impr(base)", "a ScoreCurve", base, todo)
+            why = "a ScoreCurve", base, "pass the result of the other model, not its area"
+            raise refused("ScoreCurve.rela_impr(base)", *why)
         return relative(self._exact_area, base._exact_area)
 
     def _point(self, at: int) -> OperatingPoint:
@@ -330,6 +330,9 @@ class ScoreCurve:
         if self.exact and self._rounded is None:
             return nearest
         return Bounded(nearest, *bounds(self._pairs, bounded=not self.exact))
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        return curve_interval(asked, self.counts, exact=self.exact)
 
     def __eq__(self, other: object) -> bool:
         return (

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from streammetrics.results.interval import Asked, HasIntervals, Interval
+from streammetrics.results.list_moments import ListMoments
 
 
 @dataclass(frozen=True, slots=True)
-class ListSimilarity:
+class ListSimilarity(HasIntervals):
     """The mean over lists of the similarity within each.
 
     ils: nan without a list that has one. lists_kept: lists with two items or more. lists_short:
@@ -19,6 +23,11 @@ class ListSimilarity:
     ils: float
     lists_kept: int
     lists_short: int
+    _moments: ListMoments | None = field(default=None, repr=False, compare=False)
+    independent: ClassVar[str] = "lists"
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        return None if self._moments is None else self._moments.interval(asked)
 
     @property
     def rows(self) -> int:

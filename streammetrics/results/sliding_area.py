@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from streammetrics.results.interval import Asked, HasIntervals, Interval
+
 
 @dataclass(frozen=True, slots=True)
-class SlidingArea:
+class SlidingArea(HasIntervals):
     """An area with the rows behind it.
 
     auc: the exact area, correctly rounded; nan where the window has one class only.
@@ -19,3 +21,7 @@ class SlidingArea:
     auc: float
     rows: int
     positives: int
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        why = f"no formula for {asked.view.text} of a sliding window"
+        return asked.none(f"{why}; Windows(ExactAUC(), size_s) has one", n=self.rows, formula=False)

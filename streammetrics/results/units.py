@@ -5,6 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Protocol
 
+from streammetrics.results.bounded import Bounded
+from streammetrics.results.interval import Asked, HasIntervals, Interval, widened
+from streammetrics.results.view_texts import value_of
+
 
 class Counted(Protocol):
     """A result that says of how many rows and of what weight it is."""
@@ -26,7 +30,7 @@ class HasValue(Protocol):
     def value(self) -> Counted: ...
 
 
-class OfRoundedWeights:
+class OfRoundedWeights(HasIntervals):
     """What results of rounded weights say of their rows: what their `value` says."""
 
     __slots__ = ()
@@ -50,6 +54,13 @@ class OfRoundedWeights:
     def weight_unit(self: HasValue) -> Fraction:
         """What one unit weighs."""
         return self.value.weight_unit
+
+    def _interval(self: HasValue, asked: Asked) -> Interval | None:
+        """That of the value, widened by what the view's bounds leave open."""
+        value, bounds = self.value, value_of(self, asked.view.text)
+        assert isinstance(value, HasIntervals)
+        found = value._interval(asked)
+        return widened(found, bounds) if found and isinstance(bounds, Bounded) else found
 
 
 def units_counted(units: int, rows: int, unit: Fraction) -> int | None:

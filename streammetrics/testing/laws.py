@@ -23,6 +23,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, StateError
 from streammetrics.testing.callers import as_array, completed, is_kept, spoil
 from streammetrics.testing.case import Case, Row, compare
+from streammetrics.testing.interval_law import intervals
 
 _LARGE_BATCH: Final = 9_000  # rows that are not staged, but go straight into the state
 # Doublings after which a count of a few is just above 2**24 or 2**53, where floats begin to drop
@@ -247,6 +248,7 @@ LAWS: Final[tuple[Callable[..., None], ...]] = (
     canonical,
     pure,
     bound,
+    intervals,
 )
 
 

@@ -64,6 +64,7 @@ def of(cases: list[Case], *metrics: str, least: int) -> list[Case]:
     return found
 
 
+@pytest.mark.slow
 def test_click_rates(events: Events, cases: list[Case]) -> None:
     for case in of(cases, "ctr", least=7):
         metric = Ratio()

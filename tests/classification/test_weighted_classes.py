@@ -50,6 +50,7 @@ def with_unit(empty: Any, unit: object) -> Any:
     return type(empty)(**{**empty.settings(), "weight_unit": unit})
 
 
+@pytest.mark.slow
 def test_every_small_multiset_of_classes() -> None:
     kinds = list(product(range(3), range(3), (0, HALF, 1, 3)))
     for n in range(3):

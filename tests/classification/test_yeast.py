@@ -63,6 +63,7 @@ def test_every_figure_of_the_counts(cases: list[Case], rows: tuple[Table, Table]
     assert passed == 18
 
 
+@pytest.mark.slow
 def test_every_area(cases: list[Case], rows: tuple[Table, Table]) -> None:
     exact, in_buckets = MulticlassAUC(14, exact=True), MulticlassAUC(14)
     exact.update(*rows)

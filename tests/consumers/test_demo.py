@@ -44,6 +44,7 @@ def test_it_can_be_run_again(capsys: pytest.CaptureFixture[str]) -> None:
     assert tables[0] == tables[1]
 
 
+@pytest.mark.slow
 def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "consumers.demo", "--events", "2000", "--port", "0"],

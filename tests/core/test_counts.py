@@ -72,7 +72,8 @@ def check(column: CountsColumn, model: Model) -> None:
 
 def random_column(random: Random, cells: int, width: int) -> tuple[CountsColumn, Model]:
     """A column that was fed in a few batches, and its model."""
-    column, model = empty(cells, width), [{} for _ in range(width)]
+    column = empty(cells, width)
+    model: Model = [{} for _ in range(width)]
     for _ in range(random.randint(0, 3)):
         feed(random, column, model)
     return column, model
@@ -180,6 +181,18 @@ def test_one_full_state_beside_many_empty_ones_is_kept_sparse() -> None:
     column.add(np.array([3, 4]), np.array([4_999, 0]))
     assert column.dense(0)[4] == 2
     assert column.dense(4_999)[3] == 1
+
+
+@pytest.mark.parametrize("occupied", [1, 76])  # of 301: sparse, and more than a quarter
+def test_states_are_taken_with_what_was_just_added(occupied: int) -> None:
+    column = empty(WIDE, 2)
+    cells = np.arange(occupied)
+    for slot, times in ((0, 1), (1, 2)):
+        column.add(np.repeat(cells, times), np.full(times * occupied, slot, np.intp))
+    taken = column.take(np.array([1, 0, 1]))
+    check(taken, [dict.fromkeys(range(occupied), n) for n in (2, 1, 2)])
+    assert (taken.table is not None) == (occupied > 1)
+    check(column, [dict.fromkeys(range(occupied), n) for n in (1, 2)])
 
 
 def test_a_weight_of_zero_is_as_if_absent() -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.errors import StateError
-from streammetrics.core.exact_sum import ExactSum, ExactSumColumn
+from streammetrics.core.exact_sum import _FEW_SLOTS, ExactSum, ExactSumColumn
 
 Floats = NDArray[np.float64]
 LARGEST = 1.7976931348623157e308
@@ -85,6 +85,30 @@ def test_sums_by_slot_equal_those_of_each_slot_alone(name: str) -> None:
         assert column.fraction(slot) == fraction_of(values[slots == slot])
 
 
+@pytest.mark.parametrize("name", samples())
+@pytest.mark.parametrize("width", [3_000 // _FEW_SLOTS, 3_000 // _FEW_SLOTS + 1])
+def test_few_slots_have_the_sums_of_many(name: str, width: int) -> None:
+    values = samples()[name]
+    slots = np.random.default_rng(2).integers(0, width, len(values))
+    column, padded = ExactSumColumn(width), ExactSumColumn(4_000)
+    column.add(values, slots)
+    padded.add(values, slots)
+    assert encoded(column) == encoded(padded.take(np.arange(width)))
+
+
+def test_infinities_and_few_small_values_go_to_their_slots() -> None:
+    values = np.tile([0.3, 0.7, -0.2, 1e-250, 5e-324], 200)
+    values[[7, 400]] = math.inf, -math.inf
+    slots = np.arange(1000) % 3
+    column = ExactSumColumn(3)
+    column.add(values, slots)
+    for slot in range(3):
+        own = values[slots == slot]
+        assert column.fraction(slot) == fraction_of(own[np.isfinite(own)])
+    assert math.isnan(column.value(1))  # one of each sign
+    assert [column.finite(slot) for slot in range(3)] == [True, False, True]
+
+
 @pytest.mark.parametrize("name", ["probabilities", "wild", "clicks", "zeros"])
 def test_long_batches_equal_short_ones(name: str) -> None:
     values = np.tile(samples()[name], 30)  # past the chunk, and past where exponents are summed
@@ -95,6 +119,7 @@ def test_long_batches_equal_short_ones(name: str) -> None:
     assert summed(values).fraction() == 30 * fraction_of(samples()[name])
 
 
+@pytest.mark.slow
 def test_an_infinity_late_in_a_long_batch_is_found() -> None:
     values = np.tile(samples()["wild"], 30)
     values[-3] = math.inf
@@ -222,6 +247,7 @@ def test_infinities_are_the_mass() -> None:
     assert summed([1e300] * 9).mass == 0
 
 
+@pytest.mark.slow
 def test_altered_bytes_are_refused_or_canonical() -> None:
     column = ExactSumColumn(3)
     column.add(np.array([1.5, -(2.0**70), 1e-30, math.inf]), np.array([0, 1, 2, 2]))

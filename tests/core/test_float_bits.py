@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from streammetrics.core.float_bits import (
     Units,
     sum_by_exponent,
     sum_by_levels,
+    sum_by_levels_in_cells,
     take_apart,
 )
 
@@ -52,6 +54,35 @@ def test_levels_decline_what_they_cannot_sum_exactly() -> None:
     assert sum_by_levels(values[::-1], 1.0) is None
     assert sum_by_levels(np.array([1e300]), 1e300) is None
     assert sum_by_levels(np.array([1e-300]), 1e-300) is None
+
+
+@pytest.mark.parametrize("spread", [0, 3, 30, 300])
+def test_levels_in_cells_and_what_they_leave_are_all_of_the_values(spread: int) -> None:
+    rng = np.random.default_rng(4)
+    size, cells = rng.integers(-spread, 1, 5000), rng.integers(0, 7, 5000)
+    values = np.ldexp(rng.standard_normal(5000), size)
+    before = values.copy()
+    found = sum_by_levels_in_cells(values, cells, 9, float(np.abs(values).max()))
+    assert np.array_equal(values, before)
+    for cell in range(9):
+        parts = [*(float(sums[cell]) for sums in found.sums), *found.rest[cells == cell].tolist()]
+        expected = sum(map(Fraction, values[cells == cell].tolist()), Fraction(0))
+        assert sum(map(Fraction, parts), Fraction(0)) == expected
+    assert np.any(found.rest != 0) == (spread == 300)
+
+
+def test_levels_in_cells_stop_where_few_values_are_left() -> None:
+    values = np.array([0.5] * 99 + [1e-40])
+    found = sum_by_levels_in_cells(values, np.arange(100) % 2, 2, 0.5)
+    assert [sums.tolist() for sums in found.sums] == [[25.0, 24.5]]
+    assert np.flatnonzero(found.rest).tolist() == [99]
+
+
+@pytest.mark.parametrize("top", [0.0, 1e-300, 1e300])
+def test_levels_in_cells_leave_what_lies_at_the_ends_of_the_range(top: float) -> None:
+    values = np.array([top, -top])
+    found = sum_by_levels_in_cells(values, np.array([0, 1]), 2, top)
+    assert found.sums == [] and np.array_equal(found.rest, values)
 
 
 def test_the_values_are_left_as_they_were() -> None:

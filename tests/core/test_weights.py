@@ -41,6 +41,7 @@ def by_fractions(weight: np.floating, unit: Fraction) -> int | None:
     return n if fits and n < 1 << 63 else None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_a_float_counts_iff_it_is_within_half_an_ulp_of_a_multiple(kind: type) -> None:
     random, seen = Random(5), {True: 0, False: 0}

@@ -42,6 +42,8 @@ from streammetrics import (
     RankingMetrics,
     Ratio,
     Regression,
+    Units,
+    UserGroups,
     Windows,
 )
 from tests.golden.many_classes import MANY_CLASSES
@@ -226,6 +228,14 @@ GOLDEN: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]]
         Regression(weight_unit="1/4", round_weights=True),
         lambda n: {**_taken("scores", labels="revenues")(n), "weights": np.arange(n) % 31 / 10},
     ),
+    "units": (Units(), _taken(units="groups")),
+    "units-sampled": (Units(share=0.75, max_units=10_000), _taken(units="names")),
+    "user-groups": (UserGroups(HistogramAUC()), _taken("labels", "scores", users="names")),
+    "user-groups-exact": (UserGroups(ExactAUC(), k=16), _taken("labels", "scores", users="groups")),
+    "user-groups-ratio": (
+        UserGroups(Ratio(), k=8, salt="b"),
+        _taken(numerators="labels", denominators="revenues", users="groups"),
+    ),
     "windows": (
         Windows(PerKey(_clicks(), max_keys=4), size_s=7200, slide_s=3600),
         _taken("times_ms", *_PANEL, "keys"),
@@ -274,6 +284,7 @@ def readable(result: object) -> Any:
         *("mae", "mse", "rmse", "r2"),
         *("lists_under_k", "shown", "items_shown"),
         *("pr_auc_trapezoid", "ks"),
+        *("estimate", "variance", "units", "sampled"),
         *("macro_f1", "macro_auc", "map", "subset_accuracy", "hamming_loss"),
     ):
         if hasattr(result, name):

@@ -10,11 +10,11 @@ import pytest
 
 from consumers.cli import exit_codes
 from consumers.cli.arguments import _parser, parse
-from consumers.cli.flags import COMMANDS, LATER_COMMANDS, Flag
+from consumers.cli.flags import COMMANDS, Flag
 from consumers.cli.main import main
 from consumers.ledger.ledger import LedgerError
 from consumers.results.query import Span, parse_query
-from tests.interface.page import PAGE, later, spans, table
+from tests.interface.page import PAGE, spans, table
 
 Capture = pytest.CaptureFixture[str]
 
@@ -117,9 +117,3 @@ def test_the_page_has_every_exit_code(capsys: Capture) -> None:
     said = dict(re.findall(r"(\d+) ([a-z ]+)", " ".join(capsys.readouterr().out.split())))
     for code, meaning in ((row[0], row[1]) for row in table("exit code") if row[0] in said):
         assert said[code].split()[0] == re.split(r"\W", meaning)[0]
-
-
-def test_commands_that_come_later_are_errors() -> None:
-    assert set(later("commands")) == set(LATER_COMMANDS)
-    for command in LATER_COMMANDS:
-        assert main([command, "x"]) == 2

@@ -12,6 +12,7 @@ import pytest
 
 from consumers.config.config import LATER_TABLES, TABLES, load_config
 from consumers.config.event import ROLE_ARGUMENTS, read_event
+from consumers.config.read_experiment import read_experiment
 from consumers.config.schema import Problem, Section
 from consumers.config.tables import (
     FORMATS,
@@ -26,38 +27,25 @@ from consumers.events.refusals import PAYLOAD_BYTES, Reason
 from tests.interface.page import PAGE, block, later, spans, table
 
 
-class Recording(Section):
-    """A section that remembers which keys are for later."""
-
-    later_keys: tuple[str, ...] = ()
-
-    def later(self, key: str, issue: str) -> None:
-        self.later_keys += (key,)
-        super().later(key, issue)
-
-
 @pytest.fixture(scope="module")
-def sections(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Recording]:
+def sections(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Section]:
     """Each table of the config, after it was read empty."""
     problems: list[Problem] = []
-    made = {name: Recording(name, {}, problems) for name in TABLES if name != "metrics"}
+    made = {name: Section(name, {}, problems) for name in TABLES if name != "metrics"}
     here = tmp_path_factory.mktemp("config")
     source = read_source(made["source"], here)
     read_windows(made["windows"])
-    read_slices(made["slices"], read_event(made["event"]))
+    event = read_event(made["event"])
+    read_slices(made["slices"], event)
+    read_experiment(made["experiment"], event, ())
     read_store(made["store"], here)
     read_quarantine(made["quarantine"], source)
     read_server(made["server"])
     return made
 
 
-def test_the_page_has_every_key_of_the_config(sections: Mapping[str, Recording]) -> None:
-    known = {
-        f"{name}.{key}"
-        for name, section in sections.items()
-        for key in section.asked
-        if key not in section.later_keys
-    }
+def test_the_page_has_every_key_of_the_config(sections: Mapping[str, Section]) -> None:
+    known = {f"{name}.{key}" for name, section in sections.items() for key in section.asked}
     keys = [key for row in table("key") for key in spans(row[0])]
     assert len(keys) == len(set(keys))
     assert set(keys) == known
@@ -77,21 +65,23 @@ def test_the_configs_of_the_page_are_good(tmp_path: Path, number: int, source: s
 def test_the_page_has_the_default_of_every_key(tmp_path: Path) -> None:
     text = """
         source = { kind = "file", path = "x" }
-        event = { time = "ts", variant = "v" }
+        event = { time = "ts", variant = "v", variants = ["a", "b"] }
         metrics = { ctr = { type = "Ratio", inputs = { numerators = "n" } } }
+        experiment = { control = "a", decision = ["ctr"], unit = "u" }
     """
+    given = ("event.variant", "event.variants", "experiment.unit")
     (tmp_path / "config.toml").write_text(text, encoding="utf-8")
     config = load_config(tmp_path / "config.toml")
     plain = [(key, row[1]) for row in table("key") for key in spans(row[0])]
     checked = 0
     for key, default in plain:
         section, _, name = key.partition(".")
-        if key == "event.variant" or "required" in default or default == "of the kind":
+        if key in given or "required" in default or default == "of the kind":
             continue
         value = getattr(getattr(config, section), name)
         if key == "store.url":
             value = str(Path(value).relative_to(tmp_path.resolve()))
-        if key == "slices.by":
+        if isinstance(value, tuple):
             value = [list(names) for names in value]
         expected = None if default == "none" else tomllib.loads(f"x = {spans(default)[0]}")["x"]
         assert value == expected, key
@@ -126,7 +116,7 @@ def test_keys_that_the_page_calls_required_are_missed(tmp_path: Path) -> None:
         for key in spans(row[0]) if "required" in row[1] else ():
             kind = spans(row[1])[0] if spans(row[1]) else "file"
             path = tmp_path / "config.toml"
-            text = "" if key == "source.kind" else f'[source]\nkind = "{kind}"\n'
+            text = "" if key == "source.kind" else f'[source]\nkind = "{kind}"\n[experiment]\n'
             path.write_text(text, encoding="utf-8")
             with pytest.raises(Exception, match=re.escape("[{}] {}:".format(*key.split(".")))):
                 load_config(path)
@@ -142,7 +132,5 @@ def test_the_page_has_every_format_role_and_reason() -> None:
     assert f"cut at {PAYLOAD_BYTES} bytes" in PAGE
 
 
-def test_tables_and_keys_that_come_later_are_errors(sections: Mapping[str, Recording]) -> None:
+def test_tables_that_come_later_are_errors() -> None:
     assert set(later("tables of the config")) == set(LATER_TABLES)
-    assert set(later("keys of [event]")) == set(sections["event"].later_keys)
-    assert not any(one.later_keys for name, one in sections.items() if name != "event")

@@ -13,6 +13,9 @@ from streammetrics.core.errors import StreamMetricsError
 from streammetrics.core.parts import Part
 from streammetrics.ranking.measures import MEASURES
 from streammetrics.registry import metric_types
+from streammetrics.results.drawn import KINDS
+from streammetrics.results.interval import METHODS, HasIntervals
+from streammetrics.results.shown import Shown
 from tests.interface.page import PAGE, bare, later, signature, spans, table
 
 
@@ -63,6 +66,7 @@ SAMPLES: Mapping[str, tuple[object, ...]] = {
     "MulticlassAUC": (3,),
     "Panel": ({"ctr": streammetrics.Ratio()},),
     "PerKey": (streammetrics.Ratio(),),
+    "UserGroups": (streammetrics.Ratio(),),
     "Windows": (streammetrics.Ratio(), 3600),
 }
 
@@ -70,6 +74,9 @@ SAMPLES: Mapping[str, tuple[object, ...]] = {
 def public(result: object) -> set[str]:
     """Attributes that the class of a result itself brings, not as a mapping or an object."""
     given = set(dir(Mapping)) if isinstance(result, Mapping) else set(dir(object))
+    given |= set(dir(Shown))
+    if isinstance(result, HasIntervals):
+        given |= set(dir(HasIntervals))
     return {name for name in dir(result) if not name.startswith("_")} - given
 
 
@@ -87,6 +94,15 @@ def test_the_page_has_every_attribute_of_a_result() -> None:
         assert any(span.startswith("result[") for span in spans(row[3])) == isinstance(
             result, Mapping
         )
+
+
+def test_every_result_has_the_plot_and_the_kinds_that_the_page_names() -> None:
+    said = PAGE.partition("Every result is shown by")[2].partition("Every result but those of")[0]
+    call = next(span for span in spans(said) if span.startswith("plot("))
+    assert signature(call.partition("(")[2].removesuffix(")")) == bare(Shown.plot, method=True)
+    assert {span for span in spans(said) if span in KINDS} == set(KINDS)
+    for kind, _, _ in classes():
+        assert isinstance(kind(*SAMPLES.get(kind.__name__, ())).compute(), Shown), kind
 
 
 def test_the_page_has_what_some_classes_have_more() -> None:
@@ -135,5 +151,20 @@ def test_the_page_has_every_measure_with_its_parameters_and_whether_it_is_cut() 
         assert isinstance(parse_measure(name), Measure)
 
 
-def test_what_the_library_does_not_have_yet_is_an_error() -> None:
-    assert not set(later("methods of metrics")) & set(dir(Accumulator))
+def test_the_page_has_what_intervals_are_asked_by() -> None:
+    [row] = [row for row in table("names") if spans(row[0]) == ["Interval"]]
+    named = {span.removesuffix("()") for span in spans(row[1])}
+    assert named == public(streammetrics.Interval(0.0, 0.0, 0.0))
+    said = PAGE.partition("Every result but those of")[2].partition("`weights` are")[0]
+    calls = {span.partition("(")[0]: span for span in spans(said) if "=" in span}
+    for call, method in (
+        (calls["interval"], HasIntervals.interval),
+        (calls["metric.confidence_interval"], Accumulator.confidence_interval),
+    ):
+        arguments = call.partition("(")[2].removesuffix(")")
+        assert signature(arguments) == bare(method, method=True)
+    assert {name for name in METHODS if f"`{name}`" in said} == set(METHODS)
+    without = {name for name in spans(said) if name in {kind.__name__ for kind, _, _ in classes()}}
+    for kind, _, _ in classes():
+        result = kind(*SAMPLES.get(kind.__name__, ())).compute()
+        assert isinstance(result, HasIntervals) == (kind.__name__ not in without), kind

@@ -90,6 +90,7 @@ def small() -> Iterator[Groups]:
     yield from curves.small_buckets(2, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VIEWS)
 def test_bounds_hold_for_every_order_of_small_buckets_and_are_reached(name: str) -> None:
     view, oracle = VIEWS[name]

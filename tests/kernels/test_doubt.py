@@ -6,12 +6,15 @@ import math
 from fractions import Fraction
 from itertools import product
 
+import pytest
+
 from streammetrics.kernels.doubt import NONE, Doubt
 from streammetrics.kernels.figure import UNDEFINED, widened
 
 THIRD = Fraction(1, 3)
 
 
+@pytest.mark.slow
 def test_no_share_of_a_class_is_off_by_more_than_its_doubt() -> None:
     reached = Fraction(0)
     for units in product(range(4), repeat=3):

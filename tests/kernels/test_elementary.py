@@ -65,6 +65,7 @@ def test_of_1_less_a_small_number_it_loses_nothing(powers: tuple[int, int]) -> N
     check(*two_sum(np.ones(N), -p))
 
 
+@pytest.mark.slow
 def test_the_second_half_of_any_number_counts_in_full() -> None:
     rng = np.random.default_rng(14)
     near = 1 - np.ldexp(rng.uniform(0.5, 1, N), -rng.integers(1, 40, N))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.interval import Interval
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Rows
 
@@ -52,3 +53,16 @@ def column(rows: Rows, i: int) -> NDArray[Any]:
     found = rows.columns[i]
     assert isinstance(found, np.ndarray)
     return found
+
+
+class WithInterval(Clicked):
+    """Clicked with an interval of the width 1 / rows."""
+
+    independent = "rows"
+
+    def __init__(self, found: Clicked, rows: int) -> None:
+        super().__init__(found.rows, found.positives, found.rate)
+        self.__dict__["_rows"] = rows
+
+    def interval(self, view: object = None, *, level: float = 0.95, method: str = "") -> Interval:
+        return Interval(self.positives, 0.0, 1 / self.__dict__["_rows"], level=level)

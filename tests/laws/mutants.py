@@ -15,7 +15,7 @@ from streammetrics.core.counts import Counts
 from streammetrics.core.errors import InputError
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Rows
-from tests.laws.clicks import Clicked, Clicks, clicked, column
+from tests.laws.clicks import Clicked, Clicks, WithInterval, clicked, column
 from tests.laws.unsound_parts import Array, Dict, ForgetfulColumn, LastColumn
 
 # -- the mutants ----------------------------------------------------------------------------
@@ -321,3 +321,26 @@ class RemembersItsResult(Clicks, schema="mutant-remembers/1"):
 
     def compute(self) -> Any:
         return self.__dict__.setdefault("_known", super().compute())
+
+
+class KnowsItsLastBatch(Clicks, schema="mutant-last-batch/1"):
+    """Its intervals depend on how rows came."""
+
+    counts = Counts(2)
+
+    def update(self, labels: Any, scores: Any) -> None:
+        super().update(labels, scores)
+        self.__dict__["_last"] = len(labels)
+
+    def compute(self) -> Any:
+        return WithInterval(super().compute(), self.__dict__.get("_last", 1))
+
+
+class DividesByItsRows(Clicks, schema="mutant-divides/1"):
+    """Its intervals are an error without rows."""
+
+    counts = Counts(2)
+
+    def compute(self) -> Any:
+        found = super().compute()
+        return WithInterval(found, int(found.rows))

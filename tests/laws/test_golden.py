@@ -77,7 +77,7 @@ def test_the_script_writes_nothing_anew_and_changes_nothing(
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == kept
     (tmp_path / "ratio.state").write_bytes(b"other")
     assert write.main() == 1
-    assert "ratio (ratio/1)" in capsys.readouterr().err
+    assert "ratio (ratio/2)" in capsys.readouterr().err
     assert (tmp_path / "ratio.state").read_bytes() == b"other"
 
 

@@ -135,8 +135,8 @@ STRANGE = json.loads(
     null, true, false, -1, 0, 1, 7, 2147483648, 1000000000000000000000000000000, -0.5, 0.0, 0.5,
     1e308, "", "x", [], [1, "a"], {}, [[[[]]]],
     {"$float": "inf"}, {"$float": "-inf"}, {"$fraction": "1/3"}, {"$map": {}}, {"$map": {"a": 1}},
-    {"$metric": ["ratio/1", {}]}, {"$metric": ["none/1", {}]}, {"$metric": []},
-    {"$map": {"a": {"$metric": ["ratio/1", {}]}}}, "NDCG@10", ["NDCG@10"], ["NDCG@999999999"]
+    {"$metric": ["ratio/2", {}]}, {"$metric": ["none/1", {}]}, {"$metric": []},
+    {"$map": {"a": {"$metric": ["ratio/2", {}]}}}, "NDCG@10", ["NDCG@10"], ["NDCG@999999999"]
     ]"""
 )
 

@@ -43,6 +43,8 @@ BROKEN: dict[type[Accumulator], set[str]] = {
     mutants.NormalisesEachBatch: {"sharding"},
     mutants.ForgetsWhatWaits: {"waiting"},
     mutants.RemembersItsResult: {"pure"},
+    mutants.KnowsItsLastBatch: {"intervals"},
+    mutants.DividesByItsRows: {"intervals"},
 }
 WITH_ORACLE = {"bound"}
 

@@ -78,6 +78,7 @@ def test_a_table_need_not_be_symmetric_since_pairs_are_ordered() -> None:
     assert measured(metric, [0, 1]) == 0.5
 
 
+@pytest.mark.slow
 def test_a_long_list_is_refused_and_one_at_the_limit_is_not() -> None:
     metric = IntraListSimilarity(np.ones((3000, 1)))
     assert measured(metric, list(range(2048))) == 1

@@ -87,6 +87,7 @@ def test_every_case_of_groups_has_the_value_that_others_computed(
             assert result.gauc == case["value"] == float(exact), case["id"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("resolution", "width"), [(8, 0.1), (4, 0.5), (0, 1.0)])
 def test_a_grid_bounds_every_real_gauc(resolution: int, width: float, data: Path) -> None:
     rows_of = clicks(data)

@@ -52,3 +52,8 @@ def test_infinite_sums_divide_as_floats_do(top: float, bottom: float, expected: 
 )
 def test_infinite_sums_without_a_ratio_are_nan(top: float, bottom: float) -> None:
     assert math.isnan(Quotient(top, bottom, None, rows=1).ratio)
+
+
+def test_without_rows_it_is_a_share_of_none() -> None:
+    found = Quotient(0.0, 0.0, (Fraction(0), Fraction(0)), rows=0).interval()
+    assert not found.defined and found.reason == "no rows"

@@ -50,6 +50,7 @@ def test_merged_windows_are_the_rows_of_all_of_them(store: Path, capsys: Capture
     assert digests[0] == digests[1]
 
 
+@pytest.mark.slow
 def test_columns_stand_as_the_config_declares_variants_and_json_stays(
     tmp_path: Path, capsys: Capture
 ) -> None:
@@ -106,9 +107,8 @@ def test_a_question_without_an_answer_is_exit_2(
         ([], "the following arguments are required: COMMAND"),
         (["results"], "the following arguments are required: STORE"),
         (["reslts", "x"], "invalid choice: 'reslts'"),
-        (["serve", "x"], "serve: this version does not have it yet"),
-        (["watch", "x"], "watch: this version does not have it yet"),
-        (["report", "x"], "report: this version does not have it yet"),
+        (["serve"], "the following arguments are required: STORE"),
+        (["report", "x"], "report: expected -o FILE, came nothing"),
         (
             ["quarantine", "lst", "x"],
             "quarantine: expected [list|export|retry] STORE, came 'lst x'",
@@ -237,6 +237,7 @@ def test_a_missing_package_is_named_with_its_extra(
     assert "pip install 'streammetrics[serve]'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_error(
     spawn: Callable[..., subprocess.Popen[str]],
 ) -> None:

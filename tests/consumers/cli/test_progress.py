@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
 from consumers.cli import logs, progress
+from consumers.cli.main import main
 from consumers.worker.run_options import Progress
 
 
@@ -57,3 +59,35 @@ def test_on_a_terminal_a_bar_comes_and_goes(monkeypatch: pytest.MonkeyPatch) -> 
     assert isinstance(terminal, Terminal)
     assert "50 events, 50/s, 50%, 1 s left" in terminal.getvalue()
     assert terminal.getvalue().endswith("\x1b[2K")
+
+
+def test_of_a_known_number_the_rest_is_told_and_never_less_than_none(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs.to_stderr("json")
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    seconds = iter(range(100))
+    with progress.counted("merging", "files", 4, lambda: float(next(seconds))) as report:
+        for done in (1, 4, 5):
+            report(done)
+    told = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
+    assert [one.partition("/s, ")[2] for one in told] == ["25%, 6 s left", "100%", "100%"]
+    assert told[1].startswith("merging 4 files, ")
+
+
+def test_long_commands_over_state_files_and_quarantine_say_how_far_they_are(
+    store: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(progress, "EVERY_S", 0.0)
+    one, two = str(tmp_path / "one.state"), str(tmp_path / "two.state")
+    for variant, path in (("a", one), ("b", two)):
+        words = ["export", str(store), "-o", path, "--metric", "ctr"]
+        assert main([*words, "--where", f"variant={variant}", "--window", "total"]) in (0, 2)
+    assert main(["merge", one, two, "-o", str(tmp_path / "sum.state")]) == 0
+    assert "merging 2 files, " in capsys.readouterr().err
+    assert main(["quarantine", "export", str(store), "-o", str(tmp_path / "bad.jsonl")]) == 0
+    out, err = capsys.readouterr()
+    assert "100%" in err and out == ""

@@ -118,6 +118,7 @@ def test_changed_settings_are_exit_3_and_the_change_is_named(
     assert json.loads(capsys.readouterr().out)["generation"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
 def test_more_variants_go_on_and_are_told_by_a_check_and_fewer_are_exit_3(
     tmp_path: Path, capsys: Capture
@@ -196,6 +197,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("flag", ["--check", "--dry-run"])
 @pytest.mark.parametrize("more", [[], ["--new-generation"]])
 def test_a_check_and_a_dry_run_leave_everything_as_it_was(

@@ -93,7 +93,7 @@ def test_a_metric_of_lists_reads_arrays() -> None:
 
 
 def test_the_panel_takes_the_columns_of_the_fields() -> None:
-    takes = config(metrics=METRICS).panel().arguments()
+    takes = config(metrics=METRICS).families[0].panel().arguments()
     assert [name for name, needed in takes.items() if needed] == ["label:label", "score:real"]
 
 
@@ -154,7 +154,7 @@ def test_an_unknown_name_gets_a_did_you_mean(text: str, where: str, hint: str) -
     assert f"did you mean {hint}?" in problems(text)[where]
 
 
-@pytest.mark.parametrize("table", ["experiment", "join"])
+@pytest.mark.parametrize("table", ["join"])
 def test_a_table_of_a_later_version_says_so(table: str) -> None:
     assert "not in this version" in problems(toml(rest=f"[{table}]\nunit = 'user'"))[f"[{table}]"]
 
@@ -164,11 +164,6 @@ def test_a_message_of_kafka_may_carry_many_events(format: str) -> None:
     assert config(toml(source=f'{KAFKA}\nformat = "{format}"')).source.format == format
     said = problems(toml(source=f'kind = "file"\npath = "a.jsonl"\nformat = "{format}"'))
     assert "one of" in said["[source] format"] or "jsonl" in said["[source] format"]
-
-
-@pytest.mark.parametrize(("line", "key"), [('epoch = "e"', "epoch")])
-def test_a_role_of_a_later_version_says_so(line: str, key: str) -> None:
-    assert "not in this version" in problems(toml(event=f"{EVENT}\n{line}"))[f"[event] {key}"]
 
 
 def test_kafka_needs_its_servers_topic_and_group() -> None:

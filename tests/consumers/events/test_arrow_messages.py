@@ -37,6 +37,7 @@ ODD = [
 ]
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(st.lists(st.sampled_from([*GOOD, *ODD]), max_size=30), CUTS, CUTS)
 def test_rows_count_as_the_same_events_in_json_do(

@@ -181,6 +181,7 @@ def streams(draw: st.DrawFn) -> list[bytes]:
 CUTS = st.lists(st.integers(0, 30), max_size=6)
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(streams(), CUTS, CUTS, st.sampled_from(TEXTS), st.integers(1, 600))
 def test_no_cut_into_messages_or_pieces_leaves_a_trace(

@@ -75,6 +75,7 @@ def test_one_row_of_each_pane_and_head_is_left(ledger: Ledger) -> None:
     assert compact(ledger.store) == Compacted()
 
 
+@pytest.mark.slow
 def test_only_heads_with_many_rows_are_merged_unasked(ledger: Ledger) -> None:
     generation, heads = begun(ledger)
     for head, commits in zip(heads, (ABOVE, ABOVE + 1, 3), strict=True):
@@ -164,6 +165,7 @@ def test_windows_below_the_floor_stay_gone_and_the_total_stays(ledger: Ledger) -
     assert sums(seen) == total
 
 
+@pytest.mark.slow
 def test_an_old_generation_and_a_closed_head_are_merged_too(ledger: Ledger) -> None:
     generation, heads = filled(ledger, 60)
     ledger.follow(generation, heads[0], heads[0].partition, 0)

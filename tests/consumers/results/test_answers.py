@@ -76,6 +76,7 @@ def test_a_poll_reads_no_delta_row_while_nothing_was_counted(written: Written) -
     assert answers.results(query) is first
 
 
+@pytest.mark.slow
 def test_what_is_too_large_to_be_kept_is_answered_all_the_same(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,9 +101,21 @@ def test_an_answer_over_the_limits_is_read_once_while_nothing_was_counted(
     require_fresh(answers, written.ledger)
 
 
+@pytest.mark.slow
 def test_any_number_of_threads_may_ask(written: Written) -> None:
     answers = Answers(written.ledger)
     written.commit(0, 40)
     with ThreadPoolExecutor(8) as pool:
         found = set(pool.map(lambda i: to_json(answers.results(QUERIES[i % 4])), range(40)))
     assert found == {to_json(read_results(written.ledger, query)) for query in QUERIES}
+
+
+def test_what_is_taken_of_an_answer_belongs_to_it(written: Written) -> None:
+    written.commit(0, 300)
+    answers = Answers(written.ledger)
+    for query in QUERIES:
+        whole = answers.results(query)
+        assert answers.rows(query).rows == whole.rows
+        told = answers.states(query, lambda found: [one.state.digest() for one in found])
+        assert set(told) == {row.digest for row in whole.rows}
+        assert answers.experiment(query).rows == ()

@@ -201,6 +201,7 @@ def test_a_worker_that_merges_old_rows_leaves_those_that_are_new_to_it(written: 
     assert follower.reloads == 0
 
 
+@pytest.mark.slow
 def test_over_its_limits_it_reads_afresh(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
     follower = Follower(written.ledger, Query("all"))
     for limit in ("MAX_DELTA_BYTES", "MAX_STATE_BYTES"):

@@ -127,6 +127,7 @@ def test_windows_below_the_retention_floor_are_not_shown_and_totals_are(tmp_path
         read(store, Query(Span(0, HOUR)))
 
 
+@pytest.mark.slow
 def test_a_metric_that_the_config_has_no_more_is_shown_only_by_name(tmp_path: Path) -> None:
     store = make_store(tmp_path)
     path = tmp_path / "clicks.toml"

@@ -167,8 +167,8 @@ def test_a_file_of_another_version_is_exit_3_and_not_called_damaged(
     good = export(store, tmp_path / "good", "--metric", "ctr")
     data = good.read_bytes()
     later = data[:4] + bytes([data[4] + 1]) + data[5:]
-    assert b'"ratio/1"' in data
-    unknown = resealed(data.replace(b'"ratio/1"', b'"ratio/9"'))
+    assert b'"ratio/2"' in data
+    unknown = resealed(data.replace(b'"ratio/2"', b'"ratio/9"'))
     for other, said in ((later, "expected format version 1"), (unknown, "expected a known schema")):
         (tmp_path / "other").write_bytes(other)
         words = [str(good), str(tmp_path / "other"), "-o", str(tmp_path / "sum")]

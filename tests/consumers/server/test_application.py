@@ -72,18 +72,32 @@ def test_the_status_is_that_of_the_command_line(
     assert client.get("/api/status").content == capfdbinary.readouterr().out
 
 
-def test_the_page_shows_the_results_and_links_to_the_rest(client: Client) -> None:
-    page = client.get("/?window=latest")
-    assert "since the start" not in page.text
-    assert "1970-01-01T01:00:00Z to 1970-01-01T02:00:00Z, open, by variant" in page.text
-    assert 'href="/api/results?window=latest"' in page.text
+@pytest.mark.parametrize("words", QUERIES, ids=" ".join)
+def test_the_headlines_are_those_of_the_command_line_to_the_byte(
+    client: Client, store: Path, capfdbinary: pytest.CaptureFixture[bytes], words: list[str]
+) -> None:
+    words = [*words, "--views", "headline"]
+    assert main(["results", str(store), "--json", *words]) == 0
+    answer = client.get("/api/results", params=parameters(words))
+    assert answer.content == capfdbinary.readouterr().out
+    views = {(row["metric"], row["view"]) for row in answer.json()["results"]}
+    assert views <= {("auc", "auc"), ("ctr", "ratio")} and views
 
 
-def test_the_page_may_load_and_run_nothing(client: Client) -> None:
+def test_the_page_is_the_same_whatever_its_address_asks(client: Client) -> None:
+    page = client.get("/?window=latest&metric=nope")
+    assert page.status_code == 200
+    assert page.content == client.get("/").content
+
+
+def test_the_page_loads_what_is_ours_and_nothing_else(client: Client) -> None:
     policy = client.get("/").headers["content-security-policy"]
-    assert "default-src 'none'" in policy
-    assert "script-src" not in policy
-    assert "unsafe-inline" not in policy
+    rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
+    assert rules.pop("img-src") == "'self' data:"
+    assert {name: value for name, value in rules.items() if value != "'none'"} == dict.fromkeys(
+        ("script-src", "style-src", "connect-src"), "'self'"
+    )
+    assert rules["default-src"] == "'none'"
 
 
 def test_health_and_readiness_are_told(client: Client) -> None:
@@ -137,7 +151,7 @@ def test_an_unknown_path_is_a_json_error(client: Client) -> None:
 def test_every_answer_carries_the_guard_s_headers(client: Client, path: str) -> None:
     headers = client.get(path).headers
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["cache-control"] == "no-store"
+    assert headers["cache-control"] == ("no-cache" if path == "/" else "no-store")
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
 
 
@@ -153,15 +167,17 @@ def test_our_names_are_answered(client: Client, host: str) -> None:
     assert client.get("/healthz", headers={"host": host}).status_code == 200
 
 
-def test_hostile_names_are_text_on_the_page(tmp_path: Path) -> None:
+def test_hostile_names_are_data_and_never_a_page(tmp_path: Path) -> None:
     store = make_store(tmp_path, [event(0, HOSTILE, 1, 0.5)], variants="")
     with closing(Ledger.open(str(store))) as ledger:
         client = Client(application(ledger, store=str(store)))
-        page, text = client.get("/").text, client.get("/results.txt").text
-        found = client.get("/api/results?by=variant").json()["results"]
-    assert "<script>" not in page
-    assert "&lt;script&gt;" in page
-    assert "\x1b" not in page + text
+        page, text = client.get("/"), client.get("/results.txt")
+        answer = client.get("/api/results?by=variant")
+    found = answer.json()["results"]
+    assert "alert" not in page.text
+    assert "\x1b" not in page.text + text.text
+    assert text.headers["content-type"].startswith("text/plain")
+    assert answer.headers["content-type"] == "application/json"
     assert found[0]["slice"] == {"variant": HOSTILE}
 
 

@@ -13,6 +13,7 @@ from consumers.ledger.ledger import LedgerError
 from consumers.server import ServeError, serving
 
 
+@pytest.mark.slow
 def test_the_address_is_the_real_one_and_ends_with_the_block(store: Path) -> None:
     with serving(str(store), "127.0.0.1", 0) as url:
         assert not url.endswith(":0/")

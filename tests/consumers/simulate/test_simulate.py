@@ -47,6 +47,7 @@ def test_settings_out_of_range_are_refused() -> None:
         Simulation(users=1)
 
 
+@pytest.mark.slow
 def test_the_truth_is_what_many_events_come_close_to() -> None:
     simulation = Simulation(events=60_000, seed=3)
     decoder, truth = Decoder(config(**SIMULATED)), simulation.truth()
@@ -94,6 +95,7 @@ def test_users_are_heavy_tailed_and_stay_in_one_variant() -> None:
     assert top > 0.2 * sum(rows.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("format", "kinds"),
     [

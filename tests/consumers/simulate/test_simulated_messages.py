@@ -40,6 +40,7 @@ def test_messages_carry_the_stream_and_its_faults(format: Format) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_last_message_has_the_rest() -> None:
     values = sent("ndjson", 3000)
     assert [value.count(b"\n") for value in values] == [3000, 3000, 3000, 1000]

@@ -150,6 +150,7 @@ def test_a_head_past_the_last_row_is_a_gap(tmp_path: Path) -> None:
         chunks(write(tmp_path / "a.parquet"), 8)
 
 
+@pytest.mark.slow
 def test_long_lists_come_in_small_chunks(tmp_path: Path) -> None:
     rows, width = 40, 100_000
     lists = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * width)), width)

@@ -65,6 +65,7 @@ def test_a_range_that_cuts_commits_grows_to_hold_them_and_this_is_said(
     assert found.is_good
 
 
+@pytest.mark.slow
 def test_after_compaction_the_range_is_as_wide_as_its_rows(run: Run, tmp_path: Path) -> None:
     with closing(Ledger.open(run.config.store.url)) as ledger:
         compact(ledger.store)
@@ -100,6 +101,7 @@ def test_partitions_that_were_not_counted_are_refused(
         verified(run, tmp_path, wanted=wanted)
 
 
+@pytest.mark.slow
 def test_a_range_in_a_log_that_has_lost_its_beginning(run: Run, tmp_path: Path) -> None:
     run.logs[ONE] = Log(run.logs[ONE].values[100:], beginning=100)
     found = verified(run, tmp_path, wanted=offsets(p0=(40, 150)))
@@ -110,6 +112,7 @@ def test_a_range_in_a_log_that_has_lost_its_beginning(run: Run, tmp_path: Path) 
     assert not verified(run, tmp_path, wanted=offsets(p0=(0, 90))).is_good
 
 
+@pytest.mark.slow
 def test_retries_are_compared_where_all_their_events_lie_in_the_range(tmp_path: Path) -> None:
     run = with_others(tmp_path)
     assert tried(run, config(event=WITH_C), page=500) == 11  # at offsets 0 to 70
@@ -130,6 +133,7 @@ def test_retries_of_other_offsets_are_nothing_to_a_range(tmp_path: Path) -> None
     assert (found.differences, found.notes, found.is_good) == ([], [], True)
 
 
+@pytest.mark.slow
 def test_of_retries_the_one_that_the_range_cuts_is_left_out_and_the_other_compared(
     tmp_path: Path,
 ) -> None:

@@ -114,6 +114,7 @@ def test_rows_that_keep_their_keys_apart_together_are_merged_into_one(tmp_path: 
         checked(run)
 
 
+@pytest.mark.slow
 def test_keys_that_are_too_many_only_together_give_the_coarser_ones_rows(tmp_path: Path) -> None:
     with GroupedRun(tmp_path, [few(*"pqrstu")]) as run:
         for _ in range(3):
@@ -129,6 +130,7 @@ def test_keys_that_are_too_many_only_together_give_the_coarser_ones_rows(tmp_pat
         checked(run)
 
 
+@pytest.mark.slow
 def test_rows_that_others_stand_between_are_merged_only_with_these(tmp_path: Path) -> None:
     """The second commit has no rows of coarser groupings, the first and the third have."""
     with GroupedRun(tmp_path, [few(*"pqrstu", "p", "q", *"pqrstu")]) as run:
@@ -142,6 +144,7 @@ def test_rows_that_others_stand_between_are_merged_only_with_these(tmp_path: Pat
         checked(run)
 
 
+@pytest.mark.slow
 def test_rows_of_an_older_store_are_read_beside_new_ones(tmp_path: Path) -> None:
     with GroupedRun(tmp_path, [few(*"pqpqpq")]) as run:
         for i in range(3):
@@ -205,6 +208,7 @@ def shortened(connection: Connection, which: ColumnElement[bool]) -> None:
     connection.execute(update(delta).where(row).values(end_offset=delta.c.start_offset + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [other_state, gone, doubled, cut, shortened])
 @pytest.mark.parametrize(("finest", "shown"), [(3, {1, 2, 3}), (4, {0, 4})])
 def test_damage_of_a_row_is_found_in_each_grouping_that_it_stands_for(

@@ -256,6 +256,7 @@ class Deserializing(FusedSource):
         return found
 
 
+@pytest.mark.slow
 def test_a_deserializer_in_the_consumer_is_found_out(of_sqlite: Simulation) -> None:
     of_sqlite.source_type = Deserializing
     assert is_found_out(of_sqlite, ValueError)

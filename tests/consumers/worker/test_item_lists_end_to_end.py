@@ -58,6 +58,7 @@ def folder(data: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_real_lists_have_the_values_that_others_computed(
     folder: Path, data: Path, capsys: Capture
 ) -> None:
@@ -97,6 +98,7 @@ def test_bad_lists_are_in_quarantine_with_their_reasons(folder: Path, capsys: Ca
     assert "each item once in a list" in entries[1]["detail"]
 
 
+@pytest.mark.slow
 def test_a_state_file_is_shown_and_added_up_without_the_vectors(
     folder: Path, capsys: Capture
 ) -> None:

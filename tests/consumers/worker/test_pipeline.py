@@ -217,6 +217,7 @@ EVENTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(EVENTS, st.lists(st.integers(0, 25), max_size=3))
 def test_where_the_log_is_cut_into_chunks_leaves_no_trace(
     values: list[bytes], cuts: list[int]

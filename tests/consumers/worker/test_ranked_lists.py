@@ -91,6 +91,7 @@ def require_those_of_the_library(found: Results, events: Sequence[Event], fed: o
     }
 
 
+@pytest.mark.slow
 def test_impressions_of_a_file_have_the_results_of_the_library(tmp_path: Path) -> None:
     found = counted(tmp_path, written(tmp_path, IMPRESSIONS))
     require_those_of_the_library(found, IMPRESSIONS, of_impressions)

@@ -8,6 +8,8 @@ import sys
 import time
 from contextlib import closing
 
+import pytest
+
 from consumers.worker.tell import VARIABLE, Hearing, teller
 from consumers.worker.vitals import Watch
 from tests.requirements import ROOT
@@ -36,6 +38,7 @@ def speaking(hearing: Hearing, worker: int) -> subprocess.Popen[bytes]:
     )
 
 
+@pytest.mark.slow
 def test_the_last_word_of_each_worker_is_heard_and_an_orphan_ends() -> None:
     hearing = Hearing(2)
     assert hearing.workers() == {"0": None, "1": None}

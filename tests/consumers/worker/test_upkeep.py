@@ -40,6 +40,7 @@ def rows(ledger: Ledger) -> int:
     return max(size.rows for size in ledger.snapshot().panes)
 
 
+@pytest.mark.slow
 def test_it_merges_once_a_head_has_more_commits_than_rows_may_stand(
     ledger: Ledger, begun_head: tuple[Generation, Head]
 ) -> None:
@@ -90,6 +91,7 @@ def test_while_records_come_it_takes_a_tenth_of_the_time(
     assert clock.now_s >= 2 / SHARE, "it has waited its turn"
 
 
+@pytest.mark.slow
 def test_a_store_that_is_away_costs_the_merge_alone(
     ledger: Ledger, begun_head: tuple[Generation, Head], monkeypatch: pytest.MonkeyPatch
 ) -> None:

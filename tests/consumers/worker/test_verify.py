@@ -39,6 +39,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     yield run_of(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_ledger_that_is_as_it_should_be_has_no_differences(run: Run, tmp_path: Path) -> None:
     heard: list[Progress] = []
     found = verified(run, tmp_path, report=heard.append)
@@ -59,6 +60,7 @@ def test_memory_is_bounded_by_parts_and_parts_leave_no_trace(
     assert verified(run, tmp_path).differences == []
 
 
+@pytest.mark.slow
 def test_after_compaction_it_still_agrees(run: Run, tmp_path: Path) -> None:
     with closing(Ledger.open(run.config.store.url)) as ledger:
         assert compact(ledger.store).rows_before > 10
@@ -183,6 +185,7 @@ def test_whatever_was_changed_is_found(
     assert not found.is_good
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [gone, doubled, changed])
 def test_it_is_found_after_compaction_too(
     run: Run, tmp_path: Path, what: Callable[[Connection], None]
@@ -193,6 +196,7 @@ def test_it_is_found_after_compaction_too(
     assert verified(run, tmp_path).count
 
 
+@pytest.mark.slow
 def test_below_the_floor_totals_are_compared(tmp_path: Path) -> None:
     run = run_of(tmp_path, windows="size_s = 3600\nlateness_s = 60\nretention_s = 3600")
     assert run.seen().generation.floor_ms is not None
@@ -201,6 +205,7 @@ def test_below_the_floor_totals_are_compared(tmp_path: Path) -> None:
     assert verified(run, tmp_path).count
 
 
+@pytest.mark.slow
 def test_of_a_log_that_has_lost_its_beginning_the_rest_is_compared(
     run: Run, tmp_path: Path
 ) -> None:
@@ -214,6 +219,7 @@ def test_of_a_log_that_has_lost_its_beginning_the_rest_is_compared(
     assert verified(run, tmp_path).count
 
 
+@pytest.mark.slow
 def test_what_was_merged_with_what_is_gone_is_said(run: Run, tmp_path: Path) -> None:
     with closing(Ledger.open(run.config.store.url)) as ledger:
         compact(ledger.store)
@@ -224,6 +230,7 @@ def test_what_was_merged_with_what_is_gone_is_said(run: Run, tmp_path: Path) -> 
     assert any("was merged with what is gone" in one for one in found.notes)
 
 
+@pytest.mark.slow
 def test_closed_heads_are_said_and_the_others_verified(run: Run, tmp_path: Path) -> None:
     again = replace(ONE, topic_id="made anew")
     run.logs = {again: Log(records(5, 80)), TWO: run.logs[TWO]}
@@ -234,6 +241,7 @@ def test_closed_heads_are_said_and_the_others_verified(run: Run, tmp_path: Path)
     assert any("a closed head (offsets 0 to 400)" in one for one in found.notes)
 
 
+@pytest.mark.slow
 def test_metrics_that_were_added_and_ended_are_known(tmp_path: Path) -> None:
     run = run_of(tmp_path, metrics='auc = { type = "HistogramAUC" }\nold = { type = "Ratio" }')
     run.logs[ONE].append(*records(7, 100))
@@ -244,16 +252,19 @@ def test_metrics_that_were_added_and_ended_are_known(tmp_path: Path) -> None:
     assert found.notes == ["metric old: it has ended, and is not verified"]
 
 
+@pytest.mark.slow
 def test_other_settings_are_refused(run: Run, tmp_path: Path) -> None:
     with pytest.raises(SettingsChanged):
         verified(run, tmp_path, config(windows="size_s = 60"))
 
 
+@pytest.mark.slow
 def test_one_partition_alone(run: Run, tmp_path: Path) -> None:
     change(run, lambda c: c.execute(delete(schema.delta).where(schema.delta.c.head == 1)))
     assert verified(run, tmp_path, wanted=Wanted((1,))).is_good
 
 
+@pytest.mark.slow
 def test_retries_are_read_as_they_were_read(tmp_path: Path) -> None:
     run = with_others(tmp_path)
     assert tried(run, config(event=WITH_C)) == 11
@@ -292,6 +303,7 @@ def test_an_entry_that_was_marked_done_without_its_delta_is_found(tmp_path: Path
     assert any("retry 1 has counted it, and it is refused" in one for one in said)
 
 
+@pytest.mark.slow
 def test_a_limit_that_was_raised_is_a_note(tmp_path: Path) -> None:
     small = 'kind = "file"\npath = "events.jsonl"\nmax_event_bytes = 120'
     run = Run(tmp_path, {ONE: Log([event(), event(user="u" * 5000)])}, source=small)

@@ -1,0 +1,130 @@
+"""Two hundred looks at independent users: z-tests, confidence sequences, the burn-in."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.coverage.streams import LOOKS, information, linear, logarithmic, rate_looks
+from benchmarks.coverage.table import Row, Table
+from streammetrics.experiments import ConfidenceSequence
+
+N: Final = 100_000  # units of an arm at the end
+ALPHA: Final = 0.05
+COUNTS: Final = (1, 2, 5, 10, 20, 50, 100, 200)
+NAIVE: Final = "z-test, stopped at the first p < 0.05"
+SEQUENCE: Final = "confidence sequence"
+TUNED: Final = (1.0, 0.5, 0.25, 0.05)
+MDE_Z: Final = 2.801585  # standard errors that a fixed test finds with a power of 80 %
+Sizes = NDArray[np.int64]
+
+
+def tuned(n: int, p: float, at: float, share: float = 0.5, least: int = 10) -> ConfidenceSequence:
+    """One that is narrowest at the share `at` of the information of the end, n units of an arm."""
+    return ConfidenceSequence(v_opt=at * information(n, p, share), min_count=least)
+
+
+def peek(kind: str, p: float, rng: np.random.Generator) -> list[float]:
+    """Whether an A/A test was ever significant, at each of so many looks evenly spaced."""
+    sequence = tuned(N, p, 0.5)
+    crossed = []
+    for found in rate_looks(rng, linear(N), (p, p)):
+        below = found.pvalue if kind == NAIVE else sequence.at(found).p_value
+        crossed.append(below <= ALPHA)
+    return [float(any(crossed[LOOKS // k - 1 :: LOOKS // k])) for k in COUNTS]
+
+
+def stream(p: float, sizes: Sizes, rng: np.random.Generator) -> list[float]:
+    """Ever significant: naive, at the last look, and by sequences tuned at TUNED; then how much
+    wider the sequence is than the interval of one look, at the end.
+
+    sizes: new units of an arm at each look.
+    """
+    sequences = [tuned(int(sizes.sum()), p, at) for at in TUNED]
+    naive, crossed, last, width = False, [False] * len(TUNED), 1.0, math.nan
+    for found in rate_looks(rng, sizes, (p, p)):
+        last = found.pvalue
+        naive |= last <= ALPHA
+        said = [one.at(found) for one in sequences]
+        crossed = [was or one.p_value <= ALPHA for was, one in zip(crossed, said, strict=True)]
+        fixed = found.effect_size_ci_upper - found.effect_size_ci_lower
+        width = (said[1].upper - said[1].lower) / fixed
+    return [float(naive), float(last <= ALPHA), *map(float, crossed), width]
+
+
+def power(times: float, rng: np.random.Generator) -> list[float]:
+    """Whether an effect of so many times the detectable one was found: by the one look at the end,
+    by the sequence until then, and at which share of the units the latter did."""
+    p, sequence = 0.05, tuned(N, 0.05, 0.5)
+    effect = times * MDE_Z / math.sqrt(information(N, p))
+    found, stopped = None, math.nan
+    for i, found in enumerate(rate_looks(rng, linear(N), (p - effect / 2, p + effect / 2)), 1):
+        if math.isnan(stopped) and sequence.at(found).p_value <= ALPHA:
+            stopped = i / LOOKS
+    assert found is not None
+    return [float(found.pvalue <= ALPHA), float(not math.isnan(stopped)), stopped]
+
+
+def burn_in(p: float, share: float, sizes: Sizes, rng: np.random.Generator) -> list[float]:
+    """Ever significant, where so few successes and failures of each arm are enough."""
+    n = int(sizes.sum())
+    sequences = [tuned(n, p, 0.25, share, least) for least in (1, 5, 10, 30)]
+    crossed = [False] * len(sequences)
+    for found in rate_looks(rng, sizes, (p, p), share):
+        said = [one.at(found).p_value <= ALPHA for one in sequences]
+        crossed = [was or now for was, now in zip(crossed, said, strict=True)]
+    return list(map(float, crossed))
+
+
+PEEKING: Final = Table(
+    "peeking",
+    "looks",
+    tuple(map(str, COUNTS)),
+    tuple(Row(kind, partial(peek, kind, 0.3), 1000, 37) for kind in (NAIVE, SEQUENCE)),
+)
+
+STREAMS: Final = Table(
+    "looks",
+    "rate, looks",
+    (
+        "z-test at every look",
+        "z-test at the last look",
+        *(f"sequence, tuned at {at:g} of the end" for at in TUNED),
+        "width against one look",
+    ),
+    tuple(
+        Row(name, partial(stream, p, sizes), 1000, 40)
+        for name, p, sizes in (
+            ("5 %, evenly spaced", 0.05, linear(N)),
+            ("5 %, dense at the start", 0.05, logarithmic(N)),
+            ("30 %, dense at the start", 0.3, logarithmic(N)),
+            ("0.5 %, dense at the start", 0.005, logarithmic(N)),
+        )
+    ),
+)
+
+POWER: Final = Table(
+    "power",
+    "true effect, of what a test of one look finds in 80 %",
+    ("found by one look at the end", "found by the sequence", "units until then"),
+    tuple(Row(f"{x:g} times", partial(power, x), 500, 38) for x in (1.0, 1.5, 2.0)),
+)
+
+BURN_IN: Final = Table(
+    "burn-in",
+    "rate, share of the treatment",
+    ("1 is enough", "5", "10 (what is used)", "30"),
+    tuple(
+        Row(
+            f"{100 * p:g} %, {100 * share:g} %",
+            partial(burn_in, p, share, logarithmic(N)),
+            500,
+            36,
+        )
+        for p, share in ((0.05, 0.5), (0.05, 0.02), (0.005, 0.1), (0.005, 0.02), (0.0005, 0.1))
+    ),
+)

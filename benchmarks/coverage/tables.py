@@ -1,0 +1,22 @@
+"""All tables of the page, in its order."""
+
+from __future__ import annotations
+
+from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
+from benchmarks.coverage.one_look import ONE_LOOK, TWO_ARMS
+from benchmarks.coverage.ramps import RAMPS
+from benchmarks.coverage.units import SAMPLE_RATIO
+from benchmarks.coverage.users import USERS, USERS_PEEKED
+
+TABLES = (
+    PEEKING,
+    ONE_LOOK,
+    TWO_ARMS,
+    USERS,
+    STREAMS,
+    POWER,
+    BURN_IN,
+    USERS_PEEKED,
+    RAMPS,
+    SAMPLE_RATIO,
+)

@@ -1,0 +1,60 @@
+"""The check of the sample ratio, looked at 200 times."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.coverage.streams import linear
+from benchmarks.coverage.table import Row, Table
+from streammetrics.experiments import SampleRatio
+
+UNITS: Final = 1_000_000  # of both arms at the end
+
+
+def sample_ratio(
+    planned: tuple[float, float], true: float, new: NDArray[np.int64], rng: np.random.Generator
+) -> list[float]:
+    """Ever p < 0.05 and p < 0.001 by chi-square, and e >= 1,000 by two priors.
+
+    new: units of both arms at each look. true: the share of units that fall to the treatment.
+    """
+    weights = {"control": planned[0], "treatment": planned[1]}
+    strong, weak = SampleRatio(weights), SampleRatio(weights, k=100)
+    treated = np.cumsum(rng.binomial(new, true)).tolist()
+    alarms = [False] * 4
+    for n, b in zip(np.cumsum(new).tolist(), treated, strict=True):
+        units = {"control": n - b, "treatment": b}
+        found, other = strong.at(units), weak.at(units)
+        now = (
+            found.pvalue < 0.05,
+            found.pvalue < 0.001,
+            other.e_value >= 1000,
+            found.e_value >= 1000,
+        )
+        alarms = [was or one for was, one in zip(alarms, now, strict=True)]
+    return list(map(float, alarms))
+
+
+SAMPLE_RATIO: Final = Table(
+    "sample-ratio",
+    "planned and true share of the treatment",
+    (
+        "chi-square, p < 0.05 at any look",
+        "chi-square, p < 0.001 at any look",
+        "e ≥ 1,000, k = 100",
+        "e ≥ 1,000, k = 10,000 (what is used)",
+    ),
+    tuple(
+        Row(name, partial(sample_ratio, (1 - planned, planned), true, linear(UNITS)), 400, 43)
+        for name, planned, true in (
+            ("50 %, 50 %", 0.5, 0.5),
+            ("10 %, 10 %", 0.1, 0.1),
+            ("50 %, 50.2 %", 0.5, 0.502),
+            ("50 %, 50.5 %", 0.5, 0.505),
+        )
+    ),
+)

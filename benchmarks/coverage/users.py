@@ -1,0 +1,122 @@
+"""Users with many rows each: rows taken as independent beside UserGroups."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from benchmarks.coverage.draws import (
+    MEAN_NDCG,
+    Activity,
+    active,
+    clicks,
+    grouped_area,
+    grouped_clicks,
+    grouped_lists,
+)
+from benchmarks.coverage.one_look import held
+from benchmarks.coverage.table import Row, Table
+from streammetrics import Ratio, UserGroups
+from streammetrics.experiments import ConfidenceSequence, compare
+
+PEEKS: Final = 20
+PEEKED_USERS: Final = 1000
+
+
+def both(state: UserGroups, truth: float) -> list[float]:
+    """Whether either interval holds the truth; the design effect, and how much wider the one of
+    users is."""
+    rows, users = state.confidence_interval(cluster="none"), state.confidence_interval()
+    wider = (users.upper - users.lower) / (rows.upper - rows.lower)
+    return [held(rows, truth), held(users, truth), users.deff, wider]
+
+
+def clicking(users: int, activity: Activity, alike: bool, rng: np.random.Generator) -> list[float]:
+    """A rate of 10 %."""
+    who = active(rng, users, activity)
+    return both(grouped_clicks(who, clicks(rng, who, alike=alike)), 0.1)
+
+
+def ranked(users: int, spread: float, rng: np.random.Generator) -> list[float]:
+    """An area of 0.75."""
+    return both(grouped_area(rng, active(rng, users), 0.75, spread), 0.75)
+
+
+def listed(users: int, rng: np.random.Generator) -> list[float]:
+    """A mean of NDCG@5."""
+    return both(grouped_lists(rng, active(rng, users)), MEAN_NDCG)
+
+
+def peeked(returning: bool, looks: int, rng: np.random.Generator) -> list[float]:
+    """Looks at an A/A test of users with ten rows each: tests of rows and of users, and sequences.
+
+    returning: each user's rows are spread over the looks; else a user comes once.
+    """
+    sizes = np.full(PEEKED_USERS, 10)
+    arms, own, at = [], [], []
+    for first in (0, PEEKED_USERS):
+        arms.append(np.repeat(np.arange(first, first + PEEKED_USERS), sizes))
+        own.append(np.repeat(rng.beta(1, 9, PEEKED_USERS), sizes))
+        come = rng.integers(0, looks, len(own[-1]) if returning else PEEKED_USERS)
+        at.append(come if returning else np.repeat(come, sizes))
+    states = [UserGroups(Ratio()) for _ in arms]
+    v_opt = 0.5 * PEEKED_USERS * 10 / (2 * 0.1 * 0.9)
+    of_rows, of_users = ConfidenceSequence(v_opt=v_opt), ConfidenceSequence(v_opt=v_opt / 2)
+    crossed = [False] * 4
+    for look in range(looks):
+        for state, who, rate, come in zip(states, arms, own, at, strict=True):
+            now = come == look
+            state.update(who[now], numerators=(rng.random(now.sum()) < rate[now]).astype(int))
+        rows, users = compare(*(one.metric_state() for one in states)), compare(*states)
+        said = (
+            rows.pvalue,
+            users.pvalue,
+            of_rows.at(rows).p_value,
+            of_users.at(users).p_value,
+        )
+        crossed = [was or p <= 0.05 for was, p in zip(crossed, said, strict=True)]
+    return list(map(float, crossed))
+
+
+RATES: Final[tuple[tuple[str, int, Activity, bool, float], ...]] = (
+    ("rate, 10,000 users who are all alike", 10_000, "geometric", True, 9),
+    ("rate, 200 users, each with a rate of their own", 200, "geometric", False, 5.5),
+    ("rate, 1,000 such users", 1000, "geometric", False, 5.5),
+    ("rate, 10,000 such users", 10_000, "geometric", False, 9),
+    ("rate, 1,000 users, some with hundreds of rows", 1000, "lognormal", False, 7),
+    ("rate, 1,000 users, a few with thousands", 1000, "pareto", False, 5.5),
+    ("rate, 10,000 users, a few with thousands", 10_000, "pareto", False, 7),
+)
+
+USERS: Final = Table(
+    "users",
+    "users, with about 10 rows each",
+    ("rows as independent", "UserGroups", "deff", "times as wide"),
+    (
+        *(
+            Row(name, partial(clicking, users, activity, same), 2000, ms)
+            for name, users, activity, same, ms in RATES
+        ),
+        Row("AUC, 500 users", partial(ranked, 500, 1.0), 1000, 13),
+        Row("AUC, 2,000 users", partial(ranked, 2000, 1.0), 1000, 13),
+        Row("NDCG@5, 100 users", partial(listed, 100), 1000, 8),
+        Row("NDCG@5, 1,000 users", partial(listed, 1000), 1000, 11),
+    ),
+)
+
+USERS_PEEKED: Final = Table(
+    "users-peeked",
+    "1,000 users of each arm, 20 looks",
+    (
+        "z-test of rows",
+        "t-test of UserGroups",
+        "sequence of rows",
+        "sequence of UserGroups",
+    ),
+    (
+        Row("who come once", partial(peeked, False, PEEKS), 300, 240),
+        Row("who come back", partial(peeked, True, PEEKS), 300, 240),
+    ),
+)

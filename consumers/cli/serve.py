@@ -1,0 +1,44 @@
+"""The command that shows a store and counts nothing: `streammetrics serve STORE`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from consumers.cli import logs
+from consumers.cli.arguments import Arguments, UsageError
+from consumers.config.tables import token_problem
+from consumers.server import Watched, announce, serving
+from consumers.server.assets import prepare
+from consumers.worker.stop import Stop, signals_request
+
+HOST = "127.0.0.1"
+PORT = 8765
+FOREVER_S = 3600.0
+
+
+def serve_store(
+    arguments: Arguments, monotonic: Callable[[], float], clock: Callable[[], float]
+) -> int:
+    """Serve until someone asks to end."""
+    logs.to_stderr("text")
+    port = arguments.number("port")
+    if port is not None and not 0 <= port <= 65_535:
+        raise UsageError(f"--port: expected 0 to 65535, came {port}; 0 is any free one")
+    token = arguments.text("token") or ""
+    problem = token_problem(token)
+    if problem is not None:
+        raise UsageError(f"{arguments.given['token']}: expected {problem}, came another; make one")
+    watched = Watched(dict, monotonic, clock)
+    host = arguments.text("host") or HOST
+    stop = Stop()
+    with (
+        signals_request(stop),
+        serving(
+            arguments.words[0], host, PORT if port is None else port, watched, token=token
+        ) as url,
+    ):
+        prepare()
+        announce(url, token=bool(token))
+        while not stop.wait(FOREVER_S):
+            pass
+    return 0

@@ -1,0 +1,105 @@
+"""[experiment]: what is compared, and all that must be declared before the data.
+
+Two things follow from it: states of its own, by allocation epoch and variant (see
+experiment_metrics.py), and a plan that no look at the data may change, so that it is a part of the
+fingerprint of these states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Final, Literal
+
+Cluster = Literal["groups", "none"]
+OnSeveral = Literal["keep", "drop", "error"]
+
+GROUPS: Final = 64
+GROUPS_SALT: Final = "streammetrics"
+UNITS: Final = "units"  # what its set of units is called among its metrics
+FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
+
+
+@dataclass(frozen=True, slots=True)
+class GuardrailConfig:
+    """One of `guardrails`: a metric, or `metric.view`, that must not get worse by `margin`."""
+
+    metric: str
+    margin: float
+    higher_is_better: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ExperimentConfig:
+    """[experiment], with fields named as the keys.
+
+    decision: what the decision rests on, each a metric or `metric.view`. unit: the path of what
+    was assigned to variants, None where nobody says. epochs: starts of new allocations in
+    milliseconds, rising. shares: weights by variant, one mapping for all epochs, or one for each
+    (the first is that before the first start); empty where they are equal. horizon, baseline, mde:
+    see `streammetrics.experiments.horizon`. mdes: by a name in the decision or the guardrails, an
+    mde of its own, in the place of the horizon or mde of all.
+    """
+
+    control: str
+    decision: tuple[str, ...]
+    guardrails: tuple[GuardrailConfig, ...] = ()
+    unit: str | None = None
+    on_several_variants: OnSeveral = "keep"
+    cluster: Cluster = "groups"
+    horizon: int | None = None
+    baseline: float | None = None
+    mde: float | None = None
+    mdes: Mapping[str, float] = field(default_factory=dict)
+    level: float = 0.95
+    epochs: tuple[int, ...] = ()
+    shares: tuple[Mapping[str, float], ...] = ()
+    unit_share: float = 1.0
+    max_units: int = 1_000_000
+    assignment_salt: str | None = None
+    look_every_s: float = 60.0
+
+    @property
+    def epoch_names(self) -> tuple[str, ...]:
+        """The keys of the epochs that `epochs` starts, and before them that of earlier events.
+
+        >>> ExperimentConfig("a", ("ctr",), epochs=(86_400_000,)).epoch_names
+        ('start', '1970-01-02T00:00:00Z')
+        """
+        return (FIRST_EPOCH, *map(_iso_utc, self.epochs))
+
+    @property
+    def watched(self) -> tuple[str, ...]:
+        """The decision metrics and the guardrails, as they are named there."""
+        return (*self.decision, *(one.metric for one in self.guardrails))
+
+    @property
+    def plan(self) -> dict[str, object]:
+        """What is declared before the data, in plain values.
+
+        Not here are `look_every_s`, which decides nothing, and what the settings and inputs of its
+        states say: `unit`, `unit_share`, `max_units`.
+        """
+        # A plan without `mdes` is described as it was before there was such a key.
+        mdes = {"mdes": dict(sorted(self.mdes.items()))} if self.mdes else {}
+        return {
+            "control": self.control,
+            "decision": list(self.decision),
+            "guardrails": [[g.metric, g.margin, g.higher_is_better] for g in self.guardrails],
+            "on_several_variants": self.on_several_variants,
+            "cluster": self.cluster,
+            "horizon": self.horizon,
+            "baseline": self.baseline,
+            "mde": self.mde,
+            **mdes,
+            "level": self.level,
+            "epochs": list(self.epoch_names[1:]),
+            "shares": [dict(weights) for weights in self.shares],
+        }
+
+
+def _iso_utc(ms: int) -> str:
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+    precision = "milliseconds" if ms % 1000 else "seconds"
+    return at.isoformat(timespec=precision).replace("+00:00", "Z")

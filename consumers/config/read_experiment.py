@@ -1,0 +1,299 @@
+"""Reading [experiment]: what may stand there, and what goes together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final, cast
+
+from consumers.config.event import EventConfig
+from consumers.config.experiment import (
+    GROUPS_SALT,
+    UNITS,
+    Cluster,
+    ExperimentConfig,
+    GuardrailConfig,
+    OnSeveral,
+)
+from consumers.config.metrics import MetricConfig
+from consumers.config.schema import Section, did_you_mean
+from consumers.events.times import iso_to_ms
+from streammetrics.experiments import keeps_units
+from streammetrics.results import views_of
+
+MAX_EPOCHS: Final = 1000
+MAX_WATCHED: Final = 100  # metrics of the decision, or guardrails
+_COULD: Final = "only {} could leave some out"
+_COULD_BE: Final = (
+    "a GroupedAUC or GroupedScores could leave some out, if it has {} for its groups or lists, "
+    'ids = "hashed" or "exact", and no weights'
+)
+
+
+def read_experiment(
+    section: Section, event: EventConfig, metrics: Sequence[MetricConfig]
+) -> ExperimentConfig:
+    """[experiment]; what is wrong is noted in the section, and the answer of no use then."""
+    variants = event.variants or ()
+    if len(variants) < 2:
+        section.problem("[event] variants", "at least two variants, since there is an [experiment]",
+                        event.variants, 'declare them, such as ["control", "new"]')  # fmt: skip
+    control = section.text("control", None, limit=200)
+    if control is None and section.raw("control") is None:
+        section.bad("control", "the variant that others are compared with", "name one of variants")
+    elif control is not None and variants and control not in variants:
+        section.bad("control", "one of [event] variants", did_you_mean(control, variants))
+    unit = section.path("unit") or event.user
+    cluster = section.choice("cluster", "groups", ("groups", "none"))
+    if cluster == "groups" and unit is None:
+        section.bad("unit", "the field of what was assigned to a variant, to group rows by it",
+                    'name it, or write cluster = "none"')  # fmt: skip
+    found = ExperimentConfig(
+        control=control or "",
+        decision=_read_decision(section, metrics),
+        guardrails=_read_guardrails(section, metrics),
+        unit=unit,
+        on_several_variants=_read_on_several(section, unit),
+        cluster=cast("Cluster", cluster),
+        horizon=_integer(section, "horizon", 2, 10**15, " of units"),
+        baseline=_number(section, "baseline", 0.0, 1.0),
+        mde=_number(section, "mde", 0.0, math.inf),
+        level=_number(section, "level", 0.5, 1.0) or 0.95,
+        epochs=_read_epochs(section, event),
+        shares=_read_shares(section, variants),
+        unit_share=section.number("unit_share", 1.0, 2.0**-32, 1.0),
+        max_units=section.integer("max_units", 1_000_000, 1, 1_000_000_000),
+        assignment_salt=section.text("assignment_salt", None),
+        look_every_s=section.number("look_every_s", 60.0, 1.0, 86_400.0, " of seconds"),
+    )
+    found = replace(found, mdes=_read_mdes(section, found.watched))
+    _require_consistent(section, found)
+    if found.on_several_variants == "drop" and found.unit is not None:
+        _require_droppable(section, found, metrics)
+    section.done()
+    return found
+
+
+def metric_of(name: str, metrics: Sequence[MetricConfig]) -> tuple[MetricConfig, str | None] | None:
+    """The metric, and the view or None, that `metric` or `metric.view` means. Names may have dots;
+    the longest goes first."""
+    for metric in sorted(metrics, key=lambda one: -len(one.name)):
+        if name == metric.name:
+            return metric, None
+        if name.startswith(f"{metric.name}."):
+            return metric, name.removeprefix(f"{metric.name}.")
+    return None
+
+
+def _require_consistent(section: Section, found: ExperimentConfig) -> None:
+    if found.mde is not None and found.horizon is not None:
+        section.bad("mde", "nothing, since there is a horizon", "declare one of the two")
+    elif found.horizon is not None and section.raw("baseline") is None:
+        section.bad("baseline", "a rate from an earlier period, since there is a horizon",
+                    "add it, or declare an mde instead of both")  # fmt: skip
+    if section.raw("horizon") is None and found.baseline is not None:
+        section.bad("baseline", "nothing, since there is no horizon", "remove it, or add a horizon")
+    for i, one in enumerate(found.guardrails):
+        if one.metric in found.decision:
+            section.problem(f"[experiment] guardrails[{i}].metric", "a metric that decides nothing",
+                            one.metric, "make it one of decision, or a guardrail")  # fmt: skip
+    if found.assignment_salt == GROUPS_SALT:
+        section.bad("assignment_salt", f"another than {GROUPS_SALT!r}, which makes the groups",
+                    "groups of users would follow variants; assign by another")  # fmt: skip
+    if len(found.shares) > 1 and len(found.shares) != len(found.epochs) + 1:
+        section.bad("shares", f"one table, or {len(found.epochs) + 1}: one before each of epochs, "
+                    "and one after the last", "add or remove some")  # fmt: skip
+
+
+def _read_decision(section: Section, metrics: Sequence[MetricConfig]) -> tuple[str, ...]:
+    names = section.raw("decision")
+    if (
+        not isinstance(names, list)
+        or not 0 < len(names) <= MAX_WATCHED
+        or len(set(map(str, names))) < len(names)
+    ):
+        section.bad("decision", f"a list of 1 to {MAX_WATCHED} different metrics",
+                    'name what the decision rests on, such as ["ctr"]')  # fmt: skip
+        return ()
+    return tuple(
+        name
+        for i, name in enumerate(names)
+        if _is_metric(section, f"[experiment] decision[{i}]", name, metrics)
+    )
+
+
+def _is_metric(section: Section, where: str, name: object, metrics: Sequence[MetricConfig]) -> bool:
+    found = metric_of(name, metrics) if isinstance(name, str) else None
+    if found is None:
+        known = [metric.name for metric in metrics]
+        section.problem(where, "a metric of [metrics], or metric.view", name,
+                        did_you_mean(str(name), known))  # fmt: skip
+        return False
+    metric, view = found
+    if metric.name == UNITS:
+        section.problem(where, f"a metric with another name than {UNITS!r}", name,
+                        "rename it; the units of an experiment are called so")  # fmt: skip
+        return False
+    views = list(views_of(metric.empty.compute()))
+    if view is not None and view not in views:
+        section.problem(where, f"a view of {metric.name}", name,
+                        did_you_mean(view, views))  # fmt: skip
+        return False
+    return True
+
+
+def _read_guardrails(
+    section: Section, metrics: Sequence[MetricConfig]
+) -> tuple[GuardrailConfig, ...]:
+    tables = section.raw("guardrails")
+    if tables is None:
+        return ()
+    if not isinstance(tables, list) or len(tables) > MAX_WATCHED:
+        section.bad("guardrails", f"a list of at most {MAX_WATCHED} tables",
+                    'write [{ metric = "auc", margin = 0.01 }]')  # fmt: skip
+        return ()
+    found: dict[str, GuardrailConfig] = {}
+    for i, table in enumerate(tables):
+        where = f"[experiment] guardrails[{i}]"
+        if not isinstance(table, dict):
+            section.problem(where, "a table", table, 'write { metric = "auc", margin = 0.01 }')
+            continue
+        one = Section(where.replace("[experiment] ", "experiment."), table, section.problems)
+        name, better = one.raw("metric"), one.raw("higher_is_better")
+        margin = one.number("margin", -1.0, 0.0, 1e300)
+        one.done()
+        if margin < 0 and one.raw("margin") is None:
+            one.bad("margin", "a number of 0 or more", "say how much worse it may become")
+        if better is not None and not isinstance(better, bool):
+            one.bad("higher_is_better", "true or false", "correct it")
+        if not _is_metric(section, f"{where}.metric", name, metrics):
+            continue
+        if str(name) in found:
+            section.problem(f"{where}.metric", "another metric", name, "remove the repetition")
+        found[str(name)] = GuardrailConfig(str(name), margin, better is not False)
+    return tuple(found.values())
+
+
+def _read_on_several(section: Section, unit: str | None) -> OnSeveral:
+    word = section.choice("on_several_variants", "keep", ("keep", "drop", "error"))
+    if word != "keep" and unit is None:
+        section.bad("on_several_variants", '"keep", since there is no unit',
+                    "name the unit that may be in several")  # fmt: skip
+    return cast("OnSeveral", word)
+
+
+def _require_droppable(
+    section: Section, found: ExperimentConfig, metrics: Sequence[MetricConfig]
+) -> None:
+    """Of all that is watched, a unit's rows must be known in the states."""
+    named = {one[0].name: one[0] for name in found.watched if (one := metric_of(name, metrics))}
+    others = sorted(name for name, one in named.items() if not _is_per_unit(one, found.unit))
+    if others:
+        could = [one.name for one in metrics if _is_per_unit(one, found.unit)]
+        section.bad("on_several_variants", f'"keep" or "error", since {", ".join(others)} adds up '
+                    "rows of many units", _COULD.format(", ".join(could)) if could else
+                    _COULD_BE.format(found.unit))  # fmt: skip
+    if found.unit_share < 1:
+        section.bad("unit_share", '1, since on_several_variants = "drop" needs each unit',
+                    "remove it, or keep such units")  # fmt: skip
+
+
+def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:
+    """Whether its states have the rows of each unit apart, under the unit's own name."""
+    of = metric.inputs.get("groups") or metric.inputs.get("lists")
+    if of is None or not keeps_units(metric.empty) or "weights" in metric.inputs:
+        return False
+    return of.path == unit and of.kind in ("hashed_id", "text_id")
+
+
+def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
+    """The least effect that matters, of metrics that need one of their own."""
+    table = section.raw("mdes")
+    if table is None:
+        return {}
+    if not isinstance(table, dict):
+        section.bad("mdes", "a table of the least effects that matter, by metric",
+                    "write for example { auc = 0.005 }")  # fmt: skip
+        return {}
+    found = {}
+    for name, value in table.items():
+        where = f"[experiment] mdes.{name}"
+        if isinstance(value, dict):
+            section.problem(where, "a number above 0", value,
+                            'put names with dots in quotes, as in "auc.gini" = 0.01')  # fmt: skip
+        elif name not in watched:
+            todo = did_you_mean(name, watched) if watched else "name it there as well"
+            section.problem("[experiment] mdes", "names as in decision or guardrails", name, todo)
+        elif not _is_positive(value):
+            section.problem(where, "a number above 0", value,
+                            "say which absolute difference is the least that matters")  # fmt: skip
+        else:
+            found[name] = float(value)
+    return found
+
+
+def _read_epochs(section: Section, event: EventConfig) -> tuple[int, ...]:
+    texts = section.raw("epochs")
+    if texts is None:
+        return ()
+    if (
+        not isinstance(texts, list)
+        or len(texts) > MAX_EPOCHS
+        or not all(isinstance(text, str) for text in texts)
+    ):
+        section.bad("epochs", f"a list of at most {MAX_EPOCHS} ISO times in quotes",
+                    'write for example ["2026-01-31T00:00:00Z"]')  # fmt: skip
+        return ()
+    if texts and event.epoch is not None:
+        section.bad("epochs", "nothing, since [event] epoch names the field that says it",
+                    "declare one of the two")  # fmt: skip
+    times, good = iso_to_ms(texts)
+    for i, text in enumerate(texts):
+        if not good[i]:
+            section.problem(f"[experiment] epochs[{i}]", "an ISO time with a zone", text,
+                            'write for example "2026-01-31T00:00:00Z"')  # fmt: skip
+    if good.all() and any(before >= after for before, after in pairwise(times.tolist())):
+        section.bad("epochs", "times that rise", "put them in order, each once")
+    return tuple(times.tolist())
+
+
+def _read_shares(section: Section, variants: Sequence[str]) -> tuple[Mapping[str, float], ...]:
+    given = section.raw("shares")
+    if given is None:
+        return ()
+    tables = given if isinstance(given, list) else [given]
+    found = []
+    for i, table in enumerate(tables):
+        where = f"[experiment] shares[{i}]" if isinstance(given, list) else "[experiment] shares"
+        if isinstance(table, dict) and set(table) == set(variants) and all(
+            map(_is_positive, table.values())
+        ):  # fmt: skip
+            found.append({name: float(table[name]) for name in variants})
+        else:
+            section.problem(where, "a table with a positive weight for each of variants", table,
+                            "write for example { control = 1, new = 1 }")  # fmt: skip
+    if not tables:
+        section.bad("shares", "at least one table", "leave it out where they are equal")
+    return tuple(found)
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+
+
+def _integer(section: Section, key: str, low: int, high: int, unit: str) -> int | None:
+    if section.raw(key) is None:
+        return None
+    return section.integer(key, low, low, high, unit)
+
+
+def _number(section: Section, key: str, low: float, high: float) -> float | None:
+    """A number between these, neither of them included; None where there is none."""
+    if section.raw(key) is None:
+        return None
+    value = section.number(key, math.nan, low, high)
+    if value in (low, high):
+        section.bad(key, f"a number between {low:g} and {high:g}", "change it")
+    return value

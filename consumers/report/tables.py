@@ -1,0 +1,105 @@
+"""The tables of a report: one line for each number, so that ten variants fit on paper."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterator, Sequence
+
+from consumers.results import printed
+from consumers.results.results import ComparisonRow, ResultRow
+from consumers.results.table import Block
+from streammetrics.experiments import SampleRatioFound
+
+
+def values_table(caption: str, block: Block, variants: Sequence[str]) -> str:
+    """Each value with its bounds and interval; the caption is HTML already."""
+    head = ("metric", "view", block.across or "", "value", "certain", "interval", "rows")
+    return _table(caption, head, 3, _values(block, variants))
+
+
+def _values(block: Block, variants: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    columns = block.columns(variants)
+    for metric, view in dict.fromkeys((row.metric, row.view) for row in block.rows):
+        mine = [(name, row) for name, rows in columns for row in rows
+                if (row.metric, row.view) == (metric, view)]  # fmt: skip
+        decimals = printed.decimals_for(f for _, r in mine for f in (r.value, r.low, r.high))
+        for name, row in mine:
+            count = row.counts.get("rows")
+            yield (
+                printed.name(metric), printed.name(view), name,
+                printed.number(row.value, decimals),
+                printed.interval(row.low, row.high, decimals) if row.low < row.high else "exact",
+                _interval(row, decimals),
+                "" if count is None else printed.count(count),
+            )  # fmt: skip
+
+
+def effects_table(rows: Sequence[ComparisonRow]) -> str:
+    """Each comparison with its always-valid interval, and what one planned look would say."""
+    head = ("metric", "treatment - control", "effect", "always valid", "p, always valid",
+            "one look", "looks")  # fmt: skip
+    return _table("treatment less control", head, 2, map(_effect, rows))
+
+
+def _effect(row: ComparisonRow) -> tuple[str, ...]:
+    finding, one = row.finding, row.finding.contrast
+    found = one.comparison
+    decimals = printed.decimals_for((found.control, found.treatment))
+    always = finding.anytime_lower, finding.anytime_upper
+    once = found.effect_size_ci_lower, found.effect_size_ci_upper
+    view = "" if one.view in one.metric else f" ({printed.name(one.view)})"
+    guard = ", guardrail" if one.safeguard is not None else ""
+    return (
+        f"{printed.name(one.metric)}{view}{guard}",
+        f"{printed.name(one.treatment_variant)} - {printed.name(one.control_variant)}",
+        printed.number(found.effect_size, decimals, signed=True),
+        "none" if finding.reason else _ends(*always, decimals),
+        "" if finding.reason else printed.chance(finding.anytime_pvalue),
+        _ends(*once, decimals),
+        printed.count(row.looks),
+    )
+
+
+def units_table(found: SampleRatioFound) -> str:
+    """Units of each variant, and whether they are as planned."""
+    caption = "units"
+    if not found.reason:
+        caption += f"; as planned: e-value {found.e_value:.4g} (1,000 is an alarm)"
+    lines = ((printed.name(variant), printed.count(n)) for variant, n in found.counts)
+    return _table(html.escape(caption), ("variant", "units"), 1, lines)
+
+
+def _interval(row: ResultRow, decimals: int) -> str:
+    one = row.interval
+    if one is None or math.isnan(one.lower) or math.isnan(one.upper):
+        return ""
+    return f"{printed.number(one.lower, decimals)} to {printed.number(one.upper, decimals)}"
+
+
+def _ends(lower: float, upper: float, decimals: int) -> str:
+    return " to ".join(printed.number(end, decimals, signed=True) for end in (lower, upper))
+
+
+def _table(caption: str, head: Sequence[str], names: int, lines: Iterator[tuple[str, ...]]) -> str:
+    """The first `names` cells of a line name it, and the others are numbers."""
+    looks = [""] * names + [' class="number"'] * (len(head) - names)
+    titles = "".join(
+        f'<th scope="col"{look}>{html.escape(title)}</th>'
+        for look, title in zip(looks, head, strict=True)
+    )
+    body = "".join(
+        "<tr>" + "".join(_cell(i, look, cell) for i, (look, cell) in
+                         enumerate(zip(looks, line, strict=True))) + "</tr>\n"
+        for line in lines
+    )  # fmt: skip
+    return (
+        f'<div class="wide"><table><caption>{caption}</caption>'
+        f"<thead><tr>{titles}</tr></thead>\n<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _cell(place: int, look: str, text: str) -> str:
+    if place == 0:
+        return f'<th scope="row">{html.escape(text)}</th>'
+    return f"<td{look}>{html.escape(text)}</td>"

@@ -1,0 +1,93 @@
+"""A figure of what a store has counted, as a specification with its data.
+
+What a state shows (curves, bins, counts) is drawn of one window, one series for each slice; what a
+view did over time is drawn of its history.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, cast
+
+from consumers.results.history import History
+from consumers.results.json_text import Json, dumps
+from consumers.results.query import OTHER, Slice
+from consumers.results.states import SliceState
+from streammetrics.figures import EffectValue, WindowValue, effect_over_time, over_time
+from streammetrics.results import figure_by_series
+
+Theme = Literal["light", "dark"]
+MAX_SERIES: Final = 12  # curves in one figure; more nobody tells apart
+
+
+def series_name(slice_: Slice) -> str:
+    """A slice as a legend names it.
+
+    >>> series_name({"variant": "bts", "phase": None})
+    'bts, null'
+    """
+    if OTHER in slice_:
+        return OTHER
+    names = sorted(slice_, key=lambda name: (name != "variant", name))
+    values = ("null" if slice_[name] is None else str(slice_[name]) for name in names)
+    return ", ".join(values) or "all rows"
+
+
+def figure_of_states(
+    states: Sequence[SliceState], variants: Sequence[str], kind: str, title: str, theme: Theme
+) -> bytes:
+    """The figure of one kind of these states of one metric, in one window."""
+    places: dict[object, int] = {name: i for i, name in enumerate(variants)}
+    ordered = sorted(states, key=lambda one: places.get(one.slice.get("variant"), len(places)))
+    shown = {series_name(one.slice): one.state.compute() for one in ordered[:MAX_SERIES]}
+    return _bytes(figure_by_series(shown, kind, title=_counted(title, len(ordered)), theme=theme))
+
+
+def figure_of_history(history: History, title: str, theme: Theme) -> bytes:
+    """Values by window, a series for each slice."""
+    values = [
+        WindowValue(
+            start_ms=window.start_ms,
+            end_ms=window.end_ms,
+            series=series_name(series.slice),
+            value=row.value,
+            low=row.low,
+            high=row.high,
+            lower=math.nan if row.interval is None else row.interval.lower,
+            upper=math.nan if row.interval is None else row.interval.upper,
+        )
+        for series in history.series[:MAX_SERIES]
+        for window, row in zip(history.windows, series.rows, strict=True)
+        if row is not None and window.start_ms is not None and window.end_ms is not None
+    ]
+    count = len(history.series) + history.more_series
+    return _bytes(over_time(values, title=_counted(title, count), y=history.view, theme=theme))
+
+
+def figure_of_effects(history: History, title: str, theme: Theme) -> bytes:
+    """The effect since the start, look by look, with its always-valid interval against zero."""
+    values = [
+        EffectValue(
+            at=point.watermark_ms,
+            series=effect.contrast.treatment_variant,
+            effect=point.effect,
+            lower=point.reading.lower,
+            upper=point.reading.upper,
+            gated=point.reading.gated,
+        )
+        for effect in history.effects[:MAX_SERIES]
+        for point in effect.looks
+        if point.watermark_ms is not None
+    ]
+    title = _counted(title, len(history.effects))
+    return _bytes(effect_over_time(values, title=title, y=history.view, x="time", theme=theme))
+
+
+def _counted(title: str, series: int) -> str:
+    """A title that says what is left out."""
+    return title if series <= MAX_SERIES else f"{title} ({MAX_SERIES} of {series} are drawn)"
+
+
+def _bytes(spec: Mapping[str, object]) -> bytes:
+    return dumps(cast("Json", spec))

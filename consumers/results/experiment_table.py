@@ -1,0 +1,89 @@
+"""What a person reads of an experiment: a table of its comparisons, and a sentence for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Final
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from consumers.results import printed
+from consumers.results.query import iso_utc
+from consumers.results.results import ComparisonRow, Results, Window
+from streammetrics.experiments import Finding, SampleRatioFound
+
+GAP: Final = 2  # spaces between columns
+MAX_WINDOWS: Final = 20  # a person reads no more, and JSON has them all
+
+
+def experiment(results: Results) -> Iterator[RenderableType]:
+    """The part of `results` about the experiment; nothing where there is none, and where all that
+    was asked for are metrics or slices that it does not compare."""
+    if results.srm is None or not (results.comparisons or results.srm.alarm):
+        return
+    windows = [(w, list(rows)) for w, rows in groupby(results.comparisons, lambda row: row.window)]
+    for window, rows in windows[:MAX_WINDOWS]:
+        yield Text(f"\n{_heading(window)}", "bold cyan")
+        for row in rows:
+            yield Text("")
+            yield _table(row)
+            yield Text(printed.name(row.finding.sentence, 1000))
+    yield Text("")
+    yield _sample_ratio(results.srm)
+    yield from (Text(printed.name(note, 1000), "dim") for note in results.notes)
+
+
+def _table(row: ComparisonRow) -> Table:
+    table = Table(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold")
+    table.add_column(Text(_name(row.finding)), min_width=24)
+    table.add_column("", justify="right", no_wrap=True)
+    for label, value in _lines(row):
+        table.add_row(Text(label), Text(value))
+    return table
+
+
+def _lines(row: ComparisonRow) -> Iterator[tuple[str, str]]:
+    finding, found = row.finding, row.finding.contrast.comparison
+    ends = found.effect_size_ci_lower, found.effect_size_ci_upper
+    decimals = printed.decimals_for((found.control, found.treatment, found.effect_size))
+    yield "control", printed.number(found.control, decimals)
+    yield "treatment", printed.number(found.treatment, decimals)
+    yield "effect", printed.number(found.effect_size, decimals, signed=True)
+    yield f"  at one look, {100 * found.level:g} %", _between(*ends, decimals)
+    yield "  p, at one look", printed.number(found.pvalue, 4)
+    always = finding.anytime_lower, finding.anytime_upper
+    yield "  always valid", "none" if finding.reason else _between(*always, decimals)
+    yield "  p, always valid", printed.number(finding.anytime_pvalue, 4)
+    yield "design effect", printed.number(found.deff, 2)
+    if row.looks:
+        yield "looks", printed.count(row.looks)
+
+
+def _between(lower: float, upper: float, decimals: int) -> str:
+    return " to ".join(printed.number(end, decimals, signed=True) for end in (lower, upper))
+
+
+def _name(finding: Finding) -> str:
+    one = finding.contrast
+    arms = f"{printed.name(one.treatment_variant, 20)} - {printed.name(one.control_variant, 20)}"
+    view = "" if one.view in one.metric else f" ({printed.name(one.view, 20)})"
+    guard = ", guardrail" if one.safeguard is not None else ""
+    return f"{printed.name(one.metric, 20)}{view}{guard}: {arms}"
+
+
+def _sample_ratio(found: SampleRatioFound) -> Text:
+    counts = ", ".join(f"{printed.name(arm)} {printed.count(n)}" for arm, n in found.counts)
+    line = Text(f"units: {counts or 'not counted'}")
+    if not found.reason:
+        said = f"; as planned: p {found.pvalue:.4g}, e-value {found.e_value:.4g}"
+        line.append(said, "bold red" if found.alarm else "")
+    return line
+
+
+def _heading(window: Window) -> str:
+    if window.start_ms is None or window.end_ms is None:
+        return "experiment, since the start"
+    return f"experiment, {iso_utc(window.start_ms)} to {iso_utc(window.end_ms)}, {window.state}"

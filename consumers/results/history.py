@@ -1,0 +1,190 @@
+"""One view of one metric over time: its value in each window, and the effect look by look.
+
+Arrays run parallel to the windows, so that a month of ten variants is a few lines and not rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from consumers.ledger.looks import Point
+from consumers.results.json_text import Json, dumps, number
+from consumers.results.query import Slice
+from consumers.results.results import (
+    ComparisonRow,
+    ResultRow,
+    Results,
+    Window,
+    slice_json,
+    slice_key,
+    window_json,
+)
+from streammetrics.experiments import Contrast
+
+T = TypeVar("T")
+
+MAX_WINDOWS: Final = 400  # the newest
+MAX_SERIES: Final = 40
+MAX_POINTS: Final = 500  # looks at one comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One slice, with its row in each window; None where nothing was counted."""
+
+    slice: Slice
+    rows: tuple[ResultRow | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One comparison: the looks at it since the start, and what each window says by itself."""
+
+    contrast: Contrast
+    looks: tuple[Point, ...]
+    windows: tuple[ComparisonRow | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What is shown over time; `more` windows and `more_series` were left out."""
+
+    metric: str
+    view: str
+    windows: tuple[Window, ...]
+    series: tuple[Series, ...]
+    effects: tuple[Effect, ...]
+    more: int
+    more_series: int
+
+
+def history_of(
+    results: Results,
+    metric: str,
+    view: str,
+    comparisons: Sequence[ComparisonRow],
+    points: Callable[[str], Sequence[Point]],
+) -> History:
+    """The history of a view, from an answer over all windows.
+
+    comparisons: of this metric, over all windows; points: the looks at a comparison by its name.
+    """
+    rows = [r for r in results.rows if r.view == view and r.window.start_ms is not None]
+    windows = tuple(dict.fromkeys(row.window for row in rows))
+    shown = windows[-MAX_WINDOWS:]
+    place = {window: i for i, window in enumerate(shown)}
+    found: dict[tuple[object, ...], tuple[Slice, list[ResultRow | None]]] = {}
+    for row in rows:
+        if row.window in place:
+            _, cells = found.setdefault(slice_key(row.slice), (row.slice, [None] * len(shown)))
+            cells[place[row.window]] = row
+    slices = _in_order([slice_ for slice_, _ in found.values()], results.variants)
+    series = tuple(Series(one, tuple(found[slice_key(one)][1])) for one in slices)
+    return History(
+        metric=metric,
+        view=view,
+        windows=shown,
+        series=series[:MAX_SERIES],
+        effects=_effects(comparisons, place, points),
+        more=len(windows) - len(shown),
+        more_series=max(len(series) - MAX_SERIES, 0),
+    )
+
+
+def history_json(results: Results, history: History) -> bytes:
+    """The bytes of `GET /api/history`."""
+    return dumps(
+        {
+            "format": "streammetrics-history/1",
+            "generation": results.generation,
+            "offsets": dict(results.offsets),
+            "metric": history.metric,
+            "view": history.view,
+            "windows": [window_json(window) for window in history.windows],
+            "more": history.more,
+            "series": [_series_json(one) for one in history.series],
+            "more_series": history.more_series,
+            "effects": [_effect_json(one) for one in history.effects],
+        }
+    )
+
+
+def thinned(points: Sequence[T], most: int = MAX_POINTS) -> list[T]:
+    """At most so many of them, evenly, with the first and the last.
+
+    >>> thinned(range(10), 4)
+    [0, 3, 6, 9]
+    """
+    if len(points) <= most:
+        return list(points)
+    return [points[i * (len(points) - 1) // (most - 1)] for i in range(most)]
+
+
+def _in_order(slices: list[Slice], variants: Sequence[str]) -> list[Slice]:
+    """Variants as they are declared, and other values in order."""
+    places: dict[object, int] = {name: i for i, name in enumerate(variants)}
+    return sorted(
+        slices, key=lambda one: (places.get(one.get("variant"), len(places)), slice_key(one))
+    )
+
+
+def _effects(
+    comparisons: Sequence[ComparisonRow],
+    place: dict[Window, int],
+    points: Callable[[str], Sequence[Point]],
+) -> tuple[Effect, ...]:
+    found: dict[str, tuple[Contrast, list[ComparisonRow | None]]] = {}
+    for row in comparisons:
+        contrast = row.finding.contrast
+        _, cells = found.setdefault(contrast.name, (contrast, [None] * len(place)))
+        if row.window in place:
+            cells[place[row.window]] = row
+    return tuple(
+        Effect(contrast, tuple(thinned(points(name))), tuple(cells))
+        for name, (contrast, cells) in found.items()
+    )
+
+
+def _series_json(series: Series) -> Json:
+    def column(cell: Callable[[ResultRow], float]) -> list[Json]:
+        return [None if row is None else number(cell(row)) for row in series.rows]
+
+    return {
+        "slice": slice_json(series.slice),
+        "value": column(lambda row: row.value),
+        "low": column(lambda row: row.low),
+        "high": column(lambda row: row.high),
+        "lower": column(lambda row: math.nan if row.interval is None else row.interval.lower),
+        "upper": column(lambda row: math.nan if row.interval is None else row.interval.upper),
+        "rows": [None if row is None else row.counts.get("rows") for row in series.rows],
+    }
+
+
+def _effect_json(effect: Effect) -> Json:
+    def column(field: str) -> list[Json]:
+        cells = (row and row.finding.contrast.comparison for row in effect.windows)
+        return [None if one is None else number(getattr(one, field)) for one in cells]
+
+    contrast, looks = effect.contrast, effect.looks
+    return {
+        "metric": contrast.metric,
+        "view": contrast.view,
+        "control_variant": contrast.control_variant,
+        "treatment_variant": contrast.treatment_variant,
+        "guardrail": contrast.safeguard is not None,
+        "looks": {
+            "watermark_ms": [one.watermark_ms for one in looks],
+            "effect": [number(one.effect) for one in looks],
+            "lower": [number(one.reading.lower) for one in looks],
+            "upper": [number(one.reading.upper) for one in looks],
+            "gated": [one.reading.gated for one in looks],
+        },
+        "windows": {
+            "effect": column("effect_size"),
+            "lower": column("effect_size_ci_lower"),
+            "upper": column("effect_size_ci_upper"),
+        },
+    }

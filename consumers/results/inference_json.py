@@ -1,0 +1,80 @@
+"""What JSON says of intervals, comparisons and the sample ratio."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from consumers.results.json_text import Json, number
+from streammetrics import Interval
+from streammetrics.experiments import Finding, SampleRatioFound
+
+# Fields of Comparison that are numbers, under their own names.
+_COMPARED: Final = (
+    "control",
+    "treatment",
+    "effect_size",
+    "effect_size_ci_lower",
+    "effect_size_ci_upper",
+    "rel_effect_size",
+    "rel_effect_size_ci_lower",
+    "rel_effect_size_ci_upper",
+    "pvalue",
+    "statistic",
+    "std_error",
+    "df",
+    "level",
+    "n",
+    "n_eff",
+    "deff",
+)
+
+
+def interval_json(interval: Interval | None) -> Json:
+    """An interval; null where there is no formula for it."""
+    if interval is None:
+        return None
+    return {
+        "lower": number(interval.lower),
+        "upper": number(interval.upper),
+        "level": interval.level,
+        "method": interval.method,
+        "n": interval.n,
+        "n_eff": number(interval.n_eff),
+        "deff": number(interval.deff),
+        "reason": interval.reason,
+    }
+
+
+def comparison_json(finding: Finding, looks: int) -> dict[str, Json]:
+    """A comparison as it stands after so many looks, without its window."""
+    contrast, found = finding.contrast, finding.contrast.comparison
+    return {
+        "metric": contrast.metric,
+        "view": contrast.view,
+        "control_variant": contrast.control_variant,
+        "treatment_variant": contrast.treatment_variant,
+        "guardrail": contrast.safeguard is not None,
+        **{name: number(getattr(found, name)) for name in _COMPARED},
+        "method": found.method,
+        "reason": found.reason,
+        "anytime_lower": number(finding.anytime_lower),
+        "anytime_upper": number(finding.anytime_upper),
+        "anytime_pvalue": number(finding.anytime_pvalue),
+        "e_value": number(finding.e_value),
+        "gated": finding.gated,
+        "anytime_reason": finding.reason,
+        "looks": looks,
+        "sentence": finding.sentence,
+    }
+
+
+def srm_json(found: SampleRatioFound | None) -> Json:
+    """The sample ratio check; null where there is no experiment."""
+    if found is None:
+        return None
+    return {
+        "pvalue": number(found.pvalue),
+        "e_value": number(found.e_value),
+        "counts": dict(found.counts),
+        "reason": found.reason,
+    }

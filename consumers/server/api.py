@@ -1,0 +1,154 @@
+"""The routes of the JSON interface: each answer is a function of the store and of the address."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, cast
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from consumers.experiment.reading import declared
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.looks import Point
+from consumers.ledger.view import View, view
+from consumers.results.answers import Answers
+from consumers.results.catalogue import EFFECT, OVER_TIME, Catalogue, watched_by
+from consumers.results.history import History, history_json, history_of
+from consumers.results.json_text import dumps
+from consumers.results.query import Query, QueryError
+from consumers.results.results import ComparisonRow, Results, to_json
+from consumers.results.status import status_json
+from consumers.results.verdict import experiment_json
+from consumers.server import questions
+from consumers.server.pulse import Pulse
+
+JSON: Final = "application/json"
+VARIANT: Final = frozenset({"variant"})
+
+
+class Api:
+    """Answers over one ledger."""
+
+    def __init__(self, ledger: Ledger, answers: Answers, pulse: Pulse, name: str) -> None:
+        self._ledger, self._answers, self._pulse = ledger, answers, pulse
+        self._catalogue = Catalogue(ledger, name)
+
+    def routes(self) -> list[Route]:
+        """All of it but the events, which need no thread for each who listens."""
+        return [
+            Route("/api/store", self.store),
+            Route("/api/results", self.results),
+            Route("/api/history", self.history),
+            Route("/api/experiment", self.experiment),
+            Route("/api/figure", self.figure),
+            Route("/api/health", self.health),
+            Route("/api/status", self.status),
+        ]
+
+    def store(self, request: Request) -> Response:
+        """What may be asked."""
+        return _json(self._catalogue.to_json(questions.generation_of(request.query_params)))
+
+    def results(self, request: Request) -> Response:
+        """As `results --json`, to the byte."""
+        query = questions.query_of(request.query_params, "views")
+        views = questions.choice(request.query_params, "views", ("all", "headline"))
+        return _json(to_json(self._answers.results(query), headlines=views == "headline"))
+
+    def status(self, request: Request) -> Response:
+        """As `status --json`, to the byte."""
+        wanted = questions.generation_of(request.query_params)
+        return _json(status_json(self._ledger, wanted))
+
+    def health(self, request: Request) -> Response:
+        """How far and how well the log is read."""
+        questions.refuse_others(request.query_params, ())
+        return _json(dumps(self._pulse.health()))
+
+    def experiment(self, request: Request) -> Response:
+        """What may be concluded."""
+        wanted = questions.generation_of(request.query_params)
+        results = self._answers.experiment(Query(generation=wanted))
+
+        def looks(now: View) -> int:
+            return now.looks(of.fingerprint) if of is not None else 0
+
+        of = declared(self._ledger.generation(results.generation))
+        return _json(experiment_json(results, of, view(self._ledger, looks, generation=wanted)))
+
+    def history(self, request: Request) -> Response:
+        """One view over time."""
+        questions.refuse_others(
+            request.query_params, ("metric", "view", "by", "where", "generation")
+        )
+        query = questions.query_of(request.query_params, "view")
+        results, found = self._history(query, request.query_params.get("view"), effects="all")
+        return _json(history_json(results, found))
+
+    def figure(self, request: Request) -> Response:
+        """A figure with its data."""
+        from consumers.results import drawn
+
+        parameters = request.query_params
+        query = questions.query_of(parameters, "kind", "view", "theme")
+        metric = questions.metric_of(query)
+        theme = cast("drawn.Theme", questions.choice(parameters, "theme", ("light", "dark")))
+        known = self._catalogue.known(metric, query.generation).figures
+        kind = questions.choice(parameters, "kind", (*known, OVER_TIME, EFFECT))
+        if kind in (OVER_TIME, EFFECT):
+            # Effects by window are not drawn, and take seconds to compute at first.
+            effects, draw = "none", drawn.figure_of_history
+            if kind == EFFECT:
+                effects, draw = "total", drawn.figure_of_effects
+            _, history = self._history(query, parameters.get("view"), effects=effects)
+            return _json(draw(history, metric, theme))
+        if query.window == "all":
+            raise QueryError(
+                expected="one window", came="'all'", where="window",
+                todo="name total, latest or START/END, or draw the kind history",
+            )  # fmt: skip
+        query = self._grouped(query)
+        variants = self._answers.rows(query).variants
+        return _json(
+            self._answers.states(
+                query, lambda states: drawn.figure_of_states(states, variants, kind, metric, theme)
+            )
+        )
+
+    def _history(self, query: Query, asked: str | None, *, effects: str) -> tuple[Results, History]:
+        """effects: over which window they are compared: none, total or all."""
+        metric = questions.metric_of(query)
+        shown = self._catalogue.known(metric, query.generation).view(asked)
+        query = self._grouped(query, window="all")
+        results = self._answers.rows(query)
+        of = declared(self._ledger.generation(results.generation))
+        compared: Sequence[ComparisonRow] = ()
+        if of is not None and effects != "none" and not query.where and metric in watched_by(of):
+            every = Query(window=effects, generation=query.generation)
+            compared = [
+                row
+                for row in self._answers.experiment(every).comparisons
+                if (row.finding.contrast.metric, row.finding.contrast.view) == (metric, shown)
+            ]
+
+        def points(name: str) -> list[Point]:
+            def look(now: View) -> list[Point]:
+                return [] if of is None else now.points(of.fingerprint, name)
+
+            return view(self._ledger, look, generation=query.generation)
+
+        return results, history_of(results, metric, shown, compared, points)
+
+    def _grouped(self, query: Query, window: str | None = None) -> Query:
+        """The same with one grouping: by variant where `by` is not said and that is one."""
+        by = query.by
+        if by is None:
+            names = frozenset(name for name, _ in query.where)
+            by = self._catalogue.grouping(VARIANT | names, query.generation)
+        return Query(window or query.window, by, query.where, query.metric, query.generation)
+
+
+def _json(data: bytes) -> Response:
+    return Response(data, media_type=JSON)

@@ -1,0 +1,49 @@
+// What is seen stands in the address, in the words of the command line and of the API: window, by,
+// where (again for and), metric; and chart, which is the page's own. So a view can be shared.
+
+/** What the address asks for. Words that the page does not know stay, so that the API can refuse them. */
+export function asked() {
+  const words = new URLSearchParams(location.search);
+  return {
+    window: words.get("window") ?? "total",
+    by: words.get("by"),
+    where: words.getAll("where"),
+    metric: words.get("metric"),
+    generation: words.get("generation"),
+    chart: words.get("chart") ?? "history",
+  };
+}
+
+/** The address of a view; what is left as it is by default is left out. */
+export function addressOf(view) {
+  const words = new URLSearchParams();
+  if (view.window !== "total") words.append("window", view.window);
+  if (view.by !== null) words.append("by", view.by);
+  for (const condition of view.where) words.append("where", condition);
+  if (view.metric !== null) words.append("metric", view.metric);
+  if (view.generation !== null) words.append("generation", view.generation);
+  if (view.chart !== "history") words.append("chart", view.chart);
+  const text = words.toString();
+  return location.pathname + (text ? "?" + text : "");
+}
+
+/** The parameters of a question to the API: what the address says, and what is given besides. */
+export function question(view, names, more = {}) {
+  const words = new URLSearchParams();
+  for (const name of names) {
+    if (name === "where") for (const condition of view.where) words.append("where", condition);
+    else if (view[name] !== null && view[name] !== undefined) words.append(name, view[name]);
+  }
+  for (const [name, word] of Object.entries(more)) if (word !== null) words.append(name, word);
+  return words.toString();
+}
+
+/** Call `changed` when a person goes back or forward. */
+export function onBack(changed) {
+  addEventListener("popstate", changed);
+}
+
+/** Go to a view without loading the page again. */
+export function go(view) {
+  history.pushState(null, "", addressOf(view));
+}

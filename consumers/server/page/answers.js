@@ -1,0 +1,37 @@
+// Questions to this server, and why one has no answer.
+
+/** Why there is no answer: the parts of the server's error, and the status (0: no server). */
+export class NoAnswer extends Error {
+  constructor(status, parts) {
+    super(parts.came);
+    this.status = status;
+    this.parts = parts;
+  }
+}
+
+/** The JSON of a path, or a NoAnswer. A question that is not waited for any more raises AbortError. */
+export async function answer(path, words = "", signal = undefined) {
+  let response;
+  try {
+    response = await fetch(words ? `${path}?${words}` : path, { signal });
+    if (response.ok) return await response.json();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new NoAnswer(0, {
+      came: "no answer",
+      where: "this page's server",
+      todo: "start it again with `streammetrics serve`; the page goes on by itself",
+    });
+  }
+  throw new NoAnswer(response.status, await partsOf(response));
+}
+
+async function partsOf(response) {
+  try {
+    const { error } = await response.json();
+    if (error?.came) return error;
+  } catch {
+    // Not JSON: a proxy before the server, or the guard. The status says enough.
+  }
+  return { came: `status ${response.status}` };
+}

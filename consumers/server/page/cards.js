@@ -1,0 +1,164 @@
+// A card for each metric: its tables, the effects and its charts. A card that is far from view is a
+// heading above an empty box of the same height, so that five hundred rows cost what is seen.
+
+import { addressOf, question } from "/assets/address.js";
+import { byId, h } from "/assets/elements.js";
+import { Figure } from "/assets/figures.js";
+import { CHARTS } from "/assets/filters.js";
+import { count, name, span } from "/assets/printed.js";
+import { effects, figures, sliceName } from "/assets/tables.js";
+import { isDark } from "/assets/theme.js";
+
+const NEAR = "400px 0px"; // how far outside the view a card is already drawn
+const MOST = 60; // tables in one card
+
+const cards = new Map(); // by the metric's name
+const watcher = new IntersectionObserver(
+  (entries) => {
+    for (const entry of entries) cards.get(entry.target.dataset.metric)?.near(entry.isIntersecting);
+  },
+  { rootMargin: NEAR },
+);
+
+/** Show the metrics of an answer. `go(view)` is called where a person follows a metric. */
+export function show(store, view, results, go) {
+  const rows = Map.groupBy(results.results, (row) => row.metric);
+  const compared = Map.groupBy(results.comparisons, (one) => one.metric);
+  const wanted = store.metrics.filter((one) => rows.has(one.name));
+  for (const [key, card] of cards) {
+    if (!wanted.some((one) => one.name === key)) card.remove();
+  }
+  const box = byId("cards");
+  box.toggleAttribute("data-alone", view.metric !== null);
+  wanted.forEach((one, i) => {
+    const card = cards.get(one.name) ?? new Card(one, go);
+    if (box.children[i] !== card.box) box.insertBefore(card.box, box.children[i] ?? null);
+    card.update({ store, view, metric: one, rows: rows.get(one.name), offsets: results.offsets,
+      comparisons: compared.get(one.name) ?? [] });
+  });
+  return wanted.length;
+}
+
+/** Draw the charts anew, in other colours. */
+export function recolour() {
+  for (const card of cards.values()) card.draw(true);
+}
+
+class Card {
+  constructor(metric, go) {
+    const id = `metric-${cards.size}-${Math.random().toString(36).slice(2)}`;
+    this.link = h("a", {}, name(metric.name));
+    this.link.addEventListener("click", (event) => {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      go({ ...this.shown.view, metric: metric.name });
+    });
+    this.tables = h("div", { class: "tables" });
+    this.charts = h("div", { class: "charts" });
+    this.body = h("div", { class: "card-body" }, this.tables, this.charts);
+    this.box = h("section", { class: "card", "aria-labelledby": id, "data-metric": metric.name },
+      h("h3", { id }, this.link, " ", h("small", {}, metric.type)), this.body);
+    this.figures = new Map(); // by kind
+    this.isNear = false;
+    this.mark = "";
+    cards.set(metric.name, this);
+    watcher.observe(this.box);
+  }
+
+  /** What there is to show; it is drawn if it can be seen. */
+  update(shown) {
+    this.shown = shown;
+    this.link.href = addressOf({ ...shown.view, metric: shown.metric.name });
+    if (this.isNear) this.draw();
+  }
+
+  near(isNear) {
+    if (isNear === this.isNear) return;
+    this.isNear = isNear;
+    if (isNear) {
+      this.draw();
+      this.body.style.minHeight = "";
+      return;
+    }
+    this.body.style.minHeight = `${this.body.offsetHeight}px`;
+    this.tables.replaceChildren();
+    for (const figure of this.figures.values()) figure.drop();
+    this.mark = "";
+    this.asked = "";
+  }
+
+  draw(anew = false) {
+    if (!this.isNear) return;
+    const mark = JSON.stringify([this.shown.rows, this.shown.comparisons]);
+    if (mark !== this.mark) this.tables.replaceChildren(...this.content());
+    this.mark = mark;
+    const asked = JSON.stringify([this.shown.view, this.shown.offsets]);
+    if (asked !== this.asked || anew) this.chart();
+    this.asked = asked;
+  }
+
+  content() {
+    const { store, metric, rows, comparisons } = this.shown;
+    const order = (view) => [...metric.headlines, ...metric.views].indexOf(view);
+    const place = (variant) => Math.max(store.variants.indexOf(variant), 0);
+    const key = (row) => JSON.stringify([row.window.start_ms, row.window.end_ms, sliceName(row.slice)]);
+    const blocks = [...Map.groupBy(rows, key).values()];
+    const tables = blocks.slice(0, MOST).map((mine) => {
+      const { window, slice } = mine[0];
+      const caption = [sliceName(slice), window.start_ms === null ? "" : `${span(window)}, ${window.state}`]
+        .filter(Boolean).join("; ");
+      mine.sort((a, b) => order(a.view) - order(b.view) || place(a.slice.variant) - place(b.slice.variant));
+      const label = caption || span(window);
+      return h("div", { class: "scroll", tabindex: 0, role: "region",
+        "aria-label": `${name(rows[0].metric)}, ${label}` }, figures(mine, label, place));
+    });
+    if (blocks.length > MOST) {
+      const rest = count(blocks.length - MOST);
+      tables.push(h("p", { class: "note" }, `${rest} more tables: narrow them with the filters.`));
+    }
+    if (comparisons.length) tables.push(effects(comparisons, `Effect against ${name(store.control)}`, false));
+    return tables;
+  }
+
+  chart() {
+    const { view, metric } = this.shown;
+    const kinds = view.metric === null ? this.one() : this.all();
+    for (const [kind, figure] of this.figures) {
+      if (kinds.includes(kind)) continue;
+      figure.drop();
+      figure.box.remove();
+      this.figures.delete(kind);
+    }
+    const theme = isDark() ? "dark" : "light";
+    for (const kind of kinds) {
+      const figure = this.figures.get(kind) ?? new Figure(CHARTS[kind] ?? name(kind));
+      if (!this.figures.has(kind)) this.charts.append(figure.box);
+      this.figures.set(kind, figure);
+      const window = kind === "history" || kind === "effect" || view.window === "all" ? null : view.window;
+      figure.show(question(view, ["by", "where", "generation"],
+        { kind, metric: metric.name, window, theme }));
+    }
+  }
+
+  /** The kind that the filters ask for, or what every metric has. */
+  one() {
+    const { view } = this.shown;
+    if (view.chart === "none") return [];
+    return this.all().includes(view.chart) ? [view.chart] : ["history"];
+  }
+
+  all() {
+    const { store, metric, comparisons } = this.shown;
+    const effect = store.experiment && comparisons.length > 0;
+    const kinds = new Set(["history", ...(effect ? ["effect"] : []), ...metric.figures]);
+    kinds.delete("values"); // the tables draw them
+    return [...kinds];
+  }
+
+  remove() {
+    watcher.unobserve(this.box);
+    for (const figure of this.figures.values()) figure.drop();
+    this.box.remove();
+    cards.delete(this.shown.metric.name);
+  }
+}

@@ -1,0 +1,136 @@
+// Charts: a specification of the server's, drawn by Vega. What is not in view is not drawn, one is
+// drawn at a time while nothing else is to do, and new numbers go into the chart that is there.
+
+import { answer, NoAnswer } from "/assets/answers.js";
+import { h, say } from "/assets/elements.js";
+
+// The content-security policy stands: no eval (`ast`), and no styles of theirs.
+const OPTIONS = {
+  ast: true,
+  actions: false,
+  renderer: "canvas",
+  defaultStyle: false,
+  tooltip: { disableDefaultStyle: true },
+};
+
+let vega = null; // the module, once the first chart is wanted
+const waiting = [];
+let working = false;
+
+const figures = new WeakMap(); // by their box
+const watcher = new IntersectionObserver((entries) => {
+  for (const entry of entries) figures.get(entry.target)?.seen(entry.isIntersecting);
+});
+
+/** A place for one chart. */
+export class Figure {
+  constructor(label) {
+    this.note = h("span", { class: "note" });
+    this.chart = h("div", { class: "figure-inner", role: "img", "aria-label": label });
+    this.box = h("figure", { "aria-busy": "true" },
+      h("figcaption", {}, `${label} `, this.note), this.chart);
+    this.view = null;
+    this.shape = null;
+    this.told = null;
+    this.wanted = null;
+    this.isSeen = false;
+    this.words = null; // the question to ask once the box is seen
+    figures.set(this.box, this);
+    watcher.observe(this.box);
+  }
+
+  /** Show the answer to this question. Asked again, it is asked anew: something was counted. */
+  show(words) {
+    this.words = words;
+    if (this.isSeen) this.ask();
+  }
+
+  seen(isSeen) {
+    this.isSeen = isSeen;
+    if (isSeen && this.words !== null) this.ask();
+  }
+
+  ask() {
+    const { words } = this;
+    this.words = null;
+    this.wanted?.abort();
+    this.wanted = new AbortController();
+    const { signal } = this.wanted;
+    answer("/api/figure", words, signal).then(
+      (spec) => later(() => (signal.aborted ? null : this.draw(spec))),
+      (error) => {
+        if (error instanceof NoAnswer && !signal.aborted) this.tell(error.message);
+      },
+    );
+  }
+
+  /** Give back what the chart holds; the box stays, so that nothing moves. */
+  drop() {
+    this.wanted?.abort();
+    this.view?.finalize();
+    this.view = this.shape = this.told = null;
+    this.chart.replaceChildren();
+    this.box.setAttribute("aria-busy", "true");
+  }
+
+  async draw(spec) {
+    const { reason, shape } = spec.usermeta ?? {};
+    if (reason) {
+      this.tell(reason);
+      return;
+    }
+    const told = JSON.stringify(spec.data);
+    const whole = JSON.stringify([shape, spec.config]);
+    say(this.note, [spec.title?.subtitle ?? ""].flat().join(" "));
+    if (this.view !== null && whole === this.shape) {
+      if (told !== this.told) await this.view.data("rows", spec.data.values).runAsync();
+      this.told = told;
+      this.chart.setAttribute("aria-label", spec.description);
+      return;
+    }
+    vega ??= import("/assets/charts.js");
+    const { vegaEmbed } = await vega;
+    this.view?.finalize();
+    const inner = h("div", { class: "figure-inner" });
+    this.chart.replaceChildren(inner);
+    const whose = { ...spec, title: undefined, width: "container" };
+    this.view = (await vegaEmbed(inner, whose, OPTIONS)).view;
+    this.shape = whole;
+    this.told = told;
+    this.chart.setAttribute("aria-label", spec.description);
+    this.box.setAttribute("aria-busy", "false");
+  }
+
+  tell(text) {
+    this.view?.finalize();
+    this.view = this.shape = this.told = null;
+    this.chart.replaceChildren(h("p", { class: "note" }, text));
+    this.chart.setAttribute("aria-label", text);
+    this.box.setAttribute("aria-busy", "false");
+  }
+}
+
+/** Do it when there is time, after what was wanted before. */
+function later(work) {
+  waiting.push(work);
+  if (!working) next();
+}
+
+function next() {
+  const work = waiting.shift();
+  working = work !== undefined;
+  if (!working) return;
+  const idle = globalThis.requestIdleCallback ?? ((done) => setTimeout(done, 1));
+  idle(
+    async () => {
+      try {
+        await work();
+      } catch (error) {
+        console.error(error);
+      } finally {
+        next();
+      }
+    },
+    { timeout: 1000 },
+  );
+}

@@ -1,0 +1,84 @@
+// The strip that is never hidden: whether events are counted, how far behind, and how well.
+
+import { byId, h, say } from "/assets/elements.js";
+import { count, duration, time } from "/assets/printed.js";
+
+const MARKS = { live: "●", idle: "◌", stale: "▲", broken: "✕", lost: "✕", unknown: "…" };
+const WORDS = {
+  live: "Counting",
+  idle: "Not counting here",
+  stale: "Behind",
+  broken: "Broken",
+  lost: "No connection",
+  unknown: "Asking",
+};
+const FIELDS = [
+  ["lag", "Lag"],
+  ["watermark", "Watermark"],
+  ["read", "Read"],
+  ["late", "Late"],
+  ["quarantined", "Quarantined"],
+  ["commit", "Last commit"],
+];
+
+const fields = {};
+let state = null;
+let sentence = null;
+let last = null; // the body of the last health event, and when it came
+
+/** Put the strip together, empty. */
+export function begin() {
+  state = h("span", { class: "health-state" });
+  sentence = h("span", { class: "health-sentence" });
+  const list = h("dl");
+  for (const [key, label] of FIELDS) {
+    fields[key] = h("dd", {}, "…");
+    list.append(h("div", { "data-field": key }, h("dt", {}, label), fields[key]));
+  }
+  byId("health").replaceChildren(h("p", {}, state, " ", sentence), list);
+  look("unknown", "");
+  setInterval(tick, 1000);
+}
+
+/** The body of /api/health. */
+export function show(body) {
+  last = { body, atMs: Date.now() };
+  look(body.state, body.sentence);
+  say(fields.lag, lag(body));
+  say(fields.watermark, body.watermark_ms === null ? "none yet" : time(body.watermark_ms));
+  say(fields.read, count(body.rows_read));
+  say(fields.late, count(body.late));
+  say(fields.quarantined, count(body.quarantined));
+  for (const key of ["late", "quarantined"]) {
+    fields[key].parentElement.toggleAttribute("data-attention", body[key] > 0);
+  }
+  const more = `future ${count(body.future)}, expired ${count(body.expired)}`;
+  fields.late.parentElement.title = more;
+  tick();
+}
+
+/** The server, or its store, does not answer: the figures stay, and the strip says so. */
+export function lost(why, kind = "lost") {
+  look(kind, why);
+}
+
+function look(kind, why) {
+  const known = kind in WORDS ? kind : "unknown";
+  byId("health").dataset.state = known;
+  say(state, `${MARKS[known]} ${WORDS[known]}`);
+  say(sentence, why);
+}
+
+function lag(body) {
+  if (body.lag_messages === null) return "unknown";
+  const behind = body.lag_seconds === null ? "" : `, ${duration(body.lag_seconds)}`;
+  return body.lag_messages === 0 ? "none" : `${count(body.lag_messages)} events${behind}`;
+}
+
+function tick() {
+  if (last === null) return;
+  const { committed_s: age, since_s: since } = last.body;
+  const passed = (Date.now() - last.atMs) / 1000;
+  if (age !== null) say(fields.commit, `${duration(age + passed)} ago`);
+  else say(fields.commit, since ? `none for ${duration(since + passed)}` : "none seen");
+}

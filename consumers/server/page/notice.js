@@ -1,0 +1,68 @@
+// The states of the page as a whole: loading, empty, stale and broken each look like what they are.
+// `data-state` of the document is the one in force, and the style sheet draws it.
+
+import { byId, h, say } from "/assets/elements.js";
+import { time } from "/assets/printed.js";
+
+const STATES = ["loading", "ready", "empty", "stale", "broken"];
+
+/** Set the state, and what is said of it. */
+function set(state, title, ...parts) {
+  console.assert(STATES.includes(state));
+  document.documentElement.dataset.state = state;
+  const lines = parts.filter((part) => part !== null);
+  const mark = [state, title, ...lines.map((line) => line.textContent ?? line)].join("\n");
+  const notice = byId("notice");
+  if (notice.dataset.mark === mark) return;
+  notice.dataset.mark = mark;
+  notice.replaceChildren(
+    ...(title ? [h("h2", {}, title), ...lines.map((line) => h("p", {}, line))] : []),
+  );
+}
+
+/** Nothing has come yet. */
+export const loading = () => set("loading", "Loading the results…");
+
+/** What is shown is what was counted. */
+export const ready = () => set("ready", "");
+
+/** There is nothing to show: nothing was counted, or nothing that the filters ask for. */
+export function empty(filtered, everything) {
+  if (!filtered) {
+    const hint = "The page fills by itself as soon as the first events are committed.";
+    set("empty", "No events are counted yet", hint);
+    return;
+  }
+  set("empty", "Nothing here passes the filters", h("a", { href: everything }, "Show everything"));
+}
+
+/** What is shown is old: since when, and why. */
+export function stale(sinceMs, why) {
+  set("stale", "Not up to date", `${why} What is shown is as of ${time(sinceMs)} UTC.`);
+}
+
+/** There is no answer to this question, and nothing is shown in its place. */
+export function broken(error, everything) {
+  const { expected, came, where, todo } = error.parts;
+  const titles = {
+    0: "The server does not answer",
+    400: "This address asks for something that is not there",
+    401: "This page needs its token",
+    503: "The store does not answer",
+  };
+  set(
+    "broken",
+    titles[error.status] ?? "Something went wrong",
+    expected ? `Expected ${expected}; came ${came}.` : `What came: ${came}.`,
+    where ? `Where: ${where}.` : null,
+    error.status === 401 ? "Open the address that was printed when the server began." : null,
+    todo ? `What to do: ${todo}.` : null,
+    error.status === 400 ? h("a", { href: everything }, "Show everything") : null,
+  );
+}
+
+/** The name of what is shown, as the title of the tab. */
+export function title(name) {
+  say(byId("store"), name);
+  document.title = `${name} - streammetrics`;
+}

@@ -1,0 +1,134 @@
+// Tables of figures: variants below each other, each value with its certain bound and its interval.
+
+import { h } from "/assets/elements.js";
+import { intervalBar, scaleOf } from "/assets/interval_bar.js";
+import { between, bounds, count, decimalsFor, name, number, value } from "/assets/printed.js";
+
+const OTHER = "(other)";
+const PLACES = 8; // colours; each variant has its name and its mark beside the colour
+
+/** The mark of a variant: its colour and shape go with its place among the declared ones. */
+function swatch(place) {
+  return h("span", { class: "swatch", "data-place": place % PLACES, "aria-hidden": "true" });
+}
+
+/** What a slice is called by, without the variant. */
+export function sliceName(slice) {
+  if (OTHER in slice) return `${OTHER} of ${slice[OTHER].map((one) => name(one)).join(", ")}`;
+  const parts = Object.entries(slice).filter(([key]) => key !== "variant");
+  return parts.map(([key, one]) => `${name(key)} = ${name(one)}`).join(", ");
+}
+
+/** One table: the rows of one metric, window and slice, by view and variant. */
+export function figures(rows, caption, place) {
+  const views = Map.groupBy(rows, (row) => row.view);
+  const approximate = rows.some((row) => row.low !== row.high);
+  const intervals = rows.some((row) => row.interval !== null);
+  const table = h("table", { class: "figures" }, h("caption", {}, caption));
+  table.append(head(["Variant", "Value", approximate && "Certain bound",
+    intervals && `${level(rows)} interval`, "", "Rows"]));
+  for (const [view, mine] of views) {
+    const body = h("tbody");
+    if (views.size > 1) {
+      body.append(h("tr", {}, h("th", { scope: "rowgroup", colspan: 6 }, name(view))));
+    }
+    const found = mine.map(read);
+    const decimals = decimalsFor(found.flatMap((one) => [one.value, one.low, one.high]));
+    const scale = scaleOf(found.flatMap((one) => [one.value, one.lower, one.upper]));
+    mine.forEach((row, i) =>
+      body.append(line(row, found[i], { decimals, scale, approximate, intervals, place })),
+    );
+    table.append(body);
+  }
+  return table;
+}
+
+const level = (rows) => {
+  const one = rows.find((row) => row.interval !== null);
+  return `${one ? 100 * one.interval.level : 95} %`;
+};
+
+function read(row) {
+  return {
+    value: value(row.value),
+    low: value(row.low),
+    high: value(row.high),
+    lower: row.interval ? value(row.interval.lower) : NaN,
+    upper: row.interval ? value(row.interval.upper) : NaN,
+  };
+}
+
+function line(row, found, { decimals, scale, approximate, intervals, place }) {
+  const variant = row.slice.variant;
+  const at = variant === undefined ? 0 : place(variant);
+  const label = OTHER in row.slice ? OTHER : variant === undefined ? "all rows" : name(variant, 24);
+  const bound = found.low < found.high ? bounds(found.low, found.high, decimals) : "exact";
+  return h(
+    "tr",
+    { "data-place": at % PLACES },
+    h("th", { scope: "row" }, h("span", { class: "who" }, swatch(at), h("span", {}, label))),
+    h("td", { class: "number value" }, data(row.value, number(found.value, decimals))),
+    approximate ? h("td", { class: "number" }, bound) : null,
+    intervals ? h("td", { class: "number" }, ends(found.lower, found.upper, decimals)) : null,
+    h("td", { class: "drawn" }, intervalBar(scale, found)),
+    h("td", { class: "number" }, count(row.counts.rows ?? 0)),
+  );
+}
+
+/** The effects of comparisons against zero. `named`: with the metric in front. */
+export function effects(comparisons, caption, named) {
+  const always = comparisons.some((one) => !one.anytime_reason);
+  const table = h("table", { class: "effects" }, h("caption", {}, caption));
+  table.append(head([named && "Metric", "Variant", "Effect",
+    always ? "Always-valid interval" : "Interval of one look", "", "p"]));
+  const body = h("tbody");
+  const scales = new Map();
+  for (const [metric, mine] of Map.groupBy(comparisons, (one) => `${one.metric}\n${one.view}`)) {
+    scales.set(metric, scaleOf(mine.flatMap((one) => [...span(one), value(one.effect_size)]), true));
+  }
+  for (const one of comparisons) {
+    const [lower, upper] = span(one);
+    const effect = value(one.effect_size);
+    const decimals = decimalsFor([one.control, one.treatment, one.effect_size].map(value));
+    const clear = lower > 0 || upper < 0;
+    body.append(
+      h(
+        "tr",
+        { "data-clear": !one.anytime_reason && clear, title: one.sentence },
+        named ? h("th", { scope: "row" }, name(one.metric), one.guardrail ? " (guardrail)" : "") : null,
+        h(named ? "td" : "th", named ? {} : { scope: "row" },
+          `${name(one.treatment_variant, 20)} − ${name(one.control_variant, 20)}`),
+        h("td", { class: "number value" }, data(one.effect_size, number(effect, decimals, true))),
+        h("td", { class: "number" }, ends(lower, upper, decimals, true)),
+        h("td", { class: "drawn" },
+          intervalBar(scales.get(`${one.metric}\n${one.view}`), { value: effect, lower, upper })),
+        h("td", { class: "number" },
+          number(value(one.anytime_reason ? one.pvalue : one.anytime_pvalue), 4)),
+      ),
+    );
+  }
+  table.append(body);
+  const reasons = new Set(comparisons.map((one) => one.anytime_reason).filter(Boolean));
+  const notes = [...reasons].map((why) => h("p", { class: "note" }, `Not always valid: ${why}.`));
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, table, ...notes);
+}
+
+function span(one) {
+  const names = one.anytime_reason
+    ? ["effect_size_ci_lower", "effect_size_ci_upper"]
+    : ["anytime_lower", "anytime_upper"];
+  return names.map((key) => value(one[key]));
+}
+
+const ends = (lower, upper, decimals, signed = false) =>
+  Number.isNaN(lower) && Number.isNaN(upper) ? "none" : between(lower, upper, decimals, signed);
+
+/** A rounded number, with the one of the answer in its `value`. */
+const data = (exact, text) => h("data", { value: String(exact) }, text);
+
+function head(labels) {
+  const cells = labels
+    .filter((label) => label !== false)
+    .map((label) => h("th", { scope: "col" }, label || h("span", { class: "hidden" }, "Drawn")));
+  return h("thead", {}, h("tr", {}, ...cells));
+}

@@ -1,0 +1,43 @@
+"""Two variants compared: intervals and e-values that hold at every look, and what to check."""
+
+from streammetrics.combine.without_units import keeps_units
+from streammetrics.experiments.compare import Comparison, compare
+from streammetrics.experiments.confidence_sequence import ConfidenceSequence
+from streammetrics.experiments.contrast import Contrast
+from streammetrics.experiments.covariate import Covariate
+from streammetrics.experiments.evidence import Anytime, Evidence
+from streammetrics.experiments.experiment import Experiment
+from streammetrics.experiments.guardrail import Guarded, Guardrail
+from streammetrics.experiments.horizon import Horizon
+from streammetrics.experiments.monitor import Look, Monitor, Watched
+from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
+from streammetrics.experiments.plan import Plan, Safeguard
+from streammetrics.experiments.report import Finding, Outcome, Report
+from streammetrics.experiments.sample_ratio import SampleRatio, SampleRatioFound
+
+__all__ = [
+    "Anytime",
+    "Comparison",
+    "ConfidenceSequence",
+    "Contrast",
+    "Covariate",
+    "Evidence",
+    "Experiment",
+    "Finding",
+    "Guarded",
+    "Guardrail",
+    "Horizon",
+    "Look",
+    "Monitor",
+    "Outcome",
+    "Plan",
+    "Report",
+    "Safeguard",
+    "SampleRatio",
+    "SampleRatioFound",
+    "Watched",
+    "adjust_fdr",
+    "adjust_fwer",
+    "compare",
+    "keeps_units",
+]

@@ -1,0 +1,155 @@
+"""One arm of a comparison: an estimate and how well it is known, read of a state."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal, Protocol, cast
+
+from streammetrics.combine.user_groups_result import UserGroupsResult
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.errors import SettingsError
+from streammetrics.kernels.proportions import share_variance
+from streammetrics.results.figures import counts_of
+from streammetrics.results.interval import Interval
+from streammetrics.results.quotient import Quotient
+from streammetrics.results.view_texts import view_of
+
+Kind = Literal["rate", "area", "mean"]
+BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "area": 30, "mean": 100}
+GROUPS: Final = 16  # of an arm, before an interval that holds at all looks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arm:
+    """An estimate, its variance, and what says whether there are rows enough.
+
+    value: the estimate, as a fraction where it is a share. lower, upper: Wilson's ends of a share,
+    else infinite. rows: that were counted; n: what the estimate is a mean of. kind, counted:
+    successes and failures of a rate; positives and negatives of an area, and of whatever else is
+    a function of two classes; rows or lists of a mean. share: successes and n, of independent
+    rows. replicates: the estimate without each group of users, None for a group without rows and
+    nan where it is undefined; None where rows stand for themselves. together: what they are
+    replicates of, the estimate itself or that of coarser scores.
+    """
+
+    view: str
+    value: float | Fraction
+    variance: float
+    df: float
+    lower: float = -math.inf
+    upper: float = math.inf
+    method: str
+    rows: int
+    n: int
+    deff: float
+    resolution: float = 0.0
+    kind: Kind
+    counted: tuple[int, ...]
+    share: tuple[int, int] | None = None
+    replicates: tuple[float | None, ...] | None = None
+    together: float = math.nan
+    reason: str = ""
+
+    @property
+    def estimate(self) -> float:
+        """The value as a float."""
+        return float(self.value)
+
+    @property
+    def groups(self) -> int | None:
+        """Groups that have rows; None where rows stand for themselves."""
+        if self.replicates is None:
+            return None
+        return sum(one is not None for one in self.replicates)
+
+
+class _Result(Protocol):
+    def interval(self, view: str | None = ..., *, level: float = ...) -> Interval: ...
+
+
+def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
+    """One arm, as its state is now; undefined where its rows are too few, with the reason.
+
+    InputError for a view that the metric has not got, SettingsError for several metrics in one.
+    """
+    result = state.compute()
+    grouped = result if isinstance(result, UserGroupsResult) else None
+    figures = grouped.value if grouped else result
+    if not callable(getattr(figures, "interval", None)):
+        raise SettingsError(
+            expected="a metric, or UserGroups of one",
+            came=type(state).__name__,
+            where="compare",
+            todo="compare the states of one metric and one key",
+        )
+    chosen = view_of(figures, view).text
+    plain = cast("_Result", figures).interval(chosen, level=level)
+    found = grouped.interval(chosen, level=level) if grouped else plain
+    counts, share = counts_of(figures), _share(plain, figures, chosen)
+    kind, counted = _counted(share, counts, plain.n)
+    independent = share if share and not grouped and plain.method == "wilson" else None
+    wilson = found.method in ("wilson", "jackknife, wilson")
+    return Arm(
+        view=chosen,
+        value=Fraction(*share) if share and share[1] else found.estimate,
+        variance=share_variance(*independent) if independent else found.se * found.se,
+        df=found.df,
+        lower=found.lower if wilson else -math.inf,
+        upper=found.upper if wilson else math.inf,
+        method=found.method,
+        rows=grouped.rows if grouped else counts.get("rows", plain.n),
+        n=found.n,
+        deff=found.deff if grouped else 1.0,
+        resolution=found.resolution,
+        kind=kind,
+        counted=counted,
+        share=independent,
+        replicates=_replicates(grouped, chosen) if grouped else None,
+        together=grouped.group_estimate(chosen) if grouped else math.nan,
+        reason=found.reason,
+    )
+
+
+def no_arm(view: str) -> Arm:
+    """An arm without a state."""
+    nothing = math.nan
+    return Arm(
+        view=view,
+        value=nothing,
+        variance=nothing,
+        df=nothing,
+        method="",
+        rows=0,
+        n=0,
+        deff=nothing,
+        kind="mean",
+        counted=(0,),
+        reason="no rows",
+    )
+
+
+def _replicates(grouped: UserGroupsResult, view: str) -> tuple[float | None, ...]:
+    found = zip(grouped.replicates(view), grouped.weights, strict=True)
+    return tuple(one if weight else None for one, weight in found)
+
+
+def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | None:
+    """Successes and n where the estimate is a share of whole rows."""
+    if isinstance(figures, Quotient) and view == "ratio":
+        exact = figures.exact if figures.is_share else None
+        return (int(exact[0]), figures.rows) if exact else None
+    if plain.method == "wilson" and math.isfinite(plain.estimate):
+        return round(plain.estimate * plain.n), plain.n  # a quotient of integers, rounded once
+    return None
+
+
+def _counted(
+    share: tuple[int, int] | None, counts: dict[str, int], n: int
+) -> tuple[Kind, tuple[int, ...]]:
+    if share is not None:
+        return "rate", (share[0], share[1] - share[0])
+    if "positives" in counts and "rows" in counts:
+        return "area", (counts["positives"], counts["rows"] - counts["positives"])
+    return "mean", (n,)

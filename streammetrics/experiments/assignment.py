@@ -1,0 +1,96 @@
+"""How units fell to the variants: the sample ratio over epochs, and units seen in several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from streammetrics.combine.units import UnitsResult, in_several
+from streammetrics.core.unit_hashes import Words
+from streammetrics.experiments.plan import Plan
+from streammetrics.experiments.sample_ratio import SampleRatio, SampleRatioFound
+from streammetrics.kernels.tails import chi2_sf
+
+Found = Mapping[str, Mapping[str, UnitsResult]]
+NOT_COUNTED = "units are not counted"
+
+
+def sample_ratio(plan: Plan, units: Found) -> SampleRatioFound:
+    """The check of each epoch's shares, summed over epochs: ln e, chi-square and its df.
+
+    units: by epoch and variant. A unit counts in the epoch in which it was first seen: where it
+    stays in its variant, what it does later is no assignment, and epochs would not be independent.
+    """
+    if not units:
+        return _unknown(NOT_COUNTED)
+    totals: dict[str, int] = dict.fromkeys(plan.variants, 0)
+    found: list[SampleRatioFound] = []
+    seen = np.empty(0, np.uint64)
+    for epoch in plan.ordered(units):
+        arms = {name: one for name, one in units[epoch].items() if name in totals}
+        why = next((one.reason for one in arms.values() if one.sampled is None), "")
+        if why:
+            return _unknown(why)
+        hashes = {name: one.hashes() for name, one in arms.items()}
+        fresh = {name: len(np.setdiff1d(one, seen, True)) for name, one in hashes.items()}
+        seen = np.unique(np.concatenate([seen, *hashes.values()]))
+        if any(fresh.values()):
+            found.append(SampleRatio(plan.weights(epoch)).at(dict.fromkeys(totals, 0) | fresh))
+            totals = {name: n + fresh.get(name, 0) for name, n in totals.items()}
+    counts = tuple(sorted(totals.items()))
+    if not found:
+        return _unknown("no unit was counted", counts)
+    if len(found) == 1:
+        return found[0]
+    statistic, df = sum(one.statistic for one in found), sum(one.df for one in found)
+    pvalue = 0.0 if any(not one.pvalue for one in found) else chi2_sf(statistic, df)
+    return SampleRatioFound(counts, statistic, df, pvalue, sum(one.log_e for one in found))
+
+
+def seen_in_several(plan: Plan, units: Found) -> UnitsResult | None:
+    """The units of more than one variant, in one epoch or in two; None where none are counted."""
+    if not units:
+        return None
+    return in_several([_of_variant(name, units) for name in plan.variants])
+
+
+def why_unknown(several: UnitsResult | None) -> str:
+    """Why nobody knows each single unit of several variants; "" where it is known."""
+    if several is None:
+        return NOT_COUNTED
+    if several.sampled is None:
+        return several.reason
+    return "" if several.share == 1 else f"{100 * several.share:g} % of all units are kept"
+
+
+def left(units: Found, dropped: UnitsResult) -> Found:
+    """Those that stay, by epoch and variant."""
+    gone = dropped.hashes()
+    return {
+        epoch: {name: _without(one, gone) for name, one in arms.items()}
+        for epoch, arms in units.items()
+    }
+
+
+def _without(one: UnitsResult, gone: Words) -> UnitsResult:
+    stay = np.setdiff1d(one.hashes(), gone, assume_unique=True)
+    return replace(one, sampled=len(stay), _hashes=stay)
+
+
+def _of_variant(variant: str, units: Found) -> UnitsResult:
+    return _united([arms[variant] for arms in units.values() if variant in arms], units)
+
+
+def _united(each: Sequence[UnitsResult], units: Found) -> UnitsResult:
+    share = next((one.share for arms in units.values() for one in arms.values()), 1.0)
+    unknown = next((one for one in each if one.sampled is None), None)
+    if unknown is not None:
+        return unknown
+    hashes = np.unique(np.concatenate([np.empty(0, np.uint64), *(one.hashes() for one in each)]))
+    return UnitsResult(share, len(hashes), _hashes=hashes)
+
+
+def _unknown(reason: str, counts: tuple[tuple[str, int], ...] = ()) -> SampleRatioFound:
+    return SampleRatioFound(counts, 0.0, 0, 1.0, 0.0, reason)

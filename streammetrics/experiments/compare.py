@@ -1,0 +1,231 @@
+"""Two variants compared on one view of one metric."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.errors import SettingsError
+from streammetrics.experiments.arm import Arm, Kind, arm_of
+from streammetrics.experiments.confidence_sequence import check_share
+from streammetrics.experiments.covariate import Covariate, adjusted_pair
+from streammetrics.experiments.strata import Pair, pair_of
+from streammetrics.kernels.empirical_bernstein import Moments
+from streammetrics.kernels.lift import fieller_ends, lift_variance
+from streammetrics.kernels.proportions import newcombe_ends
+from streammetrics.kernels.success_labels import Successes
+from streammetrics.kernels.t_interval import (
+    EVERYTHING,
+    Ends,
+    critical,
+    symmetric_ends,
+    two_sided_p,
+    welch_df,
+)
+from streammetrics.results.shown import Shown
+
+COARSE: Final = 0.25  # standard errors by which buckets may be off before they count
+AREAS: Final = ("auc", "gauc")  # of which 1/2 is chance: their lift is RelaImpr
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(Shown):
+    """Treatment and control, and how far apart they are; undefined is nan, with a reason.
+
+    control, treatment: the estimates. effect_size: treatment - control, or the lift where that
+    was asked for. rel_effect_size: the lift, treatment / control - 1, of an area under the ROC
+    curve that of area - 1/2 (RelaImpr). std_error, df: of effect_size. statistic, pvalue: of
+    treatment - control at one look that was fixed beforehand, two-sided; 1 where nothing is known.
+    view: of the metric. method: of the interval. n: rows, lists or users of both arms; deff: the
+    design effect, n_eff = n / deff. kind: what a burn-in counts, least_count: the least of it in
+    an arm; groups: the least number of groups with rows, None where rows stand for themselves.
+    successes, moments: as in `evidence.Compared`. resolution: how far buckets may have moved the
+    effect, where that is more than a quarter of the standard error, else 0. epochs, left_out:
+    those that it is of, and those in which an arm has too little.
+    """
+
+    control: float
+    treatment: float
+    effect_size: float
+    effect_size_ci_lower: float
+    effect_size_ci_upper: float
+    rel_effect_size: float
+    rel_effect_size_ci_lower: float
+    rel_effect_size_ci_upper: float
+    pvalue: float
+    statistic: float
+    std_error: float
+    df: float
+    level: float
+    view: str
+    method: str
+    n: int
+    n_eff: float
+    deff: float
+    kind: Kind
+    least_count: int
+    groups: int | None = None
+    successes: tuple[Successes, ...] | None = None
+    moments: tuple[Moments, Moments] | None = None
+    resolution: float = 0.0
+    epochs: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def compare(
+    control: Accumulator,
+    treatment: Accumulator,
+    *,
+    view: str | None = None,
+    level: float = 0.95,
+    relative: bool = False,
+    covariate: Covariate | None = None,
+) -> Comparison:
+    """The difference treatment - control of two states of one metric, or of UserGroups of it.
+
+    view: of the metric's result, None: the first. Of two shares the interval is Newcombe's, else
+    Welch's of the two variances; that of the lift is Fieller's. relative: effect_size, its
+    interval and its error are those of the lift, the error by the delta method. covariate: takes
+    out what something known before explains (CUPED). Not for states of several allocations with
+    other shares: see `Experiment`. SettingsError for unequal settings, InputError for no view;
+    rows that are too few are no error.
+
+    >>> from streammetrics import Ratio
+    >>> a, b = Ratio(), Ratio()
+    >>> a.update([1] * 520 + [0] * 9480)
+    >>> b.update([1] * 585 + [0] * 9415)
+    >>> found = compare(a, b)
+    >>> f"{found.effect_size:.4f} from {found.effect_size_ci_lower:.4f}, p {found.pvalue:.3f}"
+    '0.0065 from 0.0002, p 0.044'
+    """
+    check_share("level", level)
+    _same_metric(control, treatment)
+    pair = pair_of(arm_of(control, view, level), arm_of(treatment, view, level))
+    if covariate is not None:
+        pair = adjusted_pair(pair, covariate, level)
+    return compared(pair, level, relative=relative)
+
+
+def compared(
+    pair: Pair,
+    level: float,
+    *,
+    relative: bool = False,
+    successes: tuple[Successes, ...] | None = None,
+) -> Comparison:
+    """The comparison of two arms that have been read."""
+    a, b = pair.control, pair.treatment
+    std_error = math.sqrt(a.variance + b.variance)
+    df = welch_df(a.variance, a.df, b.variance, b.df)
+    q = critical(level, df)
+    known = a.resolution + b.resolution
+    resolution = known if known > COARSE * std_error else 0.0
+    ends = _wider(_ends(pair, std_error, q), resolution)
+    lift, lift_ends, lift_error = _lift(a, b, q, resolution)
+    surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
+    deff = _deff(a, b)
+    n = a.n + b.n
+    return Comparison(
+        control=a.estimate,
+        treatment=b.estimate,
+        effect_size=lift if relative else pair.effect,
+        effect_size_ci_lower=(lift_ends if relative else ends)[0],
+        effect_size_ci_upper=(lift_ends if relative else ends)[1],
+        rel_effect_size=lift,
+        rel_effect_size_ci_lower=lift_ends[0],
+        rel_effect_size_ci_upper=lift_ends[1],
+        pvalue=two_sided_p(surely, std_error, df),
+        statistic=surely / std_error if std_error > 0 else math.nan,
+        std_error=lift_error if relative else std_error,
+        df=df,
+        level=level,
+        view=b.view,
+        method="fieller" if relative else _method(a, b),
+        n=n,
+        n_eff=n / deff if deff > 0 else math.nan,
+        deff=deff,
+        kind=a.kind if a.kind == b.kind else "mean",
+        least_count=least_count(a, b),
+        groups=None if a.groups is None or b.groups is None else min(a.groups, b.groups),
+        successes=successes,
+        moments=(_moments(a.share), _moments(b.share)) if a.share and b.share else None,
+        resolution=resolution,
+        epochs=pair.used,
+        left_out=pair.left_out,
+        reason=_reason(a, b),
+    )
+
+
+def least_count(control: Arm, treatment: Arm) -> int:
+    """The least that the burn-in counts in an arm; of two kinds, rows."""
+    if control.kind == treatment.kind:
+        return min(*control.counted, *treatment.counted)
+    return min(control.rows, treatment.rows)
+
+
+def _ends(pair: Pair, std_error: float, q: float) -> Ends:
+    a, b = pair.control, pair.treatment
+    if _newcombe(a, b):
+        return newcombe_ends(a.estimate, (a.lower, a.upper), b.estimate, (b.lower, b.upper))
+    return symmetric_ends(pair.effect, std_error, q)
+
+
+def _newcombe(a: Arm, b: Arm) -> bool:
+    return all(map(math.isfinite, (a.lower, a.upper, b.lower, b.upper)))
+
+
+def _method(a: Arm, b: Arm) -> str:
+    if _newcombe(a, b):
+        return "newcombe"
+    return a.method if a.method == b.method and a.method in ("stratified", "cuped") else "welch"
+
+
+def _wider(ends: Ends, by: float) -> Ends:
+    return ends[0] - by, ends[1] + by
+
+
+def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Ends, float]:
+    origin = 0.5 if a.view in AREAS else 0.0
+    base, top = a.estimate - origin, b.estimate - origin
+    if not base or math.isnan(base) or math.isnan(top):
+        return math.nan, EVERYTHING, math.nan
+    ends = fieller_ends(base, a.variance, top, b.variance, q)
+    if resolution:
+        ends = _wider(ends, (b.resolution + abs(top / base) * a.resolution) / abs(base))
+    variance = lift_variance(base, a.variance, top, b.variance)
+    return top / base - 1.0, ends, math.sqrt(variance) if variance >= 0 else math.nan
+
+
+def _deff(a: Arm, b: Arm) -> float:
+    """By how much clustering multiplies the variance of the effect."""
+    if a.deff == b.deff == 1.0:
+        return 1.0
+    if not (a.deff > 0 and b.deff > 0):
+        return math.nan
+    alone = a.variance / a.deff + b.variance / b.deff
+    return (a.variance + b.variance) / alone if alone > 0 else math.nan
+
+
+def _moments(share: tuple[int, int]) -> Moments:
+    return Moments(share[1], share[0], share[0])  # of zeros and ones, the squares are themselves
+
+
+def _reason(a: Arm, b: Arm) -> str:
+    if a.reason == b.reason:
+        return a.reason
+    said = (("control", a.reason), ("treatment", b.reason))
+    return "; ".join(f"{arm}: {why}" for arm, why in said if why)
+
+
+def _same_metric(control: Accumulator, treatment: Accumulator) -> None:
+    if type(control) is not type(treatment):
+        raise SettingsError(
+            expected=f"two states of {type(control).__name__}",
+            came=f"one of {type(treatment).__name__}",
+            where="compare",
+            todo="compare states of one metric with the same settings",
+        )
+    control._require_same_settings(treatment)

@@ -1,0 +1,137 @@
+"""Confidence sequences: intervals, e-values and p-values that hold at all looks together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from streammetrics.core.errors import SettingsError, shown
+from streammetrics.experiments.evidence import Anytime, Compared
+from streammetrics.kernels import empirical_bernstein, success_labels
+from streammetrics.kernels.gaussianised import as_t, gaussianised
+from streammetrics.kernels.normal_mixture import log_e, multiplier, tuned
+
+Kind = Literal["asymptotic", "empirical_bernstein", "label"]
+
+UNDECLARED = "no horizon and no minimum detectable effect was declared before the data"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfidenceSequence:
+    """A sequence of intervals of which all hold the true effect, with probability 1 - alpha.
+
+    v_opt is declared before the data and never changed (`horizon.Horizon`): without it there is
+    no interval, and the reason says so.
+
+    - "asymptotic": any effect with a standard error; the normal mixture on the clock
+      v = 1 / std_error², narrow about v = v_opt. Until every arm has `min_count` successes and
+      failures it is gated: p is 1 and the interval infinite.
+    - "label": two rates by their successes alone, exact; the interval is of the treatment's rate
+      over the control's, and `prior` the weight of its prior in successes. Needs no v_opt.
+    - "empirical_bernstein": two means of values in [0, 1], certain at any size. v_opt is the sum
+      of squares about `reference`, a mean from before the data, that one arm shall have.
+
+    Raises SettingsError for settings out of range.
+
+    >>> from streammetrics.experiments.evidence import Evidence
+    >>> look = Evidence(effect_size=0.0065, std_error=0.003230854197, least_count=520)
+    >>> found = ConfidenceSequence(v_opt=210526.3).at(look)
+    >>> f"{found.lower:.4f} {found.upper:.4f} {found.p_value:.3f}"
+    '-0.0035 0.0165 0.440'
+    """
+
+    alpha: float = 0.05
+    v_opt: float | None
+    min_count: int = 10
+    kind: Kind = "asymptotic"
+    reference: float = 0.5
+    prior: float = 100.0
+
+    def __post_init__(self) -> None:
+        check_share("alpha", self.alpha)
+        _positive("v_opt", self.v_opt)
+        _positive("prior", self.prior)
+        if self.kind not in ("asymptotic", "empirical_bernstein", "label"):
+            raise SettingsError(
+                expected='"asymptotic", "empirical_bernstein" or "label"',
+                came=shown(self.kind),
+                where="kind",
+                todo="leave it out for the asymptotic one",
+            )
+        if not 0 <= self.reference <= 1:
+            raise SettingsError(
+                expected="a mean in [0, 1]",
+                came=shown(self.reference),
+                where="reference",
+                todo="pass the mean of an earlier period, or leave it out for 0.5",
+            )
+
+    def at(self, comparison: Compared) -> Anytime:
+        """What this look says; never raises on thin data."""
+        if self.kind == "label":
+            return self._label(comparison)
+        if self.v_opt is None:
+            return Anytime(reason=UNDECLARED)
+        if self.kind == "asymptotic":
+            return self._asymptotic(comparison, self.v_opt)
+        return self._bounded(comparison, self.v_opt)
+
+    def _asymptotic(self, found: Compared, v_opt: float) -> Anytime:
+        missing = not_ready(found, self.min_count)
+        if missing is not None:
+            return missing
+        v, rho = information(found), tuned(v_opt, self.alpha)
+        z = gaussianised(found.effect_size / found.std_error, found.df)
+        reach = as_t(multiplier(v, rho, self.alpha), found.df) * found.std_error
+        return Anytime(found.effect_size - reach, found.effect_size + reach, log_e(z, v, rho))
+
+    def _label(self, found: Compared) -> Anytime:
+        if found.successes is None:
+            return Anytime(reason="this is not a comparison of rates, which have successes")
+        low, high = success_labels.relative_rates(found.successes, self.alpha, self.prior)
+        return Anytime(low, high, success_labels.log_e(found.successes, self.prior))
+
+    def _bounded(self, found: Compared, v_opt: float) -> Anytime:
+        if found.moments is None:
+            return Anytime(reason="this is not a comparison of means of values in [0, 1]")
+        control, treatment = found.moments
+        settings = (control, treatment, self.reference, v_opt, self.alpha)
+        low, high = empirical_bernstein.difference(*settings)
+        return Anytime(low, high, empirical_bernstein.log_e(*settings))
+
+
+def information(found: Compared) -> float:
+    """The clock v = 1 / std_error²."""
+    return 1.0 / found.std_error / found.std_error
+
+
+def not_ready(found: Compared, min_count: int) -> Anytime | None:
+    """Why an asymptotic interval has to wait: undefined, or before the burn-in; None where not."""
+    if not (math.isfinite(found.effect_size) and 0 < found.std_error < math.inf and found.df > 0):
+        return Anytime(gated=True, reason="the effect or its standard error is undefined")
+    if found.least_count < min_count:
+        why = f"an arm has {found.least_count} of what the burn-in counts; it needs {min_count}"
+        return Anytime(gated=True, reason=why)
+    return None
+
+
+def check_share(name: str, value: float, most: float = 1) -> None:
+    """Refuse what is not between 0 and `most`; SettingsError."""
+    if not 0 < value < most:
+        raise SettingsError(
+            expected=f"a number between 0 and {most}",
+            came=shown(value),
+            where=name,
+            todo="pass the share of errors that you accept, such as 0.05",
+        )
+
+
+def _positive(name: str, value: float | None) -> None:
+    if value is not None and not 0 < value < math.inf:
+        raise SettingsError(
+            expected="a positive number",
+            came=shown(value),
+            where=name,
+            todo="derive it from a horizon, or leave it None" if name == "v_opt" else "pass one",
+        )

@@ -1,0 +1,174 @@
+"""One treatment against the control on one metric, at one look."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm
+from streammetrics.experiments.compare import Comparison, compared
+from streammetrics.experiments.confidence_sequence import ConfidenceSequence
+from streammetrics.experiments.evidence import Anytime
+from streammetrics.experiments.guardrail import Guarded, Guardrail
+from streammetrics.experiments.horizon import Horizon
+from streammetrics.experiments.plan import Plan, Safeguard
+from streammetrics.experiments.strata import Pair, by_epoch
+from streammetrics.kernels.success_labels import Successes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrast:
+    """What one look says of one treatment and one metric.
+
+    name: `metric.view/treatment`, by which looks know it; watched: the metric as the plan names
+    it. anytime: the always-valid reading; of a decision at `plan.alpha` and against no effect, of
+    a guardrail at 1 - level, one-sided on the side of harm, with the e-value against harm by the
+    margin. guarded: the verdict of a guardrail. label: beside a rate of independent units, what
+    its successes alone say, exactly: an interval of the treatment's rate over the control's.
+    """
+
+    name: str
+    watched: str
+    metric: str
+    view: str
+    control_variant: str
+    treatment_variant: str
+    comparison: Comparison
+    anytime: Anytime
+    label: Anytime | None = None
+    safeguard: Safeguard | None = None
+    guarded: Guarded | None = None
+
+    @property
+    def n_eff(self) -> float:
+        """How many independent rows those of both arms are worth."""
+        return self.comparison.n_eff
+
+    @property
+    def deff(self) -> float:
+        """By how much the users' rows hanging together multiplies the variance."""
+        return self.comparison.deff
+
+
+def contrast_of(
+    plan: Plan,
+    watched: str,
+    metric: str,
+    view: str,
+    treatment: str,
+    arms: Mapping[str, tuple[Arm, Arm]],
+    units: Mapping[str, int],
+) -> Contrast:
+    """The contrast of one metric as the plan names it. arms, units: as in `strata.by_epoch`."""
+    pair = by_epoch(arms, units)
+    assert pair is not None
+    successes = _successes(plan, treatment, pair, arms)
+    comparison = replace(compared(pair, plan.level, successes=successes), view=view)
+    safeguard = next((one for one in plan.guardrails if one.metric == watched), None)
+    horizon = plan.horizon_of(watched, treatment)
+    found = Contrast(
+        name=f"{metric}.{view}/{treatment}",
+        watched=watched,
+        metric=metric,
+        view=view,
+        control_variant=plan.control,
+        treatment_variant=treatment,
+        comparison=comparison,
+        anytime=anytime_of(comparison, horizon, plan.alpha),
+    )
+    if safeguard is None:
+        return replace(found, label=_label(comparison, plan.alpha))
+    guarded = guarded_of(comparison, horizon, safeguard, 1.0 - plan.level)
+    both = anytime_of(comparison, horizon, 1.0 - plan.level)
+    lower, upper = both.lower, both.upper
+    if safeguard.higher_is_better:
+        lower = guarded.bound
+    else:
+        upper = guarded.bound
+    reading = Anytime(lower, upper, guarded.log_e, guarded.gated, guarded.reason)
+    return replace(found, anytime=reading, safeguard=safeguard, guarded=guarded)
+
+
+def anytime_of(comparison: Comparison, horizon: Horizon, alpha: float) -> Anytime:
+    """The always-valid reading of a comparison; where there is none, the reason.
+
+    Where buckets may have moved the effect, the interval is wider by as much and the evidence is
+    that of an effect which is nearer to 0 by as much.
+    """
+    waiting = _waiting(comparison, horizon)
+    if waiting is not None:
+        return waiting
+    sequence = ConfidenceSequence(
+        alpha=alpha, v_opt=horizon.v_opt, min_count=BURN_IN[comparison.kind]
+    )
+    found, off = sequence.at(comparison), comparison.resolution
+    if not off:
+        return found
+    effect = comparison.effect_size
+    surely = math.copysign(max(0.0, abs(effect) - off), effect)
+    least = sequence.at(replace(comparison, effect_size=surely))
+    return replace(found, lower=found.lower - off, upper=found.upper + off, log_e=least.log_e)
+
+
+def guarded_of(
+    comparison: Comparison, horizon: Horizon, safeguard: Safeguard, alpha: float
+) -> Guarded:
+    """The verdict of a guardrail at this look."""
+    sign = 1.0 if safeguard.higher_is_better else -1.0
+    waiting = _waiting(comparison, horizon)
+    if waiting is not None:
+        return Guarded(-sign * math.inf, gated=waiting.gated, reason=waiting.reason)
+    rail = Guardrail(
+        margin=safeguard.margin,
+        v_opt=horizon.v_opt,
+        higher_is_better=safeguard.higher_is_better,
+        alpha=alpha,
+        min_count=BURN_IN[comparison.kind],
+    )
+    worse = comparison.effect_size - sign * comparison.resolution
+    return rail.at(replace(comparison, effect_size=worse))
+
+
+def _waiting(comparison: Comparison, horizon: Horizon) -> Anytime | None:
+    """Why there is no always-valid reading, or not yet; None where there is one."""
+    if horizon.v_opt is None:
+        return Anytime(reason=horizon.reason)
+    if not math.isfinite(comparison.effect_size) or not comparison.std_error > 0:
+        why = comparison.reason or "the effect or its standard error is undefined"
+        return Anytime(gated=True, reason=why)
+    if comparison.groups is not None and comparison.groups < GROUPS:
+        why = f"an arm has {comparison.groups} groups of users with rows; it needs {GROUPS}"
+        return Anytime(gated=True, reason=why)
+    need, have = BURN_IN[comparison.kind], comparison.least_count
+    if have < need:
+        return Anytime(gated=True, reason=f"an arm has {have} {_THINGS[comparison.kind]} {need}")
+    return None
+
+
+_THINGS = {
+    "rate": "successes or failures; it needs",
+    "area": "positives or negatives; it needs",
+    "mean": "rows; it needs",
+}
+
+
+def _label(comparison: Comparison, alpha: float) -> Anytime | None:
+    if comparison.successes is None:
+        return None
+    return ConfidenceSequence(alpha=alpha, v_opt=None, kind="label").at(comparison)
+
+
+def _successes(
+    plan: Plan, treatment: str, pair: Pair, arms: Mapping[str, tuple[Arm, Arm]]
+) -> tuple[Successes, ...] | None:
+    """The successes of a rate of independent rows, with the planned share, by epoch."""
+    found = []
+    for epoch in pair.used:
+        weights, (a, b) = plan.weights(epoch), arms[epoch]
+        control, treated = Fraction(weights[plan.control]), Fraction(weights[treatment])
+        if a.share is None or b.share is None or not (control and treated):
+            return None
+        found.append(Successes(a.share[0], b.share[0], treated / (control + treated)))
+    return tuple(found) or None

@@ -1,0 +1,155 @@
+"""An experiment: the states of its variants, epoch by epoch, and what may be concluded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from streammetrics.combine.units import Units, UnitsResult
+from streammetrics.combine.without_units import without_units
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.experiments.arm import Arm, arm_of, no_arm
+from streammetrics.experiments.assignment import (
+    Found,
+    left,
+    sample_ratio,
+    seen_in_several,
+    why_unknown,
+)
+from streammetrics.experiments.contrast import Contrast, contrast_of
+from streammetrics.experiments.evidence import Anytime
+from streammetrics.experiments.monitor import Watched
+from streammetrics.experiments.plan import Plan
+from streammetrics.experiments.report import Outcome, Report
+from streammetrics.experiments.sample_ratio import SampleRatioFound
+
+States = Mapping[str, Mapping[str, Mapping[str, Accumulator]]]
+UnitStates = Mapping[str, Mapping[str, Units]]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """A plan and the states: states[epoch][variant][metric], units[epoch][variant].
+
+    Without epochs there is one, of any name. It is pure: it reads, and changes nothing; its
+    findings are a function of the rows and the plan, however the rows were sharded.
+
+    >>> from streammetrics import Ratio
+    >>> a, b = Ratio(), Ratio()
+    >>> a.update([1] * 46 + [0] * 9954)
+    >>> b.update([1] * 69 + [0] * 9931)
+    >>> plan = Plan(control="random", variants=("random", "bts"), decision=("ctr",))
+    >>> experiment = Experiment(plan, {"": {"random": {"ctr": a}, "bts": {"ctr": b}}})
+    >>> [(one.name, round(one.comparison.pvalue, 3)) for one in experiment.contrasts()]
+    [('ctr.ratio/bts', 0.031)]
+    """
+
+    plan: Plan
+    states: States
+    units: UnitStates = field(default_factory=dict)
+
+    def srm(self) -> SampleRatioFound:
+        """Whether units fell to the variants as planned, over all epochs."""
+        return sample_ratio(self.plan, self._units())
+
+    def in_several(self) -> UnitsResult | None:
+        """The units that have been seen in several variants; None where units are not counted."""
+        return seen_in_several(self.plan, self._units())
+
+    def contrasts(self) -> tuple[Contrast, ...]:
+        """One for each metric of the plan and each treatment, decisions first.
+
+        Where the plan says "drop", they are of the states without units of several variants.
+        Raises InputError for a view that a metric has not got, and SettingsError for a metric that
+        does not keep units apart, so that it cannot drop any.
+        """
+        counted, dropped = self._units(), self._dropped()
+        if dropped is not None:
+            counted = left(counted, dropped)
+        return tuple(
+            one
+            for watched in self.plan.watched
+            for one in self._contrasts(watched, counted, dropped)
+        )
+
+    def readings(self) -> dict[str, Anytime]:
+        """What a look of now keeps, by the name of the contrast: for `Look.at`."""
+        return {one.name: one.anytime for one in self.contrasts()}
+
+    def report(self, watched: Mapping[str, Watched] | None = None) -> Report:
+        """All of it, in words; watched: what the looks so far say, `Monitor.watched` by name."""
+        return self.outcome().report(watched)
+
+    def outcome(self) -> Outcome:
+        """All that is read of the states, once: for who keeps it, and reports with later looks."""
+        return Outcome(self.plan, self.contrasts(), self.srm(), self.in_several())
+
+    def _dropped(self) -> UnitsResult | None:
+        """The units that leave the states; None where none are to, or nobody knows which."""
+        found = self.in_several() if self.plan.on_several_variants == "drop" else None
+        return None if found is None or why_unknown(found) else found
+
+    def _contrasts(
+        self, watched: str, counted: Found, dropped: UnitsResult | None
+    ) -> Iterator[Contrast]:
+        metric, view = self._named(watched)
+        arms = {
+            (epoch, variant): self._arm(epoch, variant, metric, view, dropped)
+            for epoch in self.states
+            for variant in self.plan.variants
+        }
+        known = next((arm.view for arm in arms.values() if arm.rows or arm.method), view or "")
+        for treatment in self.plan.treatments:
+            pairs = {
+                epoch: (arms[epoch, self.plan.control], arms[epoch, treatment])
+                for epoch in self.plan.ordered(self.states)
+            }
+            if not pairs:
+                pairs = {"": (no_arm(view or ""), no_arm(view or ""))}
+            sizes = self._sizes(pairs, treatment, counted)
+            yield contrast_of(self.plan, watched, metric, known, treatment, pairs, sizes)
+
+    def _arm(
+        self,
+        epoch: str,
+        variant: str,
+        metric: str,
+        view: str | None,
+        dropped: UnitsResult | None,
+    ) -> Arm:
+        state = self.states[epoch].get(variant, {}).get(metric)
+        if state is None:
+            return no_arm(view or "")
+        if dropped is not None:
+            state = without_units(state, dropped)
+        return arm_of(state, view, self.plan.level)
+
+    def _named(self, watched: str) -> tuple[str, str | None]:
+        """The metric and the view; the longest metric's name where several would do."""
+        names = {name for arms in self.states.values() for one in arms.values() for name in one}
+        for name in sorted(names, key=len, reverse=True):
+            if watched == name:
+                return name, None
+            if watched.startswith(f"{name}."):
+                return name, watched[len(name) + 1 :]
+        return watched, None
+
+    def _units(self) -> Found:
+        return {
+            epoch: {variant: state.compute() for variant, state in arms.items()}
+            for epoch, arms in self.units.items()
+        }
+
+    def _sizes(
+        self, pairs: Mapping[str, tuple[Arm, Arm]], treatment: str, counted: Found
+    ) -> dict[str, int]:
+        """Units of both arms by epoch; rows where units are not known of every epoch."""
+        found: dict[str, int] = {}
+        for epoch in pairs:
+            arms = counted.get(epoch, {})
+            both = [arms[one] for one in (self.plan.control, treatment) if one in arms]
+            sampled = [one.sampled for one in both]
+            if len(both) < 2 or None in sampled:
+                return {name: a.rows + b.rows for name, (a, b) in pairs.items()}
+            found[epoch] = sum(n for n in sampled if n is not None)
+        return found

@@ -1,0 +1,67 @@
+"""What is declared before the data, so that intervals can be narrow at the right time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from streammetrics.kernels.planned_information import at_horizon, for_effect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Horizon:
+    """The planned end of an experiment: units with what one of them varies, or an effect.
+
+    units: of both arms together; with baseline, the rate of an earlier period, or variance, that
+    of one unit. mde: instead, the least absolute effect that matters, found with this power by a
+    fixed test. treatment_share, deff (the design effect) belong to units. `v_opt` is the share
+    `optimize_at` of the information at that end. It is frozen: to declare it again once there are
+    data voids what the intervals promise.
+
+    >>> Horizon(units=10_000, baseline=0.5).v_opt
+    5000.0
+    >>> Horizon().v_opt, Horizon().reason
+    (None, 'neither a horizon nor an mde was declared before the data')
+    """
+
+    units: float | None = None
+    baseline: float | None = None
+    variance: float | None = None
+    mde: float | None = None
+    treatment_share: float = 0.5
+    deff: float = 1.0
+    alpha: float = 0.05
+    power: float = 0.8
+    optimize_at: float = 0.5
+
+    @property
+    def v_opt(self) -> float | None:
+        """What `ConfidenceSequence` takes, or None."""
+        v = self.optimize_at * self._information()
+        return v if 0 < v < math.inf else None
+
+    @property
+    def reason(self) -> str:
+        """Why there is no `v_opt`; "" where there is one."""
+        if self.v_opt is not None:
+            return ""
+        if self.units is None and self.mde is None:
+            return "neither a horizon nor an mde was declared before the data"
+        if self.mde is None and self._variance() is None:
+            return "a horizon was declared without the baseline or the variance that it needs"
+        return "the declared horizon gives no positive amount of information"
+
+    def _information(self) -> float:
+        if self.mde is not None:
+            return for_effect(self.mde, alpha=self.alpha, power=self.power)
+        variance = self._variance()
+        if self.units is None or variance is None:
+            return math.nan
+        return at_horizon(
+            self.units, variance, treatment_share=self.treatment_share, deff=self.deff
+        )
+
+    def _variance(self) -> float | None:
+        if self.variance is not None or self.baseline is None:
+            return self.variance
+        return self.baseline * (1.0 - self.baseline)

@@ -1,0 +1,94 @@
+"""The sample ratio check of an experiment: did units fall to the arms as declared?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+from streammetrics.core.errors import SettingsError, shown
+from streammetrics.experiments.evidence import e_value
+from streammetrics.kernels.normal_mixture import anytime_p
+from streammetrics.kernels.sample_ratio import chi_square, log_e
+
+ALARM: Final = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRatioFound:
+    """Units of each arm against the declared shares.
+
+    pvalue, statistic, df: the chi-square test, good for one look. e_value and anytime_p: good for
+    all. alarm: the e-value has reached 1000, a chance of one in a thousand at all looks together;
+    effects are then not to be believed.
+    """
+
+    counts: tuple[tuple[str, int], ...]
+    statistic: float
+    df: int
+    pvalue: float
+    log_e: float
+    reason: str = ""
+
+    @property
+    def e_value(self) -> float:
+        """Infinite past the largest float, or where an arm without a share has a unit."""
+        return e_value(self.log_e)
+
+    @property
+    def anytime_p(self) -> float:
+        """min(1, 1 / e_value)."""
+        return anytime_p(self.log_e)
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the e-value has reached 1000."""
+        return self.log_e >= math.log(ALARM)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleRatio:
+    """The declared weights of the arms, in any unit, and the weight k of the prior in units.
+
+    Weights are not negative and not all 0, else SettingsError; an arm that is not named has 0.
+
+    >>> found = SampleRatio({"control": 1, "treatment": 1}).at({"control": 5120, "treatment": 4880})
+    >>> f"{found.pvalue:.4f} {found.log_e:.4f} {found.alarm}"
+    '0.0164 1.0935 False'
+    """
+
+    weights: Mapping[str, int | float | Fraction]
+    k: float = 10_000.0
+
+    def __post_init__(self) -> None:
+        values = self.weights.values()
+        if not all(0 <= w < math.inf for w in values) or not any(values):
+            raise SettingsError(
+                expected="weights that are not negative, one of them positive",
+                came=shown(dict(self.weights)),
+                where="weights",
+                todo="pass the planned share of units of each arm",
+            )
+
+    def at(self, units: Mapping[str, int]) -> SampleRatioFound:
+        """The check of these units by arm; exact counts, or those of a hash-threshold sample."""
+        arms = sorted({*self.weights, *units})
+        weights = [self.weights.get(arm, 0) for arm in arms]
+        counts = [units.get(arm, 0) for arm in arms]
+        test = chi_square(counts, weights)
+        if not sum(counts):
+            reason = "no unit was counted"
+        elif test.df == 0 and test.pvalue:
+            reason = "only one arm has a share"
+        else:
+            reason = ""
+        return SampleRatioFound(
+            tuple(zip(arms, counts, strict=True)),
+            test.statistic,
+            test.df,
+            test.pvalue,
+            log_e(counts, weights, self.k),
+            reason,
+        )

@@ -1,0 +1,27 @@
+"""Figures as Vega-Lite specifications, made from plain values; each kind is written once.
+
+The page, the report and `.plot()` of every result show these. What a result shows of itself is
+said in `streammetrics.results`.
+"""
+
+from streammetrics.figures.chart import chart
+from streammetrics.figures.over_time import EffectValue, WindowValue, effect_over_time, over_time
+from streammetrics.figures.svg import charts_javascript, svg
+from streammetrics.figures.theme import THEMES, Spec, theme, themed
+from streammetrics.figures.values import NamedValue, values
+
+__all__ = [
+    "THEMES",
+    "EffectValue",
+    "NamedValue",
+    "Spec",
+    "WindowValue",
+    "chart",
+    "charts_javascript",
+    "effect_over_time",
+    "over_time",
+    "svg",
+    "theme",
+    "themed",
+    "values",
+]

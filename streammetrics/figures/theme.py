@@ -1,0 +1,87 @@
+"""How figures look, light and dark: colours that colour-blind people tell apart, and text.
+
+A theme is the `config` of a specification and nothing else of it, so that a page changes it
+without new data.
+"""
+
+from __future__ import annotations
+
+from typing import Final, TypeAlias
+
+from streammetrics.core.errors import InputError, shown
+
+Spec: TypeAlias = dict[str, object]
+
+THEMES: Final = ("light", "dark")
+# The colours of Okabe and Ito (2008, Color Universal Design), those with most contrast to the
+# background first. Dashes and shapes differ beside them: no colour is needed to read a figure.
+_LIGHT: Final = (
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#B8A800"),
+)
+_DARK: Final = (
+    *("#56B4E9", "#E69F00", "#2BC49A", "#CC79A7", "#FFFFFF", "#F0E442", "#F07D33", "#A7AEB8"),
+)
+DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 6], [1, 4])
+SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+_FONT: Final = "system-ui, sans-serif"
+
+
+def theme(name: str = "light") -> Spec:
+    """The Vega-Lite `config` of a theme, "light" or "dark"; InputError for others.
+
+    >>> theme("dark")["background"]
+    '#14181d'
+    """
+    if name not in THEMES:
+        raise InputError(
+            expected='"light" or "dark"', came=shown(name), where="theme", todo="pass one of these"
+        )
+    dark = name == "dark"
+    ink, quiet, line = (
+        ("#e8eaed", "#b6bdc6", "#3a424c") if dark else ("#1b1f24", "#4a535e", "#d5dae0")
+    )
+    colours = _DARK if dark else _LIGHT
+    return {
+        "background": "#14181d" if dark else "#ffffff",
+        "font": _FONT,
+        "aria": True,
+        "mark": {"color": colours[0], "aria": False, "tooltip": None},
+        "text": {"color": ink},
+        "rule": {"color": quiet},
+        "title": {"color": ink, "subtitleColor": quiet, "anchor": "start", "fontSize": 14},
+        "axis": {
+            "labelColor": quiet,
+            "titleColor": ink,
+            "titleFontWeight": "normal",
+            "gridColor": line,
+            "domainColor": quiet,
+            "tickColor": quiet,
+            "labelLimit": 160,
+            "labelOverlap": "greedy",
+            "labelSeparation": 8,
+        },
+        "legend": {
+            "orient": "top",
+            "columns": 3,
+            "labelColor": ink,
+            "titleColor": ink,
+            "labelLimit": 100,
+            "symbolSize": 200,
+            "symbolStrokeWidth": 2,
+        },
+        "view": {"stroke": None},
+        "range": {
+            "category": list(colours),
+            # Ends on which the text of the theme has enough contrast.
+            "heatmap": ["#1a222b", "#1f6f9f"] if dark else ["#f4f7fa", "#8cc4e8"],
+        },
+    }
+
+
+def themed(spec: Spec, name: str) -> Spec:
+    """The same figure in another theme.
+
+    >>> themed({"mark": "line"}, "light")["mark"]
+    'line'
+    """
+    return {**spec, "config": theme(name)}

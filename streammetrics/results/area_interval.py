@@ -1,0 +1,63 @@
+"""The intervals of areas under the ROC curve: of one curve, and of the groups of GAUC."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.area_interval import area_ends
+from streammetrics.kernels.delong import placements
+from streammetrics.kernels.group_areas import area_influences
+from streammetrics.kernels.groups import spread_variance
+from streammetrics.kernels.segments import GroupPairs
+from streammetrics.results.interval import Asked, Interval
+
+_GUARDED = "few rows are misplaced: widened to hold Hanley and McNeil's interval"
+_COARSE = "widened by what buckets leave open"
+
+
+def curve_interval(asked: Asked, counts: NDArray[np.int64], *, exact: bool) -> Interval | None:
+    """Of the area, and of Gini's coefficient, of negatives and positives [2, k]: DeLong's.
+
+    exact: each place is one score; otherwise what the buckets hide widens it, where that is more
+    than a quarter of the standard error.
+    """
+    if asked.view.name not in ("auc", "gini"):
+        return None
+    method = asked.choose("delong")
+    found = placements(counts[0], counts[1])
+    n, p = found.negatives, found.positives
+    if not (n and p):
+        what = "rows" if not n + p else "negatives" if p else "positives"
+        return asked.none(f"no {what}", n=n + p)
+    area, variance, df = found.area, found.variance, found.df
+    hidden = 0.0 if exact else found.resolution
+    ends = area_ends(area, variance, df, (p, n), asked.level, resolution=hidden)
+    said = [why for why, true in ((_GUARDED, ends.guarded), (_COARSE, ends.widened)) if true]
+    interval = Interval(
+        area,
+        ends.lower,
+        ends.upper,
+        se=float(np.sqrt(variance)),
+        level=asked.level,
+        df=df,
+        method=method,
+        n=n + p,
+        n_eff=float(n + p),
+        deff=1.0,
+        resolution=hidden,
+        reason="; ".join(said),
+    )
+    if asked.view.name == "auc":
+        return interval
+    return replace(interval.scaled(2.0, -1.0), estimate=asked.estimate)
+
+
+def groups_interval(asked: Asked, groups: GroupPairs, weight: str) -> Interval:
+    """Of GAUC, a ratio of sums over independent groups, of which those with both labels count."""
+    influences = area_influences(groups, weight, asked.estimate)
+    found = spread_variance(influences)
+    n = len(influences)
+    return asked.spread(found.variance, n, df=found.df, methods=("t",), units="groups")

@@ -1,0 +1,95 @@
+"""A result as a small HTML table, for notebooks and reports; every text in it is escaped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from html import escape
+from itertools import islice
+from typing import Final
+
+from streammetrics.results import sources
+from streammetrics.results.bounded import Bounded
+from streammetrics.results.figures import counts_of, texts_of, views_of
+
+MOST: Final = 100  # lines
+_HEAD: Final = ("", "value", "certain bounds", "95 % interval")
+_OF_EFFECTS: Final = ("", "effect", "", "always-valid interval")
+_Line = tuple[str, str, str, str]
+
+
+def html_table(result: object) -> str:
+    """Each view with its bounds and its interval, then counts and what is said in words.
+
+    Of a mapping of results a line for what each is known by; of the report of an experiment its
+    effects and sentences. The first 100 lines.
+
+    >>> from streammetrics import Ratio
+    >>> html_table(Ratio().compute()).startswith("<table><caption>Quotient</caption>")
+    True
+    """
+    findings = getattr(result, "findings", None)
+    titles = _HEAD if findings is None else _OF_EFFECTS
+    lines = list(islice(_lines(result), MOST + 1))
+    more = len(lines) > MOST
+    head = _row("th", titles, ' scope="col"')
+    body = "".join(_line(one) for one in lines[:MOST])
+    about = [*(f"{name} {count:,}" for name, count in counts_of(result).items())]
+    about += [f"{name}: {text}" for name, text in texts_of(result).items()]
+    if findings is not None:
+        about += [str(one.sentence) for one in findings]
+        about += map(str, getattr(result, "notes", ()))
+    if more:
+        about.insert(0, f"only {MOST} lines are shown")
+    foot = f'<tfoot><tr><td colspan="4">{escape("; ".join(about))}</td></tr></tfoot>'
+    return (
+        f"<table><caption>{escape(type(result).__name__)}</caption>"
+        f"<thead>{head}</thead><tbody>{body}</tbody>{foot if about else ''}</table>"
+    )
+
+
+def _lines(result: object, before: str = "") -> Iterator[_Line]:
+    parts = sources.parts_of(result)
+    if parts is not None:
+        for key, part in parts.items():
+            yield from _lines(part, f"{before}{_text(key)}: ")
+        return
+    if hasattr(result, "findings"):
+        for effect in sources.effects_of(result, "") or ():
+            yield effect.name, f"{effect.value:.6g}", "", _ends(effect.lower, effect.upper)
+        return
+    interval = getattr(result, "interval", None)
+    views: Iterable[tuple[str, float | Bounded]] = (
+        sources.headlines(result) if before else views_of(result).items()
+    )
+    for name, value in views:
+        found = interval(name) if callable(interval) else None
+        sure = _ends(value.low, value.high) if isinstance(value, Bounded) else ""
+        ends = "" if found is None else _ends(found.lower, found.upper)
+        yield f"{before}{name}", f"{float(value):.6g}", sure, ends
+
+
+def _ends(low: float, high: float) -> str:
+    """Both, or nothing where neither says anything."""
+    if math.isnan(low) or (math.isinf(low) and math.isinf(high)):
+        return ""
+    return f"[{low:.6g}, {high:.6g}]"
+
+
+def _line(line: _Line) -> str:
+    name, *rest = line
+    return f'<tr><th scope="row">{escape(name)}</th>{_cells("td", rest)}</tr>'
+
+
+def _row(tag: str, cells: Iterable[str], more: str = "") -> str:
+    return f"<tr>{_cells(tag, cells, more)}</tr>"
+
+
+def _cells(tag: str, cells: Iterable[str], more: str = "") -> str:
+    return "".join(f"<{tag}{more}>{escape(cell)}</{tag}>" for cell in cells)
+
+
+def _text(key: object) -> str:
+    if isinstance(key, Mapping):
+        return str(dict(key))
+    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)

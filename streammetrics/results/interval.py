@@ -1,0 +1,210 @@
+"""How a result gives the interval of one of its views, whatever it is a result of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
+
+from streammetrics.core.errors import InputError, shown
+from streammetrics.core.interval import Interval
+from streammetrics.core.plain_values import as_float
+from streammetrics.kernels.proportions import share_variance, wilson_ends
+from streammetrics.kernels.t_interval import Ends, critical, logit_ends, symmetric_ends
+from streammetrics.results.bounded import Bounded
+from streammetrics.results.shown import Shown
+from streammetrics.results.view_texts import ViewText, value_of, view_of
+
+__all__ = ["METHODS", "Asked", "HasIntervals", "Interval", "widened"]
+
+# "auto" takes the first that a view has. "wilson": of shares; "mapped": Wilson's too, of a share
+# of which the view is a function, as F1 is one of Jaccard's index. "logit", "delta": of an estimate
+# with a standard error, on the logit and as it is. "t": of means. "delong": of areas.
+METHODS: Final = ("auto", "wilson", "mapped", "logit", "delta", "t", "delong")
+COARSE: Final = 0.25  # standard errors by which certain bounds may be off before they count
+USERS: Final = "UserGroups has one, from groups of users"
+WEIGHTED: Final = f"rows are weighted, and the squares of weights are not kept; {USERS}"
+_SCARCE: Final = "{} {}: at least 2 needed"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What was asked for, and of which view with which value: what formulas answer."""
+
+    view: ViewText
+    estimate: float
+    level: float
+    method: str
+
+    def choose(self, *methods: str) -> str:
+        """The method, of those that there are for this view, the best one first."""
+        if self.method == "auto":
+            return methods[0]
+        if self.method not in methods:
+            raise _refused("method", " or ".join(map(repr, ("auto", *methods))), self.method)
+        return self.method
+
+    def none(self, reason: str, *, n: int = 0, formula: bool = True) -> Interval:
+        """No interval, and why; formula: whether more rows could have one."""
+        return Interval.undefined(
+            reason,
+            level=self.level,
+            method=self.method,
+            n=n,
+            estimate=self.estimate,
+            formula=formula,
+        )
+
+    def share(self, successes: int, n: int) -> Interval:
+        """Of a share of n independent rows."""
+        method, variance = self.choose("wilson", "delta"), share_variance(successes, n)
+        if method == "delta" or not n:
+            return self.spread(variance, n, methods=("wilson", "delta"))
+        return self.ends(wilson_ends(successes, n, critical(self.level)), variance, n, method)
+
+    def mapped(
+        self, successes: int, n: int, through: Callable[[float], float], variance: float
+    ) -> Interval:
+        """Of a function, which rises, of a share of n independent rows; by delta of this variance.
+
+        through: from the share to the view.
+        """
+        methods = "mapped", "logit", "delta"
+        if self.choose(*methods) != "mapped" or not n:
+            return self.spread(variance, n, methods=methods)
+        lower, upper = wilson_ends(successes, n, critical(self.level))
+        return self.ends((through(lower), through(upper)), variance, n, "mapped")
+
+    def spread(
+        self,
+        variance: float,
+        n: int,
+        *,
+        df: float = math.inf,
+        methods: tuple[str, ...] = ("delta",),
+        units: str = "rows",
+    ) -> Interval:
+        """Of an estimate with this variance, of n units; on its own scale unless by logit."""
+        method = self.choose(*methods)
+        if not n:
+            return self.none(f"no {units}")
+        if math.isnan(self.estimate) or math.isinf(self.estimate):
+            return self.none(f"the estimate is {self.estimate}", n=n)
+        if not math.isfinite(variance):
+            one = units.removesuffix("s") if n == 1 else units
+            why = _SCARCE.format(n, one) if n < 2 else "the variance is not defined"
+            return self.none(why, n=n)
+        if not variance:
+            return self.none("the variance is 0, which says nothing of other rows", n=n)
+        se, q = math.sqrt(variance), critical(self.level, df)
+        scale = logit_ends if method == "logit" else symmetric_ends
+        return self.ends(scale(self.estimate, se, q), variance, n, method, df)
+
+    def ends(
+        self,
+        ends: Ends,
+        variance: float,
+        n: int,
+        method: str,
+        df: float = math.inf,
+        *,
+        resolution: float = 0.0,
+        reason: str = "",
+    ) -> Interval:
+        """An interval with these ends; of independent units, so that n_eff is n."""
+        return Interval(
+            self.estimate,
+            *ends,
+            se=math.sqrt(variance) if variance >= 0 else math.nan,
+            level=self.level,
+            df=df,
+            method=method,
+            n=n,
+            n_eff=float(n),
+            deff=1.0,
+            resolution=resolution,
+            reason=reason,
+        )
+
+
+class HasIntervals(Shown):
+    """A result that knows the intervals of its views. A class adds `_interval`, its formulas."""
+
+    __slots__ = ()
+
+    independent: ClassVar[str] = "rows"
+
+    def interval(
+        self, view: object = None, *, level: float = 0.95, method: str = "auto"
+    ) -> Interval:
+        """The statistical interval of a view: of what it is an estimate of, from these rows.
+
+        view: a name, also with arguments or of a part: "f_beta(2)", "recall(micro)",
+        "rates(1).precision"; None: the first one. level: in (0, 1). method: "auto", or one of
+        those that the view has. InputError for others; of data that are too thin, or where there
+        is no formula, the interval is infinite and its `reason` says why.
+
+        >>> from streammetrics.results.rates import Rates
+        >>> print(Rates(tp=40, fp=10, fn=30, tn=920).interval("f1"))
+        0.666667 [0.564223, 0.755465] at 95 % (mapped, n = 80)
+        """
+        value = value_of(self, view)
+        text = view_of(self, view)
+        share = as_float(level)
+        if share is None or not 0 < share < 1:
+            raise _refused("level", "a number between 0 and 1, such as 0.95", level)
+        if method not in METHODS:
+            raise _refused("method", " or ".join(map(repr, METHODS)), method)
+        asked = Asked(text, float(value), share, method)
+        if text.rest:
+            part = replace(text, rest="").figure(self)
+            if isinstance(part, HasIntervals):
+                return part.interval(text.rest, level=share, method=method)
+            return asked.none(f"no formula for {text.text}", formula=False)
+        rows = getattr(self, "rows", 0)
+        if why := self._no_interval():
+            return asked.none(why, n=rows)
+        return self._interval(asked) or asked.none(
+            f"no formula for {text.text}; {USERS}", n=rows, formula=False
+        )
+
+    def _no_interval(self) -> str:
+        """Why no view has one, or ""."""
+        if why := str(getattr(self, "reason", "")):
+            return why
+        weighted = getattr(self, "weight_units", None), getattr(self, "rows_rounded", None)
+        return WEIGHTED if any(one is not None and one != 0 for one in weighted) else ""
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        """By a formula; None where there is none."""
+        return None
+
+
+def widened(found: Interval, value: Bounded) -> Interval:
+    """With the certain bounds of the value on both sides, if these are more than a quarter of the
+    standard error.
+
+    >>> found = Interval(0.5, 0.25, 0.75, se=0.125)
+    >>> wide = widened(found, Bounded(0.5, 0.4375, 0.625))
+    >>> wide.lower, wide.upper, wide.resolution
+    (0.1875, 0.875, 0.125)
+    """
+    down, up = value.value - value.low, value.high - value.value
+    more = max(down, up)
+    if not more > 0 or not found.defined:
+        return found
+    found = replace(found, resolution=more)
+    if not more > COARSE * found.se:
+        return found
+    said = "; ".join(filter(None, (found.reason, "widened by what buckets or weights leave open")))
+    lower, upper = found.lower - down, found.upper + up
+    if found.method in ("wilson", "mapped", "logit"):  # of shares, which stay shares
+        lower, upper = max(lower, 0.0), min(upper, 1.0)
+    return replace(found, lower=lower, upper=upper, reason=said)
+
+
+def _refused(name: str, expected: str, came: object) -> InputError:
+    return InputError(
+        expected=expected, came=shown(came), where=f"interval({name})", todo="pass one of these"
+    )

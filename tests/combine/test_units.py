@@ -1,0 +1,141 @@
+"""Units: the different units of a stream, or a sample of them that is the same everywhere."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from streammetrics import PerKey, SettingsError, StateError, Units, Windows
+from streammetrics.combine import UnitsResult, in_several
+from streammetrics.core.codec import STATE_MAGIC, frame, unframe
+from tests.oracles.users import hash_of
+
+
+def counted(*units: int | str, share: float = 1.0, max_units: int | None = None) -> UnitsResult:
+    """The result of these units."""
+    state = Units(share, max_units)
+    state.update(list(units))
+    return state.compute()
+
+
+def test_a_unit_counts_once_however_often_it_is_seen() -> None:
+    found = counted("ann", "bo", "ann", "ann")
+    assert (found.units, found.sampled, found.reason) == (2.0, 2, "")
+    assert found.hashes().tolist() == sorted(
+        hash_of(name, "streammetrics units") for name in ("ann", "bo")
+    )
+
+
+def test_a_merge_is_a_union_in_large_batches_too() -> None:
+    random = np.random.default_rng(1)
+    ids = random.integers(0, 30_000, 200_000)
+    whole, shards = Units(), [Units() for _ in range(3)]
+    whole.update(ids)
+    for number, shard in enumerate(shards):
+        for part in np.array_split(ids[number::3], 5):
+            shard.update(part)
+    joined = sum(shards[1:], start=shards[0])
+    assert joined == whole == whole + whole
+    assert joined.compute().sampled == len(np.unique(ids))
+
+
+def test_a_sample_has_the_units_whose_hash_lies_under_the_share() -> None:
+    found = counted(*range(4000), share=0.25)
+    below = [hash_of(i, "streammetrics units") for i in range(4000)]
+    assert found.sampled == sum(h < 1 << 62 for h in below)
+    assert found.units == found.sampled * 4
+    assert abs(found.sampled - 1000) < 100
+    whole = counted(*range(4000))
+    assert found.hashes().tolist() == whole.hashes()[: found.sampled].tolist()
+
+
+def test_past_max_units_the_set_is_dropped_in_any_order() -> None:
+    few, more = Units(max_units=3), Units(max_units=3)
+    few.update([1, 2, 3, 3])
+    more.update([3, 4])
+    assert few.compute().units == 3
+    for state in (few + more, more + few, few + more + more, more + (few + more)):
+        found = state.compute()
+        assert math.isnan(found.units)
+        assert found.sampled is None
+        assert found.reason == "more than max_units=3 units were sampled"
+        assert found.hashes().tolist() == []
+        assert state.to_bytes() == (more + few).to_bytes()
+        assert state.nbytes < 1000
+
+
+def test_each_key_and_each_window_has_a_set_of_its_own() -> None:
+    by_arm = PerKey(Units())
+    by_arm.update([("e", "a"), ("e", "b"), ("e", "a"), ("f", "a")], units=[1, 1, 2, 2])
+    assert {key: found.units for key, found in by_arm.compute().items()} == {  # type: ignore[attr-defined]
+        ("e", "a"): 2.0,
+        ("e", "b"): 1.0,
+        ("f", "a"): 1.0,
+    }
+    hours = Windows(Units(max_units=1), size_s=7200, slide_s=3600)
+    hours.update([0, 3_600_000, 7_200_000], units=["x", "y", "y"])
+    units = [found.sampled for found in hours.compute().values()]  # type: ignore[attr-defined]
+    assert units == [1, None, 1, 1]
+
+
+def test_units_of_several_arms_are_those_of_two_or_more() -> None:
+    arms = counted(1, 2, 3), counted(3, 4), counted(4, 3, 5)
+    found = in_several(arms)
+    assert (found.units, found.sampled) == (2.0, 2)
+    assert found.hashes().tolist() == sorted(hash_of(i, "streammetrics units") for i in (3, 4))
+    assert in_several([]).units == in_several(arms[:1]).units == 0.0
+
+
+def test_units_of_several_arms_are_not_known_where_those_of_one_are_not() -> None:
+    found = in_several([counted(1, 2), counted(1, 2, max_units=1)])
+    assert math.isnan(found.units)
+    assert "max_units=1" in found.reason
+    with pytest.raises(SettingsError, match="one share"):
+        in_several([counted(1), counted(1, share=0.5)])
+
+
+def test_results_keep_what_they_were() -> None:
+    state = Units()
+    state.update([1])
+    found = state.compute()
+    found.hashes()[:] = 0
+    state.update([2])
+    assert found.units == 1.0
+    assert found.hashes().tolist() == [hash_of(1, "streammetrics units")]
+
+
+@pytest.mark.parametrize("share", [0, -0.5, 1.5, math.nan, math.inf, True, "1", None])
+def test_a_share_that_is_none_is_refused(share: float) -> None:
+    with pytest.raises(SettingsError, match=r"Units\.share"):
+        Units(share)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.0, True, "9", 1 << 63])
+def test_a_limit_that_is_no_number_of_units_is_refused(limit: int) -> None:
+    with pytest.raises(SettingsError, match=r"Units\.max_units"):
+        Units(max_units=limit)
+
+
+def test_sets_that_no_state_writes_are_refused() -> None:
+    state = Units(share=0.5, max_units=2)
+    head, _ = unframe(STATE_MAGIC, state.to_bytes())
+    low, high, past = ((n).to_bytes(8, "little") for n in (1, (1 << 63) - 1, 1 << 63))
+    good = b"\0\1\2" + low + high
+    assert Units.from_bytes(frame(STATE_MAGIC, head, good)).compute().sampled == 2
+    for body in (
+        b"\0\1\2" + high + low,  # out of order
+        b"\0\1\2" + low + low,  # one twice
+        b"\0\1\1" + past,  # above the threshold
+        b"\0\1\3" + low + (2).to_bytes(8, "little") + high,  # more than max_units
+        b"\x80\1\1" + low,  # dropped, and yet there
+        b"\x01\1\1" + low,  # a set that is not there
+        b"\0\1\2" + low,  # too short
+        b"\0\1\0",  # a number wider than it needs to be
+    ):
+        with pytest.raises(StateError):
+            Units.from_bytes(frame(STATE_MAGIC, head, body))
+    no_limit, _ = unframe(STATE_MAGIC, Units().to_bytes())
+    with pytest.raises(StateError):
+        Units.from_bytes(frame(STATE_MAGIC, no_limit, b"\x80\0"))

@@ -1,0 +1,348 @@
+"""UserGroups: the metric itself, and its variance by leaving out one group of users at a time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    MRR,
+    BinaryConfusion,
+    Calibration,
+    Coded,
+    ExactAUC,
+    GroupedAUC,
+    HistogramAUC,
+    InputError,
+    MulticlassAUC,
+    Panel,
+    PerKey,
+    RankingMetrics,
+    Ratio,
+    SettingsError,
+    UserGroups,
+    hash_ids,
+    load,
+)
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.kernels.delong import grouped_placements
+from streammetrics.kernels.groups import jackknife_variance
+from streammetrics.kernels.sums_variance import ratio_replicates
+from streammetrics.results import headlines_of, views_of
+from tests.oracles.users import hash_of
+
+# W4 of the published example: users (views, clicks), as statsmodels has them.
+W4 = [(10, 2), (4, 1), (7, 0), (12, 5), (3, 0), (9, 2), (5, 3), (20, 4)]
+
+
+def rows(n: int, seed: int = 1) -> dict[str, Any]:
+    """Users with about ten rows each, whose scores and labels hang together."""
+    random = np.random.default_rng(seed)
+    users = random.integers(0, max(1, n // 10), n)
+    effect = random.normal(size=users.max() + 1)[users]
+    labels = (random.normal(size=n) + effect > 1).astype(np.uint8)
+    scores = 1 / (1 + 2.0 ** (random.normal(size=n) - labels - effect))
+    return {"users": users, "labels": labels, "scores": scores}
+
+
+def groups_of(users: Any, k: int = 64, salt: str = "streammetrics") -> list[int]:
+    """The group of each user, by brute force."""
+    return [hash_of(user, salt) % k for user in users.tolist()]
+
+
+def without(
+    metric: Accumulator, columns: Mapping[str, Any], groups: list[int], group: int
+) -> Accumulator:
+    """The metric fed with all rows but those of one group."""
+    kept = np.array(groups) != group
+    state = metric.empty()
+    state.update(**{name: column[kept] for name, column in columns.items() if name != "users"})
+    return state
+
+
+def test_the_estimate_is_that_of_the_metric() -> None:
+    given = rows(3000)
+    state, plain = UserGroups(HistogramAUC()), HistogramAUC()
+    state.update(**given)
+    plain.update(given["labels"], given["scores"])
+    assert state.compute().value.auc == plain.compute().auc  # type: ignore[attr-defined]
+    assert state.compute().estimate == float(plain.compute().auc)
+    assert state.metric_state() == plain
+
+
+@pytest.mark.parametrize(
+    "metric", [HistogramAUC(), ExactAUC(), BinaryConfusion(), Calibration(), HistogramAUC("equal")]
+)
+def test_a_replicate_is_the_metric_of_the_rows_of_all_other_groups(metric: Accumulator) -> None:
+    given = rows(800)
+    state = UserGroups(metric, k=8)
+    state.update(**given)
+    groups = groups_of(given["users"], 8)
+    for view in headlines_of(metric.compute()):
+        found = state.compute().replicates(view)
+        for group, value in enumerate(found):
+            of_others = without(state.group_metric, given, groups, group).compute()
+            assert value == float(views_of(of_others)[view])
+
+
+def test_replicates_of_areas_are_those_of_the_kernel_of_exact_integers() -> None:
+    given = rows(2000)
+    state = UserGroups(HistogramAUC(), k=16)
+    state.update(**given)
+    groups = np.array(groups_of(given["users"], 16))
+    counts = []
+    for group in range(16):
+        coarse = state.group_metric.empty()
+        here = groups == group
+        coarse.update(given["labels"][here], given["scores"][here])
+        coarse.compute()  # takes in what waits
+        counts.append(coarse.counts.dense())  # type: ignore[attr-defined]
+    negatives, positives = np.array(counts).transpose(1, 0, 2)
+    found = grouped_placements(negatives, positives)
+    assert list(state.compute().replicates("auc")) == found.replicates
+    assert state.compute().variance == jackknife_variance(found.replicates).variance
+    assert state.compute().group_estimate() == found.area
+
+
+def test_the_example_of_eight_users_in_four_groups_has_its_printed_error() -> None:
+    # Users are dealt as the example deals them, i mod 4, by choosing ids of these groups.
+    ids, found = iter(range(10_000)), dict[int, int]()
+    for number in range(8):
+        found[number] = next(i for i in ids if hash_of(i, "x") % 4 == number % 4)
+    state = UserGroups(Ratio(), k=4, salt="x")
+    for number, (views, clicks) in enumerate(W4):
+        state.update([found[number]] * views, numerators=[1] * clicks + [0] * (views - clicks))
+    result = state.compute()
+    assert round(result.estimate, 12) == 0.242857142857
+    assert round(math.sqrt(result.variance), 12) == 0.032843849493
+    totals = [tuple(map(sum, zip(W4[g], W4[g + 4], strict=True))) for g in range(4)]
+    clicks_of, views_of_ = [c for _, c in totals], [v for v, _ in totals]
+    assert list(result.replicates()) == ratio_replicates([*clicks_of], [*views_of_])
+    assert (result.groups, result.rows, result.weights) == (4, 70, tuple(views_of_))
+
+
+def test_a_group_without_rows_has_no_replicate_and_does_not_count() -> None:
+    state = UserGroups(Ratio(), k=64)
+    state.update([1, 2, 3, 3], numerators=[1, 0, 1, 0])
+    found = state.compute()
+    met = len(set(groups_of(np.array([1, 2, 3]))))
+    assert sum(not math.isnan(value) for value in found.replicates()) == found.groups == met > 1
+    assert [math.isnan(value) for value in found.replicates()] == [not n for n in found.weights]
+
+
+def test_thin_data_has_no_variance_and_an_infinite_interval_with_the_reason() -> None:
+    state = UserGroups(Ratio())
+    for n in (0, 5):
+        found = state.compute()
+        assert found.groups == (n > 0)
+        assert math.isnan(found.variance)
+        interval = found.interval()
+        assert (interval.lower, interval.upper) == (-math.inf, math.inf)
+        assert interval.reason in (
+            "the estimate is nan",
+            "1 group with rows: at least 2 needed",
+        )
+        state.update(["ann"] * 5, numerators=[1, 0, 0, 1, 0])
+
+
+def test_a_view_that_one_group_alone_defines_has_no_variance() -> None:
+    state = UserGroups(ExactAUC(), k=8)
+    users = np.arange(100)
+    state.update(users, labels=users == 7, scores=users / 100)
+    assert state.compute().variance_of("auc").reason == (
+        "the estimate is undefined without one of the groups"
+    )
+    assert not state.confidence_interval().defined
+
+
+def test_few_groups_and_a_whale_are_said_in_the_interval() -> None:
+    state = UserGroups(Ratio())
+    others = {hash_of(user, "streammetrics") % 64: user for user in range(2, 40)}
+    others.pop(hash_of(1, "streammetrics") % 64, None)
+    state.update([1] * 50 + list(others.values())[:4], numerators=[1, 0] * 27)
+    found = state.compute()
+    assert found.doubts == (
+        "only 5 groups have rows; 16 make a variance",
+        "one group has 93 % of the weight",
+    )
+    assert all(doubt in found.interval().reason for doubt in found.doubts)
+
+
+def test_rows_of_one_user_widen_the_interval_by_the_design_effect() -> None:
+    random = np.random.default_rng(8)
+    users = np.repeat(np.arange(2000), 20)
+    rates = random.beta(1, 9, 2000)[users]
+    state = UserGroups(BinaryConfusion())
+    state.update(users, labels=np.ones(len(users), np.uint8), scores=random.random(40_000) < rates)
+    found = state.confidence_interval(view="recall")
+    assert found.method == "jackknife, wilson"
+    assert 2 < found.deff < 4  # 1 + 19 / 11 is true
+    assert found.n_eff == pytest.approx(40_000 / found.deff, rel=1e-3)
+    assert found.width > 1.3 * state.confidence_interval(view="recall", cluster="none").width
+    assert found.df == 63
+
+
+def test_the_interval_of_an_area_lies_within_0_and_1_and_that_of_gini_is_twice_as_wide() -> None:
+    state = UserGroups(ExactAUC())
+    state.update(**rows(2000))
+    area, gini = (state.confidence_interval(view=view) for view in ("auc", "gini"))
+    assert area.method == gini.method == "jackknife, logit"
+    assert (gini.lower, gini.upper) == (2 * area.lower - 1, 2 * area.upper - 1)
+    assert 0 < area.lower < area.estimate < area.upper < 1
+    assert area.deff == pytest.approx(gini.deff)
+    plain = state.confidence_interval(method="jackknife")
+    assert plain.upper - plain.estimate == pytest.approx(plain.estimate - plain.lower)
+
+
+def test_groups_are_those_of_the_hash_of_integers_of_strings_and_of_their_hashes() -> None:
+    numbers = np.array([-5, 0, 7, 1 << 62, 7])
+    names = ["ann", "bö", "", "ann", "x" * 200]
+    for users, plain in (
+        (numbers, numbers.tolist()),
+        (numbers.tolist(), numbers.tolist()),
+        (names, names),
+        (np.array(names), names),
+        (hash_ids(names), names),
+        (Coded(np.array([1, 1, 0]), ("a", "b", "never")), ["b", "b", "a"]),
+        (Coded(np.array([1, 1, 0, 1]), (3, -4)), [-4, -4, 3, -4]),
+    ):
+        state = UserGroups(Ratio(), k=128, salt="other")
+        state.update(users, numerators=[1] * len(plain))
+        groups = [hash_of(user, "other") % 128 for user in plain]
+        assert state.compute().weights == tuple(groups.count(g) for g in range(128))
+
+
+def test_users_of_no_kind_or_of_two_are_refused() -> None:
+    state = UserGroups(Ratio())
+    for users in ([1.5], [None], [True], ["a", 1], [("a", 1)], ["a", "b"]):
+        with pytest.raises(InputError):
+            state.update(users, numerators=[1] * (3 - len(users)))  # type: ignore[arg-type]
+    assert state == state.empty()
+
+
+def test_settings_that_cannot_be_are_refused() -> None:
+    for bad in (0, 1, 3, 8192, True, 64.0):
+        with pytest.raises(SettingsError, match=r"UserGroups\.k"):
+            UserGroups(Ratio(), k=bad)  # type: ignore[arg-type]
+    with pytest.raises(SettingsError, match="another salt than that of the assignment"):
+        UserGroups(Ratio(), salt="exp-7", assignment_salt="exp-7")
+    for combined in (Panel({"a": Ratio()}), PerKey(Ratio()), UserGroups(Ratio())):
+        with pytest.raises(SettingsError, match="one metric"):
+            UserGroups(combined)
+    with pytest.raises(SettingsError, match="cluster"):
+        UserGroups(Ratio()).confidence_interval(cluster="users")
+
+
+def test_the_salt_of_the_assignment_is_compared_and_not_kept() -> None:
+    state = UserGroups(Ratio(), assignment_salt="exp-7")
+    assert state == UserGroups(Ratio())
+    assert state.assignment_salt is None
+
+
+def test_another_salt_deals_other_groups() -> None:
+    users = np.arange(1000)
+    weights = []
+    for salt in ("a", "b"):
+        state = UserGroups(Ratio(), salt=salt)
+        state.update(users, numerators=users % 2)
+        weights.append(state.compute().weights)
+    assert weights[0] != weights[1]
+
+
+def test_users_of_a_hash_fill_all_groups_evenly() -> None:
+    state = UserGroups(Ratio(), k=64)
+    state.update(np.arange(64_000) * 64, numerators=np.zeros(64_000))
+    weights = np.array(state.compute().weights)
+    # Chi-square of 63 degrees of freedom: 103 has a probability of 0.001.
+    assert ((weights - 1000) ** 2 / 1000).sum() < 103
+
+
+def test_a_metric_that_keeps_scores_is_there_once_and_others_are_the_sum_of_groups() -> None:
+    for metric, coarse in ((HistogramAUC(), True), (ExactAUC(), True), (Ratio(), False)):
+        assert UserGroups(metric).compute().coarse == coarse
+    assert not UserGroups(HistogramAUC(grid="equal", resolution=5)).compute().coarse
+    assert not UserGroups(GroupedAUC()).compute().coarse
+    assert UserGroups(MulticlassAUC(3)).compute().coarse
+
+
+def test_every_measure_of_ranked_lists_has_an_interval() -> None:
+    random = np.random.default_rng(3)
+    labels = random.random((400, 10)) < 0.2
+    state = UserGroups(RankingMetrics([MRR, "HR@3"]))
+    state.update(np.arange(400) % 97, labels=labels.astype(int), scores=random.random((400, 10)))
+    for view in headlines_of(state.compute().value):
+        found = state.confidence_interval(view=view)
+        assert found.lower < found.estimate < found.upper
+        assert found.estimate == state.compute().estimate_of(view)
+
+
+def test_what_is_not_of_the_metric_has_no_interval_and_the_estimate_is_its_headline() -> None:
+    state = UserGroups(Ratio())
+    state.update(np.arange(100), numerators=np.arange(100) % 3)
+    found = state.compute()
+    assert found.interval("estimate") == found.interval("ratio") == found.interval()
+    for view in ("variance", "deff", "n_eff"):
+        assert not found.interval(view).defined
+    assert headlines_of(found) == ("estimate",)
+
+
+def test_a_state_of_bytes_is_computed_as_the_one_that_wrote_them() -> None:
+    state = UserGroups(ExactAUC(), k=16)
+    state.update(**rows(500))
+    read = load(state.to_bytes())
+    assert isinstance(read, UserGroups)
+    assert read.compute().interval() == state.compute().interval()
+
+
+def test_the_variance_of_a_sum_of_shards_is_that_of_the_whole_to_the_last_bit() -> None:
+    given = rows(3000)
+    whole = UserGroups(Calibration(), k=16)
+    whole.update(**given)
+    shards = [UserGroups(Calibration(), k=16) for _ in range(3)]
+    for number, shard in enumerate(shards):
+        shard.update(**{name: column[number::3] for name, column in given.items()})
+    joined = sum(shards[1:], start=shards[0]).compute()
+    for view in ("log_loss", "brier", "ratio", "ece"):
+        assert joined.variance_of(view) == whole.compute().variance_of(view)
+
+
+def test_the_share_of_a_group_is_exact_in_large_counts() -> None:
+    state = UserGroups(Ratio(), k=2)
+    state.update([0, 1, 2, 3, 4, 5], numerators=[1, 0, 1, 1, 0, 1])
+    for _ in range(40):
+        state = state + state
+    found = state.compute()
+    small = [Fraction(value) for value in found.replicates()]
+    assert found.rows == 6 << 40
+    assert all(0 <= value <= 1 for value in small)
+
+
+def test_the_ends_have_as_many_degrees_of_freedom_as_groups_less_one() -> None:
+    state = UserGroups(Ratio(), k=4)
+    state.update(np.arange(200), numerators=np.arange(200) % 7 / 8)
+    found = state.confidence_interval(method="jackknife")
+    assert found.df == 3
+    # 3.182446 is the quantile 0.975 of Student's t of 3.
+    assert found.upper - found.estimate == pytest.approx(3.182446305 * found.se)
+
+
+def test_groups_know_the_positive_class_by_the_same_label() -> None:
+    named, plain = UserGroups(HistogramAUC(positive="yes")), UserGroups(HistogramAUC())
+    given = rows(500)
+    plain.update(**given)
+    named.update(**{**given, "labels": np.where(given["labels"], "yes", "no")})
+    assert named.compute().variance == plain.compute().variance > 0
+
+
+def test_each_key_has_groups_of_its_own() -> None:
+    keyed = PerKey(UserGroups(Ratio(), k=2))
+    keyed.update(["a", "b", "b"], users=[1, 1, 2], numerators=[1, 0, 1])
+    for key, users in (("a", [1]), ("b", [1, 2])):
+        groups = [hash_of(user, "streammetrics") % 2 for user in users]
+        expected = (groups.count(0), groups.count(1))
+        assert keyed.compute()[key].weights == expected  # type: ignore[attr-defined]

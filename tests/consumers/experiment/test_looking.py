@@ -1,0 +1,215 @@
+"""Looks at an experiment: whoever counts takes them, one at a time, and readers never."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+import consumers.experiment.looking as looking
+from consumers.cli.main import main
+from consumers.experiment.looking import Looker, look_now
+from consumers.experiment.reading import declared
+from consumers.ledger.failures import StoreUnavailable
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.looks import read_monitor
+from consumers.ledger.schema import look as look_table
+from consumers.results.query import Query, parse_query
+from consumers.results.reader import read_results
+from consumers.results.results import to_json
+from consumers.results.table import table
+from consumers.results.terminal import Style
+from streammetrics.experiments import Monitor
+from tests.consumers.experiment_run import run, write
+
+pytestmark = pytest.mark.usefixtures("each_store")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return run(write(tmp_path))
+
+
+@pytest.fixture
+def ledger(store: Path) -> Iterator[Ledger]:
+    with closing(Ledger.open(str(store))) as ledger:
+        yield ledger
+
+
+def looks(ledger: Ledger) -> int:
+    query = select(func.count()).select_from(look_table)
+    return ledger.store.read(lambda connection: int(connection.scalar(query) or 0))
+
+
+def monitor(ledger: Ledger) -> Monitor:
+    of = declared(ledger.generation())
+    assert of is not None
+    return ledger.store.read(lambda one: read_monitor(one, 1, of.fingerprint))
+
+
+def forget(ledger: Ledger) -> None:
+    with ledger.store.engine.begin() as connection:
+        connection.execute(look_table.metadata.tables["look_reading"].delete())
+        connection.execute(look_table.delete())
+
+
+def looker(ledger: Ledger, now_s: list[float], every_s: float = 60.0) -> Looker:
+    return Looker(ledger, 1, every_s, monotonic=lambda: now_s[0], clock=lambda: 1e6 + now_s[0])
+
+
+def test_a_run_to_the_end_looks_at_the_end(ledger: Ledger) -> None:
+    (look,) = monitor(ledger).looks.values()
+    assert look.heads == (("clicks.jsonl/0", 2000),)
+    ((name, reading),) = look.readings
+    assert name == "ctr.ratio/new"
+    assert reading.log_e > 10
+    assert 0 < reading.lower < 0.25 < reading.upper
+
+
+def test_who_reads_never_looks(
+    ledger: Ledger, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    forget(ledger)
+    for flags in ([], ["--json"], ["--window", "all"]):
+        assert main(["results", str(store), *flags]) == 0
+    assert main(["status", str(store)]) == 0
+    assert looks(ledger) == 0
+    assert "always valid" in capsys.readouterr().out
+
+
+def test_the_same_look_is_one_whoever_takes_it(ledger: Ledger) -> None:
+    assert not look_now(ledger, 1)
+    assert looks(ledger) == 1
+    before = monitor(ledger)
+    forget(ledger)
+    assert look_now(ledger, 1)
+    assert monitor(ledger) == before
+
+
+def test_a_look_is_due_every_so_often(ledger: Ledger) -> None:
+    forget(ledger)
+    now_s = [100_000.0]
+    mine, other = looker(ledger, now_s), looker(ledger, now_s)
+    mine.last()  # whenever the run's own was
+    forget(ledger)
+    found = []
+    for at in (10.0, 59.0, 60.0, 61.0, 121.0):
+        now_s[0] = 100_000.0 + at
+        mine.step()
+        other.step()
+        found.append(looks(ledger))
+        forget(ledger)
+    assert found == [0, 0, 0, 0, 1]
+
+
+def test_of_two_who_look_at_once_one_does(
+    ledger: Ledger, store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget(ledger)
+    taken: list[int] = []
+    real = looking.look_now
+
+    def counted(ledger: Ledger, generation: int) -> bool:
+        taken.append(generation)
+        return real(ledger, generation)
+
+    monkeypatch.setattr(looking, "look_now", counted)
+    barrier = threading.Barrier(4)
+    with closing(Ledger.open(str(store), create=True)) as second:
+
+        def start(n: int) -> None:
+            one = looker(ledger if n % 2 else second, [200_000.0 + n])
+            barrier.wait(10)
+            one.step()
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(start, range(4)))
+    assert (len(taken), looks(ledger)) == (1, 1)
+
+
+def test_who_dies_between_claim_and_look_costs_one_look(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forget(ledger)
+    now_s = [300_000.0]
+
+    def dies(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(looking, "look_now", dies)
+        looker(ledger, now_s).step()
+    looker(ledger, now_s).step()
+    assert looks(ledger) == 0
+    now_s[0] += 60
+    looker(ledger, now_s).step()
+    assert looks(ledger) == 1
+
+
+def test_a_store_that_is_away_costs_a_look_and_no_more(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def away(*_: object) -> bool:
+        raise StoreUnavailable("store clicks: away")
+
+    monkeypatch.setattr(looking, "look_now", away)
+    looker(ledger, [400_000.0]).step()
+    assert "this look at the experiment is left out" in caplog.text
+
+
+def test_where_nothing_was_counted_nobody_looks(tmp_path: Path) -> None:
+    with closing(Ledger.open(str(run(write(tmp_path, rows=0))))) as ledger:
+        assert looks(ledger) == 0
+
+
+def test_results_say_what_may_be_concluded(ledger: Ledger) -> None:
+    found = json.loads(to_json(read_results(ledger, Query())))
+    (one,) = found["comparisons"]
+    assert (one["metric"], one["view"], one["looks"]) == ("ctr", "ratio", 1)
+    assert (one["control"], one["treatment"], one["effect_size"]) == (0.25, 0.5, 0.25)
+    assert one["anytime_lower"] < one["effect_size_ci_lower"] < 0.25 < one["anytime_upper"]
+    assert one["anytime_pvalue"] * one["e_value"] == pytest.approx(1)
+    assert one["sentence"].startswith("new is better")
+    assert found["srm"]["counts"] == {"new": 1000, "old": 1000}
+    assert found["srm"]["pvalue"] == 1.0
+    ratio = next(row for row in found["results"] if row["view"] == "ratio")
+    assert ratio["interval"]["method"] == "wilson"
+    assert all(row["interval"] is None for row in found["results"] if row["view"] == "numerator")
+    assert not [row for row in found["results"] if "/" in row["metric"]]
+
+
+def test_a_window_is_compared_by_what_it_says_now(ledger: Ledger) -> None:
+    rows = read_results(ledger, parse_query("all")).comparisons
+    assert [row.window.start_ms for row in rows] == [None, 0, 3_600_000]
+    assert [row.looks for row in rows] == [1, 0, 0]
+    assert sum(row.finding.contrast.comparison.n for row in rows[1:]) == (
+        rows[0].finding.contrast.comparison.n
+    )
+
+
+def test_an_experiment_is_about_all_rows(ledger: Ledger) -> None:
+    asked = read_results(ledger, parse_query("total", where=["variant=new"]))
+    assert asked.comparisons == ()
+    assert asked.srm is not None
+
+
+def test_a_person_reads_effect_intervals_and_a_sentence(ledger: Ledger) -> None:
+    text = table(read_results(ledger, Query()), Style(), title="clicks")
+    for said in ("ctr (ratio): new - old", "+0.2500", "p, always valid", "design effect",
+                 "new is better", "units: new 1,000, old 1,000"):  # fmt: skip
+        assert said in text, text
+
+
+def test_without_a_horizon_nothing_is_always_valid(tmp_path: Path) -> None:
+    with closing(Ledger.open(str(run(write(tmp_path, ""))))) as ledger:
+        found = json.loads(to_json(read_results(ledger, Query())))
+        (one,) = found["comparisons"]
+        assert (one["anytime_lower"], one["anytime_upper"]) == ("-inf", "inf")
+        assert one["anytime_pvalue"] == 1.0
+        assert "neither a horizon nor an mde was declared" in one["anytime_reason"]

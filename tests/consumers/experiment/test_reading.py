@@ -1,0 +1,100 @@
+"""A plan that was written down as plain values is read back as the plan that was declared."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from consumers.cli.main import main
+from consumers.config.config import load_config
+from consumers.experiment.reading import declared, plan_of
+from consumers.ledger.ledger import Ledger
+from streammetrics import SettingsError
+from streammetrics.experiments import Horizon, Safeguard
+from tests.consumers.experiment_run import run, write
+
+WHOLE = """\
+guardrails = [{ metric = "ctr.ratio", margin = 0.01 }]
+epochs = ["1970-01-01T01:00:00Z"]
+shares = [{ old = 9, new = 1 }, { old = 1, new = 1 }]
+horizon = 1000
+baseline = 0.25
+level = 0.9
+"""
+
+
+def test_a_plan_comes_back_out_of_the_store(tmp_path: Path) -> None:
+    config = write(tmp_path, WHOLE)
+    with closing(Ledger.open(str(run(config)))) as ledger:
+        found = declared(ledger.generation())
+    assert found is not None
+    plan = found.plan
+    assert (plan.control, plan.variants, plan.level) == ("old", ("old", "new"), 0.9)
+    assert plan.guardrails == (Safeguard("ctr.ratio", 0.01, True),)
+    assert (plan.horizon.units, plan.horizon.baseline) == (1000, 0.25)
+    assert plan.epochs == ("start", "1970-01-01T01:00:00Z")
+    assert plan.weights("start") == {"old": 9, "new": 1}
+    assert plan.weights("1970-01-01T01:00:00Z") == {"old": 1, "new": 1}
+    assert set(found.metrics) == {"experiment/ctr", "experiment/units"}
+    assert found.alphas == {"ctr": pytest.approx(0.1), "ctr.ratio": pytest.approx(0.1)}
+    experiment = load_config(config).experiment
+    assert experiment is not None
+    assert plan == plan_of(experiment.plan, ("old", "new"))
+
+
+def test_without_an_experiment_there_is_none(tmp_path: Path) -> None:
+    config = write(tmp_path)
+    text = config.read_text(encoding="utf-8").partition("[experiment]")[0]
+    config.write_text(text, encoding="utf-8")
+    with closing(Ledger.open(str(run(config)))) as ledger:
+        assert declared(ledger.generation()) is None
+
+
+def test_a_plan_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
+    experiment = load_config(write(tmp_path)).experiment
+    assert experiment is not None
+    with pytest.raises(SettingsError):
+        plan_of(experiment.plan, ("new", "other"))
+    assert plan_of(experiment.plan, ("new", "old")).horizon == Horizon(
+        mde=0.05, alpha=1 - experiment.level
+    )
+
+
+def test_metrics_have_their_own_horizons_where_the_config_says_so(tmp_path: Path) -> None:
+    rails = 'guardrails = [{ metric = "ctr.numerator", margin = 1 }]'
+    own = f'{rails}\nmde = 0.1\nmdes = {{ "ctr.numerator" = 20 }}\nlevel = 0.9'
+    config = write(tmp_path, own)
+    with closing(Ledger.open(str(run(config)))) as ledger:
+        found = declared(ledger.generation())
+    assert found is not None
+    alpha = 1 - 0.9
+    assert found.plan.horizon_of("ctr", "new") == Horizon(mde=0.1, alpha=alpha)
+    assert found.plan.horizon_of("ctr.numerator", "new") == Horizon(mde=20.0, alpha=alpha)
+
+
+def test_another_least_effect_is_another_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write(tmp_path, "mde = 0.1\nmdes = { ctr = 0.2 }")
+    run(config)
+    for other in ("mde = 0.1\nmdes = { ctr = 0.3 }", "mde = 0.1"):
+        write(tmp_path, other)
+        assert main(["run", str(config), "--until-end", "--no-serve"]) == 3
+        assert "mdes" in capsys.readouterr().err
+
+
+def test_each_guardrail_has_a_level_of_its_own_and_decisions_share_one(tmp_path: Path) -> None:
+    decision = 'mde = 0.1\nguardrails = [{ metric = "ctr.numerator", margin = 1 }]'
+    config = write(tmp_path, decision)
+    text = config.read_text(encoding="utf-8").replace('["ctr"]', '["ctr", "ctr.denominator"]')
+    config.write_text(text, encoding="utf-8")
+    with closing(Ledger.open(str(run(config)))) as ledger:
+        found = declared(ledger.generation())
+    assert found is not None
+    assert found.alphas == {
+        "ctr": pytest.approx(0.025),
+        "ctr.denominator": pytest.approx(0.025),
+        "ctr.numerator": pytest.approx(0.05),
+    }

@@ -1,0 +1,72 @@
+"""A process that looks at an experiment once, and kills itself (SIGKILL) at a point of it.
+
+    python -m tests.consumers.killed_looker POINT STORE NOW_S
+
+It prints how often it took the states, and whether a look was new. "none" is no point.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from typing import Any
+
+from sqlalchemy import Connection, Engine, event
+
+import consumers.experiment.looking as looking
+from consumers.ledger.ledger import Ledger
+from tests.consumers.killed_worker import Fuse
+
+POINTS = ("before the claim", "in the claim", "after the claim", "with the states read",
+          "in the look", "after the look")  # fmt: skip
+EVERY_S = 60.0
+
+
+def install(fuse: Fuse) -> list[str]:
+    """From now on this process passes its points; what it did is added to what is answered."""
+    module: Any = looking
+    claim, view, take = module.claim, module.view, module.take
+    done: list[str] = []
+    within = [""]
+
+    def claimed(*arguments: Any, **more: Any) -> bool:
+        fuse.passes("before the claim")
+        within[0] = "in the claim"
+        found = bool(claim(*arguments, **more))
+        within[0] = ""
+        if found:
+            fuse.passes("after the claim")
+        return found
+
+    def viewed(*arguments: Any, **more: Any) -> Any:
+        found = view(*arguments, **more)
+        done.append("read")
+        fuse.passes("with the states read")
+        return found
+
+    def taken(*arguments: Any) -> bool:
+        within[0] = "in the look"
+        found = bool(take(*arguments))
+        within[0] = ""
+        fuse.passes("after the look")
+        if found:
+            done.append("new")
+        return found
+
+    def commits(_: Connection) -> None:
+        if within[0]:
+            fuse.passes(within[0])  # all is written, and nothing is there yet
+
+    module.claim, module.view, module.take = claimed, viewed, taken
+    event.listen(Engine, "commit", commits)
+    return done
+
+
+if __name__ == "__main__":
+    point, store, now_s = sys.argv[1:]
+    done = install(Fuse(point, 1))
+    with closing(Ledger.open(store)) as ledger:
+        number = ledger.generation().id
+        clock = float(now_s)
+        looking.Looker(ledger, number, EVERY_S, monotonic=lambda: 0.0, clock=lambda: clock).step()
+    sys.stdout.write(" ".join(done) + "\n")

@@ -1,0 +1,256 @@
+"""Looks as rows: one at a time, each once, and a fold of them that a database makes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from sqlalchemy import select
+
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.looks import (
+    LookRow,
+    claim,
+    heads_of,
+    read_monitor,
+    read_points,
+    read_watched,
+    take,
+)
+from consumers.ledger.rows import Generation, Head
+from consumers.ledger.schema import experiment
+from streammetrics.experiments import Anytime, Look, Monitor, Watched
+from tests.consumers.ledger.small_ledger import (
+    DESCRIPTIONS,
+    LOG,
+    PRINTS,
+    TOTAL,
+    commit,
+    everything,
+    opened,
+)
+
+pytestmark = pytest.mark.usefixtures("each_store")
+PRINT, OTHER = "print-of-ranker", "print-of-another"
+EVERY_MS = 60_000
+LOOKERS = 6
+
+
+def row(place: int, generation: int = 1, fingerprint: str = PRINT, **readings: Anytime) -> LookRow:
+    look = Look.at(fingerprint, generation, {"clicks/0": place, "clicks/1": 7}, readings)
+    return LookRow(look, 1000 * place, dict.fromkeys(readings, 0.25))
+
+
+ROWS: Sequence[LookRow] = (
+    row(300, ctr=Anytime(-0.5, 0.5, 1.5), auc=Anytime(-1.0, 1.0, -2.0)),
+    row(100, ctr=Anytime(-math.inf, math.inf, 0.0, True, "an arm has 3"), auc=Anytime()),
+    row(200, ctr=Anytime(0.1, 0.4, 3.25), auc=Anytime(-0.75, 2.0, -1.0)),
+    row(400, ctr=Anytime(0.45, 0.9, 4.0)),
+)
+ALPHAS = {"ctr": 0.05, "auc": 0.05, "gauc": 0.05}
+
+
+@pytest.fixture
+def looked(ledger: Ledger, generation: Generation) -> Ledger:
+    assert [take(ledger.store, one) for one in ROWS] == [True] * len(ROWS)
+    return ledger
+
+
+@pytest.fixture
+def ledgers(tmp_path: Path) -> Iterator[list[Ledger]]:
+    found = [opened(tmp_path) for _ in range(LOOKERS)]
+    found[0].begin(PRINTS, DESCRIPTIONS)
+    yield found
+    for ledger in found:
+        ledger.close()
+
+
+def monitor(ledger: Ledger, generation: int = 1, fingerprint: str = PRINT) -> Monitor:
+    return ledger.store.read(lambda one: read_monitor(one, generation, fingerprint))
+
+
+def watched(
+    ledger: Ledger, alphas: Mapping[str, float] = ALPHAS, fingerprint: str = PRINT
+) -> dict[str, Watched]:
+    return ledger.store.read(lambda one: read_watched(one, 1, fingerprint, alphas))
+
+
+def asks(ledger: Ledger, now_ms: int, fingerprint: str = PRINT, *, last: bool = False) -> bool:
+    return claim(
+        ledger.store, 1, fingerprint, now_ms=now_ms, every_ms=EVERY_MS, last=last
+    )  # fmt: skip
+
+
+# -- rows --------------------------------------------------------------------------------------
+
+
+def test_looks_come_back_bit_for_bit(looked: Ledger) -> None:
+    assert monitor(looked) == Monitor.of(one.look for one in ROWS)
+
+
+def test_a_look_that_is_taken_again_is_one_look(looked: Ledger) -> None:
+    assert not take(looked.store, ROWS[0])
+    assert not take(looked.store, replace(ROWS[1], effects={}))
+    assert len(monitor(looked).looks) == len(ROWS)
+
+
+def test_the_same_look_of_many_at_once_is_one(ledgers: Sequence[Ledger]) -> None:
+    for one in ROWS:
+        assert sorted(together(lambda n, one=one: take(ledgers[n].store, one))) == [  # type: ignore[misc]
+            *[False] * (LOOKERS - 1),
+            True,
+        ]
+    assert monitor(ledgers[0]) == Monitor.of(one.look for one in ROWS)
+
+
+def test_an_experiment_and_a_generation_have_looks_of_their_own(looked: Ledger) -> None:
+    take(looked.store, row(50, fingerprint=OTHER, ctr=Anytime(log_e=9.0)))
+    later = looked.begin(PRINTS, DESCRIPTIONS, new_generation=True).generation.id
+    take(looked.store, row(60, later, ctr=Anytime(log_e=8.0)))
+    assert [one.place[0] for one in monitor(looked, fingerprint=OTHER).looks.values()] == [57]
+    assert [one.place[0] for one in monitor(looked, later).looks.values()] == [67]
+    assert len(monitor(looked).looks) == len(ROWS)
+
+
+def test_what_is_undefined_or_infinite_is_still_so(looked: Ledger) -> None:
+    nothing = LookRow(row(500, gauc=Anytime()).look, None, {"gauc": math.nan})
+    take(looked.store, nothing)
+    (point,) = looked.store.read(lambda one: read_points(one, 1, PRINT, "gauc"))
+    assert math.isnan(point.effect)
+    assert (point.watermark_ms, point.reading) == (None, Anytime())
+
+
+def test_the_looks_at_one_comparison_are_a_line_over_time(looked: Ledger) -> None:
+    points = looked.store.read(lambda one: read_points(one, 1, PRINT, "ctr"))
+    assert [one.place for one in points] == [107, 207, 307, 407]
+    assert [one.watermark_ms for one in points] == [100_000, 200_000, 300_000, 400_000]
+    assert {one.effect for one in points} == {0.25}
+    assert points[0].reading == Anytime(gated=True, reason="an arm has 3")
+    last = looked.store.read(lambda one: read_points(one, 1, PRINT, "ctr", limit=2))
+    assert last == points[2:]
+
+
+# -- the fold ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.03, 0.2, 1e-9])
+def test_the_database_folds_looks_as_the_monitor_does(looked: Ledger, alpha: float) -> None:
+    found = watched(looked, dict.fromkeys(ALPHAS, alpha))
+    whole = monitor(looked)
+    assert found.keys() == {"ctr", "auc"}
+    for name, one in found.items():
+        assert one == whole.watched(PRINT, 1, name, alpha)
+
+
+def test_the_fold_says_what_all_looks_say(looked: Ledger) -> None:
+    found = watched(looked)["ctr"]
+    assert (found.looks, found.log_e, found.lower, found.upper) == (4, 4.0, 0.45, 0.4)
+    assert not found.consistent
+    assert found.first_reject == (("clicks/0", 200), ("clicks/1", 7))
+    assert found.latest == Anytime(0.45, 0.9, 4.0)
+    assert watched(looked)["auc"].log_e == 0.0
+
+
+def test_nothing_was_watched_where_nobody_looked(ledger: Ledger, generation: Generation) -> None:
+    assert watched(ledger) == {}
+    assert monitor(ledger) == Monitor()
+
+
+# -- whose turn it is --------------------------------------------------------------------------
+
+
+def test_one_look_is_due_every_so_often(ledger: Ledger, generation: Generation) -> None:
+    asked = [asks(ledger, ms) for ms in (1_000_000, 1_000_001, 1_059_999, 1_060_000, 1_060_001)]
+    assert asked == [True, False, False, True, False]
+    assert asks(ledger, 1_060_002, OTHER)
+    assert asks(ledger, 1_060_003, last=True)
+
+
+def test_a_clock_that_was_far_ahead_silences_nobody(ledger: Ledger, generation: Generation) -> None:
+    assert asks(ledger, 10**12)
+    assert not asks(ledger, 10**12 - 2000)  # another machine's clock, a little behind
+    assert asks(ledger, 10**9)
+    assert not asks(ledger, 10**9 + 2000)
+
+
+def test_of_those_who_ask_at_once_one_looks(ledgers: Sequence[Ledger]) -> None:
+    for turn in range(5):
+        now_ms = 10**6 + turn * (EVERY_MS + LOOKERS)
+        answers = together(lambda n, now_ms=now_ms: asks(ledgers[n], now_ms + n))  # type: ignore[misc]
+        assert sum(answers) == 1
+
+
+def test_who_holds_the_row_makes_nobody_wait(ledgers: Sequence[Ledger]) -> None:
+    first, second = ledgers[:2]
+    assert asks(first, 10**6)
+    if first.store.engine.dialect.name == "sqlite":
+        pytest.skip("there whoever writes waits for whoever writes")
+    with first.store.engine.begin() as holds:
+        holds.execute(select(experiment).with_for_update())
+        assert not asks(second, 10**6 + EVERY_MS)
+    assert asks(second, 10**6 + EVERY_MS)
+
+
+def test_a_claim_whose_answer_was_lost_is_still_a_claim(
+    ledger: Ledger, generation: Generation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = []
+
+    def twice(work):  # type: ignore[no-untyped-def]
+        with ledger.store._writers.begin() as connection:
+            tries.append(work(connection, False))
+        with ledger.store._writers.begin() as connection:
+            tries.append(work(connection, True))
+        return tries[-1]
+
+    monkeypatch.setattr(ledger.store, "write", twice)
+    assert asks(ledger, 10**6)
+    assert tries == [True, True]
+
+
+# -- beside the rest ---------------------------------------------------------------------------
+
+
+def test_no_result_knows_of_looks(ledger: Ledger, generation: Generation, head: Head) -> None:
+    ledger.commit(generation, commit(head, 3, TOTAL))
+    before = everything(ledger)
+    asks(ledger, 10**6)
+    take(ledger.store, ROWS[0])
+    assert everything(ledger) == before
+
+
+def test_how_far_logs_were_counted_only_rises(ledger: Ledger, generation: Generation) -> None:
+    first = ledger.resolve(generation, LOG, 10)
+    second = ledger.resolve(generation, replace(LOG, number=1), 0)
+    moved = ledger.commit(generation, commit(first, 5, TOTAL))
+    other = ledger.follow(generation, moved, replace(LOG, topic_id="id-2"), 0)
+    assert heads_of([first, second], 0) == {"clicks/0": 10, "clicks/1": 0}
+    assert heads_of([other, second, moved], 3) == {
+        "clicks/0": 15,
+        "clicks/1": 0,
+        "clicks/0#1": 0,
+        "(retries)": 3,
+    }
+
+
+def together(work: Callable[[int], bool]) -> list[bool]:
+    """What each of them answers, all started at one moment."""
+    barrier = Barrier(LOOKERS)
+
+    def start(number: int) -> bool:
+        barrier.wait(10)
+        return bool(work(number))
+
+    with ThreadPoolExecutor(LOOKERS) as pool:
+        return list(pool.map(start, range(LOOKERS)))
+
+
+def test_a_reader_needs_no_right_to_write(looked: Ledger, tmp_path: Path) -> None:
+    with closing(Ledger.open(str(tmp_path / "ledger.db"))) as reader:
+        assert watched(reader) == watched(looked)

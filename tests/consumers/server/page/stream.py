@@ -1,0 +1,120 @@
+"""Events, a store that counts them, and a server over it."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from consumers.cli.main import main as streammetrics
+from consumers.server import Watched, serving
+
+DAY_MS = 86_400_000
+START_MS = 19_000 * DAY_MS
+TOML = """\
+[source]
+kind = "file"
+path = "events.jsonl"
+[event]
+time = "ts"
+time_unit = "ms"
+variant = "variant"
+variants = {variants}
+user = "user"
+label = "label"
+score = "score"
+[windows]
+size_s = 86400
+[slices]
+by = [[], ["variant"], ["variant", "phase"]]
+[metrics]
+{metrics}
+[store]
+url = "store.db"
+[experiment]
+control = {control}
+unit = "user"
+cluster = "none"
+decision = ["ctr"]
+horizon = 1000
+baseline = 0.3
+"""
+METRICS = {"auc": "HistogramAUC", "calibration": "Calibration", "ctr": "Ratio"}
+
+
+@dataclass
+class Stream:
+    """A file of events and the store that they are counted into."""
+
+    folder: Path
+    variants: Sequence[str]
+    url: str = ""
+    written: int = 0
+
+    @staticmethod
+    @contextmanager
+    def served(
+        folder: Path,
+        variants: Sequence[str] = ("control", "treatment"),
+        metrics: dict[str, str] = METRICS,
+        *,
+        days: int = 3,
+        events: int = 200,
+        phase: str = "fit",
+    ) -> Iterator[Stream]:
+        """So many events of each variant on each day, counted and served."""
+        lines = (f'{json.dumps(name)} = {{ type = "{kind}" }}' for name, kind in metrics.items())
+        text = TOML.format(
+            variants=json.dumps(list(variants)),
+            control=json.dumps(variants[0]),
+            metrics="\n".join(lines),
+        )
+        (folder / "config.toml").write_text(text, encoding="utf-8")
+        (folder / "events.jsonl").touch()
+        stream = Stream(folder, variants)
+        for day in range(days):
+            stream.write(events, day, phase)
+        stream.count()
+        with stream.serve(0):
+            yield stream
+
+    @contextmanager
+    def serve(self, port: int) -> Iterator[None]:
+        """As `streammetrics serve` does."""
+        watched = Watched(dict, time.monotonic, time.time)
+        with serving(str(self.folder / "store.db"), "127.0.0.1", port, watched) as self.url:
+            yield
+
+    def write(self, events: int, day: int = 0, phase: str = "fit") -> None:
+        """So many events of each variant; users stay with their variant."""
+        chance = random.Random(self.written)
+        with (self.folder / "events.jsonl").open("a", encoding="utf-8") as file:
+            for at in range(events):
+                for place, variant in enumerate(self.variants):
+                    score = round(chance.random(), 4)
+                    event = {
+                        "ts": START_MS + day * DAY_MS + at,
+                        "variant": variant,
+                        "user": f"{place}-{self.written + at}",
+                        "label": int(chance.random() < 0.1 + 0.3 * score + 0.02 * place),
+                        "score": score,
+                        "phase": phase,
+                    }
+                    file.write(json.dumps(event) + "\n")
+        self.written += events
+
+    def count(self) -> None:
+        """Count what was written since the last time."""
+        config = str(self.folder / "config.toml")
+        assert streammetrics(["run", config, "--until-end", "--no-serve"]) == 0
+
+    def get(self, path: str) -> dict[str, list[dict[str, object]]]:
+        """An answer of the server."""
+        found: dict[str, list[dict[str, object]]] = httpx.get(self.url + path).json()
+        return found

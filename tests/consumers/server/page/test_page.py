@@ -1,0 +1,111 @@
+"""The page in a real browser, over a real server and a store of real runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.consumers.server.page.seen import Seen
+from tests.consumers.server.page.stream import Stream
+
+pytestmark = pytest.mark.slow
+Open = Callable[..., Seen]
+
+
+def test_the_page_shows_the_numbers_of_the_api_to_the_bit(served: Stream, open_page: Open) -> None:
+    page = open_page(served.url).until("ready")
+    answer = served.get("api/results?by=variant&views=headline")
+    for metric in ("auc", "calibration", "ctr"):
+        rows = [row["value"] for row in answer["results"] if row["metric"] == metric]
+        card = f'.card[data-metric="{metric}"]'
+        page.page.locator(card).scroll_into_view_if_needed()
+        page.page.wait_for_selector(f"{card} table")
+        assert page.numbers(f"{card} table.figures") == rows
+    effects = [one["effect_size"] for one in answer["comparisons"]]
+    assert page.numbers("#experiment table") == effects
+    assert page.text("#sentence") == served.get("api/experiment")["sentence"]
+
+
+def test_an_update_arrives_by_itself(growing: Stream, open_page: Open) -> None:
+    page = open_page(growing.url).until("ready")
+    assert "1,200" in page.text("#health")
+    growing.write(50, day=2)
+    growing.count()
+    page.page.wait_for_selector('#health [data-field=read] dd:text-is("1,300")')
+    page.page.wait_for_selector('.card[data-metric="auc"] td:text-is("650")')
+    answer = growing.get("api/results?by=variant&metric=auc&views=headline")
+    assert page.numbers('.card[data-metric="auc"] table') == [
+        row["value"] for row in answer["results"]
+    ]
+
+
+def test_a_deep_link_opens_its_view_and_a_filter_changes_the_address(
+    served: Stream, open_page: Open
+) -> None:
+    page = open_page(served.url + "?metric=ctr&window=latest&by=variant,phase").until("ready")
+    assert page.page.locator(".card").count() == 1
+    assert page.page.input_value("[name=window]") == "latest"
+    assert "phase = fit" in page.text(".card caption >> nth=0")
+    page.page.select_option("[name=metric]", "auc")
+    page.page.wait_for_selector('.card[data-metric="auc"]')
+    assert "metric=auc" in page.page.url and "window=latest" in page.page.url
+    page.page.go_back()
+    page.page.wait_for_selector('.card[data-metric="ctr"]')
+
+
+def test_one_metric_alone_has_every_view_and_every_chart(served: Stream, open_page: Open) -> None:
+    page = open_page(served.url + "?metric=auc").until("ready")
+    page.chart()
+    shown = page.page.locator("figcaption").all_inner_texts()
+    assert {text.split("\n")[0].strip() for text in shown} >= {"Over time", "ROC"}
+    views = {row["view"] for row in served.get("api/results?by=variant&metric=auc")["results"]}
+    assert set(page.page.locator("th[scope=rowgroup]").all_inner_texts()) == views
+
+
+def test_hostile_names_are_text(tmp_path: Path, open_page: Open) -> None:
+    hostile = "<script>alert(1)</script>", "<img src=x onerror=alert(2)>"
+    with Stream.served(tmp_path, hostile, phase='"><svg onload=alert(3)>') as stream:
+        page = open_page(stream.url + "?by=variant,phase&metric=auc").until("ready")
+        page.chart()
+        page.page.wait_for_timeout(300)
+        assert "<script>alert(1)</scr..." in page.text("table.figures")
+        assert '"><svg onload=alert(3)>' in page.text("table.figures caption")
+        assert page.page.locator("main script, main img, main [onload]").count() == 0
+
+
+def test_without_javascript_the_way_to_the_text_is_shown(served: Stream, open_page: Open) -> None:
+    page = open_page(served.url, java_script_enabled=False)
+    assert page.page.locator("noscript a").get_attribute("href") == "/results.txt"
+
+
+def test_the_theme_follows_the_system_until_a_person_chooses(
+    served: Stream, open_page: Open
+) -> None:
+    page = open_page(served.url, color_scheme="dark").until("ready")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    dark = page.page.evaluate(ground)
+    page.page.emulate_media(color_scheme="light")
+    light = page.page.evaluate(ground)
+    assert dark != light
+    for name, colour in (("light", light), ("dark", dark)):
+        page.page.click("#theme")
+        assert name in page.text("#theme")
+        assert page.page.evaluate(ground) == colour
+    page.page.reload()
+    page.until("ready")
+    assert page.page.evaluate(ground) == dark
+
+
+@pytest.mark.parametrize("width", [400, 1280, 2560])
+def test_nothing_lies_beyond_the_edge_and_health_stays_in_view(
+    served: Stream, open_page: Open, width: int
+) -> None:
+    page = open_page(served.url, viewport={"width": width, "height": 700}).until("ready")
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
+    page.page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    page.page.wait_for_timeout(200)
+    box = page.page.locator("#health").bounding_box()
+    assert box is not None and box["y"] >= 0
+    assert box["y"] + box["height"] <= 250

@@ -1,0 +1,75 @@
+"""Empty, loading, stale and broken: each state of the page is named, said and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.consumers.server.page.seen import Seen
+from tests.consumers.server.page.stream import Stream
+
+pytestmark = pytest.mark.slow
+Open = Callable[..., Seen]
+
+
+def test_loading_is_said_until_there_is_an_answer(served: Stream, open_page: Open) -> None:
+    page = open_page(served.url).until("ready").page
+    page.route("**/api/results*", lambda route: None)
+    page.reload()
+    page.wait_for_selector("html[data-state=loading]", state="attached")
+    assert "Loading the results" in page.inner_text("#notice")
+    assert page.locator("table.figures").count() == 0
+
+
+def test_an_empty_store_says_that_the_page_fills_by_itself(tmp_path: Path, open_page: Open) -> None:
+    with Stream.served(tmp_path, days=0) as stream:
+        page = open_page(stream.url).until("empty")
+        assert "No events are counted yet" in page.text("#notice")
+        stream.write(20)
+        stream.count()
+        page.until("ready")
+        assert page.page.locator("table.figures").count() >= 1
+
+
+def test_a_filter_that_lets_nothing_pass_leads_back(served: Stream, open_page: Open) -> None:
+    page = open_page(served.url + "?by=variant,phase&where=phase=none").until("empty")
+    assert "Nothing here passes the filters" in page.text("#notice")
+    page.page.click("#notice a")
+    page.until("ready")
+
+
+def test_an_address_that_asks_for_what_is_not_there_says_what_to_do(
+    served: Stream, open_page: Open
+) -> None:
+    page = open_page(served.url + "?metric=nope").until("broken")
+    said = page.text("#notice")
+    assert "asks for something that is not there" in said
+    assert "came 'nope'" in said and "What to do" in said
+    page.page.click("#notice a")
+    page.until("ready")
+
+
+def test_a_store_that_is_away_is_broken(served: Stream, open_page: Open) -> None:
+    page = open_page(served.url).until("ready").page
+    error = '{"error": {"came": "the store is away"}}'
+    page.route("**/api/results*", lambda route: route.fulfill(status=503, body=error))
+    page.reload()
+    page.wait_for_selector("html[data-state=broken]", state="attached")
+    assert "the store is away" in page.inner_text("#notice")
+
+
+def test_what_is_shown_is_stale_when_the_server_goes_and_fresh_when_it_returns(
+    tmp_path: Path, open_page: Open
+) -> None:
+    with Stream.served(tmp_path) as stream:
+        page = open_page(stream.url).until("ready")
+        port = int(stream.url.rsplit(":", 1)[1].strip("/"))
+    page.until("stale")
+    assert "What is shown is as of" in page.text("#notice")
+    assert "No connection" in page.text("#health")
+    assert page.page.locator("table.figures").count() >= 1
+    with stream.serve(port):
+        page.until("ready")
+        assert "No connection" not in page.text("#health")

@@ -1,0 +1,137 @@
+"""What a page follows, over a real socket: what was counted, and how the store stands."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from consumers.cli.main import main
+from consumers.ledger.ledger import Ledger
+from consumers.server import Watched, events, serving
+from consumers.server.pulse import Pulse
+from consumers.worker.vitals import Place, Vitals
+from tests.consumers.stores import EVENTS, make_store, write_events
+
+ALONE = Watched(dict, time.monotonic, time.time)
+
+
+def heard(answer: httpx.Response) -> Generator[tuple[str, dict[str, object]], None, None]:
+    """The events of a stream, as a browser reads them."""
+    name = ""
+    for line in answer.iter_lines():
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))
+
+
+def until(stream: Iterator[tuple[str, dict[str, object]]], wanted: str) -> dict[str, object]:
+    return next(data for name, data in stream if name == wanted)
+
+
+@pytest.mark.slow
+def test_a_page_hears_of_what_was_counted(tmp_path: Path) -> None:
+    store = make_store(tmp_path, EVENTS[:2])
+    with (
+        serving(str(store), "127.0.0.1", 0, ALONE) as url,
+        httpx.stream("GET", url + "api/events", timeout=30) as answer,
+    ):
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        assert answer.headers["cache-control"] == "no-store"
+        stream = heard(answer)
+        first = until(stream, "moved")
+        assert first["rows_read"] == 2
+        assert until(stream, "health")["state"] == "idle"
+        write_events(tmp_path, EVENTS)
+        assert main(["run", str(tmp_path / "clicks.toml"), "--until-end", "--no-serve"]) == 0
+        later = until(stream, "moved")
+        assert later["rows_read"] == len(EVENTS)
+        assert later["moment"] != first["moment"]
+        assert httpx.get(url + "api/health").json()["committed_s"] is not None
+
+
+def test_open_streams_do_not_hold_up_the_end(store: Path) -> None:
+    with ExitStack() as stack:
+        url = stack.enter_context(serving(str(store), "127.0.0.1", 0, ALONE))
+        with httpx.stream("GET", url + "api/events", timeout=30) as answer:
+            stream = heard(answer)  # it ends with this
+            until(stream, "moved")
+            began_s = time.monotonic()
+            stack.close()
+            assert time.monotonic() - began_s < 3
+            stream.close()
+
+
+@pytest.mark.slow
+def test_more_pages_than_the_limit_are_told_so(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "STREAMS", 1)
+    with (
+        serving(str(store), "127.0.0.1", 0, ALONE) as url,
+        httpx.stream("GET", url + "api/events", timeout=30) as answer,
+    ):
+        stream = heard(answer)  # it ends with this
+        until(stream, "moved")
+        refused = httpx.get(url + "api/events")
+        assert refused.status_code == 503
+        assert refused.json()["error"]["came"].startswith("1 pages follow")
+        stream.close()
+
+
+def test_however_many_ask_the_store_is_looked_at_once_a_second(store: Path) -> None:
+    now = [0.0]
+    with closing(Ledger.open(str(store))) as ledger:
+        pulse = Pulse(ledger, Watched(dict, lambda: now[0], lambda: 0.0))
+        first = pulse.beat()
+        ledger.close()
+        assert pulse.beat() is first
+        assert pulse.health()["committed_s"] is None
+
+
+def test_a_store_that_is_away_is_said_to_be(tmp_path: Path, store: Path) -> None:
+    copy = tmp_path / "copy.db"
+    shutil.copy(store, copy)
+    with closing(Ledger.open(str(copy), pauses_s=())) as ledger:
+        ledger.close()
+        copy.unlink()
+        found = Pulse(ledger, ALONE).health()
+    assert found["state"] == "broken"
+    assert str(found["sentence"]).startswith("The store does not answer: ")
+
+
+@pytest.mark.parametrize(
+    ("vitals", "state", "sentence"),
+    [
+        (Vitals(1, 100.0, 100.0, joined=True), "live", "Counting."),
+        (
+            Vitals(1, 100.0, 100.0, joined=True, places=[Place("t", 0, 3, 5, 40_000)]),
+            "live",
+            "Counting, 10 s behind.",
+        ),
+        (Vitals(1, 10.0, 100.0, joined=True), "stale", "What is shown may stand still: worker 0: "),
+        (None, "stale", "What is shown may stand still: worker 0 has not started yet."),
+    ],
+)
+def test_health_is_what_the_workers_say(
+    store: Path, vitals: Vitals | None, state: str, sentence: str
+) -> None:
+    watched = Watched(lambda: {"0": vitals}, lambda: 100.0, lambda: 50.0)
+    with closing(Ledger.open(str(store))) as ledger:
+        found = Pulse(ledger, watched).health()
+    assert found["state"] == state
+    assert str(found["sentence"]).startswith(sentence)
+
+
+def test_a_commit_of_a_worker_says_when_it_was(store: Path) -> None:
+    vitals = Vitals(1, 100.0, 100.0, joined=True, committed_s=98.0)
+    watched = Watched(lambda: {"0": vitals}, lambda: 100.0, lambda: 50.0)
+    with closing(Ledger.open(str(store))) as ledger:
+        assert Pulse(ledger, watched).health()["committed_s"] == 2.0

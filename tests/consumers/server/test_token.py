@@ -1,0 +1,102 @@
+"""The token: without it there is nothing to see, and a browser needs to say it once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from http.cookies import SimpleCookie
+from pathlib import Path
+
+import pytest
+
+from consumers.ledger.ledger import Ledger
+from consumers.server.application import application
+from tests.consumers.server.asking import Client
+
+TOKEN = "0123456789abcdef&=%;"
+PATHS = ["/", "/assets/x.js", "/api/results", "/api/events", "/results.txt", "/metrics", "/nothing"]
+
+
+@pytest.fixture(scope="module")
+def ledger(store: Path) -> Iterator[Ledger]:
+    with closing(Ledger.open(str(store))) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def client(ledger: Ledger) -> Client:
+    return Client(application(ledger, store="s", token=TOKEN))
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"authorization": "Bearer wrong"},
+        {"authorization": f"Basic {TOKEN}"},
+        {"authorization": f"Bearer {TOKEN}x"},
+        {"cookie": f"streammetrics={TOKEN}"},
+        {"cookie": "\x80; =;"},
+    ],
+    ids=str,
+)
+def test_without_the_token_nothing_is_told(
+    client: Client, path: str, headers: dict[str, str]
+) -> None:
+    raw = {name: value.encode("latin-1") for name, value in headers.items()}
+    answer = client.get(path, headers=raw)  # type: ignore[arg-type]
+    assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+    assert "generation" not in answer.text and TOKEN not in answer.text
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    if path.startswith("/api/"):
+        assert answer.json()["error"]["todo"].startswith("open /?token=TOKEN")
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_whether_it_lives_is_told_to_anyone(client: Client, path: str) -> None:
+    assert client.get(path).status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["Bearer", "bearer"])
+def test_a_script_sends_it_as_a_header(client: Client, kind: str) -> None:
+    answer = client.get("/api/results", headers={"authorization": f"{kind} {TOKEN}"})
+    assert answer.status_code == 200
+
+
+def test_a_browser_is_led_to_the_same_view_with_a_cookie(client: Client) -> None:
+    shared = [("window", "latest"), ("where", "variant=a&b")]
+    first = client.get("/", params=[("token", TOKEN), *shared])
+    assert first.status_code == 303
+    assert first.headers["location"] == "/?window=latest&where=variant%3Da%26b"
+    told = first.headers["set-cookie"]
+    assert "HttpOnly" in told and "SameSite=lax" in told
+    assert TOKEN not in told
+    [(name, morsel)] = SimpleCookie(told).items()
+    again = client.get(first.headers["location"], headers={"cookie": f"{name}={morsel.value}"})
+    assert again.status_code == 200
+    other = client.get("/", headers={"cookie": f"{name}={morsel.value[:-1]}"})
+    assert other.status_code == 401
+
+
+def test_a_wrong_token_in_the_address_is_refused(client: Client) -> None:
+    answer = client.get("/?token=wrong")
+    assert answer.status_code == 401
+    assert "set-cookie" not in answer.headers
+
+
+def test_the_address_is_never_another_host_s(client: Client) -> None:
+    answer = client.get("/", params=[("token", TOKEN), ("//evil.example", "")])
+    assert answer.headers["location"] == "/?%2F%2Fevil.example="
+
+
+def test_other_paths_take_no_token_in_their_address(client: Client) -> None:
+    assert client.get("/api/results", params=[("token", TOKEN)]).status_code == 401
+
+
+def test_cookies_of_two_servers_of_one_machine_do_not_meet(ledger: Ledger) -> None:
+    names = set()
+    for token in ("a" * 16, "b" * 16):
+        one = Client(application(ledger, store="s", token=token))
+        names.add(one.get(f"/?token={token}").headers["set-cookie"].partition("=")[0])
+    assert len(names) == 2

@@ -1,0 +1,57 @@
+"""States of an experiment, for its tests."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from streammetrics import HistogramAUC, Ratio, Units, UserGroups
+from streammetrics.experiments import Experiment, Horizon, Plan
+
+
+def clicks(successes: int, n: int) -> Ratio:
+    """A rate of n independent rows."""
+    state = Ratio()
+    state.update(np.repeat([1, 0], [successes, n - successes]))
+    return state
+
+
+def grouped_clicks(seed: int, users: int, rate: float, *, first: int = 0) -> UserGroups:
+    """Ten rows of each user, who each have a rate of their own."""
+    rng, state = np.random.default_rng(seed), UserGroups(Ratio())
+    who = np.repeat(np.arange(first, first + users), 10)
+    own = np.repeat(rng.beta(1, 1 / rate - 1, users), 10)
+    state.update(users=who, numerators=(rng.random(len(who)) < own).astype(float))
+    return state
+
+
+def area(seed: int, n: int, shift: float) -> HistogramAUC:
+    """Scores of two classes that lie `shift` apart."""
+    rng, state = np.random.default_rng(seed), HistogramAUC()
+    labels = rng.integers(0, 2, n)
+    state.update(labels, 1 / (1 + np.exp(-rng.normal(shift * labels, 1.0))))
+    return state
+
+
+def units(ids: range) -> Units:
+    """The units with these ids."""
+    state = Units()
+    state.update(list(ids))
+    return state
+
+
+def plan(**settings: object) -> Plan:
+    """random against bts on ctr, with the horizon of the real stream, unless said otherwise."""
+    given = {
+        "control": "random",
+        "variants": ("random", "bts"),
+        "decision": ("ctr",),
+        "horizon": Horizon(units=10_000, baseline=0.00575),
+        **settings,
+    }
+    return Plan(**given)  # type: ignore[arg-type]
+
+
+def two(control: tuple[int, int], treatment: tuple[int, int], **settings: object) -> Experiment:
+    """One epoch of two rates."""
+    arms = {"random": {"ctr": clicks(*control)}, "bts": {"ctr": clicks(*treatment)}}
+    return Experiment(plan(**settings), {"": arms})

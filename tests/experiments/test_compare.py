@@ -1,0 +1,181 @@
+"""Two states compared: the worked values, real clicks, and rows that are too few."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from streammetrics import BinaryConfusion, HistogramAUC, Panel, Ratio, UserGroups
+from streammetrics.core.errors import InputError, SettingsError
+from streammetrics.experiments import ConfidenceSequence, compare
+from streammetrics.experiments.arm import arm_of
+from streammetrics.experiments.compare import compared
+from streammetrics.experiments.strata import pair_of
+from streammetrics.results import counts_of
+from streammetrics.results.quotient import Quotient
+from tests.experiments.arms import area, clicks, grouped_clicks
+
+
+def test_two_rates_have_newcombes_interval_and_fiellers_of_the_lift() -> None:
+    found = compare(clicks(520, 10_000), clicks(585, 10_000))
+    assert (found.control, found.treatment, found.view) == (0.052, 0.0585, "ratio")
+    assert found.effect_size == 0.0065 and found.method == "newcombe"
+    assert f"{found.std_error:.12f}" == "0.003230854197"
+    assert f"{found.effect_size_ci_lower:.12f}" == "0.000164880491"
+    assert f"{found.effect_size_ci_upper:.12f}" == "0.012844943543"
+    assert f"{found.rel_effect_size:.12f}" == "0.125000000000"
+    assert f"{found.rel_effect_size_ci_lower:.12f}" == "0.003048416175"
+    assert f"{found.rel_effect_size_ci_upper:.12f}" == "0.262821682082"
+    assert (found.n, found.n_eff, found.deff, found.df) == (20_000, 20_000.0, 1.0, math.inf)
+    assert (found.kind, found.least_count, found.groups) == ("rate", 520, None)
+
+
+def test_relative_is_the_lift_with_its_delta_error() -> None:
+    plain = compare(clicks(520, 10_000), clicks(585, 10_000))
+    found = compare(clicks(520, 10_000), clicks(585, 10_000), relative=True)
+    assert found.effect_size == plain.rel_effect_size and found.method == "fieller"
+    assert f"{found.std_error:.12f}" == "0.065914074641"
+    assert found.effect_size_ci_lower == plain.rel_effect_size_ci_lower
+    assert (found.pvalue, found.statistic) == (plain.pvalue, plain.statistic)
+
+
+def test_a_confidence_sequence_reads_a_comparison() -> None:
+    look = compare(clicks(520, 10_000), clicks(585, 10_000))
+    found = ConfidenceSequence(v_opt=210_526.315789).at(look)
+    assert found.lower < look.effect_size_ci_lower < look.effect_size_ci_upper < found.upper
+    assert look.moments is not None and look.moments[1].squares == 585
+    bounded = ConfidenceSequence(v_opt=500.0, kind="empirical_bernstein").at(look)
+    assert bounded.lower < found.lower and found.upper < bounded.upper
+
+
+def test_it_is_the_same_as_what_others_say_of_the_real_clicks(data: Path) -> None:
+    lines = (data / "obd_men_events.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    arms = {"random": Ratio(), "bts": Ratio()}
+    for name, arm in arms.items():
+        arm.update([one["label"] for one in events if one["variant"] == name])
+    found = compare(arms["random"], arms["bts"])
+    cases = json.loads((data / "obd_men_events.expected.json").read_text())["cases"]
+    said = next(one for one in cases if one["metric"] == "ab_ci_newcombe")
+    assert math.isclose(found.effect_size_ci_lower, said["value"], rel_tol=1e-9)
+    assert math.isclose(found.effect_size_ci_upper, said["upper"], rel_tol=1e-9)
+    assert f"{found.pvalue:.3f}" == "0.031"
+
+
+def test_areas_are_compared_by_welch_and_their_lift_is_relaimpr() -> None:
+    a, b = area(1, 400, 0.8), area(2, 500, 1.2)
+    found, ends = compare(a, b), (a.confidence_interval(), b.confidence_interval())
+    assert (found.view, found.kind, found.method) == ("auc", "area", "welch")
+    assert found.std_error == math.sqrt(ends[0].se * ends[0].se + ends[1].se * ends[1].se)
+    assert min(one.df for one in ends) < found.df < sum(one.df for one in ends)
+    assert found.rel_effect_size == (found.treatment - 0.5) / (found.control - 0.5) - 1
+    counts = counts_of(a.compute())
+    assert found.least_count == min(counts["positives"], 400 - counts["positives"])
+    gini = compare(a, b, view="gini")
+    assert math.isclose(gini.effect_size, 2 * found.effect_size, rel_tol=1e-12)
+    assert math.isclose(gini.rel_effect_size, found.rel_effect_size, rel_tol=1e-12)
+
+
+def test_buckets_that_may_have_moved_the_effect_widen_it_and_weaken_the_evidence() -> None:
+    coarse = HistogramAUC(resolution=0)
+    a, b = coarse.copy(), coarse.copy()
+    rng = np.random.default_rng(3)
+    for state, shift in ((a, 0.0), (b, 0.01)):
+        labels = rng.integers(0, 2, 20_000)
+        state.update(labels, np.clip(0.5 + 0.1 * rng.normal(shift * labels, 1.0), 0, 1))
+    found = compare(a, b)
+    assert found.resolution > 0.25 * found.std_error
+    assert found.statistic == 0.0 and found.pvalue == 1.0
+    assert found.effect_size_ci_upper - found.effect_size > found.resolution
+
+
+def test_users_widen_the_error_by_the_design_effect() -> None:
+    a, b = grouped_clicks(1, 500, 0.1), grouped_clicks(2, 500, 0.1, first=10**6)
+    found = compare(a, b)
+    plain = compare(_whole(a), _whole(b))
+    assert found.control == plain.control and found.effect_size == plain.effect_size
+    assert 1.2 < found.deff < 5 and found.n_eff == found.n / found.deff
+    assert found.groups == 64 and 63 <= found.df <= 126
+    ratio = (found.std_error / plain.std_error) ** 2
+    assert math.isclose(ratio, found.deff, rel_tol=1e-3)
+    assert found.kind == "rate" and found.moments is None
+
+
+def _whole(state: UserGroups) -> Ratio:
+    result = state.compute().value
+    assert isinstance(result, Quotient)
+    return clicks(round(result.numerator), round(result.denominator))
+
+
+@pytest.mark.parametrize("arms", [(0, 0), (0, 5), (1, 1)])
+def test_thin_data_gives_no_error(arms: tuple[int, int]) -> None:
+    found = compare(clicks(0, arms[0]), clicks(0, arms[1]))
+    assert found.pvalue == 1.0 and not found.std_error > 0
+    for state in (
+        HistogramAUC(),
+        BinaryConfusion(),
+        UserGroups(Ratio()),
+        UserGroups(HistogramAUC()),
+    ):
+        empty = compare(state, state.copy())
+        assert (empty.effect_size_ci_lower, empty.effect_size_ci_upper) == (-math.inf, math.inf)
+        assert empty.pvalue == 1.0 and empty.reason and math.isnan(empty.effect_size)
+
+
+def test_what_cannot_be_compared_is_refused() -> None:
+    with pytest.raises(SettingsError, match="Ratio"):
+        compare(Ratio(), HistogramAUC())
+    with pytest.raises(SettingsError):
+        compare(HistogramAUC(resolution=4), HistogramAUC())
+    with pytest.raises(SettingsError, match="one metric"):
+        compare(Panel({"a": Ratio()}), Panel({"a": Ratio()}))
+    with pytest.raises(InputError):
+        compare(Ratio(), Ratio(), view="auc")
+    with pytest.raises(SettingsError, match="level"):
+        compare(Ratio(), Ratio(), level=1.0)
+
+
+def test_no_sharding_changes_a_bit() -> None:
+    whole, parts = (
+        grouped_clicks(4, 60, 0.2),
+        [grouped_clicks(4, 60, 0.2).empty() for _ in range(3)],
+    )
+    rng = np.random.default_rng(4)
+    who = np.repeat(np.arange(60), 10)
+    own = np.repeat(rng.beta(1, 4.0, 60), 10)
+    hits = (rng.random(len(who)) < own).astype(float)
+    order = np.random.default_rng(5).permutation(len(who))
+    for part, rows in zip(parts, np.array_split(order, 3), strict=True):
+        part.update(users=who[rows], numerators=hits[rows])
+    other = grouped_clicks(9, 60, 0.2)
+    merged = parts[0].copy()
+    merged.merge(parts[1:])
+    assert compare(other, merged) == compare(other, whole)
+
+
+def test_arms_of_two_kinds_count_rows() -> None:
+    sums = Ratio()
+    sums.update([2.5] * 3)
+    pair = pair_of(arm_of(clicks(1, 9), None, 0.95), arm_of(sums, None, 0.95))
+    found = compared(pair, 0.95)
+    assert (found.kind, found.least_count) == ("mean", 3)
+
+
+def test_more_than_one_success_a_row_is_no_share() -> None:
+    many = Ratio()
+    many.update([3, 2, 0, 4])
+    arm = arm_of(many, None, 0.95)
+    assert (arm.kind, arm.counted, arm.share) == ("mean", (4,), None)
+
+
+@pytest.mark.parametrize(("off", "counts"), [(0.24, False), (0.26, True)])
+def test_buckets_count_from_a_quarter_of_the_error_on(off: float, counts: bool) -> None:
+    a, b = (arm_of(area(seed, 400, 1.0), None, 0.95) for seed in (1, 2))
+    error = math.sqrt(a.variance + b.variance)
+    pair = pair_of(replace(a, resolution=0.0), replace(b, resolution=off * error))
+    assert (compared(pair, 0.95).resolution > 0) == counts

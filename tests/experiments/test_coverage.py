@@ -1,0 +1,155 @@
+"""Intervals hold the truth as often as they say, and tests are wrong no more often.
+
+The simulations of docs/inference.md, with fewer replicates: `python -m benchmarks.coverage` runs
+all. They are seeded, so that a test fails where a formula has changed and never by chance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+import pytest
+
+from benchmarks.coverage import looks, one_look, ramps, units, users
+from benchmarks.coverage.streams import linear, logarithmic
+from benchmarks.coverage.table import Row
+
+REPLICATES = 400
+pytestmark = pytest.mark.slow
+
+
+def means(
+    once: Callable[[np.random.Generator], Sequence[float]], replicates: int = REPLICATES
+) -> list[float]:
+    """The mean of each outcome."""
+    return Row("in CI", once, replicates, 1).run(replicates)
+
+
+def by_chance(p: float, replicates: int = REPLICATES) -> float:
+    """How far a share may be from p in one of 1,000 simulations."""
+    return 3.3 * math.sqrt(p * (1 - p) / replicates)
+
+
+def is_near(share: float, p: float, replicates: int = REPLICATES) -> bool:
+    return abs(share - p) <= by_chance(p, replicates)
+
+
+@pytest.mark.parametrize("n", [1_000, 10_000])
+@pytest.mark.parametrize(
+    "once",
+    [
+        pytest.param(partial(one_look.rate, 0.05), id="rate"),
+        pytest.param(
+            partial(one_look.rates_of_classes, "f1", one_look.f_truth(1)), id="F1 of a rare class"
+        ),
+        pytest.param(
+            partial(one_look.rates_of_classes, "f_beta(2)", one_look.f_truth(2)), id="F2 of it"
+        ),
+        pytest.param(one_look.macro_f1, id="macro F1"),
+        pytest.param(partial(one_look.area, 0.75, 0.2), id="AUC"),
+        pytest.param(one_look.user_areas, id="GAUC"),
+        pytest.param(one_look.log_loss, id="log loss"),
+    ],
+)
+def test_the_interval_of_independent_rows_holds_the_truth_in_95_of_100(
+    once: one_look.Reading, n: int
+) -> None:
+    (held,) = means(lambda rng: [once(rng, n)])
+    assert is_near(held, 0.95)
+
+
+def test_the_interval_of_an_area_near_1_of_few_positives_is_wide_enough() -> None:
+    (held,) = means(lambda rng: [one_look.area(0.95, 0.02, rng, 1000)])
+    assert held >= 0.93
+
+
+@pytest.mark.parametrize(("p", "a", "b"), [(0.05, 5000, 5000), (0.05, 9000, 1000)])
+def test_an_a_a_test_of_independent_rows_alarms_in_5_of_100(p: float, a: int, b: int) -> None:
+    difference, lift, alarms, _ = means(partial(one_look.rates, p, p, a, b))
+    assert is_near(difference, 0.95) and is_near(lift, 0.95) and is_near(alarms, 0.05)
+
+
+def test_the_intervals_of_a_true_effect_hold_it() -> None:
+    difference, lift, found, _ = means(partial(one_look.rates, 0.05, 0.06, 10_000, 10_000))
+    assert is_near(difference, 0.95) and is_near(lift, 0.95)
+    assert is_near(found, 0.876)  # the normal power of 0.01 with this error
+
+
+@pytest.mark.parametrize(
+    ("once", "least_deff", "most_deff", "most_of_rows"),
+    [
+        pytest.param(partial(users.clicking, 1000, "geometric", False), 2.2, 3.2, 0.85, id="rate"),
+        pytest.param(
+            partial(users.clicking, 1000, "lognormal", False), 4, 10, 0.7, id="heavy users"
+        ),
+        pytest.param(partial(users.ranked, 300, 1.0), 1.2, 4, 0.93, id="AUC"),
+        pytest.param(partial(users.listed, 300), 4, 9, 0.7, id="NDCG"),
+    ],
+)
+def test_groups_of_users_hold_the_truth_where_rows_as_independent_do_not(
+    once: Callable[[np.random.Generator], Sequence[float]],
+    least_deff: float,
+    most_deff: float,
+    most_of_rows: float,
+) -> None:
+    of_rows, of_users, deff, wider = means(once)
+    assert is_near(of_users, 0.95)
+    assert of_rows < most_of_rows
+    assert least_deff < deff < most_deff
+    assert wider > 1.05
+
+
+def test_users_who_are_all_alike_cost_nothing() -> None:
+    of_rows, of_users, deff, wider = means(partial(users.clicking, 1000, "geometric", True))
+    assert is_near(of_rows, 0.95) and is_near(of_users, 0.95)
+    assert deff == pytest.approx(1, abs=0.05) and wider == pytest.approx(1, abs=0.05)
+
+
+def test_what_users_did_before_makes_the_error_smaller_and_as_honest() -> None:
+    *_, without = means(one_look.alike, 60)
+    held, _, alarms, error = means(one_look.cuped, 150)
+    assert is_near(held, 0.95, 150) and is_near(alarms, 0.05, 150)
+    assert error < 0.92 * without
+
+
+def test_fifty_looks_fool_a_z_test_and_not_a_confidence_sequence() -> None:
+    naive, last, *sequences, width = means(partial(looks.stream, 0.05, linear(10_000, 50)))
+    assert is_near(naive, 0.32045)  # Armitage, McPherson and Rowe 1969
+    assert is_near(last, 0.05)
+    assert all(alarms <= 0.05 for alarms in sequences)
+    assert 1.5 < width < 1.65
+
+
+def test_the_burn_in_keeps_early_looks_at_a_small_arm_from_alarms() -> None:
+    sizes = logarithmic(10_000, 40)
+    at_once, _, after_10, _ = means(partial(looks.burn_in, 0.05, 0.02, sizes))
+    assert at_once > 0.06
+    assert after_10 <= 0.05
+
+
+@pytest.mark.parametrize("returning", [False, True])
+def test_looks_at_users_need_both_their_groups_and_a_sequence(returning: bool) -> None:
+    naive, _, _, sequence = means(partial(users.peeked, returning, 4), 80)
+    assert naive > 0.12
+    assert sequence <= 0.05
+
+
+def test_a_ramp_with_a_trend_deceives_where_epochs_are_pooled() -> None:
+    ramp = ramps.Ramp((0.02, 0.1, 0.5), (0.03, 0.08))
+    pooled, _, by_epoch, sequence, label = means(partial(ramps.look_at, ramp, 20_000, 1), 100)
+    assert pooled > 0.5
+    assert by_epoch <= 0.05 + by_chance(0.05, 100)
+    assert sequence <= 0.05 and label <= 0.05
+
+
+def test_the_sample_ratio_may_be_looked_at_and_still_sees_a_wrong_one() -> None:
+    chi_square, _, _, alarms = means(
+        partial(units.sample_ratio, (0.5, 0.5), 0.5, linear(10_000, 40))
+    )
+    assert chi_square > 0.2
+    assert alarms <= 0.01
+    *_, alarms = means(partial(units.sample_ratio, (0.5, 0.5), 0.55, linear(10_000, 40)), 20)
+    assert alarms == 1

@@ -1,0 +1,99 @@
+"""Units of several variants leave both arms, where the states have each unit apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pytest
+
+from streammetrics import Accumulator, GroupedAUC, Ratio, SettingsError, Units, UserGroups
+from streammetrics.experiments import Experiment, Horizon, Plan
+
+METRICS = {"gauc": GroupedAUC(), "groups": UserGroups(GroupedAUC())}
+
+
+def counted(users: Sequence[int]) -> dict[str, Accumulator]:
+    """Ten rows of each of these users, the same whoever else is there."""
+    states = {name: metric.empty() for name, metric in METRICS.items()}
+    for one in users:
+        rng = np.random.default_rng(one)
+        labels = np.arange(10) % 2
+        scores, who = rng.normal(labels, 1.0), np.full(10, one)
+        states["gauc"].update(labels, scores, groups=who)
+        states["groups"].update(users=who, labels=labels, scores=scores, groups=who)
+    return states
+
+
+def seen(users: Sequence[int], **settings: float) -> Units:
+    state = Units(**settings)  # type: ignore[arg-type]
+    state.update(list(users))
+    return state
+
+
+def experiment(
+    arms: Mapping[str, Mapping[str, Sequence[int]]],
+    word: str = "drop",
+    units: Mapping[str, float] | None = None,
+) -> Experiment:
+    """Of the users by epoch and variant."""
+    plan = Plan(
+        control="a",
+        variants=("a", "b"),
+        decision=("gauc", "groups"),
+        horizon=Horizon(mde=0.1),
+        on_several_variants=word,  # type: ignore[arg-type]
+    )
+    states = {e: {v: counted(users) for v, users in one.items()} for e, one in arms.items()}
+    sets = {
+        e: {v: seen(users, **(units or {})) for v, users in one.items()} for e, one in arms.items()
+    }
+    return Experiment(plan, states, sets)
+
+
+# 7 is in both variants of an epoch, 60 in one in each of two, 5 in two epochs of one variant.
+MIXED = {
+    "1": {"a": [*range(40), 60], "b": [7, *range(100, 140)]},
+    "2": {"a": [5, *range(40, 60)], "b": [60, *range(140, 170)]},
+}
+CLEAN = {
+    epoch: {
+        variant: [one for one in users if one not in (7, 60)] for variant, users in arms.items()
+    }
+    for epoch, arms in MIXED.items()
+}
+
+
+def test_what_is_left_is_as_if_they_had_never_come() -> None:
+    dropped, clean = experiment(MIXED), experiment(CLEAN)
+    assert dropped.contrasts() == clean.contrasts()
+    assert "2 units were seen in several variants, and are dropped." in dropped.report().notes
+    kept = experiment(MIXED, "keep")
+    assert kept.contrasts() != clean.contrasts()
+    assert "2 units were seen in several variants." in kept.report().notes
+
+
+def test_the_sample_ratio_is_of_all_who_were_assigned() -> None:
+    assert experiment(MIXED).srm() == experiment(MIXED, "keep").srm()
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [({"max_units": 3}, "more than max_units=3"), ({"share": 0.5}, "50 % of all units are kept")],
+)
+def test_where_nobody_knows_which_they_are_nothing_is_believed(
+    settings: dict[str, float], why: str
+) -> None:
+    found = experiment(MIXED, units=settings).report()
+    assert all("Not to be believed" in one.sentence and why in one.sentence
+               for one in found.findings)  # fmt: skip
+    assert not any("are dropped" in note for note in found.notes)
+    uncounted = Experiment(experiment(MIXED).plan, experiment(MIXED).states).report()
+    assert "units are not counted" in uncounted.findings[0].sentence
+
+
+def test_a_metric_that_adds_users_up_cannot_drop_them() -> None:
+    plan = Plan(control="a", variants=("a", "b"), decision=("ctr",), on_several_variants="drop")
+    units = {"": {"a": seen([1]), "b": seen([2])}}
+    with pytest.raises(SettingsError, match="GroupedAUC"):
+        Experiment(plan, {"": {"a": {"ctr": Ratio()}}}, units).contrasts()

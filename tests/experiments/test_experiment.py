@@ -1,0 +1,82 @@
+"""The real stream, epochs, and names of metrics."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from streammetrics import HistogramAUC, Ratio
+from streammetrics.core.errors import InputError
+from streammetrics.experiments import Experiment
+from tests.experiments.arms import clicks, plan, units
+
+
+def test_the_real_stream_is_convincing_once_and_not_always(data: Path) -> None:
+    lines = (data / "obd_men_events.jsonl").read_text().splitlines()
+    events = [json.loads(line) for line in lines]
+    arms: dict[str, dict[str, Ratio | HistogramAUC]] = {}
+    for name in ("random", "bts"):
+        rows = [one for one in events if one["variant"] == name]
+        ctr, auc = Ratio(), HistogramAUC()
+        ctr.update([one["label"] for one in rows])
+        auc.update([one["label"] for one in rows], [one["score"] for one in rows])
+        arms[name] = {"ctr": ctr, "auc": auc}
+    report = Experiment(plan(), {"": arms}).report()
+    (found,) = report.findings
+    assert f"{found.contrast.comparison.pvalue:.3f}" == "0.031"
+    assert f"{found.anytime_pvalue:.4f}" == "0.6073"
+    said = json.loads((data / "obd_men_events.expected.json").read_text())["cases"]
+    peer = [one for one in said if one["metric"] == "ab_seq"][-1]
+    assert f"{found.anytime_pvalue:.3f}" == f"{peer['p_value']:.3f}"
+
+
+RAMP = {
+    "10 %": {"random": {"ctr": clicks(90, 900)}, "bts": {"ctr": clicks(10, 100)}},
+    "50 %": {"random": {"ctr": clicks(200, 1000)}, "bts": {"ctr": clicks(200, 1000)}},
+}
+
+
+def test_a_ramp_is_no_effect_of_the_treatment() -> None:
+    (found,) = Experiment(plan(), RAMP).contrasts()
+    assert found.comparison.effect_size == 0.0 and found.comparison.pvalue == 1.0
+    assert found.comparison.method == "stratified" and found.comparison.epochs == ("10 %", "50 %")
+    assert found.comparison.successes is not None and len(found.comparison.successes) == 2
+
+
+def test_epochs_weigh_by_their_units_and_by_rows_where_one_has_none() -> None:
+    arms = {
+        "a": {"random": {"ctr": clicks(10, 100)}, "bts": {"ctr": clicks(20, 100)}},
+        "b": {"random": {"ctr": clicks(10, 100)}, "bts": {"ctr": clicks(10, 100)}},
+    }
+    one = {"random": units(range(30)), "bts": units(range(100, 130))}
+    three = {"random": units(range(90)), "bts": units(range(100, 190))}
+    (found,) = Experiment(plan(), arms, {"a": one, "b": three}).contrasts()
+    assert found.comparison.effect_size == 0.025
+    (rows,) = Experiment(plan(), arms, {"a": one}).contrasts()
+    assert rows.comparison.effect_size == 0.05
+
+
+def test_metrics_are_found_by_name_and_view() -> None:
+    auc = HistogramAUC()
+    auc.update([0, 1, 1, 0], [0.1, 0.9, 0.2, 0.3])
+    states = {"": {name: {"a": auc, "a.b": auc} for name in ("random", "bts")}}
+    named = plan(decision=("a.gini", "a.b", "a.b.ks"))
+    found = Experiment(named, states).contrasts()
+    assert [one.name for one in found] == ["a.gini/bts", "a.b.auc/bts", "a.b.ks/bts"]
+    with pytest.raises(InputError):
+        Experiment(plan(decision=("a.nothing",)), states).contrasts()
+
+
+def test_a_variant_without_rows_is_named_as_it_will_be() -> None:
+    (found,) = Experiment(plan(), {"": {"random": {"ctr": clicks(1, 2)}}}).contrasts()
+    assert found.name == "ctr.ratio/bts" and found.comparison.reason == "treatment: no rows"
+    assert found.anytime.gated and found.comparison.pvalue == 1.0
+
+
+def test_no_order_of_epochs_and_variants_changes_the_report() -> None:
+    turned = {
+        epoch: dict(reversed(list(arms.items()))) for epoch, arms in reversed(list(RAMP.items()))
+    }
+    assert Experiment(plan(), RAMP).report() == Experiment(plan(), turned).report()

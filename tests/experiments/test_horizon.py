@@ -1,0 +1,39 @@
+"""What is declared before the data."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from streammetrics.experiments.horizon import Horizon
+from streammetrics.kernels.planned_information import at_horizon, for_effect
+
+
+def test_a_horizon_of_units_is_tuned_at_its_half() -> None:
+    found = Horizon(units=10_000, baseline=0.00575)
+    assert found.v_opt == 0.5 * at_horizon(10_000, 0.00575 * (1 - 0.00575))
+    assert found.reason == ""
+    whole = Horizon(units=10_000, variance=0.2, treatment_share=0.1, deff=2.0, optimize_at=1.0)
+    assert whole.v_opt == at_horizon(10_000, 0.2, treatment_share=0.1, deff=2.0)
+
+
+def test_an_effect_that_matters_stands_for_both() -> None:
+    found = Horizon(mde=0.002, alpha=0.1, power=0.9)
+    assert found.v_opt == 0.5 * for_effect(0.002, alpha=0.1, power=0.9)
+
+
+@pytest.mark.parametrize(
+    ("horizon", "word"),
+    [
+        (Horizon(), "neither"),
+        (Horizon(baseline=0.1), "neither"),
+        (Horizon(units=100), "baseline"),
+        (Horizon(units=100, baseline=0.0), "positive"),
+        (Horizon(units=0, baseline=0.5), "positive"),
+        (Horizon(units=math.nan, baseline=0.5), "positive"),
+        (Horizon(mde=0.0), "positive"),
+    ],
+)
+def test_without_it_there_is_none_and_the_reason_says_why(horizon: Horizon, word: str) -> None:
+    assert horizon.v_opt is None and word in horizon.reason

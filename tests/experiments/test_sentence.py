@@ -1,0 +1,122 @@
+"""What may be concluded: every sentence is read here."""
+
+from __future__ import annotations
+
+import math
+
+from streammetrics.experiments import Experiment, Horizon, Look, Monitor, Safeguard
+from streammetrics.experiments.evidence import Anytime
+from streammetrics.experiments.sentence import lower_is_better
+from tests.experiments.arms import clicks, plan, two, units
+
+
+def said(experiment: Experiment) -> str:
+    (found,) = experiment.report().findings
+    return found.sentence
+
+
+def test_no_difference_is_said_with_the_losses_that_are_excluded() -> None:
+    assert said(two((46, 10_000), (69, 10_000))) == (
+        "No difference shown yet: the always-valid interval of ctr (bts - random) is -0.001043 to "
+        "+0.005643, so losses above 23 % of the control's rate are excluded."
+    )
+
+
+def test_an_interval_that_excludes_no_loss_says_so() -> None:
+    assert said(two((10, 500), (12, 500))).endswith(", which excludes no loss.")
+
+
+def test_better_and_worse() -> None:
+    up, down = said(two((460, 9000), (690, 9000))), said(two((690, 9000), (460, 9000)))
+    assert up.startswith("bts is better: the always-valid interval of ctr (bts - random) is +0.0")
+    assert up.endswith(" % of the control's rate.") and "a difference of at least" in up
+    assert down.startswith("bts is worse: ")
+
+
+def test_of_a_loss_less_is_better() -> None:
+    found = said(two((460, 9000), (690, 9000), lower_is_better=("ctr",)))
+    assert found.startswith("bts is worse: ")
+    excluded = said(two((46, 10_000), (69, 10_000), lower_is_better=("ctr",)))
+    assert "so losses above 1.2e+02 % of the control's rate are excluded" in excluded
+    (contrast,) = two((1, 2), (1, 2)).contrasts()
+    assert not lower_is_better(plan(), contrast)
+    assert lower_is_better(plan(lower_is_better=("ctr.ratio",)), contrast)
+
+
+def test_without_a_horizon_the_only_look_is_told() -> None:
+    assert said(two((46, 10_000), (69, 10_000), horizon=Horizon())) == (
+        "No always-valid interval of ctr (bts - random): neither a horizon nor an mde was declared "
+        "before the data. As the only look, it gives +0.0001965 to +0.004455 at 95 %, p 0.031."
+    )
+    assert said(two((0, 0), (0, 0), horizon=Horizon())).endswith("before the data.")
+
+
+def test_too_early() -> None:
+    assert said(two((4, 100), (20, 100))) == (
+        "Too early to say of ctr (bts - random): an arm has 4 successes or failures; it needs 10."
+    )
+    assert said(Experiment(plan(), {})) == "Too early to say of ctr (bts - random): no rows."
+
+
+def test_guardrails() -> None:
+    def rail(margin: float, *arms: tuple[int, int], higher: bool = True) -> str:
+        guard = Safeguard("ctr", margin, higher)
+        return said(two(*arms, decision=(), guardrails=(guard,)))
+
+    kept = rail(0.004, (520, 10_000), (585, 10_000))
+    assert kept == (
+        "bts keeps the guardrail ctr (bts - random): a loss above 0.002691 is excluded at all "
+        "looks; allowed: 0.004."
+    )
+    broken = rail(0.001, (690, 9000), (460, 9000))
+    assert broken.startswith("bts breaks the guardrail ctr (bts - random): a loss of at least 0.01")
+    assert broken.endswith("; allowed: 0.001.")
+    open_ = rail(0.001, (520, 10_000), (585, 10_000))
+    assert open_ == (
+        "Not shown yet that ctr (bts - random) keeps its guardrail: losses to 0.002691 are "
+        "possible; allowed: 0.001."
+    )
+    lower = rail(0.01, (585, 10_000), (520, 10_000))
+    assert lower.startswith("Not shown yet") and "losses to 0.01569 are possible" in lower
+    less = rail(0.001, (460, 9000), (690, 9000), higher=False)
+    assert less.startswith("bts breaks the guardrail")
+
+
+def test_units_that_fall_as_they_should_not_come_before_all() -> None:
+    states = {"": {"random": {"ctr": clicks(460, 9000)}, "bts": {"ctr": clicks(690, 9000)}}}
+    counted = {"": {"random": units(range(5000)), "bts": units(range(6000, 10_000))}}
+    report = Experiment(plan(), states, counted).report()
+    assert report.findings[0].sentence.startswith(
+        "Not to be believed: units fall to the variants as they should not (sample-ratio e-value "
+    )
+    assert report.findings[0].sentence.endswith("bts 4000, random 5000).")
+    assert report.notes[0] == report.findings[0].sentence
+
+
+def test_units_of_several_variants_are_an_error_where_the_plan_says_so() -> None:
+    states = {"": {"random": {"ctr": clicks(460, 9000)}, "bts": {"ctr": clicks(690, 9000)}}}
+    counted = {"": {"random": units(range(100)), "bts": units(range(97, 200))}}
+    strict = Experiment(plan(on_several_variants="error"), states, counted).report()
+    assert strict.findings[0].sentence == (
+        "Not to be believed: 3 units have been seen in several variants, and the plan says that "
+        "none may be."
+    )
+    kept = Experiment(plan(), states, counted).report()
+    assert kept.findings[0].sentence.startswith("bts is better")
+    assert "3 units were seen in several variants." in kept.notes
+
+
+def test_looks_that_exclude_one_another_are_said() -> None:
+    experiment = two((46, 10_000), (69, 10_000))
+    name = "ctr.ratio/bts"
+    looks = [
+        Look.at("x", 1, {"a": 1}, {name: Anytime(0.2, 0.3, 1.0)}),
+        Look.at("x", 1, {"a": 2}, {name: Anytime(0.0, 0.1, 2.0)}),
+    ]
+    watched = {name: Monitor.of(looks).watched("x", 1, name)}
+    (found,) = experiment.report(watched).findings
+    assert found.sentence == (
+        "Not to be believed: the always-valid intervals of ctr (bts - random) exclude one another, "
+        "so the effect drifts or an assumption is false."
+    )
+    assert found.anytime_pvalue == math.exp(-2.0)

@@ -1,0 +1,54 @@
+"""What the tests of figures share: the schema of Vega-Lite, and results to draw."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import jsonschema
+import numpy as np
+
+from streammetrics import ExactAUC, HistogramAUC
+from streammetrics.core.accumulator import Accumulator
+
+
+@cache
+def _validator() -> Any:
+    text = files("altair.vegalite.v6.schema").joinpath("vega-lite-schema.json").read_text("utf-8")
+    known = json.loads(text)["definitions"]
+    return jsonschema.Draft7Validator({**known["TopLevelLayerSpec"], "definitions": known})
+
+
+def check(spec: Any) -> Any:
+    """Fail unless it is strict JSON and a valid layered figure with one data set, `rows`."""
+    known = json.loads(json.dumps(spec, allow_nan=False))
+    assert known == spec
+    # The schema tries every kind of mark for every layer: a few rows say as much as all.
+    few = {**known, "data": {**known["data"], "values": known["data"]["values"][:3]}}
+    errors = [error.message for error in _validator().iter_errors(few)]
+    assert not errors, errors[:1]
+    assert known["data"]["name"] == "rows"
+    inner = [layer["data"] for layer in known["layer"] if "data" in layer]
+    assert all(data == {"values": [{}]} for data in inner)
+    assert known["description"].endswith(".")
+    for layer in known["layer"]:
+        for channel in ("x", "y"):
+            axis = layer["encoding"].get(channel, {"datum": 0})
+            assert "datum" in axis or "title" in axis  # every axis says what it is of
+    return known
+
+
+def fed(metric: Accumulator, rows: int, *, seed: int = 1, **more: object) -> Any:
+    """The result of a metric of labels and scores after so many rows."""
+    rng = np.random.default_rng(seed)
+    scores = rng.beta(2, 20, rows)
+    labels = (rng.random(rows) < np.sqrt(scores)).astype(int)
+    metric.update(labels=labels, scores=scores, **more)
+    return metric.compute()
+
+
+def pair(rows: int, seed: int = 1) -> tuple[Any, Any]:
+    """The same rows in coarse buckets and exactly."""
+    return fed(HistogramAUC(resolution=2), rows, seed=seed), fed(ExactAUC(), rows, seed=seed)

@@ -1,0 +1,70 @@
+"""Values by window, and effects by look."""
+
+from __future__ import annotations
+
+import math
+
+from streammetrics.figures import EffectValue, WindowValue, effect_over_time, over_time
+from tests.figures.specs import check
+
+DAY = 86_400_000
+HOSTILE = "<script>alert(1)</script>"
+
+
+def test_windows_are_drawn_in_order_of_time_with_bounds_where_there_are_any() -> None:
+    found = [
+        WindowValue(DAY, 2 * DAY, HOSTILE, 0.5, 0.4, 0.6, 0.3, math.inf),
+        WindowValue(0, DAY, HOSTILE, math.nan),
+    ]
+    spec = check(over_time(found, title="Click rate", y="CTR"))
+    first, second = spec["data"]["values"]
+    assert (first["value"], first["when"]) == (None, "1970-01-01 00:00 to 1970-01-02 00:00")
+    assert (second["low"], second["high"]) == (0.4, 0.6)
+    assert "lower" not in second  # half an interval is none
+    assert spec["title"]["text"] == "Click rate"
+
+
+def test_of_long_series_the_latest_windows_are_drawn_and_the_figure_says_so() -> None:
+    found = [WindowValue(i, i + 1, name, 0.5) for i in range(1000) for name in map(str, range(10))]
+    spec = check(over_time(found))
+    assert len(spec["data"]["values"]) == 2000
+    assert spec["title"]["subtitle"] == "the latest 200 windows"
+    assert min(row["at"] for row in spec["data"]["values"]) == 800
+
+
+def test_nothing_yet_is_said() -> None:
+    assert check(over_time([]))["usermeta"]["reason"] == "there are no windows yet"
+    assert check(effect_over_time([]))["usermeta"]["reason"] == "nobody has looked yet"
+
+
+def test_windows_without_a_date_are_left_out() -> None:
+    far = WindowValue(-(2**63), -(2**63) + 1, "bts", 0.5)
+    reason = check(over_time([far]))["usermeta"]["reason"]
+    assert reason == "every window lies before the year 1 or after 9999"
+    assert len(check(over_time([far, WindowValue(0, DAY, "bts", 0.5)]))["data"]["values"]) == 1
+
+
+def test_looks_before_the_burn_in_have_no_interval() -> None:
+    looks = [
+        EffectValue(10, "bts", 0.1, -math.inf, math.inf, gated=True),
+        EffectValue(20, "bts", 0.1, -0.2, 0.4),
+    ]
+    spec = check(effect_over_time(looks))
+    early, late = spec["data"]["values"]
+    assert "lower" not in early and early["seen"] == "before the burn-in"
+    assert (late["lower"], late["upper"]) == (-0.2, 0.4)
+
+
+def test_no_effect_is_a_line_and_looks_may_be_over_time() -> None:
+    spec = check(effect_over_time([EffectValue(DAY, "bts", 0.1, -0.2, 0.4)], x="time"))
+    assert {"y": {"datum": 0}} in [layer["encoding"] for layer in spec["layer"]]
+    assert spec["data"]["values"][0]["when"] == "1970-01-02 00:00"
+
+
+def test_figures_that_differ_in_data_only_have_one_shape() -> None:
+    one, other, more = (
+        effect_over_time([EffectValue(i, name, 0.1, -0.2, 0.4)])["usermeta"]
+        for i, name in ((1, "bts"), (2, "bts"), (2, "b"))
+    )
+    assert one == other
+    assert one != more

@@ -1,0 +1,123 @@
+"""Tables, bins, distributions and values as figures; their themes, charts and pictures."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+
+import altair
+import numpy as np
+import pytest
+
+from streammetrics import ExactAUC, InputError, SettingsError
+from streammetrics.figures import NamedValue, charts_javascript, svg, theme, themed, values
+from streammetrics.figures.confusion import confusion
+from streammetrics.figures.distribution import Scores, distribution
+from streammetrics.figures.reliability import Bin, reliability
+from streammetrics.results import figure_of
+from tests.figures.specs import check, fed
+
+
+def test_of_many_classes_the_rarest_are_one_and_no_row_is_lost() -> None:
+    matrix = np.arange(400).reshape(20, 20)
+    rows = check(confusion({"": matrix}))["data"]["values"]
+    assert len(rows) == 15 * 15
+    assert rows[-1]["truth"] == rows[-1]["prediction"] == "(rest)"
+    assert sum(row["count"] for row in rows) == matrix.sum()
+
+
+def test_bins_of_scores_keep_every_row() -> None:
+    rng = np.random.default_rng(1)
+    scores = np.unique(rng.random(500))
+    counts = rng.integers(0, 9, (2, len(scores)))
+    rows = check(distribution({"bts": Scores(scores, counts)}))["data"]["values"]
+    for label in ("positives", "negatives"):
+        shares = [row["y"] for row in rows if row["class"] == label]
+        assert math.isclose(sum(shares[:-1]), 1.0)
+        assert shares[-1] == shares[-2]  # the end of the last step
+        assert 20 < len(shares) <= 42
+
+
+@pytest.mark.parametrize(("scores", "kind"), [([1e-6, 2e-6, 0.9], "log"), ([0.4, 0.5, 0.9], None)])
+def test_scores_far_under_the_greatest_have_an_axis_of_logs(
+    scores: list[float], kind: str | None
+) -> None:
+    spec = check(distribution({"": Scores(np.array(scores), np.ones((2, 3), int))}))
+    assert spec["layer"][0]["encoding"]["x"]["scale"].get("type") == kind
+
+
+def test_a_rare_bin_far_above_the_scores_cuts_the_axis_and_the_title_says_so() -> None:
+    bins = [Bin(0.01, 0.01, 1000), Bin(0.05, 1.0, 1), Bin(math.nan, math.nan, 0)]
+    spec = check(reliability({"": bins}))
+    assert len(spec["data"]["values"]) == 2
+    assert spec["layer"][-1]["encoding"]["y"]["title"] == "share of positives (the axis is cut)"
+
+
+def test_values_past_two_hundred_are_counted_and_undefined_ones_are_left_out() -> None:
+    found = [NamedValue(str(i), "", i / 300) for i in range(250)]
+    spec = check(values([*found, NamedValue("none", "", math.nan)], x="CTR"))
+    assert len(spec["data"]["values"]) == 200
+    assert spec["title"]["subtitle"] == "50 more are not drawn"
+    assert check(values([], x="CTR"))["usermeta"]["reason"] == "no value is defined"
+
+
+def test_a_theme_changes_the_config_alone() -> None:
+    light = figure_of(fed(ExactAUC(), 50))
+    dark = themed(light, "dark")
+    assert {key for key in light if light[key] != dark[key]} == {"config"}
+    with pytest.raises(InputError, match='"light" or "dark"'):
+        theme("pink")
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_text_and_the_first_colours_stand_out_from_the_background(name: str) -> None:
+    found = json.loads(json.dumps(theme(name)))
+    ground = luminance(found["background"])
+
+    def contrast(colour: str) -> float:
+        low, high = sorted((luminance(colour), ground))
+        return (high + 0.05) / (low + 0.05)
+
+    texts = [found["text"]["color"], found["axis"]["labelColor"], found["legend"]["labelColor"]]
+    assert min(map(contrast, texts)) > 4.5  # WCAG AA
+    assert min(map(contrast, found["range"]["category"][:4])) > 2.8
+
+
+def test_a_plot_is_a_chart_of_altair_with_the_same_figure() -> None:
+    result = fed(ExactAUC(), 50)
+    chart = result.plot("pr", theme="dark")
+    assert isinstance(chart, altair.LayerChart)
+    assert chart.to_dict()["description"] == figure_of(result, "pr")["description"]
+
+
+def test_without_altair_a_plot_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(SettingsError, match=r"streammetrics\[plot\]"):
+        fed(ExactAUC(), 50).plot()
+
+
+def test_a_picture_is_svg_with_names_as_text_and_no_script() -> None:
+    found = svg(values([NamedValue("ctr", "<script>alert(1)</script>", 0.5)], x="CTR"))
+    assert found.startswith("<svg")
+    assert "<script" not in found
+    assert "&lt;script&gt;" in found
+
+
+def test_without_vl_convert_a_picture_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    with pytest.raises(SettingsError, match=r"streammetrics\[plot\]"):
+        svg({})
+
+
+@pytest.mark.slow
+def test_the_javascript_of_charts_is_a_module_made_once() -> None:
+    found = charts_javascript()
+    assert found.rstrip().endswith("as vegaLite};")
+    assert charts_javascript() is found

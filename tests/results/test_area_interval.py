@@ -1,0 +1,140 @@
+"""Intervals of areas: DeLong's worked example, buckets that hide, groups."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from pytest import approx
+
+from streammetrics import ExactAUC, GroupedAUC, HistogramAUC, MulticlassAUC
+from streammetrics.kernels.area_interval import area_ends
+from streammetrics.kernels.delong import placements
+from streammetrics.results.score_curve import ScoreCurve
+
+S = [0.1, 0.2, 0.2, 0.3, 0.4, 0.4, 0.4, 0.5, 0.6, 0.7, 0.7, 0.8, 0.9]
+Y = [0, 0, 1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 1]
+
+
+def exact() -> ExactAUC:
+    metric = ExactAUC()
+    metric.update(Y, S)
+    return metric
+
+
+def test_an_area_has_delongs_worked_interval_guarded_as_rows_are_few() -> None:
+    found = exact().confidence_interval()
+    assert found.estimate == 31 / 42 and found.n == 13 and found.method == "delong"
+    assert found.se == approx(math.sqrt(0.022297808012094)) and found.df == approx(8.681519661)
+    assert (found.lower, found.upper) == (approx(0.327139390), approx(0.942314634))
+    assert "Hanley" in found.reason and found.resolution == 0.0
+
+
+def test_gini_is_the_area_scaled() -> None:
+    area, gini = exact().compute().interval("auc"), exact().compute().interval("gini")
+    scaled = replace(area.scaled(2.0, -1.0), estimate=exact().compute().gini)  # rounded once
+    assert gini == scaled
+
+
+def test_coarse_buckets_widen_and_fine_ones_do_not() -> None:
+    random = np.random.default_rng(3)
+    y = random.integers(0, 2, 4000)
+    s = np.clip(random.normal(0.4 + 0.2 * y, 0.2), 0, 1)
+    fine, coarse = (
+        HistogramAUC(grid="equal", resolution=10),
+        HistogramAUC(grid="equal", resolution=2),
+    )
+    for metric in (fine, coarse):
+        metric.update(y, s)
+    found = fine.compute().interval()
+    assert 0 < found.resolution < 0.25 * found.se and found.reason == ""
+    found, value = coarse.compute().interval(), coarse.compute().auc
+    assert not isinstance(value, float)
+    assert found.resolution == approx(value.high - value.value) and "buckets" in found.reason
+    assert found.lower < value.low - found.se and found.upper > value.high + found.se
+
+
+@pytest.mark.parametrize(
+    ("labels", "why"), [([], "no rows"), ([0, 0], "no positives"), ([1, 1], "no negatives")]
+)
+def test_one_class_alone_has_no_area(labels: list[int], why: str) -> None:
+    metric = ExactAUC()
+    metric.update(labels, [0.5] * len(labels))
+    found = metric.compute().interval()
+    assert not found.defined and (found.reason, found.n) == (why, len(labels))
+
+
+def test_one_row_of_each_class_has_an_interval_and_no_error() -> None:
+    metric = ExactAUC()
+    metric.update([0, 1], [0.25, 0.5])
+    found = metric.compute().interval()
+    assert 0 < found.lower < 0.5 and found.upper == 1.0 and math.isnan(found.se)
+
+
+@pytest.mark.parametrize("view", ["ap", "ks", "pr_auc_trapezoid"])
+def test_what_has_no_formula_says_what_has_one(view: str) -> None:
+    found = exact().compute().interval(view)
+    assert not found.defined and "UserGroups" in found.reason and found.n == 13
+
+
+def test_the_rates_at_a_threshold_are_widened_by_the_bucket_that_it_cuts() -> None:
+    curve = ScoreCurve(np.array([0.0, 0.5]), np.array([[30, 10], [10, 30]]), False, 80)
+    at_edge, inside = (
+        curve.interval("confusion(0.5).recall"),
+        curve.interval("confusion(0.6).recall"),
+    )
+    assert at_edge.resolution == 0.0 and at_edge == curve.confusion(0.5).interval("recall")
+    assert inside.estimate == 0.0 and inside.resolution == approx(0.75)
+    assert inside.upper == approx(0.75 + 0.0876216, abs=1e-6) and inside.lower == 0.0
+
+
+def test_weights_that_were_rounded_have_no_interval() -> None:
+    metric = ExactAUC(round_weights=True)
+    metric.update(Y, S, weights=[1.25] * 13)
+    assert metric.compute().interval().reason.startswith("rows are weighted")
+
+
+def test_a_class_has_the_interval_of_its_own_curve() -> None:
+    metric = MulticlassAUC(3)
+    random = np.random.default_rng(0)
+    metric.update(random.integers(0, 3, 100), random.random((100, 3)))
+    result = metric.compute()
+    assert result.interval("curves[1].auc") == result.curves[1].interval("auc")
+    assert "UserGroups" in result.interval("macro_auc").reason
+
+
+@pytest.mark.parametrize("weight", ["impressions", "positives", "uniform"])
+def test_gauc_takes_groups_as_independent(weight: str) -> None:
+    random = np.random.default_rng(8)
+    groups, y, s = random.integers(0, 30, 600), random.integers(0, 2, 600), random.random(600)
+    metric = GroupedAUC(weight=weight, score_type="float64")
+    metric.update(y, s, groups=groups)
+    w, a = [], []
+    for group in range(30):
+        p, n = s[(groups == group) & (y == 1)], s[(groups == group) & (y == 0)]
+        if len(p) and len(n):
+            a.append(np.mean(p[:, None] > n[None, :]))
+            w.append({"impressions": len(p) + len(n), "positives": len(p), "uniform": 1}[weight])
+    z = np.array(w) * (np.array(a) - np.average(a, weights=w)) / sum(w)
+    found = metric.confidence_interval()
+    assert found.se == approx(math.sqrt(len(z) / (len(z) - 1) * (z**2).sum()))
+    assert (found.n, found.df, found.method, found.reason) == (len(z), len(z) - 1, "t", "")
+
+
+def test_gauc_of_one_group_is_undefined_and_of_weighted_rows_is_not() -> None:
+    metric = GroupedAUC(weight_unit=Fraction(1, 2))
+    metric.update([0, 1], [0.1, 0.2], groups=[1, 1], weights=[1.5, 2])
+    assert metric.compute().interval().reason == "1 group: at least 2 needed"
+    metric.update([0, 1, 1], [0.1, 0.2, 0.05], groups=[2, 2, 2], weights=[1.5, 2, 1])
+    assert metric.compute().interval().defined
+
+
+def test_each_class_counts_as_many_rows_as_it_has() -> None:
+    metric = ExactAUC()
+    metric.update([1] + [0] * 40, [0.65, *np.linspace(0, 1, 40)])  # no variance: the guard alone
+    found, placed = metric.compute().interval(), placements(*metric.compute().counts)
+    ends = area_ends(placed.area, placed.variance, placed.df, (1, 40), 0.95)
+    assert (found.lower, found.upper) == (ends.lower, ends.upper) and ends.guarded

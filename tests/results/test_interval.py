@@ -1,0 +1,91 @@
+"""The interval as a value: what it says of itself, and what it cannot."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+
+from streammetrics import Bounded
+from streammetrics.results.interval import Interval, widened
+
+AREA = Interval(
+    0.75, 0.5, 1.0, se=0.125, level=0.9, df=7.0, method="delong", n=12, n_eff=6.0, deff=2.0,
+    resolution=0.25, reason="",
+)  # fmt: skip
+
+
+def test_it_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        AREA.lower = 0.0  # type: ignore[misc]
+
+
+def test_the_ends_belong_to_it() -> None:
+    assert 0.5 in AREA and 1.0 in AREA and 0.49 not in AREA and 1.01 not in AREA
+    assert math.nan not in AREA
+    assert AREA.width == 0.5
+
+
+def test_one_that_is_undefined_holds_everything_and_says_why() -> None:
+    nothing = Interval.undefined("no positives", level=0.9, method="delong", n=3, estimate=0.5)
+    assert (nothing.estimate, nothing.lower, nothing.upper) == (0.5, -math.inf, math.inf)
+    assert (nothing.level, nothing.method, nothing.n) == (0.9, "delong", 3)
+    unknown = nothing.se, nothing.df, nothing.n_eff, nothing.deff
+    assert nothing.reason == "no positives" and all(map(math.isnan, unknown))
+    assert not nothing.defined and 1e9 in nothing and math.inf == nothing.width
+
+
+def test_one_end_is_enough_to_say_something() -> None:
+    assert Interval(0.0, -math.inf, 0.1).defined and Interval(0.0, -0.1, math.inf).defined
+
+
+def test_gini_is_an_area_scaled() -> None:
+    gini = AREA.scaled(2.0, -1.0)
+    assert (gini.estimate, gini.lower, gini.upper) == (0.5, 0.0, 1.0)
+    assert (gini.se, gini.resolution) == (0.25, 0.5)
+    same = {"level", "df", "method", "n", "n_eff", "deff", "reason"}
+    assert all(getattr(gini, name) == getattr(AREA, name) for name in same)
+
+
+def test_scaling_by_a_negative_number_turns_the_ends() -> None:
+    error = AREA.scaled(-1.0, 1.0)
+    assert (error.estimate, error.lower, error.upper) == (0.25, 0.0, 0.5)
+    assert (error.se, error.resolution) == (0.125, 0.25)
+
+
+def test_it_prints_what_it_is() -> None:
+    assert str(AREA) == "0.75 [0.5, 1] at 90 % (delong, n = 12)"
+    doubted = dataclasses.replace(AREA, reason="only 5 groups have rows")
+    assert str(doubted).endswith("n = 12): only 5 groups have rows")
+
+
+def test_the_fields_have_the_names_that_are_documented() -> None:
+    assert [field.name for field in dataclasses.fields(Interval)] == [
+        "estimate", "lower", "upper", "se", "level", "df", "method", "n", "n_eff", "deff",
+        "resolution", "reason", "formula",
+    ]  # fmt: skip
+
+
+def test_certain_bounds_widen_it_where_they_are_more_than_a_quarter_of_the_error() -> None:
+    found = Interval(0.5, 0.25, 0.75, se=0.125)
+    same = widened(found, Bounded(0.5, 0.46875, 0.53125))
+    assert (same.lower, same.upper, same.resolution, same.reason) == (0.25, 0.75, 0.03125, "")
+    wide = widened(found, Bounded(0.5, 0.5, 0.5625))
+    assert (wide.lower, wide.upper, wide.resolution) == (0.25, 0.8125, 0.0625)
+    assert "widened" in wide.reason
+
+
+@pytest.mark.parametrize(
+    ("method", "lower", "upper"), [("wilson", 0.0, 1.0), ("logit", 0.0, 1.0), ("t", -0.25, 1.25)]
+)
+def test_a_share_that_is_widened_stays_a_share(method: str, lower: float, upper: float) -> None:
+    wide = widened(Interval(0.5, 0.25, 0.75, se=0.125, method=method), Bounded(0.5, 0.0, 1.0))
+    assert (wide.lower, wide.upper) == (lower, upper)
+
+
+def test_what_is_exact_or_undefined_is_not_widened() -> None:
+    found = Interval(0.5, 0.25, 0.75, se=0.125)
+    assert widened(found, Bounded(0.5, 0.5, 0.5)) is found
+    nothing = Interval.undefined("no rows", level=0.95, method="t")
+    assert widened(nothing, Bounded(math.nan, 0.0, 1.0)) is nothing

@@ -1,0 +1,73 @@
+"""docs/inference.md has the tables that `make coverage` prints, and its example runs.
+
+Their figures are not compared, only their shape: a row for each experiment, a figure in each cell.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+
+import pytest
+
+from benchmarks.coverage import page
+from benchmarks.coverage.table import Row, Table, shown
+from benchmarks.coverage.tables import TABLES
+
+TEXT = page.PAGE.read_text(encoding="utf-8")
+FIGURE = re.compile(r"\.\d{3}|\d+\.\d{2,3}|")
+
+
+def cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_the_page_has_a_place_for_each_table_and_no_other() -> None:
+    assert sorted(page.tables_of(TEXT)) == sorted(table.key for table in TABLES)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=[table.key for table in TABLES])
+def test_a_table_of_the_page_has_the_columns_and_rows_of_the_command(table: Table) -> None:
+    head, _, *rows = page.tables_of(TEXT)[table.key].splitlines()
+    assert tuple(cells(head)) == table.head
+    assert [cells(line)[0] for line in rows] == [row.name for row in table.rows]
+    for line in rows:
+        _, *figures, replicates = cells(line)
+        assert all(FIGURE.fullmatch(one) for one in figures)
+        assert any(figures)
+        assert int(replicates.replace(",", "")) >= 200
+
+
+def test_the_names_of_rows_tell_them_apart() -> None:
+    """The random numbers of a row are by its name; figures and limits are of its own numbers."""
+    names = [row.name for table in TABLES for row in table.rows]
+    assert len(set(names)) == len(names)
+
+
+def test_a_full_run_takes_at_most_25_minutes() -> None:
+    assert sum(row.replicates * row.ms for table in TABLES for row in table.rows) <= 25 * 60_000
+
+
+def test_the_picture_stands_on_the_page() -> None:
+    assert f"]({page.PICTURE.name})" in TEXT
+    picture = page.PICTURE.read_text(encoding="utf-8")
+    assert "looks at one experiment" in picture and "confidence sequence" in picture
+
+
+def test_the_example_of_the_page_runs() -> None:
+    found = doctest.testfile(str(page.PAGE), module_relative=False)
+    assert found.attempted > 5 and not found.failed
+
+
+def test_a_table_is_a_mean_of_its_replicates_whatever_their_number_is() -> None:
+    row = Row("drawn", lambda rng: [float(rng.random() < 0.5), float("nan")], 8, 1)
+    assert row.run(8) == row.run(8)
+    halves = Row("drawn", lambda rng: [rng.random(), 2.5], 8, 1)
+    assert halves.run(1)[0] != halves.run(2)[0]
+    table = Table("drawn", "what", ("share", "width"), (row,))
+    assert table.markdown([(row, 1_000, [0.95, 2.514])]).splitlines() == [
+        "| what | share | width | replicates |",
+        "| --- | --- | --- | --- |",
+        "| drawn | .950 | 2.51 | 1,000 |",
+    ]
+    assert shown(float("nan")) == ""

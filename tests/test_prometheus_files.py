@@ -1,0 +1,136 @@
+"""docs/alerts.yml and docs/grafana-dashboard.json ask for series that are there, as a real
+Prometheus reads them."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from consumers.ledger.ledger import Ledger
+from consumers.server.exposition import exposition
+from consumers.server.health import Watched
+from consumers.worker.vitals import Vitals
+from tests.consumers import experiment_run
+from tests.consumers.running import Running, until
+from tests.prometheus_server import Prometheus, program
+from tests.requirements import ROOT, absent
+
+RULES = ROOT / "docs" / "alerts.yml"
+DASHBOARD = json.loads((ROOT / "docs" / "grafana-dashboard.json").read_text(encoding="utf-8"))
+SERIES = re.compile(r"\bstreammetrics_\w+")
+VARIABLES = {
+    "$instance": ".*",
+    "$metric": ".*",
+    "$slice": ".*",
+    "$window": "total",
+    "$__rate_interval": "1m",
+}
+# What a process that has nothing to complain of does not have.
+NOT_ALWAYS = ("quarantined_total", "refused_total")
+
+
+def expressions() -> Iterator[str]:
+    """Every query of the dashboard, of all rows and metrics."""
+    for panel in DASHBOARD["panels"]:
+        for target in panel.get("targets", ()):
+            text = target["expr"]
+            for name, value in VARIABLES.items():
+                text = text.replace(name, value)
+            yield text
+
+
+@pytest.fixture(scope="module")
+def programs() -> None:
+    """Skips where Prometheus is not installed."""
+    for name in ("prometheus", "promtool"):
+        if program(name) is None:
+            absent("prometheus", f"`{name}` is not on the PATH")
+
+
+def promtool(*words: str | Path, text: bytes = b"") -> str:
+    done = subprocess.run(
+        [program("promtool") or "promtool", *map(str, words)],
+        input=text,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=60,
+    )
+    said = done.stdout.decode()
+    assert done.returncode == 0, said
+    return said
+
+
+def scrape(store: Path) -> bytes:
+    vitals = Vitals(1, 0.0, 0.0, quarantined={"empty": 1})
+    with closing(Ledger.open(str(store))) as ledger:
+        return exposition(ledger, Watched(lambda: {"0": vitals}, lambda: 1.0, lambda: 1.0))
+
+
+def test_every_series_that_they_name_is_one_that_we_write(tmp_path: Path) -> None:
+    text = scrape(experiment_run.run(experiment_run.write(tmp_path))).decode()
+    known = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
+    known |= {f"{name}{end}" for name in known for end in ("_bucket", "_count", "_sum")}
+    named = set(SERIES.findall(" ".join(expressions()) + RULES.read_text(encoding="utf-8")))
+    assert named <= known
+    # Results, effects and what every alert is about are on the dashboard.
+    assert {"streammetrics_result", "streammetrics_effect_lower"} <= named
+
+
+def test_the_panels_of_the_dashboard_lie_beside_each_other() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"])
+                 for y in range(at["y"], at["y"] + at["h"])}  # fmt: skip
+        assert not cells & taken and at["x"] + at["w"] <= 24
+        taken |= cells
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.usefixtures("programs")
+def test_the_rules_are_valid() -> None:
+    assert "SUCCESS" in promtool("check", "rules", RULES)
+
+
+@pytest.mark.usefixtures("programs")
+def test_a_scrape_is_valid_and_without_complaint(tmp_path: Path) -> None:
+    store = experiment_run.run(experiment_run.write(tmp_path))
+    assert promtool("check", "metrics", text=scrape(store)) == ""
+
+
+@pytest.mark.usefixtures("programs")
+def test_the_alerts_go_off_when_they_should_and_not_before(tmp_path: Path) -> None:
+    rules = (ROOT / "tests" / "alerts_test.yml").read_text(encoding="utf-8")
+    path = tmp_path / "alerts_test.yml"
+    path.write_text(rules.replace("alerts.yml", str(RULES)), encoding="utf-8")
+    assert "SUCCESS" in promtool("test", "rules", path)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("programs")
+def test_a_real_prometheus_scrapes_and_answers_every_query(tmp_path: Path) -> None:
+    config = experiment_run.write(tmp_path)
+    with Running(config) as running:
+        until(lambda: running.total("streammetrics_effect_e_value") > 0, running)
+        target = running.url.removeprefix("http://").rstrip("/")
+        with Prometheus(tmp_path, target, RULES) as server:
+            ((_, effect),) = server.wait_for("streammetrics_effect")
+            assert effect == 0.25
+            server.wait_for("rate(streammetrics_events_total[1m])")
+            for expression in expressions():
+                found = server.query(expression)
+                if not any(name in expression for name in (*NOT_ALWAYS, "lag_", "e_value")):
+                    assert found, expression
+            groups = server.get("rules")["groups"]
+            assert isinstance(groups, list)
+            rules = [rule for group in groups for rule in group["rules"]]
+            assert len(rules) == RULES.read_text(encoding="utf-8").count("- alert:")
+            assert {rule.get("lastError", "") for rule in rules} == {""}
+            assert not server.query("up == 0")

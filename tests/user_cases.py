@@ -1,0 +1,75 @@
+"""Cases of UserGroups and Units: users, and the rows of another case."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from hypothesis import strategies as st
+
+from streammetrics import Ratio, Units, UserGroups
+from streammetrics.testing import Case, strategies
+from tests.calibration_cases import CALIBRATION
+from tests.list_cases import RANKING
+from tests.many_classes_cases import MANY_CLASSES
+from tests.oracles import users
+from tests.plain_cases import BINARY, GROUPED, RATIOS, Rows
+from tests.weighted_cases import WEIGHTED
+
+NAMES = st.sampled_from(["ann", "bo", "cy", "dan", "eve", "", "ünal"])
+
+REFUSED: list[Any] = [[None], [1.5], [True], ["a", 1], [(1, 2)], [1 << 63], ["a", None], 3]
+
+
+def user_groups(
+    inner: Case[Any], k: int, salt: str = "a", ids: st.SearchStrategy[Any] | None = None
+) -> Case[Any]:
+    """Rows (user, row of the inner case)."""
+
+    def columns(rows: Rows) -> dict[str, object]:
+        return {"users": [user for user, _ in rows], **inner.columns([row for _, row in rows])}
+
+    return Case(
+        UserGroups(inner.empty, k, salt),
+        st.tuples(strategies.ids() if ids is None else ids, inner.row),
+        columns,
+        refused=[
+            *({"users": [1, 2], **bad} for bad in inner.refused if bad),
+            *({**inner.columns([]), "users": bad} for bad in REFUSED),
+        ],
+        others=(UserGroups(inner.empty, 2 * k, salt), UserGroups(inner.empty, k, "b"), inner.empty),
+        oracle=users.user_groups(inner.oracle, k, salt),
+        name=f"UserGroups({inner}, {k})",
+    )
+
+
+def units(share: float, max_units: int | None) -> Case[Any]:
+    """Rows (unit,)."""
+    return Case(
+        Units(share, max_units),
+        st.tuples(st.integers(-6, 12)),
+        strategies.columns("units"),
+        refused=[{"units": bad} for bad in REFUSED],
+        others=(Units(share / 2, max_units), Units(share, 99), Ratio()),
+        oracle=users.units(Fraction(share), max_units),
+    )
+
+
+# Every other one: groups know nothing of a grid or a weight.
+AREAS: list[Case[Any]] = [case for case in (*BINARY, *WEIGHTED) if "AUC(" in str(case)][::2]
+MANY: list[Case[Any]] = [case for case in MANY_CLASSES if "MulticlassAUC(" in str(case)]
+
+USERS: list[Case[Any]] = [
+    user_groups(RATIOS[0], 4),  # type: ignore[arg-type]
+    user_groups(BINARY[0], 8),
+    user_groups(BINARY[-1], 2),
+    user_groups(GROUPED[0], 2),
+    user_groups(RANKING[0], 4, ids=NAMES),
+    user_groups(CALIBRATION[0], 2),
+    *(user_groups(case, 2) for case in AREAS),
+    *(user_groups(case, 2) for case in MANY),
+    units(1.0, None),
+    units(0.5, None),
+    units(1.0, 4),
+    units(0.75, 2),
+]
