@@ -53,6 +53,12 @@ by = [[], ["variant"], ["segment"], ["variant", "segment"]]
 auc = { type = "HistogramAUC" }
 ctr = { type = "Ratio" }
 gauc = { type = "GroupedAUC" }
+[experiment]
+control = "control"
+decision = ["ctr"]
+guardrails = [{ metric = "auc", margin = 0.01 }]
+# Declared before the data: the least differences that matter. The unit is [event] user.
+mdes = { ctr = 0.002, auc = 0.02 }
 [store]
 url = "demo.db"
 commit_interval_s = 1

@@ -53,10 +53,10 @@ def _lines(row: ComparisonRow) -> Iterator[tuple[str, str]]:
     yield "treatment", printed.number(found.treatment, decimals)
     yield "effect", printed.number(found.effect_size, decimals, signed=True)
     yield f"  at one look, {100 * found.level:g} %", _between(*ends, decimals)
-    yield "  p, at one look", printed.number(found.pvalue, 4)
+    yield "  p, at one look", printed.chance(found.pvalue)
     always = finding.anytime_lower, finding.anytime_upper
     yield "  always valid", "none" if finding.reason else _between(*always, decimals)
-    yield "  p, always valid", printed.number(finding.anytime_pvalue, 4)
+    yield "  p, always valid", printed.chance(finding.anytime_pvalue)
     yield "design effect", printed.number(found.deff, 2)
     if row.looks:
         yield "looks", printed.count(row.looks)

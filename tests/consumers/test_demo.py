@@ -27,7 +27,9 @@ def test_it_prints_each_variant_and_the_true_difference_and_ends(
     out, err = capsys.readouterr()
     assert re.search(r"control +treatment +difference +true", out)
     true = truth_of(20_000).by_figure["ctr", "ratio"]
-    (line,) = [line for line in out.splitlines() if line.startswith("ctr")]
+    table, mark, compared = out.partition("experiment, since the start")
+    assert mark and "treatment - control" in compared
+    (line,) = [line for line in table.splitlines() if line.startswith("ctr")]
     assert line.split()[-1] == f"{true:+.5f}"
     for metric in ("auc", "gauc"):
         assert re.search(rf"^{metric} ", out, re.M)
