@@ -6,9 +6,9 @@ alone. Of another window, what is always valid is what this window says now, wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol
 
 from consumers.experiment.reading import Declared, declared, experiment_of, within
 from consumers.ledger.ledger import Ledger, TooLarge
@@ -17,12 +17,24 @@ from consumers.ledger.outline import Outline, state_of
 from consumers.ledger.view import Moment, View, view
 from consumers.results.query import Query, Span
 from consumers.results.read_plan import Layout, spans_of
-from consumers.results.results import ComparisonRow, Results
+from consumers.results.results import ComparisonRow, ResultRow, Results
 from consumers.results.states import window_of
+from streammetrics import Interval, UserGroups
 from streammetrics.experiments import Experiment, Outcome, SampleRatioFound, Watched
+from streammetrics.results import counts_of
 
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
 TRIES: Final = 5  # to read rows and experiment of one moment, while others count
+
+_Place = tuple[int | None, int | None, str, str]  # start and end of a window, variant, metric
+
+
+class _InGroups(Protocol):
+    """What UserGroups of a metric gives: the metric's result, and intervals of its views."""
+
+    @property
+    def value(self) -> object: ...
+    def interval(self, view: object = None) -> Interval: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +46,7 @@ class _Found:
     rows: tuple[ComparisonRow, ...] = ()
     srm: SampleRatioFound | None = None
     notes: tuple[str, ...] = ()
+    users: Mapping[_Place, _InGroups] = field(default_factory=dict)
 
 
 class ExperimentRows:
@@ -44,7 +57,8 @@ class ExperimentRows:
         self._ledger, self._query = ledger, query
         self._last: tuple[Moment, int] | None = None
         self._found: _Found | None = None
-        self._outcomes: dict[Span | None, tuple[object, Outcome]] = {}
+        self._outcomes: dict[Span | None, tuple[object, Outcome, dict[_Place, _InGroups]]]
+        self._outcomes = {}
 
     def beside(self, read: Callable[[], Results]) -> Results:
         """What `read` answers, with the experiment of the same moment. (If others commit faster
@@ -58,7 +72,8 @@ class ExperimentRows:
         if found is None:
             return results
         self._found = found
-        return replace(results, comparisons=found.rows, srm=found.srm, notes=found.notes)
+        rows = tuple(_of_users(row, found.users) for row in results.rows)
+        return replace(results, rows=rows, comparisons=found.rows, srm=found.srm, notes=found.notes)
 
     def _look(self, now: View) -> _Found | None:
         of = declared(now.moment.generation)
@@ -73,15 +88,16 @@ class ExperimentRows:
         return found
 
     def _read(self, now: View, of: Declared, place: int) -> _Found:
-        total = self._outcome(now, of, None)
+        total, users = self._outcome(now, of, None)
         names = {one.name: of.alphas[one.watched] for one in total.contrasts}
         watched = now.watched(of.fingerprint, names, place)
-        # `where` asks for some of the rows, and an experiment is about all of them.
-        windows = _layout(of).windows
-        spans = [] if self._query.where else list(spans_of(now.snapshot, self._query, windows))
+        spans = list(spans_of(now.snapshot, self._query, _layout(of).windows))
         rows: list[ComparisonRow] = []
         for span in spans:
-            outcome = total if span is None else self._outcome(now, of, span)
+            outcome, of_window = self._outcome(now, of, span)
+            users = users | of_window
+            if self._query.where:
+                continue  # it asks for some of the rows, and an experiment is about all of them
             seen: dict[str, Watched] = watched if span is None else {}
             for finding in outcome.report(seen).findings:
                 if self._query.metric in (None, finding.contrast.metric):
@@ -91,17 +107,22 @@ class ExperimentRows:
         for gone in set(self._outcomes) - {None, *spans}:
             del self._outcomes[gone]
         report = total.report(watched)
-        return _Found(now.moment, now.snapshot.offsets, tuple(rows), report.srm, report.notes)
+        offsets = now.snapshot.offsets
+        return _Found(now.moment, offsets, tuple(rows), report.srm, report.notes, users)
 
-    def _outcome(self, now: View, of: Declared, span: Span | None) -> Outcome:
-        """Of one window; None is the total. Raises TooLarge."""
+    def _outcome(
+        self, now: View, of: Declared, span: Span | None
+    ) -> tuple[Outcome, dict[_Place, _InGroups]]:
+        """Of one window, and its results in groups of users; None is the total. Raises TooLarge."""
         ends = (None, None) if span is None else (span.start_ms, span.end_ms)
         rows = now.outlines(within(of.panes(size.pane for size in now.snapshot.panes), *ends))
         made_of = now.moment.generation, frozenset(row.id for row in rows)
         known = self._outcomes.get(span)
         if known is None or known[0] != made_of:
-            known = self._outcomes[span] = made_of, _experiment(now, of, rows).outcome()
-        return known[1]
+            experiment = _experiment(now, of, rows)
+            known = made_of, experiment.outcome(), _users(experiment, *ends)
+            self._outcomes[span] = known
+        return known[1:]
 
 
 def _experiment(now: View, of: Declared, rows: Sequence[Outline]) -> Experiment:
@@ -112,6 +133,35 @@ def _experiment(now: View, of: Declared, rows: Sequence[Outline]) -> Experiment:
             "ask for fewer windows with --window"
         )
     return experiment_of(of, ((row.pane, state_of(row, data)) for row, data in now.states(rows)))
+
+
+def _users(
+    experiment: Experiment, start_ms: int | None, end_ms: int | None
+) -> dict[_Place, _InGroups]:
+    """What is known of users, by variant and metric, over all epochs of the allocation."""
+    sums: dict[tuple[str, str], UserGroups] = {}
+    for arms in experiment.states.values():
+        for variant, metrics in arms.items():
+            for metric, state in metrics.items():
+                if isinstance(state, UserGroups):
+                    known = sums.get((variant, metric))
+                    sums[variant, metric] = state if known is None else known + state
+    return {
+        (start_ms, end_ms, variant, metric): state.compute()
+        for (variant, metric), state in sums.items()
+    }
+
+
+def _of_users(row: ResultRow, users: Mapping[_Place, _InGroups]) -> ResultRow:
+    """The row of a variant with the interval that knows which rows are of one user, where the
+    experiment has counted the same rows."""
+    if row.interval is None or tuple(row.slice) != ("variant",):
+        return row
+    place = row.window.start_ms, row.window.end_ms, str(row.slice["variant"]), row.metric
+    found = users.get(place)
+    if found is None or counts_of(found.value) != row.counts:
+        return row
+    return replace(row, interval=found.interval(row.view))
 
 
 def _layout(of: Declared) -> Layout:

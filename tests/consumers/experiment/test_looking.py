@@ -179,7 +179,8 @@ def test_results_say_what_may_be_concluded(ledger: Ledger) -> None:
     assert found["srm"]["counts"] == {"new": 1000, "old": 1000}
     assert found["srm"]["pvalue"] == 1.0
     ratio = next(row for row in found["results"] if row["view"] == "ratio")
-    assert ratio["interval"]["method"] == "wilson"
+    assert ratio["interval"]["method"] == "jackknife, wilson"
+    assert ratio["interval"]["reason"] == ""
     assert all(row["interval"] is None for row in found["results"] if row["view"] == "numerator")
     assert not [row for row in found["results"] if "/" in row["metric"]]
 
