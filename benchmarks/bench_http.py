@@ -60,6 +60,7 @@ ASKED = (
     "api/health",
     "api/history?metric=a1",
     "api/history?metric=r0",
+    "api/history?metric=a0",
     "api/figure?metric=a0",
     "api/figure?metric=a0&kind=history",
     "api/figure?metric=r0&kind=effect",

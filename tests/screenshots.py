@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
-from consumers.cli.main import main as streammetrics
-from consumers.server import Watched, serving
-from tests.browser import Unavailable, running_browser
+from benchmarks.browser import Unavailable, running_browser
+from tests.consumers.running import Running
 from tests.requirements import ROOT, data_folder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-SIZES: Final = {"phone": (400, 860), "laptop": (1280, 860), "wall": (2560, 1440)}
+# Width, height, and pixels of the picture for each of those: files stay small.
+SIZES: Final = {"phone": (400, 1400, 1.0), "laptop": (1280, 1140, 1.0), "wall": (2560, 1440, 0.75)}
+READ: Final = "20,000"  # events of obd_men
 THEMES: Final = ("light", "dark")
 CONFIG: Final = """\
 [source]
@@ -54,11 +54,13 @@ decision = ["ctr"]
 cluster = "none"
 horizon = 10000
 baseline = 0.00575
+[server]
+port = 0
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Count, serve, and write `page-SIZE-THEME.png`."""
+    """Run the job, and write `page-SIZE-THEME.png`."""
     parser = argparse.ArgumentParser(prog="python -m tests.screenshots", allow_abbrev=False)
     parser.add_argument("-o", type=Path, default=ROOT / "docs" / "pictures", help="the folder")
     parser.add_argument("--query", default="", help="what the page is asked, such as ?metric=auc")
@@ -68,18 +70,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         config = Path(folder) / "obd.toml"
         path = data_folder() / "obd_men_events.jsonl"
         config.write_text(CONFIG.format(path=str(path)), encoding="utf-8")
-        code = streammetrics(["run", str(config), "--until-end", "--no-serve"])
-        if code:
-            return code
-        watched = Watched(dict, time.monotonic, time.time)
         try:
-            with (
-                serving(str(Path(folder) / "obd.db"), "127.0.0.1", 0, watched) as url,
-                running_browser() as browser,
-            ):
+            with running_browser() as browser, Running(config) as worker:
                 for size in SIZES:
                     for theme in THEMES:
-                        _shoot(browser, url + asked.query, size, theme, asked.o)
+                        _shoot(browser, worker.url + asked.query, size, theme, asked.o)
         except Unavailable as error:
             sys.stderr.write(f"no browser: {error}\n")
             return 1
@@ -87,13 +82,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _shoot(browser: Browser, url: str, size: str, theme: str, folder: Path) -> None:
-    width, height = SIZES[size]
+    width, height, scale = SIZES[size]
     page = browser.new_page(
         viewport={"width": width, "height": height},
+        device_scale_factor=scale,
         color_scheme="dark" if theme == "dark" else "light",
         reduced_motion="reduce",
     )
     page.goto(url)
+    page.wait_for_selector(f'#health [data-field=read] dd:text-is("{READ}")')
     page.wait_for_selector("html[data-state=ready]", state="attached")
     page.wait_for_timeout(4000)  # charts in view are drawn one by one, while nothing else is to do
     path = folder / f"page-{size}-{theme}.png"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Final
 
 from rich.console import Console
@@ -17,6 +17,7 @@ from consumers.worker.run_options import Progress
 
 log = logging.getLogger(__name__)
 
+QUICK_S: Final = 1.0  # what takes less needs no bar
 EVERY_S: Final = 5.0  # between two lines where there is no terminal
 Report = Callable[[Progress], None]
 Count = Callable[[int], None]
@@ -56,6 +57,24 @@ def counted(what: str, unit: str, total: int, monotonic: Callable[[], float]) ->
     began_s = monotonic()
     with shown(what, monotonic, unit) as report:
         yield lambda done: report(Progress(done, monotonic() - began_s, max(total - done, 0)))
+
+
+@contextmanager
+def of_bytes(what: str, monotonic: Callable[[], float]) -> Iterator[Callable[[int, int], None]]:
+    """A function to tell how many bytes of how many are done. What is over at once says nothing."""
+    began_s = monotonic()
+    with ExitStack() as stack:
+        report: Report | None = None
+
+        def tell(done: int, total: int) -> None:
+            nonlocal report
+            seconds = monotonic() - began_s
+            if report is None and seconds >= QUICK_S:
+                report = stack.enter_context(shown(what, monotonic, "MiB"))
+            if report is not None:
+                report(Progress(done >> 20, seconds, (total - done) >> 20))
+
+        yield tell
 
 
 def described(progress: Progress, unit: str = "events") -> str:

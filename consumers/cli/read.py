@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from consumers.cli import logs, progress
@@ -29,10 +31,10 @@ ACTIONS = ("list", "export", "retry")
 def read(arguments: Arguments, monotonic: Clock) -> int:
     """Do one of these commands."""
     commands: dict[str, Callable[[Arguments], None]] = {
-        "results": _results,
+        "results": lambda given: _results(given, monotonic),
         "status": _status,
         "quarantine": lambda given: _quarantine(given, monotonic),
-        "export": _export,
+        "export": lambda given: _export(given, monotonic),
         "merge": lambda given: _merge(given, monotonic),
         "show": _show,
     }
@@ -40,15 +42,18 @@ def read(arguments: Arguments, monotonic: Clock) -> int:
     return 0
 
 
-def _results(arguments: Arguments) -> None:
+def _results(arguments: Arguments, monotonic: Clock) -> None:
     store, query = arguments.words[0], _query(arguments)
-    ledger = Ledger.open(store)
-    try:
-        results = read_results(ledger, query)
-    finally:
-        ledger.close()
+    known = arguments.text("views") == "headline" if arguments.on("json") else query.metric is None
+    query = replace(query, headlines=known)
+    logs.to_stderr("text")
+    with (
+        closing(Ledger.open(store)) as ledger,
+        progress.of_bytes("reading", monotonic) as tell,
+    ):
+        results = read_results(ledger, query, tell)
     if arguments.on("json"):
-        _write(to_json(results, headlines=arguments.text("views") == "headline"))
+        _write(to_json(results))
     else:
         _print([results_text(results, query, Style.of(sys.stdout), store=store)])
 
@@ -86,13 +91,14 @@ def _quarantine(arguments: Arguments, monotonic: Clock) -> None:
         ledger.close()
 
 
-def _export(arguments: Arguments) -> None:
-    output = _output(arguments)
-    ledger = Ledger.open(arguments.words[0])
-    try:
-        state = export(ledger, _query(arguments))
-    finally:
-        ledger.close()
+def _export(arguments: Arguments, monotonic: Clock) -> None:
+    output, query = _output(arguments), _query(arguments)
+    logs.to_stderr("text")
+    with (
+        closing(Ledger.open(arguments.words[0])) as ledger,
+        progress.of_bytes("reading", monotonic) as tell,
+    ):
+        state = export(ledger, query, tell)
     write_state(state, output)
 
 

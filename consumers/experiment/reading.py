@@ -38,6 +38,16 @@ class Declared:
         """Those that hold its states."""
         return [pane for pane in panes if pane.metric in self.metrics]
 
+    def watched_of(self, metric: str) -> tuple[str, ...]:
+        """What the plan names that is of this metric: itself, or views of it after a dot."""
+        return tuple(told for told in self.plan.watched if self.metric_of(told) == metric)
+
+    def metric_of(self, told: str) -> str:
+        """The metric of what the plan names; the longest where several would do."""
+        names = (name.removeprefix(f"{FAMILY}/") for name in self.metrics)
+        found = (one for one in names if told == one or told.startswith(f"{one}."))
+        return max(found, key=len, default=told)
+
     @property
     def alphas(self) -> dict[str, float]:
         """What a reading's e-value is held against, by what the plan names: a decision or a

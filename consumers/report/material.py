@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from consumers.experiment.reading import Declared, declared
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.looks import Point
-from consumers.ledger.view import View, view
 from consumers.results import drawn
 from consumers.results.answers import Answers, store_name
 from consumers.results.catalogue import Catalogue, Known, watched_by
-from consumers.results.history import History, history_of
-from consumers.results.query import Query, QueryError, Span
+from consumers.results.histories import Histories
+from consumers.results.query import Query, QueryError
 from consumers.results.results import Results
 from consumers.results.screen import rows_shown
 from consumers.results.table import names_of
@@ -95,6 +93,7 @@ class _Reader:
         self._ledger, self._query = ledger, query
         self._answers = Answers(ledger)
         self._catalogue = Catalogue(ledger, ledger.store.name)
+        self._histories = Histories(ledger, self._answers, self._catalogue)
         self.results = self._answers.results(query)
         self.of = declared(ledger.generation(self.results.generation))
         self._rows = rows_shown(self.results)
@@ -120,37 +119,18 @@ class _Reader:
 
     def spec(self, metric: str, kind: str) -> dict[str, object]:
         """The figure as a specification."""
+        query = replace(self._query, by=self._by, metric=metric)
         if kind == WINDOWS:
-            return _parsed(drawn.figure_of_history(self._history(metric), metric, "light"))
+            _, history = self._histories.read(query, metric, effects="none")
+            return _parsed(drawn.figure_of_history(history, metric, "light"))
         if kind == EFFECTS:
-            return _parsed(drawn.figure_of_effects(self._history(metric), metric, "light"))
-        query = self._of_metric(metric, self._query.window)
+            _, history = self._histories.read(query, metric, effects="total")
+            return _parsed(drawn.figure_of_effects(history, metric, "light"))
         return _parsed(self._answers.states(query, lambda states: drawn.figure_of_states(
             states, self.results.variants, kind, metric, "light")))  # fmt: skip
 
     def _known(self, metric: str) -> Known:
         return self._catalogue.known(metric, self._query.generation)
-
-    def _of_metric(self, metric: str, window: str | Span) -> Query:
-        asked = self._query
-        return Query(window, self._by, asked.where, metric, asked.generation)
-
-    def _history(self, metric: str) -> History:
-        shown = self._known(metric).view(None)
-        every = Query("all", generation=self._query.generation)
-        compared = [
-            row
-            for row in (self._answers.experiment(every).comparisons if self.of else ())
-            if (row.finding.contrast.metric, row.finding.contrast.view) == (metric, shown)
-        ]
-        results = self._answers.rows(self._of_metric(metric, "all"))
-        return history_of(results, metric, shown, compared, self._points)
-
-    def _points(self, name: str) -> Sequence[Point]:
-        def look(now: View) -> list[Point]:
-            return [] if self.of is None else now.points(self.of.fingerprint, name)
-
-        return view(self._ledger, look, generation=self._query.generation)
 
 
 def _parsed(data: bytes) -> dict[str, object]:

@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 from consumers.ledger.ledger import Ledger
-from consumers.results.experiment_rows import ExperimentRows
+from consumers.results.experiment_rows import ExperimentRows, Totals
 from consumers.results.figures_table import Truth
 from consumers.results.follow import Follower
 from consumers.results.query import Query
@@ -54,6 +54,7 @@ class Answers:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._kept: OrderedDict[Query, _Kept] = OrderedDict()
+        self._totals: Totals = {}
         self._lock = Lock()
 
     def results(self, query: Query) -> Results:
@@ -91,4 +92,8 @@ class Answers:
         return found
 
     def _begin(self, query: Query) -> _Kept:
-        return Lock(), Follower(self._ledger, query), ExperimentRows(self._ledger, query)
+        return (
+            Lock(),
+            Follower(self._ledger, query),
+            ExperimentRows(self._ledger, query, self._totals),
+        )

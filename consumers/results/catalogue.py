@@ -51,12 +51,7 @@ class Known:
 
 def watched_by(of: Declared) -> set[str]:
     """The metrics that an experiment compares; it may name a view of one, after a dot."""
-    names = {name.partition("/")[2] for name in of.metrics}
-    return {one for one in names if any(_is_of(told, one) for told in of.plan.watched)}
-
-
-def _is_of(told: str, metric: str) -> bool:
-    return told == metric or told.startswith(f"{metric}.")
+    return {of.metric_of(told) for told in of.plan.watched}
 
 
 class Catalogue:
@@ -101,7 +96,7 @@ class Catalogue:
                 "name": self._name,
                 "generation": seen.generation.id,
                 "generations": generations,
-                "variants": sorted(variants, key=lambda name: name != control),
+                "variants": list(variants),
                 "control": control,
                 "groupings": _groupings(metrics),
                 "metrics": [

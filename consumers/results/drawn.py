@@ -14,7 +14,14 @@ from consumers.results.history import History
 from consumers.results.json_text import Json, dumps
 from consumers.results.query import OTHER, Slice
 from consumers.results.states import SliceState
-from streammetrics.figures import EffectValue, WindowValue, effect_over_time, over_time
+from streammetrics.figures import (
+    EffectValue,
+    Place,
+    WindowValue,
+    effect_over_time,
+    over_time,
+    placed,
+)
 from streammetrics.results import figure_by_series
 
 Theme = Literal["light", "dark"]
@@ -41,7 +48,8 @@ def figure_of_states(
     places: dict[object, int] = {name: i for i, name in enumerate(variants)}
     ordered = sorted(states, key=lambda one: places.get(one.slice.get("variant"), len(places)))
     shown = {series_name(one.slice): one.state.compute() for one in ordered[:MAX_SERIES]}
-    return _bytes(figure_by_series(shown, kind, title=_counted(title, len(ordered)), theme=theme))
+    spec = figure_by_series(shown, kind, title=_counted(title, len(ordered)), theme=theme)
+    return _bytes(placed(spec, _places([one.slice for one in ordered[:MAX_SERIES]], variants)))
 
 
 def figure_of_history(history: History, title: str, theme: Theme) -> bytes:
@@ -62,7 +70,9 @@ def figure_of_history(history: History, title: str, theme: Theme) -> bytes:
         if row is not None and window.start_ms is not None and window.end_ms is not None
     ]
     count = len(history.series) + history.more_series
-    return _bytes(over_time(values, title=_counted(title, count), y=history.view, theme=theme))
+    spec = over_time(values, title=_counted(title, count), y=history.view, theme=theme)
+    slices = [series.slice for series in history.series[:MAX_SERIES]]
+    return _bytes(placed(spec, _places(slices, history.variants)))
 
 
 def figure_of_effects(history: History, title: str, theme: Theme) -> bytes:
@@ -81,7 +91,30 @@ def figure_of_effects(history: History, title: str, theme: Theme) -> bytes:
         if point.watermark_ms is not None
     ]
     title = _counted(title, len(history.effects))
-    return _bytes(effect_over_time(values, title=title, y=history.view, x="time", theme=theme))
+    spec = effect_over_time(values, title=title, y=history.view, x="time", theme=theme)
+    slices: list[Slice] = [{"variant": one.contrast.treatment_variant} for one in history.effects]
+    return _bytes(placed(spec, _places(slices, history.variants)))
+
+
+def _places(slices: Sequence[Slice], variants: Sequence[str]) -> dict[str, Place]:
+    """The colour of a slice is its variant's, as in every table; its mark is that of the rest.
+
+    >>> _places([{"variant": "b"}, {OTHER: ("variant",)}], ("a", "b"))
+    {'b': Place(colour=1, mark=1), '(other)': Place(colour=2, mark=2)}
+    """
+    if not all("variant" in one or OTHER in one for one in slices):
+        return {}
+    named = [one["variant"] for one in slices if OTHER not in one]
+    colours = {name: i for i, name in enumerate(variants or dict.fromkeys(named))}
+    rests: dict[str, int] = {}
+    found: dict[str, Place] = {}
+    for one in slices:
+        colour = len(colours) if OTHER in one else colours.get(one["variant"], len(colours))
+        rest = series_name({name: one[name] for name in one if name != "variant"})
+        alone = OTHER in one or len(one) == 1
+        mark = colour if alone else rests.setdefault(rest, len(rests))
+        found[series_name(one)] = Place(colour, mark)
+    return found
 
 
 def _counted(title: str, series: int) -> str:

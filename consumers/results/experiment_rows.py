@@ -6,35 +6,44 @@ alone. Of another window, what is always valid is what this window says now, wit
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
-from consumers.experiment.reading import Declared, declared, experiment_of, within
+from consumers.experiment.reading import (
+    FAMILY,
+    UNITS,
+    Declared,
+    declared,
+    experiment_of,
+    within,
+)
 from consumers.ledger.ledger import Ledger, TooLarge
 from consumers.ledger.looks import heads_of
 from consumers.ledger.outline import Outline, state_of
 from consumers.ledger.view import Moment, View, view
 from consumers.results.query import Query, Span
 from consumers.results.read_plan import Layout, spans_of
-from consumers.results.results import ComparisonRow, ResultRow, Results
+from consumers.results.results import ComparisonRow, Results
 from consumers.results.states import window_of
-from streammetrics import Interval, UserGroups
-from streammetrics.experiments import Experiment, Outcome, SampleRatioFound, Watched
-from streammetrics.results import counts_of
+from consumers.results.user_intervals import Users, of_users, users_of
+from streammetrics.experiments import Experiment, Outcome, SampleRatioFound
 
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
 TRIES: Final = 5  # to read rows and experiment of one moment, while others count
 
-_Place = tuple[int | None, int | None, str, str]  # start and end of a window, variant, metric
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Of one window: which rows it is made of, what they say, and what is known of users."""
+
+    made_of: object
+    outcome: Outcome
+    users: Users
 
 
-class _InGroups(Protocol):
-    """What UserGroups of a metric gives: the metric's result, and intervals of its views."""
-
-    @property
-    def value(self) -> object: ...
-    def interval(self, view: object = None) -> Interval: ...
+Totals: TypeAlias = dict[int, Counted]  # of all time, by generation
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +55,21 @@ class _Found:
     rows: tuple[ComparisonRow, ...] = ()
     srm: SampleRatioFound | None = None
     notes: tuple[str, ...] = ()
-    users: Mapping[_Place, _InGroups] = field(default_factory=dict)
+    users: Users = field(default_factory=dict)
 
 
 class ExperimentRows:
     """What answers to one query say of the experiment. It remembers the last moment's, and what it
-    read of each window, until other rows are stored of it."""
+    read of each window, until other rows are stored of it.
 
-    def __init__(self, ledger: Ledger, query: Query) -> None:
+    totals: where what is read of the total is kept, for answers to other queries too."""
+
+    def __init__(self, ledger: Ledger, query: Query, totals: Totals | None = None) -> None:
         self._ledger, self._query = ledger, query
+        self._totals: Totals = {} if totals is None else totals
         self._last: tuple[Moment, int] | None = None
         self._found: _Found | None = None
-        self._outcomes: dict[Span | None, tuple[object, Outcome, dict[_Place, _InGroups]]]
-        self._outcomes = {}
+        self._counted: dict[Span, Counted] = {}
 
     def beside(self, read: Callable[[], Results]) -> Results:
         """What `read` answers, with the experiment of the same moment. (If others commit faster
@@ -72,7 +83,7 @@ class ExperimentRows:
         if found is None:
             return results
         self._found = found
-        rows = tuple(_of_users(row, found.users) for row in results.rows)
+        rows = tuple(of_users(row, found.users) for row in results.rows)
         return replace(results, rows=rows, comparisons=found.rows, srm=found.srm, notes=found.notes)
 
     def _look(self, now: View) -> _Found | None:
@@ -88,41 +99,66 @@ class ExperimentRows:
         return found
 
     def _read(self, now: View, of: Declared, place: int) -> _Found:
-        total, users = self._outcome(now, of, None)
-        names = {one.name: of.alphas[one.watched] for one in total.contrasts}
+        panes = of.panes(size.pane for size in now.snapshot.panes)
+        total = self._of(now, of, None, now.outlines(within(panes, None, None)))
+        names = {one.name: of.alphas[one.watched] for one in total.outcome.contrasts}
         watched = now.watched(of.fingerprint, names, place)
-        spans = list(spans_of(now.snapshot, self._query, _layout(of).windows))
+        windows = _layout(of).windows
+        spans = list(spans_of(now.snapshot, self._query, windows))
+        outlines = self._outlines(now, of, [span for span in spans if span is not None])
         rows: list[ComparisonRow] = []
+        users = dict(total.users)
         for span in spans:
-            outcome, of_window = self._outcome(now, of, span)
-            users = users | of_window
+            counted, seen = total, watched
+            if span is not None:
+                starts = range(span.start_ms, span.end_ms, windows.pane_ms)
+                within_it = [row for start in starts for row in outlines.get(start, ())]
+                counted, seen = self._of(now, of, span, within_it), {}
+                users |= counted.users
             if self._query.where:
                 continue  # it asks for some of the rows, and an experiment is about all of them
-            seen: dict[str, Watched] = watched if span is None else {}
-            for finding in outcome.report(seen).findings:
+            for finding in counted.outcome.report(seen).findings:
                 if self._query.metric in (None, finding.contrast.metric):
                     one = seen.get(finding.contrast.name)
                     looks = 0 if one is None else one.looks
                     rows.append(ComparisonRow(window_of(span, now.snapshot), finding, looks))
-        for gone in set(self._outcomes) - {None, *spans}:
-            del self._outcomes[gone]
-        report = total.report(watched)
+        for gone in set(self._counted) - set(spans):
+            del self._counted[gone]
+        report = total.outcome.report(watched)
         offsets = now.snapshot.offsets
         return _Found(now.moment, offsets, tuple(rows), report.srm, report.notes, users)
 
-    def _outcome(
-        self, now: View, of: Declared, span: Span | None
-    ) -> tuple[Outcome, dict[_Place, _InGroups]]:
-        """Of one window, and its results in groups of users; None is the total. Raises TooLarge."""
-        ends = (None, None) if span is None else (span.start_ms, span.end_ms)
-        rows = now.outlines(within(of.panes(size.pane for size in now.snapshot.panes), *ends))
+    def _outlines(
+        self, now: View, of: Declared, spans: Sequence[Span]
+    ) -> Mapping[int | None, Sequence[Outline]]:
+        """By start, what is compared in these windows: one metric where the query names one. The
+        sample ratio and the notes are of the total, which is read whole."""
+        if not spans:
+            return {}
+        metric, found = self._query.metric, defaultdict(list)
+        names = {f"{FAMILY}/{one}" for one in (metric, UNITS)} if metric else set(of.metrics)
+        ends = min(one.start_ms for one in spans), max(one.end_ms for one in spans)
+        panes = within(of.panes(size.pane for size in now.snapshot.panes), *ends)
+        for row in now.outlines([pane for pane in panes if pane.metric in names]):
+            found[row.pane.start_ms].append(row)
+        return found
+
+    def _of(self, now: View, of: Declared, span: Span | None, rows: Sequence[Outline]) -> Counted:
+        """One window, from its rows; None is the total. Raises TooLarge."""
         made_of = now.moment.generation, frozenset(row.id for row in rows)
-        known = self._outcomes.get(span)
-        if known is None or known[0] != made_of:
-            experiment = _experiment(now, of, rows)
-            known = made_of, experiment.outcome(), _users(experiment, *ends)
-            self._outcomes[span] = known
-        return known[1:]
+        generation = now.moment.generation.id
+        known = self._totals.get(generation) if span is None else self._counted.get(span)
+        if known is not None and known.made_of == made_of:
+            return known
+        one = None if span is None else self._query.metric
+        experiment = _experiment(now, of, rows)
+        outcome = experiment.outcome(None if one is None else of.watched_of(one))
+        counted = Counted(made_of, outcome, users_of(experiment, span))
+        if span is None:
+            self._totals[generation] = counted
+        else:
+            self._counted[span] = counted
+        return counted
 
 
 def _experiment(now: View, of: Declared, rows: Sequence[Outline]) -> Experiment:
@@ -133,35 +169,6 @@ def _experiment(now: View, of: Declared, rows: Sequence[Outline]) -> Experiment:
             "ask for fewer windows with --window"
         )
     return experiment_of(of, ((row.pane, state_of(row, data)) for row, data in now.states(rows)))
-
-
-def _users(
-    experiment: Experiment, start_ms: int | None, end_ms: int | None
-) -> dict[_Place, _InGroups]:
-    """What is known of users, by variant and metric, over all epochs of the allocation."""
-    sums: dict[tuple[str, str], UserGroups] = {}
-    for arms in experiment.states.values():
-        for variant, metrics in arms.items():
-            for metric, state in metrics.items():
-                if isinstance(state, UserGroups):
-                    known = sums.get((variant, metric))
-                    sums[variant, metric] = state if known is None else known + state
-    return {
-        (start_ms, end_ms, variant, metric): state.compute()
-        for (variant, metric), state in sums.items()
-    }
-
-
-def _of_users(row: ResultRow, users: Mapping[_Place, _InGroups]) -> ResultRow:
-    """The row of a variant with the interval that knows which rows are of one user, where the
-    experiment has counted the same rows."""
-    if row.interval is None or tuple(row.slice) != ("variant",):
-        return row
-    place = row.window.start_ms, row.window.end_ms, str(row.slice["variant"]), row.metric
-    found = users.get(place)
-    if found is None or counts_of(found.value) != row.counts:
-        return row
-    return replace(row, interval=found.interval(row.view))
 
 
 def _layout(of: Declared) -> Layout:

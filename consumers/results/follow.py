@@ -145,7 +145,7 @@ class Follower:
         self._taken = replace(news, rows=())
 
     def _answer(self, news: _News) -> Results:
-        return results_of(news.snapshot, self._states(news))
+        return results_of(news.snapshot, self._states(news), headlines=self._query.headlines)
 
     def _states(self, news: _News) -> Iterator[SliceState]:
         by_state: dict[tuple[str, int], dict[int | None, PerKey]] = defaultdict(dict)

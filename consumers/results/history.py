@@ -50,7 +50,8 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What is shown over time; `more` windows and `more_series` were left out."""
+    """What is shown over time; `more` windows and `more_series` were left out. variants: as
+    they are declared."""
 
     metric: str
     view: str
@@ -59,6 +60,7 @@ class History:
     effects: tuple[Effect, ...]
     more: int
     more_series: int
+    variants: tuple[str, ...] = ()
 
 
 def history_of(
@@ -91,6 +93,7 @@ def history_of(
         effects=_effects(comparisons, place, points),
         more=len(windows) - len(shown),
         more_series=max(len(series) - MAX_SERIES, 0),
+        variants=results.variants,
     )
 
 

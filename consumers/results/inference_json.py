@@ -63,6 +63,7 @@ def comparison_json(finding: Finding, looks: int) -> dict[str, Json]:
         "e_value": number(finding.e_value),
         "gated": finding.gated,
         "anytime_reason": finding.reason,
+        "distrusted": finding.distrusted,
         "looks": looks,
         "sentence": finding.sentence,
     }

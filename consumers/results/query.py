@@ -52,13 +52,14 @@ class Span:
 @dataclass(frozen=True, slots=True)
 class Query:
     """One question. `window` is a word or a span; `by` is None for every grouping, `generation`
-    for the one that is counted now."""
+    for the one that is counted now; `headlines` for the views alone that a metric is known by."""
 
     window: str | Span = "total"
     by: frozenset[str] | None = None
     where: tuple[tuple[str, str], ...] = ()
     metric: str | None = None
     generation: int | None = None
+    headlines: bool = False
 
     def takes(self, slice_: Slice) -> bool:
         """Whether `where` asks for this slice."""

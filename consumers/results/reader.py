@@ -19,7 +19,7 @@ from consumers.results.query import Query, require_generation
 from consumers.results.read_plan import Wanted, plan
 from consumers.results.results import Results
 from consumers.results.states import SliceState, chosen, results_of, states_of
-from consumers.results.stream import streamed, streamed_results
+from consumers.results.stream import Tell, silent, streamed, streamed_results
 from streammetrics import PerKey
 
 MAX_DELTA_BYTES: Final = 512 << 20  # of the deltas of one answer, which one snapshot holds
@@ -33,24 +33,30 @@ class Selection:
     query: Query
     snapshot: Snapshot
     wanted: Mapping[str, Wanted]
+    tell: Tell = silent
 
     def states(self) -> Iterator[SliceState]:
         """Every state that the query asks for. Those of a metric and grouping are merged together
         and let go of before the next."""
         by_state: dict[tuple[str, int], dict[Pane, list[DeltaRow]]] = defaultdict(dict)
+        total = done = 0
         for row in self.snapshot.deltas:
             pane = row.piece.pane
             by_state[pane.metric, pane.grouping].setdefault(pane, []).append(row)
+            total += len(row.piece.state)
         for name, grouping in sorted(by_state):
-            panes = _merged(by_state[name, grouping])
+            self.tell(done, total)
+            rows = by_state[name, grouping]
+            panes = _merged(rows)
+            done += sum(len(row.piece.state) for some in rows.values() for row in some)
             yield from states_of(self.query, self.snapshot, self.wanted, (name, grouping), panes)
 
     def results(self) -> Results:
         """The rows of every state, with how far the log was read when they were taken."""
-        return results_of(self.snapshot, self.states())
+        return results_of(self.snapshot, self.states(), headlines=self.query.headlines)
 
 
-def select(ledger: Ledger, query: Query) -> Selection:
+def select(ledger: Ledger, query: Query, tell: Tell = silent) -> Selection:
     """The deltas that a query needs, in one read transaction.
 
     Raises QueryError where the store has no such window, grouping, name or metric, and
@@ -65,22 +71,25 @@ def select(ledger: Ledger, query: Query) -> Selection:
     if query.generation is not None:
         require_generation(query.generation, [one.id for one in ledger.generations()])
     snapshot = ledger.snapshot(choose, generation=query.generation, max_bytes=MAX_DELTA_BYTES)
-    return Selection(query, snapshot, planned)
+    return Selection(query, snapshot, planned, tell)
 
 
-def select_states(ledger: Ledger, query: Query) -> tuple[Selection, list[SliceState]]:
+def select_states(
+    ledger: Ledger, query: Query, tell: Tell = silent
+) -> tuple[Selection, list[SliceState]]:
     """Every state of an answer of few, such as that of one slice; see `select` for what it raises.
     What it is cut out of may be too large to be in memory: see `read_results`."""
     try:
-        selection = select(ledger, query)
+        selection = select(ledger, query, tell)
         return selection, list(selection.states())
     except TooLarge:
         return streamed(ledger, query, lambda seen, wanted, states: (
-            Selection(query, seen, wanted), list(states)))  # fmt: skip
+            Selection(query, seen, wanted), list(states)), tell)  # fmt: skip
 
 
-def read_results(ledger: Ledger, query: Query) -> Results:
-    """The answer to a query; see `select` for what it raises.
+def read_results(ledger: Ledger, query: Query, tell: Tell = silent) -> Results:
+    """The answer to a query; see `select` for what it raises. `tell` hears how many bytes of states
+    are read, and of how many.
 
     An experiment of the store is read beside it. Where the states are too large to be in memory
     together they are read one range of keys at a time, and QueryError says so where that does not
@@ -89,9 +98,9 @@ def read_results(ledger: Ledger, query: Query) -> Results:
 
     def read() -> Results:
         try:
-            return select(ledger, query).results()
+            return select(ledger, query, tell).results()
         except TooLarge:
-            return streamed_results(ledger, query)
+            return streamed_results(ledger, query, tell)
 
     return ExperimentRows(ledger, query).beside(read)
 

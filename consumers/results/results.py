@@ -99,13 +99,16 @@ def rows_of(
     slice_: Slice,
     metric: str,
     state: Accumulator,
+    *,
+    headlines: bool = False,
 ) -> list[ResultRow]:
-    """A row for each view of a plain metric's state, the view that it is known by first."""
+    """A row for each view of a plain metric's state, the view that it is known by first;
+    `headlines`: for those alone that it is known by, which costs a fraction."""
     result = state.compute()
     counts, digest, kind = counts_of(result), state.digest(), type(state).__name__
-    headlines = headlines_of(result)
+    known = headlines_of(result)
     rows = []
-    for view, figure in views_of(result).items():
+    for view, figure in views_of(result, headlines=headlines).items():
         value, low, high = bounds(figure)
         interval = interval_of(result, state, view)  # users are known, or rows independent
         rows.append(
@@ -120,7 +123,7 @@ def rows_of(
                 high=high,
                 counts=counts,
                 digest=digest,
-                headline=view in headlines,
+                headline=view in known,
                 interval=interval if interval.formula else None,
             )
         )
@@ -146,9 +149,8 @@ def slice_key(slice_: Slice) -> tuple[object, ...]:
     return (len(names), names, tuple(_value_key(slice_[name]) for name in names))
 
 
-def to_json(results: Results, *, headlines: bool = False) -> bytes:
-    """The bytes of `results --json` and of `GET /api/results`. headlines: of each metric only the
-    views that it is known by."""
+def to_json(results: Results) -> bytes:
+    """The bytes of `results --json` and of `GET /api/results`."""
     return dumps(
         {
             "format": FORMAT,
@@ -160,7 +162,7 @@ def to_json(results: Results, *, headlines: bool = False) -> bytes:
             "future": results.future,
             "expired": results.expired,
             "watermark_ms": results.watermark_ms,
-            "results": [_row_json(row) for row in results.rows if row.headline or not headlines],
+            "results": [_row_json(row) for row in results.rows],
             "comparisons": [
                 {"window": window_json(row.window), **comparison_json(row.finding, row.looks)}
                 for row in results.comparisons

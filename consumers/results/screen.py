@@ -28,6 +28,7 @@ from rich.table import Table
 from rich.text import Text
 
 from consumers.results import printed
+from consumers.results.history import thinned
 from consumers.results.query import Slice
 from consumers.results.results import ComparisonRow, ResultRow, Results, slice_key
 from consumers.results.sparkline import BARS, scale, sparkline
@@ -58,13 +59,15 @@ class _Line:
 @dataclass(frozen=True, slots=True)
 class Shown:
     """What there is to show. verdict: the experiment in a sentence, or ""; speed: how quickly
-    events come now, or how long none came, in words."""
+    events come now, or how long none came, in words; looks: the effects of a comparison, by its
+    name, look by look."""
 
     title: str
     results: Results
     verdict: str = ""
     speed: str = ""
     history: History = field(default_factory=dict)
+    looks: Mapping[str, Sequence[float]] = field(default_factory=dict)
     bars: str = BARS
 
 
@@ -107,7 +110,7 @@ def _parts(shown: Shown, style: Style) -> Iterator[RenderableType]:
     total = [row for row in results.comparisons if not row.finding.reason]
     if total:
         yield Text("\neffects, always valid: an interval without 0 is a difference\n", "bold cyan")
-        yield _effects(total)
+        yield _effects(total, shown, style)
 
 
 def _table(block: Block, shown: Shown, style: Style) -> Table:
@@ -168,24 +171,44 @@ def _lines(block: Block, shown: Shown) -> list[_Line]:
     return lines
 
 
-def _effects(rows: Sequence[ComparisonRow]) -> Table:
+def _effects(rows: Sequence[ComparisonRow], shown: Shown, style: Style) -> Table:
+    """Each on its own scale, as effects on metrics of several kinds stand below each other."""
+    lines = [_effect(row) for row in rows]
+    titles = ("effect", "always valid", "p")
+    widths = {
+        i: max(len(title), *(cell_len(line[i]) for line in lines))
+        for i, title in enumerate(titles, 2)
+    }
+    courses = [shown.looks.get(row.finding.contrast.name, ()) for row in rows]
+    room = min(_room(widths, style), SPARKS) if any(map(len, courses)) else 0
     table = _empty("metric", "treatment")
-    for title in ("effect", "always valid", "p"):
+    for title in titles:
         table.add_column(title, justify="right", no_wrap=True)
-    for row in rows:
-        finding, one = row.finding, row.finding.contrast
-        ends = finding.anytime_lower, finding.anytime_upper
-        found = one.comparison
-        decimals = printed.decimals_for((found.control, found.treatment))
+    if room > 0:
+        table.add_column("looks"[:room], no_wrap=True)
+    for row, line, course in zip(rows, lines, courses, strict=True):
+        seen = [*thinned(course, room)] if room > 1 else course
+        spark = sparkline(seen, room, ends=scale(course), bars=shown.bars)
+        ends = row.finding.anytime_lower, row.finding.anytime_upper
         table.add_row(
-            Text(printed.name(one.metric, NAME)),
-            Text(printed.name(one.treatment_variant, NAME)),
-            Text(printed.number(found.effect_size, decimals, signed=True)),
-            Text(" to ".join(printed.number(end, decimals, signed=True) for end in ends)),
-            Text(printed.chance(finding.anytime_pvalue)),
+            *map(Text, (*line, *[spark] * (room > 0))),
             style="bold" if ends[0] > 0 or ends[1] < 0 else "",
         )
     return table
+
+
+def _effect(row: ComparisonRow) -> tuple[str, ...]:
+    """Metric, treatment, effect, its always-valid interval and its p-value, as texts."""
+    finding, one = row.finding, row.finding.contrast
+    found, ends = one.comparison, (finding.anytime_lower, finding.anytime_upper)
+    decimals = printed.decimals_for((found.control, found.treatment))
+    return (
+        printed.name(one.metric, NAME),
+        printed.name(one.treatment_variant, NAME),
+        printed.number(found.effect_size, decimals, signed=True),
+        " to ".join(printed.number(end, decimals, signed=True) for end in ends),
+        printed.chance(finding.anytime_pvalue),
+    )
 
 
 def _empty(*names: str) -> Table:

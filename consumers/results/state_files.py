@@ -23,6 +23,7 @@ from consumers.results.query import OTHER, Query, QueryError, Span, iso_utc
 from consumers.results.reader import Selection, select_states
 from consumers.results.results import bounds
 from consumers.results.states import SliceState
+from consumers.results.stream import Tell, silent
 from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
 from streammetrics.results import counts_of, views_of
 
@@ -42,8 +43,8 @@ class PlainState:
     state: Accumulator
 
 
-def export(ledger: Ledger, query: Query) -> Accumulator:
-    """One state of a store, with its provenance.
+def export(ledger: Ledger, query: Query, tell: Tell = silent) -> Accumulator:
+    """One state of a store, with its provenance; `tell` as in `read_results`.
 
     It is that of one slice: the one that `where` names whole, or all rows without it. A metric
     that is asked for by name is that metric's state, whose digest stands in `results`; else it is
@@ -58,7 +59,7 @@ def export(ledger: Ledger, query: Query) -> Accumulator:
         )
     names = frozenset(name for name, _ in query.where)
     try:
-        selection, found = select_states(ledger, replace(query, by=names))
+        selection, found = select_states(ledger, replace(query, by=names), tell)
     except QueryError as error:
         if error.where != "--by":
             raise

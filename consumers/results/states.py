@@ -52,11 +52,15 @@ def states_of(
                 yield SliceState(window, slice_, name, one)
 
 
-def results_of(snapshot: Snapshot, states: Iterable[SliceState]) -> Results:
-    """The rows of these states, with how far the log was read when they were taken."""
+def results_of(
+    snapshot: Snapshot, states: Iterable[SliceState], *, headlines: bool = False
+) -> Results:
+    """The rows of these states, with how far the log was read when they were taken; `headlines`:
+    only those that a metric is known by."""
     rows: list[ResultRow] = []
     for found in states:
-        rows.extend(rows_of(found.window, found.slice, found.metric, found.state))
+        state = found.window, found.slice, found.metric, found.state
+        rows.extend(rows_of(*state, headlines=headlines))
     counters = snapshot.counters
     return Results(
         generation=snapshot.generation.id,

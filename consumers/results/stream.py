@@ -26,10 +26,15 @@ from consumers.results.states import SliceState, chosen, results_of, sum_over, w
 from streammetrics import Accumulator, PerKey, Ratio
 
 T = TypeVar("T")
+Tell = Callable[[int, int], None]  # bytes of stored states: how many are read, of how many
 _Key = SliceValue | tuple[SliceValue, ...]
 
 RANGE_BYTES: Final = 64 << 20  # of the rows of one range of keys, as they are stored
 MAX_RANGE_BYTES: Final = 2 << 30  # of the merged states of one range, in memory
+
+
+def silent(done: int, total: int) -> None:
+    """Tell nobody."""
 
 
 class _Keys:
@@ -61,38 +66,47 @@ class _Keys:
             self.other.merge(state)
 
 
-def streamed_results(ledger: Ledger, query: Query) -> Results:
+def streamed_results(ledger: Ledger, query: Query, tell: Tell = silent) -> Results:
     """As `read_results`, in the memory of one range of keys.
 
     Raises QueryError where even that is too much: one key alone is too large then.
     """
-    return streamed(ledger, query, lambda seen, _, states: results_of(seen, states))
+    return streamed(ledger, query, lambda seen, _, states: results_of(
+        seen, states, headlines=query.headlines), tell)  # fmt: skip
 
 
 def streamed(
     ledger: Ledger,
     query: Query,
     take: Callable[[Snapshot, Mapping[str, Wanted], Iterator[SliceState]], T],
+    tell: Tell = silent,
 ) -> T:
     """What `take` makes of the states that a query asks for, one range of keys after the other."""
 
     def look(now: View) -> T:
         planned = plan(now.snapshot, query)
-        return take(now.snapshot, planned, _states(now, query, planned))
+        return take(now.snapshot, planned, _states(now, query, planned, tell))
 
     return view(ledger, look, generation=query.generation)
 
 
-def _states(now: View, query: Query, planned: Mapping[str, Wanted]) -> Iterator[SliceState]:
+def _states(
+    now: View, query: Query, planned: Mapping[str, Wanted], tell: Tell
+) -> Iterator[SliceState]:
     by_state: dict[tuple[str, int], list[Pane]] = defaultdict(list)
-    for pane in chosen(now.snapshot, planned):
+    panes = chosen(now.snapshot, planned)
+    sizes = {size.pane: size.nbytes for size in now.snapshot.panes}
+    whole, done = sum(sizes[pane] for pane in panes), 0
+    for pane in panes:
         by_state[pane.metric, pane.grouping].append(pane)
     for (name, grouping), panes in sorted(by_state.items()):
         names = planned[name].layout.groupings[grouping]
         rows = now.outlines(panes)
         keys: dict[Span | None, _Keys] = {}
         ranges = _how_many(rows)
+        size = sum(sizes[pane] for pane in panes)
         for at in range(ranges):
+            tell(done + size * at // ranges, whole)
             states = _merged(now, _over(rows, at, ranges), at, ranges)
             for span in planned[name].spans:
                 total = sum_over(span, states)
@@ -104,6 +118,7 @@ def _states(now: View, query: Query, planned: Mapping[str, Wanted]) -> Iterator[
                     slice_: Slice = dict(zip(names, values, strict=True))
                     if query.takes(slice_):
                         yield SliceState(window_of(span, now.snapshot), slice_, name, state)
+        done += size
         for span, mine in keys.items():
             if mine.other is not None and query.takes({OTHER: names}):
                 yield SliceState(window_of(span, now.snapshot), {OTHER: names}, name, mine.other)

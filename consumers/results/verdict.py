@@ -13,17 +13,15 @@ from streammetrics.experiments import Finding
 
 State = Literal["none", "waiting", "distrusted", "early", "undecided", "decided"]
 
-DISTRUST = "Not to be believed"  # how such a sentence of the library begins
-
 
 def verdict(of: Declared | None, rows: Sequence[ComparisonRow]) -> tuple[State, str]:
     """The state, and the sentence for a person; `rows`: the comparisons since the start."""
     if of is None:
         return "none", "No experiment is declared."
     decisions = [row.finding for row in rows if row.finding.contrast.safeguard is None]
-    doubt = next((row for row in rows if row.finding.sentence.startswith(DISTRUST)), None)
+    doubt = next((row.finding for row in rows if row.finding.distrusted), None)
     if doubt is not None:
-        return "distrusted", doubt.finding.sentence
+        return "distrusted", doubt.sentence
     if not decisions:
         return "waiting", "Too early to say: no variant can be compared with the control yet."
     broken = [row.finding.sentence for row in rows if _is_broken(row.finding)]

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from consumers.experiment.reading import declared
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.view import view
+from consumers.ledger.view import View, view
 from consumers.results.answers import Answers, store_name
 from consumers.results.history import MAX_WINDOWS
 from consumers.results.query import Query
@@ -24,6 +25,7 @@ from consumers.results.verdict import verdict
 
 HISTORY_S: Final = 10.0  # between two readings of the values by window
 SPEED_S: Final = 10.0  # over which the rate of events is taken
+MAX_EFFECTS: Final = 10  # comparisons whose looks are shown
 MAX_METRICS: Final = 40  # whose values are shown by window
 
 
@@ -31,9 +33,11 @@ class Watcher:
     """Looks at a store, by the clock that it is given. One thread may use it."""
 
     def __init__(self, ledger: Ledger, query: Query, monotonic: Callable[[], float]) -> None:
-        self._ledger, self._query, self._monotonic = ledger, query, monotonic
+        self._ledger, self._monotonic = ledger, monotonic
+        self._query = replace(query, headlines=True)
         self._answers = Answers(ledger)
         self._history: History = {}
+        self._looks: dict[str, list[float]] = {}
         self._read: tuple[float, int, int] | None = None  # when, generation and rows
         self._seen: deque[tuple[float, int]] = deque()
         self._moved_s = monotonic()
@@ -51,9 +55,11 @@ class Watcher:
         self._measure(now_s, results.rows_read)
         if self._is_old(now_s, results):
             self._history = self._read_history(results)
+            self._looks = self._read_looks(results)
             self._read = now_s, results.generation, results.rows_read
         title = f"{store_name(self._ledger.store.name)}, generation {results.generation}"
-        return Shown(title, results, self._verdict(results), history=self._history)
+        said = self._verdict(results)
+        return Shown(title, results, said, history=self._history, looks=self._looks)
 
     def _measure(self, now_s: float, rows: int) -> None:
         if self._seen and rows != self._seen[-1][1]:
@@ -75,7 +81,8 @@ class Watcher:
         found: dict[tuple[str, str, tuple[object, ...]], list[float]] = {}
         for metric in list(dict.fromkeys(row.metric for row in rows))[:MAX_METRICS]:
             one = next(row for row in rows if row.metric == metric)
-            query = Query("all", names_of(one), self._query.where, metric, self._query.generation)
+            query = Query("all", names_of(one), self._query.where, metric, self._query.generation,
+                          headlines=True)  # fmt: skip
             answer = self._answers.rows(query)
             inside = [row for row in answer.rows if row.window.start_ms is not None]
             windows = list(dict.fromkeys(row.window for row in inside))[-MAX_WINDOWS:]
@@ -86,6 +93,18 @@ class Watcher:
                     values = found.setdefault(key, [math.nan] * len(windows))
                     values[place[row.window]] = row.value
         return found
+
+    def _read_looks(self, results: Results) -> dict[str, list[float]]:
+        names = [row.finding.contrast.name for row in results.comparisons[:MAX_EFFECTS]]
+
+        def look(now: View) -> dict[str, list[float]]:
+            of = declared(now.moment.generation)
+            if of is None:
+                return {}
+            return {name: [one.effect for one in now.points(of.fingerprint, name)]
+                    for name in dict.fromkeys(names)}  # fmt: skip
+
+        return view(self._ledger, look, generation=results.generation) if names else {}
 
     def _verdict(self, results: Results) -> str:
         if results.srm is None:

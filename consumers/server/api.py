@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, cast
 
 from starlette.requests import Request
@@ -11,14 +11,14 @@ from starlette.routing import Route
 
 from consumers.experiment.reading import declared
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.looks import Point
 from consumers.ledger.view import View, view
 from consumers.results.answers import Answers
-from consumers.results.catalogue import EFFECT, OVER_TIME, Catalogue, watched_by
-from consumers.results.history import History, history_json, history_of
+from consumers.results.catalogue import EFFECT, OVER_TIME, Catalogue
+from consumers.results.histories import Effects, Histories
+from consumers.results.history import history_json
 from consumers.results.json_text import dumps
 from consumers.results.query import Query, QueryError
-from consumers.results.results import ComparisonRow, Results, to_json
+from consumers.results.results import to_json
 from consumers.results.status import status_json
 from consumers.results.verdict import experiment_json
 from consumers.server import questions
@@ -34,6 +34,7 @@ class Api:
     def __init__(self, ledger: Ledger, answers: Answers, pulse: Pulse, name: str) -> None:
         self._ledger, self._answers, self._pulse = ledger, answers, pulse
         self._catalogue = Catalogue(ledger, name)
+        self._histories = Histories(ledger, answers, self._catalogue)
 
     def routes(self) -> list[Route]:
         """All of it but the events, which need no thread for each who listens."""
@@ -55,7 +56,8 @@ class Api:
         """As `results --json`, to the byte."""
         query = questions.query_of(request.query_params, "views")
         views = questions.choice(request.query_params, "views", ("all", "headline"))
-        return _json(to_json(self._answers.results(query), headlines=views == "headline"))
+        asked = replace(query, headlines=views == "headline")
+        return _json(to_json(self._answers.results(asked)))
 
     def status(self, request: Request) -> Response:
         """As `status --json`, to the byte."""
@@ -84,7 +86,9 @@ class Api:
             request.query_params, ("metric", "view", "by", "where", "generation")
         )
         query = questions.query_of(request.query_params, "view")
-        results, found = self._history(query, request.query_params.get("view"), effects="all")
+        metric = questions.metric_of(query)
+        asked = request.query_params.get("view")
+        results, found = self._histories.read(self._grouped(query), metric, asked)
         return _json(history_json(results, found))
 
     def figure(self, request: Request) -> Response:
@@ -98,11 +102,11 @@ class Api:
         known = self._catalogue.known(metric, query.generation).figures
         kind = questions.choice(parameters, "kind", (*known, OVER_TIME, EFFECT))
         if kind in (OVER_TIME, EFFECT):
-            # Effects by window are not drawn, and take seconds to compute at first.
-            effects, draw = "none", drawn.figure_of_history
-            if kind == EFFECT:
-                effects, draw = "total", drawn.figure_of_effects
-            _, history = self._history(query, parameters.get("view"), effects=effects)
+            # Effects by window are not drawn.
+            effects: Effects = "total" if kind == EFFECT else "none"
+            draw = drawn.figure_of_effects if kind == EFFECT else drawn.figure_of_history
+            asked, slices = parameters.get("view"), self._grouped(query)
+            _, history = self._histories.read(slices, metric, asked, effects=effects)
             return _json(draw(history, metric, theme))
         if query.window == "all":
             raise QueryError(
@@ -117,37 +121,12 @@ class Api:
             )
         )
 
-    def _history(self, query: Query, asked: str | None, *, effects: str) -> tuple[Results, History]:
-        """effects: over which window they are compared: none, total or all."""
-        metric = questions.metric_of(query)
-        shown = self._catalogue.known(metric, query.generation).view(asked)
-        query = self._grouped(query, window="all")
-        results = self._answers.rows(query)
-        of = declared(self._ledger.generation(results.generation))
-        compared: Sequence[ComparisonRow] = ()
-        if of is not None and effects != "none" and not query.where and metric in watched_by(of):
-            every = Query(window=effects, generation=query.generation)
-            compared = [
-                row
-                for row in self._answers.experiment(every).comparisons
-                if (row.finding.contrast.metric, row.finding.contrast.view) == (metric, shown)
-            ]
-
-        def points(name: str) -> list[Point]:
-            def look(now: View) -> list[Point]:
-                return [] if of is None else now.points(of.fingerprint, name)
-
-            return view(self._ledger, look, generation=query.generation)
-
-        return results, history_of(results, metric, shown, compared, points)
-
-    def _grouped(self, query: Query, window: str | None = None) -> Query:
+    def _grouped(self, query: Query) -> Query:
         """The same with one grouping: by variant where `by` is not said and that is one."""
-        by = query.by
-        if by is None:
-            names = frozenset(name for name, _ in query.where)
-            by = self._catalogue.grouping(VARIANT | names, query.generation)
-        return Query(window or query.window, by, query.where, query.metric, query.generation)
+        if query.by is not None:
+            return query
+        names = frozenset(name for name, _ in query.where)
+        return replace(query, by=self._catalogue.grouping(VARIANT | names, query.generation))
 
 
 def _json(data: bytes) -> Response:

@@ -18,6 +18,7 @@ answer of ours is HTML with a name in it, and no script but ours may run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -70,7 +71,8 @@ def application(
 
     def results_txt(request: Request) -> Response:
         query = query_of(request.query_params)
-        text = results_text(answers.results(query), query, Style(), store=store)
+        results = answers.results(replace(query, headlines=query.metric is None))
+        text = results_text(results, query, Style(), store=store)
         return PlainTextResponse(text.encode("utf-8", "backslashreplace"))
 
     def healthz(request: Request) -> Response:

@@ -22,6 +22,9 @@ LOOK_S: Final = 1.0
 HEALTH_S: Final = 5.0
 WAIT_S: Final = 0.1  # how long the end of the server may wait for us
 STREAMS: Final = 32
+STREAM: Final = "text/event-stream"
+# A proxy that collects an answer before it hands it on would hold events back for ever (nginx).
+HEADERS: Final = {"x-accel-buffering": "no"}
 
 
 class Events:
@@ -35,10 +38,10 @@ class Events:
     def answer(self, method: str) -> Response:
         """One more stream; 503 where there are too many."""
         if method == "HEAD":
-            return Response(media_type="text/event-stream")
+            return Response(media_type=STREAM, headers=HEADERS)
         if self._open >= STREAMS:
             raise HTTPException(503, f"{STREAMS} pages follow this server, and that is the limit")
-        return StreamingResponse(self._stream(), media_type="text/event-stream")
+        return StreamingResponse(self._stream(), media_type=STREAM, headers=HEADERS)
 
     async def _stream(self) -> AsyncIterator[bytes]:
         with self._lock:

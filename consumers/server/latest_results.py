@@ -39,7 +39,8 @@ class LatestResults:
     def _look(self, read: Event) -> None:
         found: Mapping[str, Results] = {}
         try:
-            found = {window: self._answers.results(Query(window=window)) for window in WINDOWS}
+            asked = (Query(window=window, headlines=True) for window in WINDOWS)
+            found = {str(query.window): self._answers.results(query) for query in asked}
         except (LedgerError, QueryError):
             pass  # the gauge of the store says that it is away
         finally:

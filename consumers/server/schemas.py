@@ -104,7 +104,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "Comparison": shape(
         window=ref("Window"), **_PAIR, **dict.fromkeys(_COMPARED, NUMBER),
         **dict.fromkeys(("method", "reason", "anytime_reason", "sentence"), TEXT),
-        gated=FLAG, looks=WHOLE,
+        gated=FLAG, distrusted=FLAG, looks=WHOLE,
     ),
     "SampleRatio": shape(pvalue=NUMBER, e_value=NUMBER, counts=COUNTS, reason=TEXT),
     "Results": answer(

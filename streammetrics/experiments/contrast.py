@@ -23,10 +23,9 @@ class Contrast:
     """What one look says of one treatment and one metric.
 
     name: `metric.view/treatment`, by which looks know it; watched: the metric as the plan names
-    it. anytime: the always-valid reading; of a decision at `plan.alpha` and against no effect, of
-    a guardrail at 1 - level, one-sided on the side of harm, with the e-value against harm by the
-    margin. guarded: the verdict of a guardrail. label: beside a rate of independent units, what
-    its successes alone say, exactly: an interval of the treatment's rate over the control's.
+    it. anytime: the always-valid reading, at `alpha`; of a decision it is against no effect, of a
+    guardrail one-sided on the side of harm, with the e-value against harm by the margin. guarded:
+    the verdict of a guardrail.
     """
 
     name: str
@@ -37,9 +36,19 @@ class Contrast:
     treatment_variant: str
     comparison: Comparison
     anytime: Anytime
-    label: Anytime | None = None
+    alpha: float
     safeguard: Safeguard | None = None
     guarded: Guarded | None = None
+
+    @property
+    def label(self) -> Anytime | None:
+        """Beside a rate of independent units, what its successes alone say, exactly: an interval of
+        the treatment's rate over the control's. Tens of milliseconds, each time that it is asked
+        for; None of guardrails and of what is no such rate."""
+        if self.safeguard is not None or self.comparison.successes is None:
+            return None
+        sequence = ConfidenceSequence(alpha=self.alpha, v_opt=None, kind="label")
+        return sequence.at(self.comparison)
 
     @property
     def n_eff(self) -> float:
@@ -68,6 +77,7 @@ def contrast_of(
     comparison = replace(compared(pair, plan.level, successes=successes), view=view)
     safeguard = next((one for one in plan.guardrails if one.metric == watched), None)
     horizon = plan.horizon_of(watched, treatment)
+    alpha = plan.alpha if safeguard is None else 1.0 - plan.level
     found = Contrast(
         name=f"{metric}.{view}/{treatment}",
         watched=watched,
@@ -76,12 +86,12 @@ def contrast_of(
         control_variant=plan.control,
         treatment_variant=treatment,
         comparison=comparison,
-        anytime=anytime_of(comparison, horizon, plan.alpha),
+        anytime=anytime_of(comparison, horizon, alpha),
+        alpha=alpha,
     )
     if safeguard is None:
-        return replace(found, label=_label(comparison, plan.alpha))
-    guarded = guarded_of(comparison, horizon, safeguard, 1.0 - plan.level)
-    both = anytime_of(comparison, horizon, 1.0 - plan.level)
+        return found
+    guarded, both = guarded_of(comparison, horizon, safeguard, alpha), found.anytime
     lower, upper = both.lower, both.upper
     if safeguard.higher_is_better:
         lower = guarded.bound
@@ -152,12 +162,6 @@ _THINGS = {
     "area": "positives or negatives; it needs",
     "mean": "rows; it needs",
 }
-
-
-def _label(comparison: Comparison, alpha: float) -> Anytime | None:
-    if comparison.successes is None:
-        return None
-    return ConfidenceSequence(alpha=alpha, v_opt=None, kind="label").at(comparison)
 
 
 def _successes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from streammetrics.combine.units import Units, UnitsResult
@@ -56,8 +56,9 @@ class Experiment:
         """The units that have been seen in several variants; None where units are not counted."""
         return seen_in_several(self.plan, self._units())
 
-    def contrasts(self) -> tuple[Contrast, ...]:
-        """One for each metric of the plan and each treatment, decisions first.
+    def contrasts(self, watched: Collection[str] | None = None) -> tuple[Contrast, ...]:
+        """One for each metric of the plan and each treatment, decisions first; of `watched` alone,
+        as the plan names them, where that is given.
 
         Where the plan says "drop", they are of the states without units of several variants.
         Raises InputError for a view that a metric has not got, and SettingsError for a metric that
@@ -68,8 +69,9 @@ class Experiment:
             counted = left(counted, dropped)
         return tuple(
             one
-            for watched in self.plan.watched
-            for one in self._contrasts(watched, counted, dropped)
+            for name in self.plan.watched
+            if watched is None or name in watched
+            for one in self._contrasts(name, counted, dropped)
         )
 
     def readings(self) -> dict[str, Anytime]:
@@ -80,9 +82,10 @@ class Experiment:
         """All of it, in words; watched: what the looks so far say, `Monitor.watched` by name."""
         return self.outcome().report(watched)
 
-    def outcome(self) -> Outcome:
-        """All that is read of the states, once: for who keeps it, and reports with later looks."""
-        return Outcome(self.plan, self.contrasts(), self.srm(), self.in_several())
+    def outcome(self, watched: Collection[str] | None = None) -> Outcome:
+        """All that is read of the states, once: for who keeps it, and reports with later looks.
+        watched: as in `contrasts`."""
+        return Outcome(self.plan, self.contrasts(watched), self.srm(), self.in_several())
 
     def _dropped(self) -> UnitsResult | None:
         """The units that leave the states; None where none are to, or nobody knows which."""

@@ -23,7 +23,9 @@ class Finding:
     anytime_lower, anytime_upper, anytime_pvalue: of the looks together, or of this one where none
     was taken. e_value: of the last look. gated: before the burn-in; reason: why there is no
     always-valid interval, or "". holm: the anytime p-value, adjusted among the decisions; e_bh:
-    whether e-BH rejects it among them; None of guardrails. sentence: what may be concluded.
+    whether e-BH rejects it among them; both None of guardrails, and where only some decisions
+    were asked for. distrusted: that nothing of it is to be
+    believed, whatever the numbers are. sentence: what may be concluded, or why it is distrusted.
     """
 
     contrast: Contrast
@@ -35,6 +37,7 @@ class Finding:
     reason: str
     holm: float | None
     e_bh: bool | None
+    distrusted: bool
     sentence: str
 
 
@@ -78,8 +81,9 @@ def report_of(
     decisions = [one for one in contrasts if one.safeguard is None]
     readings = {one.name: _reading(one, watched.get(one.name)) for one in contrasts}
     e_values = {one.name: _e_value(one, watched.get(one.name)) for one in contrasts}
-    holm = adjust_fwer({one.name: readings[one.name].pvalue for one in decisions})
-    chosen = {one.name: e_values[one.name] for one in decisions}
+    family = decisions if {one.watched for one in decisions} == set(plan.decision) else ()
+    holm = adjust_fwer({one.name: readings[one.name].pvalue for one in family})
+    chosen = {one.name: e_values[one.name] for one in family}
     e_bh = adjust_fdr(e_values=chosen, alpha=1.0 - plan.level)
     against = disbelief(plan, srm, several)
     findings = tuple(
@@ -93,6 +97,7 @@ def report_of(
             reason=readings[one.name].reason,
             holm=holm.get(one.name),
             e_bh=e_bh.get(one.name),
+            distrusted=bool(against) or not readings[one.name].consistent,
             sentence=sentence_of(plan, one, readings[one.name], against),
         )
         for one in contrasts

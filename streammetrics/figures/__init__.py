@@ -6,6 +6,7 @@ said in `streammetrics.results`.
 
 from streammetrics.figures.chart import chart
 from streammetrics.figures.over_time import EffectValue, WindowValue, effect_over_time, over_time
+from streammetrics.figures.places import Place, placed
 from streammetrics.figures.svg import charts_javascript, svg
 from streammetrics.figures.theme import THEMES, Spec, theme, themed
 from streammetrics.figures.values import NamedValue, values
@@ -14,12 +15,14 @@ __all__ = [
     "THEMES",
     "EffectValue",
     "NamedValue",
+    "Place",
     "Spec",
     "WindowValue",
     "chart",
     "charts_javascript",
     "effect_over_time",
     "over_time",
+    "placed",
     "svg",
     "theme",
     "themed",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal, TypeVar
+from typing import Final, Literal, TypeVar, cast
 
 from streammetrics.figures.spec import (
     by_series,
@@ -25,6 +25,16 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_MS: Final = -62_135_596_800_000
 _LAST_MS: Final = 253_402_300_799_999
 _FEW: Final = 30  # looks of a series
+_ALONE_MS: Final = 3_600_000  # on both sides of a single look
+# How a tick is written, by the finest unit that it has; 24 hours, as in tooltips and tables.
+_TICKS: Final[Mapping[str, str]] = {
+    "year": "%Y",
+    **dict.fromkeys(("quarter", "month"), "%b %Y"),
+    **dict.fromkeys(("week", "date"), "%b %d"),
+    **dict.fromkeys(("hours", "minutes"), "%H:%M"),
+    "seconds": "%H:%M:%S",
+    "milliseconds": "%H:%M:%S.%L",
+}
 T = TypeVar("T", "WindowValue", "EffectValue")
 
 
@@ -74,7 +84,7 @@ def over_time(
     '1970-01-01 00:00 to 1970-01-02 00:00'
     """
     datable = (one for one in found if one.start_ms >= _FIRST_MS and one.end_ms <= _LAST_MS)
-    drawn, series, said = _latest(sorted(datable, key=lambda one: one.start_ms), "windows")
+    drawn, series, said = _latest(list(datable), lambda one: one.start_ms, "windows")
     if found and not drawn:
         reason = reason or "every window lies before the year 1 or after 9999"
     rows = []
@@ -89,7 +99,7 @@ def over_time(
                 row |= {start: low, end: high}
         rows.append(row)
     axis = quantity("value", y, scale={"zero": False})
-    x = _utc("event time (UTC)")
+    x = _utc("event time (UTC)", _windows_axis(drawn))
     fields = (
         *(("series", "series"), ("when", "window (UTC)"), ("value", y), ("low", "low, certain")),
         *(("high", "high, certain"), ("lower", "lower"), ("upper", "upper")),
@@ -134,7 +144,7 @@ def effect_over_time(
     >>> effect_over_time([EffectValue(100, "bts", 0.1, -0.2, 0.4)])["data"]["values"][0]["lower"]
     -0.2
     """
-    drawn, series, said = _latest(sorted(found, key=lambda one: one.at), "looks")
+    drawn, series, said = _latest(found, lambda one: one.at, "looks")
     rows = []
     for one in drawn:
         row: dict[str, object] = {"series": one.series, "at": one.at, "value": number(one.effect)}
@@ -146,7 +156,9 @@ def effect_over_time(
         rows.append(row)
     axis = quantity("value", y, scale={"zero": True})
     across = (
-        _utc("time (UTC)") if x == "time" else quantity("at", "rows read", scale={"zero": False})
+        _utc("time (UTC)", _looks_axis(drawn))
+        if x == "time"
+        else quantity("at", "rows read", scale={"zero": False})
     )
     place = ("when", "time (UTC)") if x == "time" else ("at", "rows read")
     fields = (
@@ -190,12 +202,16 @@ def effect_over_time(
     )
 
 
-def _latest(found: Sequence[T], what: str) -> tuple[list[T], list[str], str]:
-    """The last of each series, as many as a figure may have, the series, and what to say of it."""
-    series = sorted({one.series for one in found}) or [""]
+def _latest(
+    found: Sequence[T], when: Callable[[T], float], what: str
+) -> tuple[list[T], list[str], str]:
+    """The last of each series, as many as a figure may have, the series in the order in which they
+    came, and what to say of it."""
+    series = list(dict.fromkeys(one.series for one in found)) or [""]
+    ordered = sorted(found, key=when)
     most, drawn = each(len(series)), []
     for name in series:
-        drawn += [one for one in found if one.series == name][-most:]
+        drawn += [one for one in ordered if one.series == name][-most:]
     return drawn, series, f"the latest {most} {what}" if len(drawn) < len(found) else ""
 
 
@@ -223,8 +239,33 @@ def _points(x: Spec, axis: Spec, series: list[str], fields: tuple[tuple[str, str
     return {"mark": {"type": "point", "filled": True, "size": 25}, "encoding": encoding}
 
 
-def _utc(title: str) -> Spec:
-    return {"field": "at", "type": "temporal", "scale": {"type": "utc"}, "title": title}
+def _utc(title: str, more: Spec) -> Spec:
+    scale, axis = ({**one, **cast("Spec", more.get(name, {}))} for name, one in (
+        ("scale", {"type": "utc"}), ("axis", {"format": _TICKS})))  # fmt: skip
+    return {"field": "at", "type": "temporal", "scale": scale, "axis": axis, "title": title}
+
+
+def _windows_axis(found: Sequence[WindowValue]) -> Spec:
+    """No ticks within a window; one window alone is as wide as the axis."""
+    if not found:
+        return {}
+    spans = {(one.start_ms, one.end_ms) for one in found}
+    if len(spans) == 1:
+        [ends] = spans
+        # A `domain` of times is one of expressions, whose extent Vega warns of at each update.
+        start, end = ends
+        return {"axis": {"values": [start, end]}, "scale": {"domainMin": start, "domainMax": end}}
+    return {"axis": {"tickMinStep": min(end - start for start, end in spans)}}
+
+
+def _looks_axis(found: Sequence[EffectValue]) -> Spec:
+    """A look alone is in the middle: an axis of no length has ticks of milliseconds."""
+    times = {one.at for one in found}
+    if len(times) != 1:
+        return {}
+    at = min(times)
+    axis: Spec = {"values": [at], "format": "%b %d, %H:%M"}
+    return {"axis": axis, "scale": {"domainMin": at - _ALONE_MS, "domainMax": at + _ALONE_MS}}
 
 
 def _time(at_ms: int) -> str:

@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from functools import lru_cache
+from typing import Final, cast
 
-from streammetrics.figures.theme import DASHES, SHAPES, Spec
+from streammetrics.figures.theme import DASHES, LABEL, SHAPES, Spec
 from streammetrics.figures.theme import theme as look_of
 
 SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
+_NO_XML: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 CURVE: Final = 500  # points of a curve, at most
+_NARROW: Final = 260  # pixels that a legend has on a phone
 FIGURE: Final = 2000  # and of all curves of a figure
 Row = Mapping[str, object]
 
@@ -75,9 +79,10 @@ def by_series(names: Sequence[str], *marks: str, strokes: bool = True, legend: b
     """
     if list(names) == [""]:
         return {}
+    plain: Spec = {"title": None, "columns": _columns(names)}
     # Without these a legend shows the faint band of a figure, and not its line.
-    stroke: Spec = {"title": None, "symbolType": "stroke", "symbolOpacity": 1}
-    shown: object = (stroke if strokes else {"title": None}) if legend else None
+    stroke: Spec = {**plain, "symbolType": "stroke", "symbolOpacity": 1}
+    shown: object = (stroke if strokes else plain) if legend else None
     domain = list(names)
     base: Spec = {"field": "series", "type": "nominal", "legend": shown, "sort": None}
     found: Spec = {"color": {**base, "scale": {"domain": domain}}}
@@ -87,6 +92,16 @@ def by_series(names: Sequence[str], *marks: str, strokes: bool = True, legend: b
         channel = "strokeDash" if mark == "dash" else mark
         found[channel] = {**base, "scale": {"domain": domain, "range": ranged}}
     return found
+
+
+def _columns(names: Sequence[str]) -> int:
+    """How many names of a legend stand beside each other, in the narrowest of figures.
+
+    >>> _columns(["random", "bts"]), _columns(["a name of some length"])
+    (3, 2)
+    """
+    longest = max(map(len, names), default=0)
+    return max(1, int(_NARROW // (min(6.5 * longest, LABEL) + 35)))
 
 
 def some(rows: Sequence[Row], field: str) -> bool:
@@ -145,7 +160,7 @@ def figure(
         said: Spec = {"type": "text", "text": reason, "limit": size[0]}
         layered, size = [{"data": {"values": [{}]}, "mark": said, "encoding": {}}], (size[0], 60)
     shape = json.dumps([kind, list(series), title, subtitle, layered], sort_keys=True)
-    return {
+    spec: Spec = {
         "$schema": SCHEMA,
         "usermeta": {"kind": kind, "shape": _short(shape), "reason": reason},
         "description": description if not reason else f"{description} Nothing is drawn: {reason}.",
@@ -157,6 +172,29 @@ def figure(
         "layer": layered,
         "config": look_of(theme),
     }
+    return cast("Spec", all_drawable(spec))
+
+
+@lru_cache(maxsize=4096)
+def drawable(text: str) -> str:
+    """A text without what XML has no letters for, which is shown by its code: one such letter in
+    the name of a variant ends the process in which vl-convert makes an SVG of it.
+
+    >>> drawable("a\\x1b[31m")
+    'a\\\\x1b[31m'
+    """
+    return _NO_XML.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def all_drawable(value: object) -> object:
+    """A specification, or a part of it, of drawable texts."""
+    if isinstance(value, str):
+        return drawable(value)
+    if isinstance(value, dict):
+        return {key: all_drawable(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [all_drawable(one) for one in value]
+    return value
 
 
 def _short(text: str) -> str:

@@ -14,15 +14,17 @@ Spec: TypeAlias = dict[str, object]
 
 THEMES: Final = ("light", "dark")
 # The colours of Okabe and Ito (2008, Color Universal Design), those with most contrast to the
-# background first. Dashes and shapes differ beside them: no colour is needed to read a figure.
+# background first, and beside them others that stay apart from these for each kind of colour
+# blindness. Dashes and shapes differ too: no colour is needed to read a figure.
 _LIGHT: Final = (
-    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#B8A800"),
+    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9", "#5A1E00"),
 )
 _DARK: Final = (
-    *("#56B4E9", "#E69F00", "#2BC49A", "#CC79A7", "#FFFFFF", "#F0E442", "#F07D33", "#A7AEB8"),
+    *("#56B4E9", "#E69F00", "#0A8F68", "#CC79A7", "#FFFFFF", "#F0E442", "#C3410F", "#A5E1B4"),
 )
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 6], [1, 4])
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+LABEL: Final = 95  # pixels of a name in a legend; what is longer is cut
 _FONT: Final = "system-ui, sans-serif"
 
 
@@ -65,7 +67,7 @@ def theme(name: str = "light") -> Spec:
             "columns": 3,
             "labelColor": ink,
             "titleColor": ink,
-            "labelLimit": 100,
+            "labelLimit": LABEL,
             "symbolSize": 200,
             "symbolStrokeWidth": 2,
         },

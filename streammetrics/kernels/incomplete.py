@@ -124,8 +124,10 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
             m * (b - m) * x / ((a + (2 * m - 1)) * (a + 2 * m)),
             -(a + m) * (n + m) * x / ((a + 2 * m) * (a + (2 * m + 1))),
         ):
-            d = 1.0 / _off_zero(1.0 + top * d)
-            c = _off_zero(1.0 + top / c)
+            d = 1.0 + top * d  # off zero, as above: here calls would take a third of the time
+            d = 1.0 / (d if abs(d) > _TINY else _TINY)
+            c = 1.0 + top / c
+            c = c if abs(c) > _TINY else _TINY
             value *= c * d
         if abs(c * d - 1.0) < _CLOSE * 2:
             break

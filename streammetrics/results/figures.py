@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Hashable, Iterator, Mapping
 from functools import cache, cached_property
+from itertools import islice
 from typing import TypeGuard
 
 import numpy as np
@@ -18,8 +19,9 @@ import numpy as np
 from streammetrics.results.bounded import Bounded
 
 
-def views_of(result: object) -> dict[str, float | Bounded]:
-    """The values of a result by name, the one that it is known by first.
+def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bounded]:
+    """The values of a result by name, the one that it is known by first; `headlines`: those alone
+    that it is known by, and no other is computed.
 
     Of a mapping (the measures of ranked lists) its entries come first, under `str` of their key.
     Then the properties and then the fields of the class, each in the order of its definition:
@@ -31,11 +33,17 @@ def views_of(result: object) -> dict[str, float | Bounded]:
     >>> next(iter(views_of(ctr.compute()).items()))
     ('ratio', 0.5)
     """
-    return {
-        name: value if isinstance(value, Bounded) else float(value)
-        for name, value in _attributes(result)
+    attributes, most = _attributes(result), None
+    if headlines and isinstance(result, Mapping):
+        attributes = islice(attributes, len(result))
+    elif headlines:
+        most = 1
+    found = (
+        (name, value if isinstance(value, Bounded) else float(value))
+        for name, value in attributes
         if _is_view(value)
-    }
+    )
+    return dict(islice(found, most))
 
 
 def counts_of(result: object) -> dict[str, int]:
@@ -49,7 +57,7 @@ def counts_of(result: object) -> dict[str, int]:
     """
     return {
         name: int(value)
-        for name, value in _attributes(result)
+        for name, value in _attributes(result, but=_floats(type(result)))  # type: ignore[arg-type]
         if isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     }
 
@@ -61,11 +69,7 @@ def headlines_of(result: object) -> tuple[str, ...]:
     >>> headlines_of(HistogramAUC().compute())
     ('auc',)
     """
-    if isinstance(result, Mapping):
-        measures = {str(key) for key in result}
-        return tuple(view for view in views_of(result) if view in measures)
-    first = headline_of(result)
-    return (first,) if first else ()
+    return tuple(views_of(result, headlines=True))
 
 
 def headline_of(result: object) -> str:
@@ -93,11 +97,13 @@ def _is_view(value: object) -> TypeGuard[float | Bounded]:
     return isinstance(value, (float, np.floating, Bounded))
 
 
-def _attributes(result: object) -> Iterator[tuple[str, object]]:
+def _attributes(result: object, but: frozenset[str] = frozenset()) -> Iterator[tuple[str, object]]:
     if isinstance(result, Mapping):
         for key in result:
             yield str(key), result[key]
     for name in _names(type(result)):  # type: ignore[arg-type]
+        if name in but:
+            continue
         value = getattr(result, name)
         if isinstance(value, Mapping):
             yield from ((f"{name}[{key}]", v) for key, v in value.items() if isinstance(key, int))
@@ -119,3 +125,18 @@ def _names(kind: Hashable) -> tuple[str, ...]:
     fields = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
     public = [name for name in (*properties, *fields) if not name.startswith("_")]
     return tuple(dict.fromkeys(public))
+
+
+@cache
+def _floats(kind: Hashable) -> frozenset[str]:
+    """Properties that say that they give a float or a `Bounded`: no counts, and some take long."""
+    assert isinstance(kind, type)
+    found = set()
+    for base in reversed(kind.__mro__):
+        for name, value in vars(base).items():
+            getter = value.fget if isinstance(value, property) else getattr(value, "func", None)
+            said = getattr(getter, "__annotations__", {}).get("return")
+            found.discard(name)
+            if said in ("float", "Bounded", "float | Bounded"):
+                found.add(name)
+    return frozenset(found)

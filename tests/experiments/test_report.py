@@ -50,6 +50,17 @@ def test_several_metrics_are_corrected_and_guardrails_are_not_among_them() -> No
     assert found.findings[2].holm is None
 
 
+def test_of_some_of_the_decisions_alone_nothing_is_corrected() -> None:
+    arms = {
+        "random": {"ctr": clicks(460, 9000), "auc": area(1, 900, 0.8)},
+        "bts": {"ctr": clicks(690, 9000), "auc": area(2, 900, 0.8)},
+    }
+    experiment = Experiment(plan(decision=("ctr", "auc")), {"": arms})
+    whole, some = experiment.report().findings, experiment.outcome(("auc",)).report().findings
+    assert [one.contrast for one in some] == [whole[1].contrast]
+    assert (some[0].holm, some[0].e_bh) == (None, None) and whole[1].holm is not None
+
+
 def test_notes_say_what_was_left_out_and_what_is_taken_as_independent() -> None:
     arms = {"random": {"ctr": clicks(460, 9000)}, "bts": {"ctr": clicks(690, 9000)}}
     late = {"random": {"ctr": clicks(4, 9)}}

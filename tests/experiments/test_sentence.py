@@ -91,6 +91,7 @@ def test_units_that_fall_as_they_should_not_come_before_all() -> None:
     )
     assert report.findings[0].sentence.endswith("bts 4000, random 5000).")
     assert report.notes[0] == report.findings[0].sentence
+    assert report.findings[0].distrusted
 
 
 def test_units_of_several_variants_are_an_error_where_the_plan_says_so() -> None:
@@ -103,6 +104,7 @@ def test_units_of_several_variants_are_an_error_where_the_plan_says_so() -> None
     )
     kept = Experiment(plan(), states, counted).report()
     assert kept.findings[0].sentence.startswith("bts is better")
+    assert (strict.findings[0].distrusted, kept.findings[0].distrusted) == (True, False)
     assert "3 units were seen in several variants." in kept.notes
 
 
@@ -120,3 +122,4 @@ def test_looks_that_exclude_one_another_are_said() -> None:
         "so the effect drifts or an assumption is false."
     )
     assert found.anytime_pvalue == math.exp(-2.0)
+    assert found.distrusted

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from streammetrics.figures import EffectValue, WindowValue, effect_over_time, over_time
+from streammetrics.figures import EffectValue, WindowValue, effect_over_time, over_time, svg
 from tests.figures.specs import check
 
 DAY = 86_400_000
@@ -68,3 +69,33 @@ def test_figures_that_differ_in_data_only_have_one_shape() -> None:
     )
     assert one == other
     assert one != more
+
+
+def test_series_stand_in_the_order_in_which_they_come() -> None:
+    found = [WindowValue(DAY, 2 * DAY, "random", 0.5), WindowValue(0, DAY, "bts", 0.5)]
+    colour = check(over_time(found))["layer"][-1]["encoding"]["color"]
+    assert colour["scale"]["domain"] == ["random", "bts"]
+
+
+def test_ticks_are_never_finer_than_a_window_and_hours_are_of_24() -> None:
+    def axis(windows: int) -> Any:
+        found = [WindowValue(i * DAY, (i + 1) * DAY, "bts", 0.5) for i in range(windows)]
+        return check(over_time(found))["layer"][-1]["encoding"]["x"]
+
+    assert axis(3)["axis"]["tickMinStep"] == DAY
+    assert axis(3)["axis"]["format"]["hours"] == "%H:%M"
+    scale = axis(1)["scale"]
+    assert axis(1)["axis"]["values"] == [scale["domainMin"], scale["domainMax"]] == [0, DAY]
+
+
+def test_a_look_alone_has_one_tick_to_the_minute() -> None:
+    spec = check(effect_over_time([EffectValue(DAY + 400, "bts", 0.1, -0.2, 0.4)], x="time"))
+    axis = spec["layer"][-1]["encoding"]["x"]["axis"]
+    assert axis["values"] == [DAY + 400] and axis["format"] == "%b %d, %H:%M"
+
+
+def test_a_name_that_no_picture_can_hold_is_drawn_by_its_codes() -> None:
+    spec = check(over_time([WindowValue(0, DAY, "a\x00\ud800", 0.5)], title="\x1b[31m"))
+    assert spec["data"]["values"][0]["series"] == "a\\x00\\ud800"
+    assert spec["title"]["text"] == "\\x1b[31m"
+    assert "\\x00" in svg(spec)

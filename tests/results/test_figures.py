@@ -65,6 +65,16 @@ def test_whole_numbers_are_counts_and_flags_and_unknown_ones_are_not() -> None:
 
 def test_the_first_view_is_the_headline() -> None:
     assert headlines_of(MADE) == ("area",)
+    assert views_of(MADE, headlines=True) == {"area": MADE.area}
+
+
+def test_a_count_is_found_without_computing_what_says_that_it_is_a_float() -> None:
+    class Slow(Made):
+        @property
+        def area(self) -> Bounded:
+            raise AssertionError
+
+    assert counts_of(Slow(held=2.0, curve=[1.0], rows=3, exact=True)) == {"rows": 3}
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,14 @@ export function show(store, view, results, go) {
 
 /** Draw the charts anew, in other colours. */
 export function recolour() {
-  for (const card of cards.values()) card.draw(true);
+  for (const card of cards.values()) card.draw();
+}
+
+/** The place of each variant, by which charts colour it too: as declared, else in order; others last. */
+function placesOf(store, rows) {
+  const found = [...new Set(rows.map((row) => row.slice.variant))].filter((one) => one !== undefined);
+  const known = store.variants.length ? store.variants : found;
+  return (variant) => (known.includes(variant) ? known.indexOf(variant) : known.length);
 }
 
 class Card {
@@ -84,23 +91,20 @@ class Card {
     this.tables.replaceChildren();
     for (const figure of this.figures.values()) figure.drop();
     this.mark = "";
-    this.asked = "";
   }
 
-  draw(anew = false) {
+  draw() {
     if (!this.isNear) return;
     const mark = JSON.stringify([this.shown.rows, this.shown.comparisons]);
     if (mark !== this.mark) this.tables.replaceChildren(...this.content());
     this.mark = mark;
-    const asked = JSON.stringify([this.shown.view, this.shown.offsets]);
-    if (asked !== this.asked || anew) this.chart();
-    this.asked = asked;
+    this.chart();
   }
 
   content() {
     const { store, metric, rows, comparisons } = this.shown;
     const order = (view) => [...metric.headlines, ...metric.views].indexOf(view);
-    const place = (variant) => Math.max(store.variants.indexOf(variant), 0);
+    const place = placesOf(store, rows);
     const key = (row) => JSON.stringify([row.window.start_ms, row.window.end_ms, sliceName(row.slice)]);
     const blocks = [...Map.groupBy(rows, key).values()];
     const tables = blocks.slice(0, MOST).map((mine) => {
@@ -121,7 +125,8 @@ class Card {
   }
 
   chart() {
-    const { view, metric } = this.shown;
+    const { view, metric, offsets, comparisons } = this.shown;
+    const looks = comparisons.map((one) => one.looks);
     const kinds = view.metric === null ? this.one() : this.all();
     for (const [kind, figure] of this.figures) {
       if (kinds.includes(kind)) continue;
@@ -135,8 +140,9 @@ class Card {
       if (!this.figures.has(kind)) this.charts.append(figure.box);
       this.figures.set(kind, figure);
       const window = kind === "history" || kind === "effect" || view.window === "all" ? null : view.window;
-      figure.show(question(view, ["by", "where", "generation"],
-        { kind, metric: metric.name, window, theme }));
+      const words = question(view, ["by", "where", "generation"],
+        { kind, metric: metric.name, window, theme });
+      figure.show(words, JSON.stringify([offsets, kind === "effect" ? looks : null]));
     }
   }
 

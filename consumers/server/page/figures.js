@@ -3,6 +3,7 @@
 
 import { answer, NoAnswer } from "/assets/answers.js";
 import { h, say } from "/assets/elements.js";
+import { lazily, teller } from "/assets/tooltip.js";
 
 // The content-security policy stands: no eval (`ast`), and no styles of theirs.
 const OPTIONS = {
@@ -10,7 +11,6 @@ const OPTIONS = {
   actions: false,
   renderer: "canvas",
   defaultStyle: false,
-  tooltip: { disableDefaultStyle: true },
 };
 
 let vega = null; // the module, once the first chart is wanted
@@ -34,13 +34,17 @@ export class Figure {
     this.told = null;
     this.wanted = null;
     this.isSeen = false;
+    this.mark = null; // what was asked for last, and as of when
     this.words = null; // the question to ask once the box is seen
     figures.set(this.box, this);
     watcher.observe(this.box);
   }
 
-  /** Show the answer to this question. Asked again, it is asked anew: something was counted. */
-  show(words) {
+  /** Show the answer to this question, as of `moment`: of another moment it is asked anew. */
+  show(words, moment) {
+    const mark = `${words} ${moment}`;
+    if (mark === this.mark) return;
+    this.mark = mark;
     this.words = words;
     if (this.isSeen) this.ask();
   }
@@ -59,7 +63,9 @@ export class Figure {
     answer("/api/figure", words, signal).then(
       (spec) => later(() => (signal.aborted ? null : this.draw(spec))),
       (error) => {
-        if (error instanceof NoAnswer && !signal.aborted) this.tell(error.message);
+        if (!(error instanceof NoAnswer) || signal.aborted) return;
+        this.mark = null;
+        this.tell(error.message);
       },
     );
   }
@@ -68,7 +74,7 @@ export class Figure {
   drop() {
     this.wanted?.abort();
     this.view?.finalize();
-    this.view = this.shape = this.told = null;
+    this.view = this.shape = this.told = this.mark = this.words = null;
     this.chart.replaceChildren();
     this.box.setAttribute("aria-busy", "true");
   }
@@ -80,7 +86,8 @@ export class Figure {
       return;
     }
     const told = JSON.stringify(spec.data);
-    const whole = JSON.stringify([shape, spec.config]);
+    const size = textSize();
+    const whole = JSON.stringify([shape, spec.config, size]);
     say(this.note, [spec.title?.subtitle ?? ""].flat().join(" "));
     if (this.view !== null && whole === this.shape) {
       if (told !== this.told) await this.view.data("rows", spec.data.values).runAsync();
@@ -88,13 +95,17 @@ export class Figure {
       this.chart.setAttribute("aria-label", spec.description);
       return;
     }
-    vega ??= import("/assets/charts.js");
-    const { vegaEmbed } = await vega;
+    const vegaEmbed = await library();
+    if (vegaEmbed === null) {
+      this.mark = null; // asked again when something moves
+      this.tell("The charts did not load; the tables have the numbers.");
+      return;
+    }
     this.view?.finalize();
     const inner = h("div", { class: "figure-inner" });
     this.chart.replaceChildren(inner);
-    const whose = { ...spec, title: undefined, width: "container" };
-    this.view = (await vegaEmbed(inner, whose, OPTIONS)).view;
+    const [lazy, fields] = lazily(fitted(spec, size));
+    this.view = (await vegaEmbed(inner, lazy, { ...OPTIONS, tooltip: teller(fields) })).view;
     this.shape = whole;
     this.told = told;
     this.chart.setAttribute("aria-label", spec.description);
@@ -108,6 +119,30 @@ export class Figure {
     this.chart.setAttribute("aria-label", text);
     this.box.setAttribute("aria-busy", "false");
   }
+}
+
+/** What draws; null where it cannot be had now, such as from a server that has gone. */
+async function library() {
+  try {
+    vega ??= import("/assets/charts.js");
+    return (await vega).vegaEmbed;
+  } catch {
+    vega = null;
+    return null;
+  }
+}
+
+/** The page's text is larger on a wall; that of charts is then too. */
+const textSize = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+
+/** As wide as its box, with text of the page's size; the caption of the box is its title. */
+function fitted(spec, size) {
+  const { config } = spec;
+  const [label, title] = [11 * size, 12 * size];
+  const axis = { ...config.axis, labelFontSize: label, titleFontSize: title };
+  const legend = { ...config.legend, labelFontSize: title, titleFontSize: title };
+  return { ...spec, title: undefined, width: "container", height: spec.height * size,
+    config: { ...config, axis, legend } };
 }
 
 /** Do it when there is time, after what was wanted before. */

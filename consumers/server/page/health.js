@@ -66,7 +66,7 @@ function look(kind, why) {
   const known = kind in WORDS ? kind : "unknown";
   byId("health").dataset.state = known;
   say(state, `${MARKS[known]} ${WORDS[known]}`);
-  say(sentence, why);
+  say(sentence, why.replace(/^Counting[.,] ?/, "")); // which the word before it says
 }
 
 function lag(body) {

@@ -6,10 +6,13 @@ import { between, bounds, count, decimalsFor, name, number, value } from "/asset
 
 const OTHER = "(other)";
 const PLACES = 8; // colours; each variant has its name and its mark beside the colour
+const SHAPES = 6;
 
-/** The mark of a variant: its colour and shape go with its place among the declared ones. */
-function swatch(place) {
-  return h("span", { class: "swatch", "data-place": place % PLACES, "aria-hidden": "true" });
+/** The mark of a variant: its colour and shape go with its place among all, as in charts. */
+function swatch(at) {
+  if (at === null) return null;
+  const [place, shape] = [at % PLACES, at % SHAPES];
+  return h("span", { class: "swatch", "data-place": place, "data-shape": shape, "aria-hidden": "true" });
 }
 
 /** What a slice is called by, without the variant. */
@@ -60,12 +63,12 @@ function read(row) {
 
 function line(row, found, { decimals, scale, approximate, intervals, place }) {
   const variant = row.slice.variant;
-  const at = variant === undefined ? 0 : place(variant);
+  const at = variant === undefined && !(OTHER in row.slice) ? null : place(variant);
   const label = OTHER in row.slice ? OTHER : variant === undefined ? "all rows" : name(variant, 24);
   const bound = found.low < found.high ? bounds(found.low, found.high, decimals) : "exact";
   return h(
     "tr",
-    { "data-place": at % PLACES },
+    { "data-place": at === null ? null : at % PLACES },
     h("th", { scope: "row" }, h("span", { class: "who" }, swatch(at), h("span", {}, label))),
     h("td", { class: "number value" }, data(row.value, number(found.value, decimals))),
     approximate ? h("td", { class: "number" }, bound) : null,

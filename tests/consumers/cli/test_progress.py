@@ -46,6 +46,18 @@ def test_without_a_terminal_a_line_comes_every_few_seconds(
     assert told == ["counting 2 events, 2/s", "counting 4 events, 4/s"]
 
 
+def test_what_is_read_at_once_says_nothing_and_what_takes_longer_does(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    logs.to_stderr("json")
+    seconds = iter([0.0, 0.5, 2.0, 2.0, 2.0, 8.0, 8.0, 8.0])
+    with progress.of_bytes("reading", lambda: next(seconds)) as tell:
+        for mib in (0, 10, 40):
+            tell(mib << 20, 80 << 20)
+    told = [json.loads(line)["message"] for line in capsys.readouterr().err.splitlines()]
+    assert told == ["reading 40 MiB, 5/s, 50%, 8 s left"]
+
+
 def test_on_a_terminal_a_bar_comes_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,15 @@ def statements(ledger: Ledger, answers: Answers, query: Query) -> list[str]:
     answers.results(query)
     event.remove(ledger.store.engine, "before_cursor_execute", note)
     return asked
+
+
+def test_headlines_alone_are_those_rows_of_the_whole(store: Path) -> None:
+    with closing(Ledger.open(str(store))) as ledger:
+        answers = Answers(ledger)
+        whole, some = (answers.results(Query("all", headlines=alone)) for alone in (False, True))
+    known = tuple(row for row in whole.rows if row.headline)
+    assert to_json(some) == to_json(replace(whole, rows=known))
+    assert 0 < len(some.rows) < len(whole.rows)
 
 
 @pytest.mark.slow

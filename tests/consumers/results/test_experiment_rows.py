@@ -52,6 +52,35 @@ def test_windows_without_new_rows_are_not_read_again(
         assert not experiment_rows.ExperimentRows(ledger, other).beside(lambda: first).comparisons
 
 
+def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = write(tmp_path)
+    text = config.read_text(encoding="utf-8")
+    text = text.replace("[store]", 'ctr2 = { type = "Ratio" }\n[store]')
+    config.write_text(text.replace('["ctr"]', '["ctr", "ctr2.ratio"]'), encoding="utf-8")
+    read: list[set[str]] = []
+    real = experiment_rows._experiment
+
+    def noted(now: object, of: object, rows: list[Outline]) -> object:
+        read.append({row.pane.metric for row in rows})
+        return real(now, of, rows)  # type: ignore[arg-type]
+
+    with closing(Ledger.open(str(run(config)))) as ledger:
+        whole = json.loads(to_json(read_results(ledger, Query("all"))))
+        monkeypatch.setattr(experiment_rows, "_experiment", noted)
+        answers = Answers(ledger)
+        for metric in ("ctr", "ctr2"):
+            one = json.loads(to_json(answers.experiment(Query("all", metric=metric))))
+            assert one["comparisons"] == [
+                row for row in whole["comparisons"] if row["metric"] == metric
+            ]
+            assert (one["srm"], one["notes"]) == (whole["srm"], whole["notes"])
+    every = {"experiment/ctr", "experiment/ctr2", "experiment/units"}
+    # The total is read once and kept for both.
+    assert read == [every, *[every - {"experiment/ctr2"}] * 2, *[every - {"experiment/ctr"}] * 2]
+
+
 def test_a_view_without_a_formula_has_no_interval_and_others_have_one(tmp_path: Path) -> None:
     with closing(Ledger.open(str(run(write(tmp_path))))) as ledger:
         rows = read_results(ledger, Query()).rows

@@ -82,6 +82,18 @@ def test_an_experiment_is_said_in_a_sentence_with_its_effects(tested: Path) -> N
     [effect] = [line for line in lines if "+0.2500" in line]
     assert effect.split()[:2] == ["ctr", "new"]
     assert "+0.1820 to +0.3180" in effect
+    assert effect.split()[-1] == BARS[4]  # one look, in the middle
+
+
+def test_the_course_of_an_effect_is_drawn_look_by_look(tested: Path) -> None:
+    with closing(Ledger.open(str(tested))) as ledger:
+        shown = Watcher(ledger, Query(), lambda: 0.0).look()
+    [(name, _)] = shown.looks.items()
+    text = screen(replace(shown, looks={name: [math.nan, 0.1, 0.3, 0.2] * 200}), Style(80))
+    [effect] = [line for line in text.splitlines() if "+0.2500" in line]
+    assert cell_len(effect) <= 80 and set(effect.rstrip()[-8:]) <= {" ", *BARS}
+    text = screen(replace(shown, looks={name: [0.1, 0.3]}), Style(80))
+    assert f"{BARS[0]}{BARS[-1]}" in text
 
 
 def test_names_from_the_stream_are_letters_and_nothing_else(tmp_path: Path) -> None:

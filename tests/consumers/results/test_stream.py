@@ -56,6 +56,23 @@ def test_ranges_give_the_bytes_of_the_whole(
                 assert to_json(streamed_results(ledger, query)) == whole
 
 
+def test_how_much_is_read_is_told_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[int, int]] = []
+    with closing(Ledger.open(str(make_store(tmp_path, EVENTS[:20])))) as ledger:
+        read_results(ledger, Query(), lambda *one: told.append(one))
+        whole = list(told)
+        monkeypatch.setattr(stream, "RANGE_BYTES", 200)
+        told.clear()
+        streamed_results(ledger, Query(), lambda *one: told.append(one))
+    for heard in (whole, told):
+        done, totals = zip(*heard, strict=True)
+        assert done[0] == 0 and list(done) == sorted(done) and done[-1] < totals[-1]
+        assert len(set(totals)) == 1
+    assert len(told) > len(whole)
+
+
 def test_what_is_too_large_even_so_says_what_to_ask_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,7 +73,8 @@ def test_several_comparisons_are_counted(found: tuple[Declared, ComparisonRow]) 
 
 def test_doubt_goes_before_all(found: tuple[Declared, ComparisonRow]) -> None:
     of, row = found
-    doubt = reading(row, -1.0, 1.0, "Not to be believed: units fall as they should not.")
+    doubt = reading(row, -1.0, 1.0, "Units fall as they should not.")
+    doubt = replace(doubt, finding=replace(doubt.finding, distrusted=True))
     assert verdict(of, [row, doubt]) == ("distrusted", doubt.finding.sentence)
 
 

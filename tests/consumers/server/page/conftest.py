@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.browser import Unavailable, running_browser
+from benchmarks.browser import Unavailable, running_browser
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 from tests.requirements import absent

@@ -40,8 +40,8 @@ class Seen:
     def check(self) -> None:
         """Nothing was asked of another host, and the console is empty."""
         others = [url for url in self.requests if urlsplit(url).netloc not in ("", self.host)]
-        assert others == []
-        assert [text for text in self.said if not text.startswith(REFUSED)] == []
+        assert others == [], self.said
+        assert [text for text in self.said if not text.startswith(REFUSED)] == [], self.said
 
     def until(self, state: str) -> Seen:
         """Wait until the page is in a state."""

@@ -37,6 +37,8 @@ by = [[], ["variant"], ["variant", "phase"]]
 {metrics}
 [store]
 url = "store.db"
+[server]
+port = 0
 [experiment]
 control = {control}
 unit = "user"
@@ -67,8 +69,23 @@ class Stream:
         days: int = 3,
         events: int = 200,
         phase: str = "fit",
+        token: str = "",
     ) -> Iterator[Stream]:
         """So many events of each variant on each day, counted and served."""
+        stream = Stream.begun(folder, variants, metrics)
+        for day in range(days):
+            stream.write(events, day, phase)
+        stream.count()
+        with stream.serve(0, token):
+            yield stream
+
+    @staticmethod
+    def begun(
+        folder: Path,
+        variants: Sequence[str] = ("control", "treatment"),
+        metrics: dict[str, str] = METRICS,
+    ) -> Stream:
+        """A config, and a file without events."""
         lines = (f'{json.dumps(name)} = {{ type = "{kind}" }}' for name, kind in metrics.items())
         text = TOML.format(
             variants=json.dumps(list(variants)),
@@ -77,18 +94,14 @@ class Stream:
         )
         (folder / "config.toml").write_text(text, encoding="utf-8")
         (folder / "events.jsonl").touch()
-        stream = Stream(folder, variants)
-        for day in range(days):
-            stream.write(events, day, phase)
-        stream.count()
-        with stream.serve(0):
-            yield stream
+        return Stream(folder, variants)
 
     @contextmanager
-    def serve(self, port: int) -> Iterator[None]:
+    def serve(self, port: int, token: str = "") -> Iterator[None]:
         """As `streammetrics serve` does."""
         watched = Watched(dict, time.monotonic, time.time)
-        with serving(str(self.folder / "store.db"), "127.0.0.1", port, watched) as self.url:
+        store = str(self.folder / "store.db")
+        with serving(store, "127.0.0.1", port, watched, token=token) as self.url:
             yield
 
     def write(self, events: int, day: int = 0, phase: str = "fit") -> None:

@@ -64,6 +64,30 @@ def test_one_metric_alone_has_every_view_and_every_chart(served: Stream, open_pa
     assert set(page.page.locator("th[scope=rowgroup]").all_inner_texts()) == views
 
 
+def test_a_point_of_a_chart_says_its_numbers(served: Stream, open_page: Open) -> None:
+    page = open_page(served.url + "?metric=ctr").until("ready").chart()
+    assert page.page.evaluate(_POINT_AT_ANY)
+    said = page.text("#vg-tooltip-element")
+    assert "window (UTC)" in said and "2022-01-08" in said
+    assert "control" in said or "treatment" in said
+    page.page.mouse.move(0, 0)
+
+
+_POINT_AT_ANY = """() => {
+  const canvas = document.querySelector("figure canvas");
+  const { left, top, width, height } = canvas.getBoundingClientRect();
+  for (let x = 0; x < width; x += 2) {
+    for (let y = 0; y < height; y += 3) {
+      const at = { clientX: left + x, clientY: top + y, bubbles: true };
+      canvas.dispatchEvent(new PointerEvent("pointermove", at));
+      canvas.dispatchEvent(new MouseEvent("mousemove", at));
+      if (document.querySelector("#vg-tooltip-element.visible")) return true;
+    }
+  }
+  return false;
+}"""
+
+
 def test_hostile_names_are_text(tmp_path: Path, open_page: Open) -> None:
     hostile = "<script>alert(1)</script>", "<img src=x onerror=alert(2)>"
     with Stream.served(tmp_path, hostile, phase='"><svg onload=alert(3)>') as stream:

@@ -1,0 +1,118 @@
+"""What the page costs in a real browser at the size of a large experiment: 50 metrics, 10 variants
+and 30 days of windows.
+
+First content: from the request of the page until there is text, and until the tables are there, in
+a new profile (`cold`) and with its files in the cache (`warm`). Then one update: all that the main
+thread of the page did in Chromium's own trace from a commit until nothing more happens, the charts
+too, less what it does in as long a time without one; its longest task; and what that time went to.
+Two times of each: of the processor, and of the clock, which counts other processes too.
+`python -m benchmarks.bench_page`; needs Chromium.
+"""
+
+from __future__ import annotations
+
+import logging
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.bench_http import EVENTS, append, asked, count, write
+from benchmarks.browser import Unavailable, running_browser
+from benchmarks.main_thread import CATEGORIES, NOTHING, Busy, Ms, busy
+from consumers.server import Watched, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+UPDATES: Final = 5
+SETTLED_MS: Final = 5_000  # charts follow one by one
+FIRST: Final = ("api/store", "api/results?by=variant&views=headline", "api/experiment")
+
+
+def main() -> int:
+    """Print the figures."""
+    logging.disable(logging.INFO)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        config = write(folder)
+        count(config)
+        watched = Watched(dict, time.monotonic, time.time)
+        try:
+            with (
+                serving(str(folder / "store.db"), "127.0.0.1", 0, watched) as url,
+                running_browser() as browser,
+            ):
+                for path in FIRST:
+                    asked(url + path)  # the server has read its store, for whoever came before
+                page = _opened(browser, url)
+                _updates(browser, page, folder, config)
+        except Unavailable as error:
+            sys.stderr.write(f"no browser: {error}\n")
+            return 1
+    return 0
+
+
+def _opened(browser: Browser, url: str) -> Page:
+    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    page.goto(url)
+    print(f"{'ms':40} {'text':>8} {'tables':>8}")
+    for name in ("cold", "warm"):
+        page.wait_for_selector("html[data-state=ready]", state="attached")
+        page.wait_for_timeout(SETTLED_MS)
+        first, shown = (_mark_ms(page, mark) for mark in ("first-contentful-paint", "shown"))
+        print(f"{'first content, ' + name:40} {first:8.0f} {shown:8.0f}")
+        if name == "cold":
+            page.reload()
+    print(f"{'elements':40} {page.locator('*').count():8}")
+    return page
+
+
+def _mark_ms(page: Page, name: str) -> float:
+    return float(page.evaluate("(name) => performance.getEntriesByName(name)[0].startTime", name))
+
+
+def _updates(browser: Browser, page: Page, folder: Path, config: Path) -> None:
+    """Charts in view, new numbers in every row."""
+    page.locator(".card").first.scroll_into_view_if_needed()
+    page.locator("figure").first.scroll_into_view_if_needed()
+    page.wait_for_selector("figure[aria-busy=false] canvas")
+    page.wait_for_timeout(SETTLED_MS)
+    counted = EVENTS
+
+    def commit() -> None:
+        nonlocal counted
+        append(folder, counted, 100)
+        counted += 100
+        count(config)
+
+    commit()
+    page.wait_for_timeout(SETTLED_MS)
+    idle = _traced(browser, page, lambda: None)
+    found = [_traced(browser, page, commit) for _ in range(UPDATES)]
+    print(f"\n{'ms of the main thread':40} {'processor':>10} {'clock':>10}")
+    _line("an update", [one.total.less(idle.total) for one in found])
+    for kind in found[0].kinds:
+        less = idle.kinds.get(kind, NOTHING)
+        _line(f"  {kind}", [one.kinds.get(kind, NOTHING).less(less) for one in found])
+    _line("its longest task", [one.longest for one in found])
+    _line("as long without one", [idle.total])
+
+
+def _traced(browser: Browser, page: Page, act: Callable[[], None]) -> Busy:
+    browser.start_tracing(page=page, categories=list(CATEGORIES))
+    act()
+    page.wait_for_timeout(SETTLED_MS)
+    return busy(browser.stop_tracing())
+
+
+def _line(name: str, found: list[Ms]) -> None:
+    cpu, wall = (statistics.median(values) for values in zip(*found, strict=True))
+    print(f"{name:40} {cpu:10.0f} {wall:10.0f}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""What the main thread of a page did, out of Chromium's own trace."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+CATEGORIES: Final = ("toplevel", "devtools.timeline", "v8")
+# The work that a name of the trace stands for; what is in none of them is "else".
+KINDS: Final = {
+    "collecting garbage": ("MajorGC", "MinorGC", "V8.GC"),
+    "scripts": ("FunctionCall", "EvaluateScript", "RunMicrotasks", "v8.", "V8."),
+    "layout and style": ("Layout", "UpdateLayoutTree", "InvalidateLayout"),
+    "paint": ("Paint", "PrePaint", "Layerize", "Commit", "UpdateLayer"),
+    "reading answers": ("ResourceReceivedData", "ParseHTML", "ResourceFinish"),
+}
+
+
+class Ms(NamedTuple):
+    """Milliseconds of the processor, and of the clock."""
+
+    cpu: float
+    wall: float
+
+    def less(self, other: Ms) -> Ms:
+        """What is more than the other; never below nothing."""
+        return Ms(max(self.cpu - other.cpu, 0.0), max(self.wall - other.wall, 0.0))
+
+
+NOTHING: Final = Ms(0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """The tasks of one thread: all together, the longest, and their time by kind."""
+
+    total: Ms
+    longest: Ms
+    kinds: Mapping[str, Ms] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Span:
+    """A piece of work, with the time of the pieces in it."""
+
+    name: str
+    start: float
+    wall: float
+    cpu: float
+    inside: Ms = NOTHING
+
+    @property
+    def end(self) -> float:
+        return self.start + self.wall
+
+
+def busy(trace: bytes) -> Busy:
+    """What the busiest of the pages' main threads did in a trace of CATEGORIES.
+
+    >>> main = {"pid": 1, "tid": 2}
+    >>> thread = {**main, "ph": "M", "name": "thread_name", "args": {"name": "CrRendererMain"}}
+    >>> task = {**main, "ph": "X", "name": "RunTask", "ts": 0, "dur": 5000, "tdur": 4000}
+    >>> call = {**task, "name": "FunctionCall", "ts": 1000, "dur": 3000, "tdur": 2000}
+    >>> events = [thread, task, call]
+    >>> busy(json.dumps({"traceEvents": events}).encode()).kinds
+    {'else': Ms(cpu=2.0, wall=2.0), 'scripts': Ms(cpu=2.0, wall=3.0)}
+    """
+    events = json.loads(trace)["traceEvents"]
+    mains = {
+        (one["pid"], one["tid"])
+        for one in events
+        if one["name"] == "thread_name" and one["args"]["name"] == "CrRendererMain"
+    }
+    spans: dict[tuple[int, int], list[_Span]] = {main: [] for main in mains}
+    for one in events:
+        found = spans.get((one["pid"], one["tid"]))
+        if found is not None and one["ph"] == "X":
+            wall, cpu = one.get("dur", 0) / 1000, one.get("tdur", 0) / 1000
+            found.append(_Span(one["name"], one["ts"] / 1000, wall, cpu))
+    return max(map(_of_one_thread, spans.values()), key=lambda found: found.total.wall)
+
+
+def _of_one_thread(spans: Iterable[_Span]) -> Busy:
+    outermost: list[_Span] = []
+    open_: list[_Span] = []
+    ordered = sorted(spans, key=lambda one: (one.start, -one.wall))
+    for span in ordered:
+        while open_ and open_[-1].end <= span.start:
+            open_.pop()
+        if open_:
+            above = open_[-1]
+            above.inside = Ms(above.inside.cpu + span.cpu, above.inside.wall + span.wall)
+        else:
+            outermost.append(span)
+        open_.append(span)
+    cpu, wall = Counter[str](), Counter[str]()
+    for span in ordered:
+        cpu[_kind(span.name)] += span.cpu - span.inside.cpu  # type: ignore[assignment]
+        wall[_kind(span.name)] += span.wall - span.inside.wall  # type: ignore[assignment]
+    return Busy(
+        Ms(sum(one.cpu for one in outermost), sum(one.wall for one in outermost)),
+        Ms(max((one.cpu for one in outermost), default=0.0),
+           max((one.wall for one in outermost), default=0.0)),
+        {kind: Ms(cpu[kind], wall[kind]) for kind in sorted(wall)},
+    )  # fmt: skip
+
+
+def _kind(name: str) -> str:
+    return next((kind for kind, starts in KINDS.items() if name.startswith(starts)), "else")

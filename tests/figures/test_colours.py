@@ -1,0 +1,103 @@
+"""The colours of series, as people with each kind of colour blindness see them.
+
+Simulated by the matrices of Machado, Oliveira and Fernandes (2009) for the whole loss of one kind
+of cone; distances are those of Oklab (Ottosson, 2020) times 100, where about 2 is just seen.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from streammetrics.figures import theme
+from streammetrics.figures.theme import DASHES, SHAPES
+
+Colours = NDArray[np.float64]
+SIGHT = {
+    "all": np.eye(3),
+    "no red cones": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "no green cones": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "no blue cones": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+CONES = np.array(
+    [
+        [0.4122214708, 0.5363325363, 0.0514459929],
+        [0.2119034982, 0.6806995451, 0.1073969566],
+        [0.0883024619, 0.2817188376, 0.6299787005],
+    ]
+)
+LAB = np.array(
+    [
+        [0.2104542553, 0.7936177850, -0.0040720468],
+        [1.9779984951, -2.4285922050, 0.4505937099],
+        [0.0259040371, 0.7827717662, -0.8086757660],
+    ]
+)
+
+
+def linear(*colours: str) -> Colours:
+    """Shares of light of "#rrggbb"."""
+    shares = np.array([[int(c[i : i + 2], 16) / 255 for i in (1, 3, 5)] for c in colours])
+    return np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+
+
+def seen(colours: Colours, sight: object) -> Colours:
+    """Where they lie in Oklab for such eyes."""
+    shares = np.clip(colours @ np.asarray(sight, np.float64).T, 0, 1)
+    return 100 * np.cbrt(shares @ CONES.T) @ LAB.T
+
+
+def least(colours: Colours) -> float:
+    """The distance of the two that are most alike."""
+    return min(float(np.linalg.norm(a - b)) for a, b in combinations(colours, 2))
+
+
+def palette(name: str) -> list[str]:
+    """The colours of series in a theme."""
+    ranges = cast("dict[str, list[str]]", theme(name)["range"])
+    return ranges["category"]
+
+
+def test_the_measure_is_that_of_its_authors() -> None:
+    white, red = seen(linear("#ffffff", "#ff0000"), SIGHT["all"])
+    assert white == pytest.approx([100, 0, 0], abs=1e-3)
+    assert red == pytest.approx([62.796, 22.486, 12.585], abs=1e-3)
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_whoever_looks_tells_any_two_colours_apart(name: str, sight: str) -> None:
+    found = seen(linear(*palette(name)), SIGHT[sight])
+    assert least(found[:2]) >= 20  # most experiments have two variants
+    assert least(found) >= 7
+
+
+def test_where_colours_come_again_the_marks_beside_them_differ() -> None:
+    for marks in (DASHES, SHAPES):
+        for i in range(12):  # as many series as a figure draws
+            again = (i + len(palette("light"))) % len(marks)
+            assert marks[i % len(marks)] != marks[again]
+
+
+@pytest.mark.parametrize("name", ["light", "dark"])
+def test_every_colour_is_seen_on_its_ground(name: str) -> None:
+    ground = linear(cast("str", theme(name)["background"]))
+    for colour in palette(name):
+        pair = seen(np.vstack([linear(colour), ground]), SIGHT["all"])
+        assert least(pair) >= 25, colour
