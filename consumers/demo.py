@@ -122,7 +122,7 @@ def truth_of(events: int) -> Truth:
 def _serve(store: Path, port: int) -> int:
     stop, shown = Stop(), Watched(dict, time.monotonic, time.time)
     try:
-        with signals_request(stop), serving(str(store), "127.0.0.1", port, shown) as url:
+        with signals_request(stop, "ending"), serving(str(store), "127.0.0.1", port, shown) as url:
             _say("")
             announce(url)
             _say(f"JSON: {url}api/results  text: {url}results.txt  end: Ctrl-C")

@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Sequence
 
-from tests.python_source import Source, imports, is_private
+from tests.python_source import Source, is_private
 
 VAGUE_NAMES = {"base", "common", "helper", "helpers", "misc", "util", "utils"}
 
@@ -57,7 +57,7 @@ def vague_name(source: Source) -> list[str]:
 def metaprogramming(source: Source) -> list[str]:
     """Code that makes or changes classes while the program runs."""
     found = []
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.FunctionDef) and node.name in META_METHODS:
             found.append(source.at(node.lineno, f"defines {node.name}"))
         elif isinstance(node, ast.ClassDef) and any(k.arg == "metaclass" for k in node.keywords):
@@ -78,14 +78,14 @@ def _calls(node: ast.Call) -> str:
 def float_functions(source: Source) -> list[str]:
     """Float operations whose last bits depend on the processor."""
     found, modules = [], set()
-    for one in imports(source):
+    for one in source.imports:
         if one.module in {"math", "cmath", "numpy"} and one.name is None:
             modules.add(one.bound_to)
         elif one.module.partition(".")[0] in {"math", "cmath", "numpy"} and (
             {one.name, one.module.rpartition(".")[2]} & FLOAT_FUNCTIONS
         ):
             found.append(source.at(one.line, f"imports {one.name} from {one.module}"))
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Attribute) and node.attr in FLOAT_FUNCTIONS:
             if isinstance(node.value, ast.Name) and node.value.id in modules:
                 found.append(source.at(node.lineno, f"uses {node.value.id}.{node.attr}"))
@@ -115,10 +115,10 @@ def _is_float(node: ast.expr) -> bool:
 def clock_reads(source: Source) -> list[str]:
     """Reads of a clock."""
     found = []
-    for one in imports(source):
+    for one in source.imports:
         if one.module == "time" and one.name in CLOCKS["time"]:
             found.append(source.at(one.line, f"imports {one.name} from time"))
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Attribute):
             inner = node.value
             owner = inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "")
@@ -130,10 +130,10 @@ def clock_reads(source: Source) -> list[str]:
 def unsafe_code(source: Source) -> list[str]:
     """Ways to run what came as data."""
     found = []
-    for one in imports(source):
+    for one in source.imports:
         if one.module.partition(".")[0] in UNSAFE_MODULES:
             found.append(source.at(one.line, f"imports {one.module}"))
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not isinstance(node, ast.Call):
             continue
         if _calls(node) in UNSAFE_CALLS:

@@ -29,6 +29,12 @@ RULES = [
     Rule("int64", 2, None, None),
 ]
 any_rule = pytest.mark.parametrize("rule", RULES, ids=lambda r: f"{r.values}-{r.labels}-{r.ids}")
+# For tests that take long: `make check` has rules of each kind of value, label and id.
+most_are_slow = pytest.mark.parametrize(
+    "rule",
+    [pytest.param(rule, marks=[pytest.mark.slow] if i % 3 else []) for i, rule in enumerate(RULES)],
+    ids=lambda r: f"{r.values}-{r.labels}-{r.ids}",
+)
 SCORES = (-np.inf, -1e300, -1.0, -0.0, 0.0, 1e-300, 0.5, float(np.nextafter(0.5, 1)), np.inf)
 INTEGERS = (-(2**63), -(2**62) - 1, -1, 0, 1, 2**53 + 1, 2**63 - 1)
 

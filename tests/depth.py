@@ -1,6 +1,6 @@
 """How much a test tries, where more only makes a find more likely.
 
-`make check` has the first cases of each class, `make test` all of them. `--hypothesis-profile=long`
+`make check` has the first cases of each kind, `make test` all of them. `--hypothesis-profile=long`
 tries several times as many samples: for whoever changes a law, a metric or the bytes of a state.
 """
 
@@ -24,6 +24,12 @@ DEEP: Final = EXAMPLES > 400
 def tries(usual: int, deep: int) -> int:
     """How many samples to try in this run."""
     return deep if DEEP else usual
+
+
+def further_are_slow(*values: Any, fast: int = 1) -> Iterator[Any]:
+    """Values of a parameter; `make check` has the first `fast` of them."""
+    for number, value in enumerate(values):
+        yield pytest.param(value, marks=[pytest.mark.slow] if number >= fast else [])
 
 
 def most_are_slow(cases: Sequence[Case[Any]], fast: int = 1) -> Iterator[Any]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.python_source import Source, imports, is_private, under
+from tests.python_source import Source, is_private, under
 
 STANDARD_LIBRARY = sys.stdlib_module_names | {"__future__"}
 
@@ -38,7 +38,7 @@ def upward_imports(source: Source, layers: Layers, modules: Collection[str]) -> 
     if here is None:
         return [source.at(1, f"{source.module} is in no layer")]
     found = []
-    for one in imports(source):
+    for one in source.imports:
         whole = f"{one.module}.{one.name}"
         target = whole if whole in modules else one.module
         there = layers.place(target)
@@ -55,7 +55,7 @@ def outside_imports(
 ) -> list[str]:
     """Third-party packages that this module may not import; `allowed`: package → importers."""
     found = []
-    for one in imports(source):
+    for one in source.imports:
         top = one.module.partition(".")[0]
         if top in STANDARD_LIBRARY or top in own:
             continue
@@ -66,7 +66,7 @@ def outside_imports(
 
 def several_engines(source: Source, engines: Sequence[Collection[str]]) -> list[str]:
     """More than one third-party engine in one file; an engine may be several packages."""
-    tops = {one.module.partition(".")[0] for one in imports(source)}
+    tops = {one.module.partition(".")[0] for one in source.imports}
     met = [sorted(tops & set(engine)) for engine in engines if tops & set(engine)]
     return [source.at(1, f"uses {met}: one engine for each file")] if len(met) > 1 else []
 
@@ -74,7 +74,7 @@ def several_engines(source: Source, engines: Sequence[Collection[str]]) -> list[
 def not_public(source: Source, library: str, public: Mapping[str, Collection[str]]) -> list[str]:
     """Uses of the library that are not of a public name; `public`: module → names."""
     found, aliases = [], {}
-    for one in imports(source):
+    for one in source.imports:
         if not under(one.module, library):
             continue
         if one.name is None:
@@ -86,7 +86,7 @@ def not_public(source: Source, library: str, public: Mapping[str, Collection[str
                 aliases[one.bound_to] = f"{one.module}.{one.name}"
             else:
                 found.append(source.at(one.line, f"imports {one.name} from {one.module}"))
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if not isinstance(node, ast.Attribute):
             continue
         owner = node.value.id if isinstance(node.value, ast.Name) else ""

@@ -29,6 +29,16 @@ class Source:
         """The syntax tree."""
         return ast.parse(self.text)
 
+    @cached_property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """Every node of the tree."""
+        return tuple(ast.walk(self.tree))
+
+    @cached_property
+    def imports(self) -> tuple[Imported, ...]:
+        """Every import of the file, those inside functions and TYPE_CHECKING blocks included."""
+        return tuple(_imports(self))
+
     @property
     def package(self) -> str:
         """The package that relative imports start from."""
@@ -50,9 +60,8 @@ class Imported:
     line: int
 
 
-def imports(source: Source) -> Iterator[Imported]:
-    """Every import of the file, those inside functions and TYPE_CHECKING blocks included."""
-    for node in ast.walk(source.tree):
+def _imports(source: Source) -> Iterator[Imported]:
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 bound = alias.asname or alias.name.partition(".")[0]

@@ -1,18 +1,32 @@
-"""Pictures of the page for README and docs: `make screenshots`; run it after a change.
+"""Pictures for README and docs: `make screenshots`; run it after a change.
 
-The real page over the real events of obd_men, at three sizes and in both themes. Look at them.
+The real page over the real events of obd_men, at three sizes and in both themes; the beginning of
+the report, and the screen of `watch`, of the same store. Look at them.
 """
 
 from __future__ import annotations
 
 import argparse
+import io
+import re
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Final
 
+from rich.console import Console
+from rich.terminal_theme import MONOKAI
+from rich.text import Text
+
 from benchmarks.browser import Unavailable, running_browser
+from consumers.cli.main import main as streammetrics
+from consumers.ledger.ledger import Ledger
+from consumers.results.query import Query
+from consumers.results.screen import screen
+from consumers.results.terminal import Style
+from consumers.results.watching import Watcher
 from tests.consumers.running import Running
 from tests.requirements import ROOT, data_folder
 
@@ -23,6 +37,8 @@ if TYPE_CHECKING:
 SIZES: Final = {"phone": (400, 1400, 1.0), "laptop": (1280, 1140, 1.0), "wall": (2560, 1440, 0.75)}
 READ: Final = "20,000"  # events of obd_men
 THEMES: Final = ("light", "dark")
+COLUMNS: Final = 84  # of the terminal
+REPORT: Final = (900, 1150)  # of the report, from its beginning
 CONFIG: Final = """\
 [source]
 kind = "file"
@@ -60,7 +76,7 @@ port = 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the job, and write `page-SIZE-THEME.png`."""
+    """Run the job, and write `page-SIZE-THEME.png`, `report.png` and `watch.svg`."""
     parser = argparse.ArgumentParser(prog="python -m tests.screenshots", allow_abbrev=False)
     parser.add_argument("-o", type=Path, default=ROOT / "docs" / "pictures", help="the folder")
     parser.add_argument("--query", default="", help="what the page is asked, such as ?metric=auc")
@@ -75,6 +91,10 @@ def main(argv: Sequence[str] | None = None) -> int:
                 for size in SIZES:
                     for theme in THEMES:
                         _shoot(browser, worker.url + asked.query, size, theme, asked.o)
+                worker.end()
+                store = Path(folder) / "obd.db"
+                _report(browser, store, asked.o)
+                _watch(store, asked.o)
         except Unavailable as error:
             sys.stderr.write(f"no browser: {error}\n")
             return 1
@@ -97,6 +117,31 @@ def _shoot(browser: Browser, url: str, size: str, theme: str, folder: Path) -> N
     page.screenshot(path=path)
     sys.stderr.write(f"{path}\n")
     page.close()
+
+
+def _report(browser: Browser, store: Path, folder: Path) -> None:
+    written = store.with_name("report.html")
+    assert streammetrics(["report", str(store), "-o", str(written)]) == 0
+    width, height = REPORT
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="light")
+    page.goto(written.as_uri())
+    page.screenshot(path=folder / "report.png")
+    sys.stderr.write(f"{folder / 'report.png'}\n")
+    page.close()
+
+
+def _watch(store: Path, folder: Path) -> None:
+    with closing(Ledger.open(str(store))) as ledger:
+        shown = Watcher(ledger, Query(), lambda: 0.0).look()
+    text = screen(shown, Style(COLUMNS, colour=True))
+    console = Console(record=True, width=COLUMNS, file=io.StringIO())
+    console.print(Text.from_ansi(f"$ streammetrics watch {store.name}\n{text.rstrip()}"))
+    drawn = console.export_svg(title="streammetrics", theme=MONOKAI, unique_id="watch")
+    # Rich would have the reader's browser fetch a font from another host.
+    drawn = re.sub(r"@font-face \{.*?\}\s*", "", drawn, flags=re.DOTALL)
+    drawn = re.sub(r"<!--.*?-->", "", drawn).replace("Fira Code", "ui-monospace, Menlo, Consolas")
+    (folder / "watch.svg").write_text(drawn, encoding="utf-8")
+    sys.stderr.write(f"{folder / 'watch.svg'}\n")
 
 
 if __name__ == "__main__":

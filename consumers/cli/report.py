@@ -12,6 +12,7 @@ from consumers.cli.arguments import Arguments, UsageError
 from consumers.cli.exit_codes import DONE
 from consumers.ledger.ledger import Ledger
 from consumers.report import gather, report_html
+from consumers.results import printed
 from consumers.results.query import parse_query
 from consumers.worker.run_options import Progress
 
@@ -48,4 +49,5 @@ def report(arguments: Arguments, monotonic: Callable[[], float]) -> int:
         part.replace(whole)
     finally:
         part.unlink(missing_ok=True)
+    sys.stderr.write(f"{output}: {printed.count(len(data) // 1000)} kB\n")
     return DONE

@@ -15,6 +15,7 @@ from typing import Literal, cast
 from consumers.cli import logs, progress
 from consumers.cli.arguments import Arguments, UsageError
 from consumers.cli.flags import RUN
+from consumers.cli.serve import warn_where_open
 from consumers.config.config import Config, Override, QuarantineConfig, load_config
 from consumers.events.messages import MAX_EVENTS
 from consumers.ledger.ledger import Ledger
@@ -85,6 +86,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
             token = config.server.token
             url = stack.enter_context(serving(config.store.url, *address, watched, token=token))
             announce(url, token=bool(token))
+            warn_where_open(address[0], token)
         if workers > 1:
             return _several(arguments, workers, stop, hearing)
         report = stack.enter_context(progress.shown("counting", monotonic))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import logging
 from collections.abc import Callable
 
 from consumers.cli import logs
@@ -14,6 +16,7 @@ from consumers.worker.stop import Stop, signals_request
 HOST = "127.0.0.1"
 PORT = 8765
 FOREVER_S = 3600.0
+log = logging.getLogger(__name__)
 
 
 def serve_store(
@@ -32,13 +35,35 @@ def serve_store(
     host = arguments.text("host") or HOST
     stop = Stop()
     with (
-        signals_request(stop),
+        signals_request(stop, "ending"),
         serving(
             arguments.words[0], host, PORT if port is None else port, watched, token=token
         ) as url,
     ):
         prepare()
         announce(url, token=bool(token))
+        warn_where_open(host, token)
         while not stop.wait(FOREVER_S):
             pass
     return 0
+
+
+def warn_where_open(host: str, token: str) -> None:
+    """Say so where other machines can ask, and need no token."""
+    if not token and not _is_ours_alone(host):
+        log.warning(
+            "whoever reaches this machine can read all of the store; set STREAMMETRICS_TOKEN, or "
+            "serve at 127.0.0.1"
+        )
+
+
+def _is_ours_alone(host: str) -> bool:
+    """Whether only this machine can call an address.
+
+    >>> [_is_ours_alone(host) for host in ("localhost", "::1", "0.0.0.0", "page.local")]
+    [True, True, False, False]
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -74,8 +74,9 @@ def lines(found: Verified) -> list[str]:
     if found.count > len(found.differences):
         text.append(f"and {printed.count(found.count - len(found.differences))} more differences")
     text += [f"note: {one}" for one in found.notes]
+    logs = f"{found.logs} log{'' if found.logs == 1 else 's'}"
     compared = (
-        f"{printed.count(found.rows)} events of {found.logs} logs read again, "
+        f"{printed.count(found.rows)} events of {logs} read again, "
         f"{printed.count(found.states)} states and {printed.count(found.entries)} refused events "
         "compared"
     )

@@ -77,7 +77,9 @@ def _body(material: Material, title: str) -> Iterator[str]:
         yield from (f'<p class="attention">{told(one, 1000)}</p>' for one in results.notes)
         if results.comparisons:  # there are none of some slices alone
             yield effects_table(results.comparisons)
-        yield from (f"<p>{told(row.finding.sentence, 1000)}</p>" for row in results.comparisons)
+        sentences = dict.fromkeys(row.finding.sentence for row in results.comparisons)
+        sentences.pop(material.verdict, None)  # it stands above
+        yield from (f"<p>{told(one, 1000)}</p>" for one in sentences)
         if results.srm is not None:
             yield units_table(results.srm)
         yield from map(_figure, (p for p in material.pictures if p.kind == EFFECTS))
@@ -111,7 +113,7 @@ def _reading(results: Results) -> str:
         counts.append(f"{printed.count(n)} {name}")
         marked = marked or n > 0
     look = ' class="attention"' if marked else ""
-    return f"<p{look}>{', '.join(counts)}; newest event {newest}</p>"
+    return f"<p{look}>{', '.join(counts)}; newest event <span class='whole'>{newest}</span></p>"
 
 
 def _figures(material: Material) -> Iterator[str]:

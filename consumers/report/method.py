@@ -53,8 +53,7 @@ def _made(row: ResultRow) -> str:
     if one is None:
         return f"{text}; no interval: there is no formula for it."
     made = f"{text}; {one.level:.0%} interval by {printed.name(one.method)}"
-    return (
-        f"{made} (undefined for some: {printed.name(one.reason, 100)})."
-        if one.reason
-        else f"{made}."
-    )
+    why = printed.name(one.reason, 100)
+    if not one.reason:
+        return f"{made}."
+    return f"{made}; {why}." if one.defined else f"{made} (undefined for some: {why})."

@@ -13,8 +13,10 @@ p { margin: 0.4rem 0; }
 .verdict { font-size: 1.15rem; border-left: 4px solid #0072b2; padding: 0.25rem 0 0.25rem 0.75rem; }
 .attention { border-left: 4px solid #d55e00; padding-left: 0.75rem; }
 .small { font-size: 0.85rem; color: #444; }
+.whole { white-space: nowrap; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; font-size: 0.85rem; margin: 0.5rem 0; }
+table { min-width: min(100%, 26rem); }
 caption { text-align: left; font-weight: 600; padding: 0.25rem 0; }
 th, td { padding: 0.15rem 0.75rem 0.15rem 0; text-align: left; vertical-align: top; }
 thead th { border-bottom: 1px solid #888; }

@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from errno import EACCES, EADDRINUSE
 from threading import Event, Thread
 from typing import Final
 
@@ -82,7 +83,9 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
+        todo = "name one of this machine with --host"
+        if error.errno in (EADDRINUSE, EACCES):
+            todo = "choose another with --port (0: any free one)"
         raise ServeError(
-            f"{address(host, port)} cannot be served: {error.strerror or error}; choose another "
-            "with --port (0: any free one), or --no-serve"
+            f"{address(host, port)} cannot be served: {error.strerror or error}; {todo}"
         ) from None

@@ -27,8 +27,9 @@ State = Literal["live", "idle", "stale", "broken"]
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """The store at one look. `moved_s`: when it was first seen to stand so, by the monotonic
-    clock; None where it has stood so since the first look. `away`: why it did not answer."""
+    """The store at one look. `moment`: what is counted, however many `looks` were taken at it.
+    `moved_s`: when it was first seen to stand so, by the monotonic clock; None where it has stood
+    so since the first look. `away`: why it did not answer."""
 
     moment: str = ""
     outline: str = ""
@@ -73,7 +74,7 @@ class Pulse:
         generation, heads = now.moment.generation, now.moment.heads
         panes = sorted({size.pane[2:] for size in now.snapshot.panes}, key=str)
         return Beat(
-            moment=_hash(generation.id, heads, now.moment.retry, looks),
+            moment=_hash(generation.id, heads, now.moment.retry),
             outline=_hash(generation, panes),
             looks=looks,
             counters=now.snapshot.counters,

@@ -55,15 +55,15 @@ def _close(*descriptors: int) -> None:
 
 
 @contextmanager
-def signals_request(stop: Stop) -> Iterator[None]:
+def signals_request(stop: Stop, then: str = "committing, then ending") -> Iterator[None]:
     """SIGTERM and SIGINT ask to end; the second one ends the process as if nobody had listened,
-    whatever it is doing. Of the main thread alone, as signals are.
+    whatever it is doing. Of the main thread alone, as signals are. then: what the log says follows.
     """
 
     def heed(number: int, _frame: FrameType | None) -> None:
         for one in SIGNALS:
             signal.signal(one, signal.SIG_DFL)
-        log.info("%s: committing, then ending", signal.Signals(number).name)
+        log.info("%s: %s", signal.Signals(number).name, then)
         stop.request()
 
     before = {number: signal.signal(number, heed) for number in SIGNALS}

@@ -111,6 +111,10 @@ class Watch:
             self._vitals.polled_s = now_s
             if chunks or not isinstance(source, Remote):
                 self._vitals.fetched_s = self._asked_s = now_s
+            if not isinstance(source, Remote):
+                # What is here says at once that there is no more.
+                for place in self._places.values():
+                    place.end = None if chunks else place.position
         if now_s - self._looked_s >= LOOK_S:
             self._looked_s = now_s
             if isinstance(source, Remote):

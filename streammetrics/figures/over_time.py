@@ -25,6 +25,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_MS: Final = -62_135_596_800_000
 _LAST_MS: Final = 253_402_300_799_999
 _FEW: Final = 30  # looks of a series
+_TOLD_APART: Final = 5  # series, whose intervals are drawn; those of more hide one another
 _ALONE_MS: Final = 3_600_000  # on both sides of a single look
 # How a tick is written, by the finest unit that it has; 24 hours, as in tooltips and tables.
 _TICKS: Final[Mapping[str, str]] = {
@@ -77,7 +78,8 @@ def over_time(
     """A point in the middle of each window, and a line through those of a series.
 
     Windows outside of the years 1 to 9999 have no date, and are left out. y: what the values are,
-    and in which unit. Of long series the latest windows are drawn.
+    and in which unit. Of long series the latest windows are drawn. Bounds and intervals of more
+    than five series would hide one another: they are in the tooltips.
 
     >>> day = WindowValue(0, 86_400_000, "bts", 0.5)
     >>> over_time([day], y="CTR")["data"]["values"][0]["when"]
@@ -108,11 +110,13 @@ def over_time(
         *(
             _rules(x, axis, series, start, end, width)
             for start, end, width in (("lower", "upper", 1), ("low", "high", 5))
-            if some(rows, start)
+            if some(rows, start) and len(series) <= _TOLD_APART
         ),
         _line(x, axis, series),
         _points(x, axis, series, fields),
     ]
+    hides = len(series) > _TOLD_APART and (some(rows, "low") or some(rows, "lower"))
+    hidden = f"intervals of {len(series)} series are not drawn" if hides else ""
     if not any(row["value"] is not None for row in rows) and not reason:
         reason = "no window has a value" if rows else "there are no windows yet"
     return figure(
@@ -122,7 +126,7 @@ def over_time(
         rows=rows,
         layers=layers,
         series=series,
-        subtitle=said,
+        subtitle="; ".join(filter(None, (said, hidden))),
         reason=reason,
         theme=theme,
     )
@@ -255,7 +259,9 @@ def _windows_axis(found: Sequence[WindowValue]) -> Spec:
         # A `domain` of times is one of expressions, whose extent Vega warns of at each update.
         start, end = ends
         return {"axis": {"values": [start, end]}, "scale": {"domainMin": start, "domainMax": end}}
-    return {"axis": {"tickMinStep": min(end - start for start, end in spans)}}
+    # With room for the intervals of the first and of the last.
+    return {"axis": {"tickMinStep": min(end - start for start, end in spans)},
+            "scale": {"padding": 6}}  # fmt: skip
 
 
 def _looks_axis(found: Sequence[EffectValue]) -> Spec:

@@ -97,8 +97,8 @@ def by_series(names: Sequence[str], *marks: str, strokes: bool = True, legend: b
 def _columns(names: Sequence[str]) -> int:
     """How many names of a legend stand beside each other, in the narrowest of figures.
 
-    >>> _columns(["random", "bts"]), _columns(["a name of some length"])
-    (3, 2)
+    >>> _columns(["random", "bts"]), _columns(["some length"]), _columns(["a name of some length"])
+    (3, 2, 1)
     """
     longest = max(map(len, names), default=0)
     return max(1, int(_NARROW // (min(6.5 * longest, LABEL) + 35)))

@@ -24,7 +24,7 @@ _DARK: Final = (
 )
 DASHES: Final = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 6], [1, 4])
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-LABEL: Final = 95  # pixels of a name in a legend; what is longer is cut
+LABEL: Final = 225  # pixels of a name in a legend; what is longer is cut
 _FONT: Final = "system-ui, sans-serif"
 
 

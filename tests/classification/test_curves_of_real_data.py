@@ -26,6 +26,7 @@ from streammetrics.kernels.rounding import ratio
 from streammetrics.results.rates import Rates
 from streammetrics.results.rates_between import RatesBetween
 from streammetrics.results.score_curve import ScoreCurve
+from tests.depth import further_are_slow
 
 Row = Mapping[str, Any]
 Case = Mapping[str, Any]
@@ -98,7 +99,7 @@ class Curves:
                 yield case
 
 
-@pytest.fixture(scope="module", params=FILES)
+@pytest.fixture(scope="module", params=list(further_are_slow(*reversed(FILES), fast=4)))
 def curves(request: pytest.FixtureRequest, data: Path) -> Curves:
     return Curves(data, request.param)
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from streammetrics import Calibration
 from streammetrics.kernels.elementary import log
+from tests.depth import further_are_slow
 
 Row = Mapping[str, Any]
 VIEWS = {
@@ -65,7 +66,7 @@ def cases(data: Path, name: str) -> Iterator[tuple[Row, Calibration]]:
         yield case, metric
 
 
-@pytest.mark.parametrize("name", LEAST)
+@pytest.mark.parametrize("name", list(further_are_slow(*reversed(LEAST), fast=3)))
 def test_every_case_to_the_last_bit(data: Path, name: str) -> None:
     n = 0
     for case, metric in cases(data, name):

@@ -28,7 +28,7 @@ from streammetrics.core.keys import encode_key
 from streammetrics.core.rows import Key
 from streammetrics.testing import Case, strategies
 from tests.cases import panel, per_key
-from tests.depth import most_are_slow
+from tests.depth import further_are_slow, most_are_slow
 from tests.oracles.maps import rank, rows_of_keys
 from tests.plain_cases import PLAIN
 from tests.toys import Tally
@@ -44,7 +44,7 @@ def tally(keys: Sequence[Key], limit: int = 3) -> PerKey:
 
 
 @pytest.mark.parametrize("case", list(most_are_slow([*PLAIN, panel()])))
-@pytest.mark.parametrize("limit", [2, 100])
+@pytest.mark.parametrize("limit", list(further_are_slow(2, 100)))
 def test_every_state_equals_that_of_the_plain_metric_fed_with_its_rows(
     case: Case[Any], limit: int
 ) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from streammetrics import InputError, Panel, PerKey, SettingsError, Windows
 from streammetrics.testing import Case, strategies
 from tests.cases import panel, windows
+from tests.depth import further_are_slow
 from tests.oracles.maps import rows_of_keys, rows_of_windows
 from tests.plain_cases import PLAIN
 from tests.toys import Reach, Tally
@@ -35,8 +36,7 @@ def rows_by_window(state: Windows) -> dict[tuple[int, int], int]:
 
 SOME = [
     PLAIN[0],
-    *(pytest.param(case, marks=pytest.mark.slow) for case in (PLAIN[6], PLAIN[11], PLAIN[13])),
-    panel(),
+    *further_are_slow(panel(), PLAIN[6], PLAIN[11], PLAIN[13], fast=0),
 ]
 SPANS = [(3600, None), (10_800, 3600), (7.5, 5), (0.001, None), (90, 60), (86_400, 43_200)]
 

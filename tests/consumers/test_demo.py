@@ -38,6 +38,7 @@ def test_it_prints_each_variant_and_the_true_difference_and_ends(
     assert "20,000 events simulated and counted" in err
 
 
+@pytest.mark.slow
 def test_it_can_be_run_again(capsys: pytest.CaptureFixture[str]) -> None:
     tables = []
     for _ in range(2):

@@ -17,7 +17,20 @@ from streammetrics.core.bag_layout import Layout, Rule, layout_for
 from streammetrics.core.bag_table import read_table
 from streammetrics.core.codec import Reader
 from streammetrics.core.rows import Coded
-from tests.bags import RULES, Row, any_rule, data, expected, feed, fitted, held, names, some_rows
+from tests.bags import (
+    RULES,
+    Row,
+    any_rule,
+    data,
+    expected,
+    feed,
+    fitted,
+    held,
+    most_are_slow,
+    names,
+    some_rows,
+)
+from tests.depth import further_are_slow
 
 
 @pytest.fixture(params=["as usual", "wide"])
@@ -49,9 +62,9 @@ def tiny(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     yield
 
 
-@any_rule
+@most_are_slow
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize("width", [1, 2, 17])
+@pytest.mark.parametrize("width", list(further_are_slow(17, 1, 2)))
 def test_bytes_are_those_of_the_rows_however_they_came(rule: Rule, width: int) -> None:
     rng = np.random.default_rng([6, width])
     for sizes in ([0, 1, 3, 40], [100] * 3, [5] * 30):
@@ -99,9 +112,11 @@ def test_merging_moves_states_to_their_slots_and_leaves_them_as_they_were(rule: 
         assert data(other) == before and held(other) == expected(rule, theirs)
 
 
-@any_rule
+@most_are_slow
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize("slots", [[2], [0, 3], [3, 0, 0], [], list(range(5))])
+@pytest.mark.parametrize(
+    "slots", list(further_are_slow([2], [3, 0, 0], [0, 3], [], list(range(5)), fast=2))
+)
 def test_taken_states_are_theirs_alone(rule: Rule, slots: list[int]) -> None:
     rng = np.random.default_rng(8)
     rows = some_rows(rule, 90, 5, rng)
@@ -119,7 +134,7 @@ def test_taken_states_are_theirs_alone(rule: Rule, slots: list[int]) -> None:
         assert data(alone) == data(taken)
 
 
-@any_rule
+@most_are_slow
 def test_every_small_multiset_in_every_order_has_the_same_bytes(rule: Rule) -> None:
     known = names(rule)[:2]
     every = product(known[: 2 if rule.ids else 1], (0.0, 0.5), (0, 1))
@@ -127,7 +142,7 @@ def test_every_small_multiset_in_every_order_has_the_same_bytes(rule: Rule) -> N
     seen: dict[bytes, tuple[Row, ...]] = {}
     for rows in combinations_with_replacement(kinds, 3):
         forms = set()
-        for order in permutations(rows):
+        for order in set(permutations(rows)):
             column = BagColumn(rule, 1)
             for row in order:
                 feed(column, [row], plain=True)

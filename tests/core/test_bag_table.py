@@ -12,7 +12,7 @@ from streammetrics.core.bag_layout import Rule
 from streammetrics.core.bag_table import read_table
 from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.errors import StateError
-from tests.bags import any_rule, data, feed, fitted, names
+from tests.bags import any_rule, data, feed, fitted, most_are_slow, names
 
 
 def good(rule: Rule) -> bytes:
@@ -32,7 +32,7 @@ def test_bytes_cut_anywhere_are_refused(rule: Rule) -> None:
             read_table(rule, 1, Reader(whole[:end]))
 
 
-@any_rule
+@most_are_slow
 def test_a_changed_byte_is_refused_or_gives_another_bag(rule: Rule) -> None:
     whole = good(rule)
     for at, value in product(range(len(whole)), (0, 1, 2, 3, 4, 8, 127, 128, 255)):

@@ -11,6 +11,7 @@ from streammetrics import ExactAUC, HistogramAUC
 from streammetrics.figures.curves import Drawn, pr, pr_points, roc, roc_points
 from streammetrics.figures.spec import CURVE
 from streammetrics.results.sources import curve_of
+from tests.depth import further_are_slow
 from tests.figures.specs import check, fed, pair
 
 
@@ -44,7 +45,7 @@ def test_the_band_of_buckets_holds_every_point_of_the_exact_precision(seed: int,
     assert not outside(pr_points(curve_of(coarse), most), points.recall, points.precision)
 
 
-@pytest.mark.parametrize("most", [5, 20, CURVE])
+@pytest.mark.parametrize("most", list(further_are_slow(20, 5, CURVE)))
 def test_a_thinned_exact_curve_has_a_band_that_holds_what_was_left_out(most: int) -> None:
     exact = fed(ExactAUC(), 20_000)
     whole, precise = exact.roc(), exact.pr()

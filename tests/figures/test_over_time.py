@@ -33,6 +33,22 @@ def test_of_long_series_the_latest_windows_are_drawn_and_the_figure_says_so() ->
     assert min(row["at"] for row in spec["data"]["values"]) == 800
 
 
+def test_intervals_of_many_series_are_in_the_tooltips_alone() -> None:
+    def rules(series: int) -> int:
+        found = [
+            WindowValue(day * DAY, (day + 1) * DAY, str(one), 0.5, lower=0.4, upper=0.6)
+            for day in range(3)
+            for one in range(series)
+        ]
+        spec = check(over_time(found))
+        assert spec["data"]["values"][0]["lower"] == 0.4
+        said = spec["title"].get("subtitle", "")
+        assert ("6 series are not drawn" in said) is (series == 6)
+        return sum(layer["mark"]["type"] == "rule" for layer in spec["layer"])
+
+    assert (rules(5), rules(6)) == (1, 0)
+
+
 def test_nothing_yet_is_said() -> None:
     assert check(over_time([]))["usermeta"]["reason"] == "there are no windows yet"
     assert check(effect_over_time([]))["usermeta"]["reason"] == "nobody has looked yet"

@@ -68,12 +68,18 @@ VIEWS: dict[str, tuple[View, Callable[[Groups], Exact]]] = {
     "best at a third": (best_by("accuracy", THIRD), curves.best("accuracy", THIRD)),
 }
 
+FURTHER = {f"gain {some}" for some in ("1 of 3", "3 of 5")}
+FURTHER |= {f"lift {some}" for some in ("1 of 2", "2 of 2", "2 of 5", "5 of 5")}
+
 
 def is_nearest(value: float, exact: Fraction) -> bool:
     return value == exact.numerator / exact.denominator
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] if name in FURTHER else []) for name in VIEWS],
+)
 def test_every_small_sample_has_the_exact_value(name: str) -> None:
     view, oracle = VIEWS[name]
     for rows in binary.small_samples((0.25, 0.5, 0.75), 6):

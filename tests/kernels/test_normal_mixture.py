@@ -18,6 +18,7 @@ from streammetrics.kernels.normal_mixture import (
     tuned,
 )
 from streammetrics.kernels.tails import normal_sf
+from tests.depth import further_are_slow
 
 RHO = tuned(1.0, 0.05)
 
@@ -135,7 +136,7 @@ def test_the_mixture_errs_less_often_than_alpha_in_200_looks(
     assert round(ever_crossing([(-b, b) for b in reach]), 5) == chance
 
 
-@pytest.mark.parametrize("tuned_at", [1, 0.25, 0.05])
+@pytest.mark.parametrize("tuned_at", list(further_are_slow(1, 0.25, 0.05)))
 def test_one_side_errs_less_often_than_alpha_in_200_looks(tuned_at: float) -> None:
     rho = tuned(200 * tuned_at, 0.1)
     reach = [one_sided_multiplier(k, rho, 0.05) * math.sqrt(k) for k in range(1, 201)]

@@ -39,6 +39,11 @@ def test_the_same_rows_give_the_same_bytes_today(name: str) -> None:
     state = write.computed(name)
     assert state.to_file_bytes() == (write.FOLDER / f"{name}.state").read_bytes()
     assert state == read(name)
+
+
+@pytest.mark.slow
+@named
+def test_many_rows_give_the_same_bytes_today(name: str) -> None:
     assert write.computed(name, write.LARGE).digest() == KNOWN[name]["digest of 20000 rows"]
 
 
@@ -81,7 +86,8 @@ def test_the_script_writes_nothing_anew_and_changes_nothing(
     assert (tmp_path / "ratio.state").read_bytes() == b"other"
 
 
-@pytest.mark.parametrize("seed", [pytest.param("0", marks=pytest.mark.slow), "4242"])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", ["0", "4242"])
 def test_another_processor_and_another_hash_seed_give_the_same_bytes(seed: str) -> None:
     simd = np.show_config(mode="dicts")["SIMD Extensions"]  # type: ignore[call-overload, index]
     run = subprocess.run(

@@ -20,6 +20,7 @@ from streammetrics.ranking import CG, HR, MRR, NDCG, Bpref, Measure, RankingMetr
 from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import measured
 from streammetrics.ranking.lists import graded_lists
+from tests.depth import further_are_slow
 from tests.oracles.measure_table import Truth, differences, truths
 from tests.oracles.ranking import UNJUDGED, AllOrders, Grades, small_lists
 
@@ -95,7 +96,7 @@ def test_every_small_list_has_the_value_of_all_its_orders(ties: str) -> None:
 
 
 @RULES
-@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", list(further_are_slow(np.float32, np.float64)))
 def test_a_small_list_has_the_same_value_whatever_its_three_scores_are(
     ties: str, kind: type[np.floating]
 ) -> None:
@@ -126,7 +127,7 @@ def test_a_state_of_one_small_list_shows_the_value_of_all_its_orders(ties: str) 
 
 
 @RULES
-@pytest.mark.parametrize("grades", [(UNJUDGED, 0, 1), (UNJUDGED, 0, 1, 2)])
+@pytest.mark.parametrize("grades", list(further_are_slow((UNJUDGED, 0, 1, 2), (UNJUDGED, 0, 1))))
 def test_items_that_nobody_judged_are_skipped_by_bpref_alone(grades: Grades, ties: str) -> None:
     lists = every_list((), grades, 6 if len(grades) == 3 else 4)
     others = (NDCG @ 2, MRR, HR @ 2, CG @ 3)
@@ -163,7 +164,7 @@ def test_every_short_list_that_came_ranked_has_the_value_of_its_order(ties: str)
     assert differences(found, lists, TRUTHS, "expected") == []
 
 
-@pytest.mark.parametrize("unseen", [(), (0,), (0, 0, 2), (1, 1, 0)])
+@pytest.mark.parametrize("unseen", list(further_are_slow((0, 0, 2), (), (0,), (1, 1, 0))))
 def test_every_short_list_of_ids_has_the_value_of_its_order(unseen: Grades) -> None:
     orders = every_list((), (UNJUDGED, 0, 1, 2), 4).sequences
     lists = in_one_order(orders, unseen)

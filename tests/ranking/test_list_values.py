@@ -13,6 +13,7 @@ from streammetrics.kernels import ranked as ranking
 from streammetrics.kernels.lists import Lists
 from streammetrics.ranking import CG, ERR, MRR, NDCG, Measure, P, PooledHR
 from streammetrics.ranking.list_values import measured, require_grades
+from tests.depth import further_are_slow
 from tests.oracles.measure_table import truths
 from tests.oracles.ranking import UNJUDGED
 
@@ -62,7 +63,7 @@ def test_the_order_of_rows_changes_no_bit(ties: str) -> None:
     assert bits(flat(shuffled), EVERY, ties) == bits(flat(items), EVERY, ties)
 
 
-@RULES
+@pytest.mark.parametrize("ties", list(further_are_slow("expected", "worst", "best")))
 def test_other_lists_in_the_update_change_no_bit(ties: str) -> None:
     items = [*some_items(60, 5, 12, 8), *some_items(6, 40, 300, 9)]
     together = bits(flat(items), EVERY, ties)
@@ -138,7 +139,7 @@ def test_pooled_values_weigh_what_they_are_over() -> None:
     assert other.weights is None
 
 
-@RULES
+@pytest.mark.parametrize("ties", list(further_are_slow("expected", "worst", "best")))
 def test_a_value_and_its_rest_are_exact_to_twice_the_digits(ties: str) -> None:
     items = [one for one in some_items(120, 6, 25, 13) if one]
     chosen = [truth for truth in truths((3, None)) if not truth.ulps]

@@ -12,6 +12,7 @@ import pytest
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.rates import Rates
 from streammetrics.results.rates_between import RatesBetween, with_doubt
+from tests.depth import further_are_slow
 
 COUNTS = ("tp", "fp", "fn", "tn")
 RATES = (
@@ -55,7 +56,7 @@ def test_every_rate_is_between_its_ends_wherever_the_rows_lie(name: str) -> None
 
 
 @pytest.mark.parametrize("worth", [0, 1])
-@pytest.mark.parametrize("weight", [0, 0.5, 1])
+@pytest.mark.parametrize("weight", list(further_are_slow(0.5, 0, 1)))
 def test_what_0_over_0_is_worth_is_between_the_ends_too(weight: float, worth: float) -> None:
     for between, every in boxes():
         for method in ("f_beta", "f_alpha"):

@@ -2,14 +2,14 @@
 // heading above an empty box of the same height, so that five hundred rows cost what is seen.
 
 import { addressOf, question } from "/assets/address.js";
-import { byId, h } from "/assets/elements.js";
+import { byId, h, put } from "/assets/elements.js";
 import { Figure } from "/assets/figures.js";
 import { CHARTS } from "/assets/filters.js";
 import { count, name, span } from "/assets/printed.js";
 import { effects, figures, sliceName } from "/assets/tables.js";
 import { isDark } from "/assets/theme.js";
 
-const NEAR = "400px 0px"; // how far outside the view a card is already drawn
+const NEAR = "200px 0px"; // how far outside the view a card is already drawn
 const MOST = 60; // tables in one card
 
 const cards = new Map(); // by the metric's name
@@ -96,7 +96,7 @@ class Card {
   draw() {
     if (!this.isNear) return;
     const mark = JSON.stringify([this.shown.rows, this.shown.comparisons]);
-    if (mark !== this.mark) this.tables.replaceChildren(...this.content());
+    if (mark !== this.mark) put(this.tables, ...this.content());
     this.mark = mark;
     this.chart();
   }

@@ -1,7 +1,7 @@
 // The experiment in one plain sentence, and below it what the sentence rests on.
 
-import { byId, h } from "/assets/elements.js";
-import { count, name, number, value } from "/assets/printed.js";
+import { byId, h, put } from "/assets/elements.js";
+import { chance, count, name, number, value } from "/assets/printed.js";
 import { effects } from "/assets/tables.js";
 
 const MARKS = { waiting: "…", distrusted: "✕", early: "◔", undecided: "◑", decided: "●" };
@@ -22,7 +22,8 @@ export function show(body) {
   const rest = body.comparisons.length - rows.length;
   const changed = section.dataset.said !== body.state;
   section.dataset.said = body.state;
-  byId("experiment-body").replaceChildren(
+  put(
+    byId("experiment-body"),
     h(
       "p",
       { class: "sentence" },
@@ -42,6 +43,6 @@ function sampleRatio(srm) {
   const arms = Object.entries(srm.counts).map(([arm, n]) => `${name(arm)} ${count(n)}`);
   const said = srm.reason
     ? ""
-    : `; as planned: p ${number(value(srm.pvalue), 4)}, e-value ${number(value(srm.e_value), 4)}`;
+    : `; as planned: p ${chance(value(srm.pvalue))}, e-value ${number(value(srm.e_value), 4)}`;
   return h("p", { class: "note" }, `Units: ${arms.join(", ") || "not counted"}${said}`);
 }

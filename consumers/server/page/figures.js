@@ -13,6 +13,9 @@ const OPTIONS = {
   defaultStyle: false,
 };
 
+// Kinds whose rows have places of their own, so that some of them can change without the others.
+const STEADY = ["windows", "effects"];
+
 let vega = null; // the module, once the first chart is wanted
 const waiting = [];
 let working = false;
@@ -32,6 +35,7 @@ export class Figure {
     this.view = null;
     this.shape = null;
     this.told = null;
+    this.rows = null; // those that the chart was given, by their text
     this.wanted = null;
     this.isSeen = false;
     this.mark = null; // what was asked for last, and as of when
@@ -74,7 +78,7 @@ export class Figure {
   drop() {
     this.wanted?.abort();
     this.view?.finalize();
-    this.view = this.shape = this.told = this.mark = this.words = null;
+    this.view = this.shape = this.told = this.rows = this.mark = this.words = null;
     this.chart.replaceChildren();
     this.box.setAttribute("aria-busy", "true");
   }
@@ -90,7 +94,7 @@ export class Figure {
     const whole = JSON.stringify([shape, spec.config, size]);
     say(this.note, [spec.title?.subtitle ?? ""].flat().join(" "));
     if (this.view !== null && whole === this.shape) {
-      if (told !== this.told) await this.view.data("rows", spec.data.values).runAsync();
+      if (told !== this.told) await this.change(spec);
       this.told = told;
       this.chart.setAttribute("aria-label", spec.description);
       return;
@@ -106,15 +110,33 @@ export class Figure {
     this.chart.replaceChildren(inner);
     const [lazy, fields] = lazily(fitted(spec, size));
     this.view = (await vegaEmbed(inner, lazy, { ...OPTIONS, tooltip: teller(fields) })).view;
+    this.rows = null;
     this.shape = whole;
     this.told = told;
     this.chart.setAttribute("aria-label", spec.description);
     this.box.setAttribute("aria-busy", "false");
   }
 
+  /** New rows for the chart that is there. Of a month of windows one has changed. */
+  async change(spec) {
+    const rows = new Map();
+    for (const row of spec.data.values) {
+      let text = JSON.stringify(row);
+      while (rows.has(text)) text += " ";
+      rows.set(text, this.rows?.get(text) ?? row);
+    }
+    const some = this.rows !== null && STEADY.includes(spec.usermeta.kind);
+    const gone = some ? [...this.rows].filter(([text]) => !rows.has(text)) : null;
+    const come = some ? [...rows].filter(([text]) => !this.rows.has(text)) : [...rows];
+    const changes = this.view.changeset().remove(some ? gone.map(([, row]) => row) : () => true)
+      .insert(come.map(([, row]) => row));
+    this.rows = rows;
+    await this.view.change("rows", changes).runAsync();
+  }
+
   tell(text) {
     this.view?.finalize();
-    this.view = this.shape = this.told = null;
+    this.view = this.shape = this.told = this.rows = null;
     this.chart.replaceChildren(h("p", { class: "note" }, text));
     this.chart.setAttribute("aria-label", text);
     this.box.setAttribute("aria-busy", "false");

@@ -12,20 +12,22 @@ import * as notice from "/assets/notice.js";
 import { count } from "/assets/printed.js";
 import { onTheme } from "/assets/theme.js";
 
+const CONNECT_MS = 500; // how long the first questions wait for the events
+const [NOTHING, LOOKS, ALL] = [0, 1, 2]; // what has moved
 const EVERYTHING = { window: "total", by: null, where: [], metric: null, chart: "history", generation: null };
 
 let store = null;
-let outline = null; // of the store that `store` describes
 let shownAtMs = null; // when what is shown was answered
 let running = null; // the questions that are waited for
-let again = false;
+let due = NOTHING; // what has moved since they were asked
+let heard = null; // what the server said last of where the store stands
+let latest = { words: null, results: null };
+const connected = Promise.withResolvers();
 
 /** Ask for what the address says, and show it. One at a time; what moves meanwhile is asked after. */
-async function refresh({ anew = false } = {}) {
-  if (running && !anew) {
-    again = true;
-    return;
-  }
+async function refresh({ anew = false, moved = ALL } = {}) {
+  due = Math.max(due, moved);
+  if (running && !anew) return;
   running?.abort();
   const mine = (running = new AbortController());
   try {
@@ -35,10 +37,7 @@ async function refresh({ anew = false } = {}) {
   } finally {
     if (running === mine) {
       running = null;
-      if (again) {
-        again = false;
-        refresh();
-      }
+      if (due !== NOTHING) refresh({ moved: due });
     }
   }
 }
@@ -51,11 +50,18 @@ async function showView(signal) {
   const words = question(view, ["window", "by", "where", "metric", "generation"], {
     views: view.metric === null ? "headline" : null,
   });
-  const [results, found] = await Promise.all([
-    answer("/api/results", words, signal),
+  // The server says at once where it stands. What is asked after that need not be asked again.
+  if (heard === null) await Promise.race([connected.promise, pause(CONNECT_MS)]);
+  signal.throwIfAborted();
+  const same = due === LOOKS && words === latest.words;
+  due = NOTHING;
+  const [counted, found] = await Promise.all([
+    same ? latest.results : answer("/api/results", words, signal),
     answer("/api/experiment", question(view, ["generation"]), signal),
   ]);
   signal.throwIfAborted();
+  const results = same ? looked(counted, view, found) : counted;
+  latest = { words, results };
   performance.mark("answered");
   shownAtMs = Date.now();
   filters.learn(results.results);
@@ -71,6 +77,16 @@ async function showView(signal) {
   performance.measure("update", "answered", "shown");
 }
 
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
+/** Results after another look at the same rows: looks are at all rows since the start. */
+function looked(results, view, found) {
+  const others = results.comparisons.filter((one) => one.window.start_ms !== null);
+  if (others.length === results.comparisons.length) return results;
+  const mine = found.comparisons.filter((one) => view.metric === null || one.metric === view.metric);
+  return { ...results, comparisons: [...mine, ...others] };
+}
+
 /** The grouping that is shown unasked: the smallest with variants, else the smallest. */
 function grouping({ groupings }) {
   const sizes = [...groupings].sort((a, b) => a.length - b.length);
@@ -81,6 +97,7 @@ const isFiltered = (view) =>
   view.window !== "total" || view.where.length > 0 || view.metric !== null;
 
 function failed(error) {
+  latest = { words: null, results: null };
   if (!(error instanceof NoAnswer)) throw error;
   const away = error.status === 0 || error.status === 503;
   if (away && shownAtMs !== null) notice.stale(shownAtMs, sentence(error.message));
@@ -106,9 +123,11 @@ onBack(() => refresh({ anew: true }));
 onTheme(cards.recolour);
 listen({
   moved(data) {
-    if (outline !== null && outline !== data.outline) store = null;
-    outline = data.outline;
-    refresh();
+    const before = heard;
+    heard = data;
+    connected.resolve();
+    if (before !== null && before.outline !== data.outline) store = null;
+    refresh({ moved: before?.moment === data.moment ? LOOKS : ALL });
   },
   health: health.show,
   away(came) {

@@ -45,6 +45,9 @@ export function decimalsFor(values) {
 /** A value, rounded to the nearest. */
 export const number = (x, decimals, signed = false) => rounded(x, decimals, "even", signed);
 
+/** A p-value, and never 0 where it is not. */
+export const chance = (x) => (x > 0 && x < 0.0001 ? "<0.0001" : number(x, 4));
+
 /** Certain bounds, rounded outward: what is shown still contains the exact value. */
 export const bounds = (low, high, decimals) =>
   `[${rounded(low, decimals, "floor")}, ${rounded(high, decimals, "ceiling")}]`;

@@ -2,7 +2,7 @@
 
 import { h } from "/assets/elements.js";
 import { intervalBar, scaleOf } from "/assets/interval_bar.js";
-import { between, bounds, count, decimalsFor, name, number, value } from "/assets/printed.js";
+import { between, bounds, chance, count, decimalsFor, name, number, value } from "/assets/printed.js";
 
 const OTHER = "(other)";
 const PLACES = 8; // colours; each variant has its name and its mark beside the colour
@@ -29,7 +29,7 @@ export function figures(rows, caption, place) {
   const intervals = rows.some((row) => row.interval !== null);
   const table = h("table", { class: "figures" }, h("caption", {}, caption));
   table.append(head(["Variant", "Value", approximate && "Certain bound",
-    intervals && `${level(rows)} interval`, "", "Rows"]));
+    intervals && [`${level(rows)} interval`, doubt(rows)], "", "Rows"]));
   for (const [view, mine] of views) {
     const body = h("tbody");
     if (views.size > 1) {
@@ -50,6 +50,14 @@ const level = (rows) => {
   const one = rows.find((row) => row.interval !== null);
   return `${one ? 100 * one.interval.level : 95} %`;
 };
+
+/** A mark where something is to be said of the intervals, such as that they know no users. */
+function doubt(rows) {
+  const why = [...new Set(rows.map((row) => row.interval?.reason).filter(Boolean))].join("; ");
+  if (!why) return null;
+  return h("abbr", { class: "doubt", title: why }, h("span", { "aria-hidden": "true" }, "†"),
+    h("span", { class: "hidden" }, `, ${why}`));
+}
 
 function read(row) {
   return {
@@ -106,7 +114,7 @@ export function effects(comparisons, caption, named) {
         h("td", { class: "drawn" },
           intervalBar(scales.get(`${one.metric}\n${one.view}`), { value: effect, lower, upper })),
         h("td", { class: "number" },
-          number(value(one.anytime_reason ? one.pvalue : one.anytime_pvalue), 4)),
+          chance(value(one.anytime_reason ? one.pvalue : one.anytime_pvalue))),
       ),
     );
   }
@@ -132,6 +140,6 @@ const data = (exact, text) => h("data", { value: String(exact) }, text);
 function head(labels) {
   const cells = labels
     .filter((label) => label !== false)
-    .map((label) => h("th", { scope: "col" }, label || h("span", { class: "hidden" }, "Drawn")));
+    .map((label) => h("th", { scope: "col" }, ...[label || h("span", { class: "hidden" }, "Drawn")].flat()));
   return h("thead", {}, h("tr", {}, ...cells));
 }

@@ -70,6 +70,7 @@ def test_progress_goes_to_stderr(
     assert re.search(r"merging [\d,]+ rows, [\d,]+/s, 100%\n$", err)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["nowhere.db", "clicks.toml"])
 def test_what_is_no_store_is_fatal(
     grown: Path, name: str, capsys: Capture

@@ -240,6 +240,7 @@ def test_a_check_says_what_is_there(tmp_path: Path, capsys: Capture) -> None:
     assert "store.db: not there yet; a run makes it" in err
 
 
+@pytest.mark.slow
 def test_run_serves_at_the_address_that_it_prints_until_it_is_asked_to_end(
     tmp_path: Path, spawn: Callable[..., subprocess.Popen[str]]
 ) -> None:

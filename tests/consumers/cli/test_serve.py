@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from consumers.cli.main import main
+from consumers.cli.serve import warn_where_open
 from tests.requirements import ROOT
 
 TOKEN = "0123456789abcdef"
@@ -87,3 +88,15 @@ def test_a_store_that_is_not_there_is_an_error(
 ) -> None:
     assert main(["serve", str(tmp_path / "no.db"), "--port", "0"]) != 0
     assert "no.db" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("host", "token", "warned"),
+    [("0.0.0.0", "", True), ("::", "", True), ("0.0.0.0", TOKEN, False), ("127.0.0.1", "", False)],
+)
+def test_who_serves_to_all_without_a_token_is_warned(
+    caplog: pytest.LogCaptureFixture, host: str, token: str, warned: bool
+) -> None:
+    warn_where_open(host, token)
+    said = [(one.levelname, "set STREAMMETRICS_TOKEN" in one.message) for one in caplog.records]
+    assert said == [("WARNING", True)] * warned

@@ -24,10 +24,11 @@ def test_a_good_store_is_verified_with_exit_code_0(tmp_path: Path, capsys: Captu
     capsys.readouterr()
     assert main(["verify", str(tmp_path / "clicks.toml")]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("10 events of 1 logs read again, ")
+    assert out.startswith("10 events of 1 log read again, ")
     assert out.endswith(" 2 refused events compared: the ledger says what the log says\n")
 
 
+@pytest.mark.slow
 def test_a_damaged_store_is_told_with_exit_code_1(tmp_path: Path, capsys: Capture) -> None:
     store = make_store(tmp_path)
     with closing(Ledger.open(str(store))) as ledger, ledger.store.engine.begin() as connection:
@@ -44,6 +45,7 @@ def test_a_damaged_store_is_told_with_exit_code_1(tmp_path: Path, capsys: Captur
     assert out.endswith(": 3 differences\n")
 
 
+@pytest.mark.slow
 def test_a_range_of_offsets_is_verified_alone(tmp_path: Path, capsys: Capture) -> None:
     make_store(tmp_path)
     verify = ["verify", str(tmp_path / "clicks.toml"), "--offsets"]

@@ -46,6 +46,7 @@ def looks(store: Path) -> tuple[str, int, tuple[str, ...]]:
     return found.fingerprint, n, found.plan.epochs
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
 def test_an_epoch_after_all_that_was_counted_is_added_and_the_looks_go_on(tmp_path: Path) -> None:
     store = run(write(tmp_path))

@@ -28,6 +28,7 @@ from tests.consumers.ledger.counted_log import (
     rows_of,
     sums,
 )
+from tests.depth import further_are_slow
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -46,9 +47,9 @@ def per_strand(seen: Snapshot) -> list[int]:
     return sorted(found.values())
 
 
-@pytest.mark.parametrize("limit", [8 << 20, 2000], ids=["one range of keys", "many ranges"])
-@pytest.mark.parametrize("merge_bytes", [32 << 20, 20_000], ids=["memory", "little memory"])
-@pytest.mark.parametrize("above", [pytest.param(1, marks=pytest.mark.slow), 8])
+@pytest.mark.parametrize("limit", list(further_are_slow(2000, 8 << 20)))
+@pytest.mark.parametrize("merge_bytes", list(further_are_slow(20_000, 32 << 20)))
+@pytest.mark.parametrize("above", list(further_are_slow(8, 1)))
 def test_bytes_and_offsets_stay_as_they_were(
     ledger: Ledger, limit: int, merge_bytes: int, above: int
 ) -> None:

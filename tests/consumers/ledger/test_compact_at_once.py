@@ -34,7 +34,7 @@ COMMAND = (sys.executable, "-m", "consumers.cli", "compact")
 
 @pytest.mark.usefixtures("each_store")
 @pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 12))]
 )
 def test_two_compactors_whose_steps_take_turns(ledger: Ledger, seed: int) -> None:
     """Each looks, plans and merges when a seed says so, so that plans are old when they are done;

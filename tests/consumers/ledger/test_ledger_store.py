@@ -116,6 +116,7 @@ def test_a_store_of_a_later_version_is_refused(path: Path, ledger: Ledger, versi
     assert caught.value.exit_code == 3
 
 
+@pytest.mark.slow
 def test_workers_that_start_at_once_make_one_store(path: Path) -> None:
     def start(_: int) -> int:
         with closing(Ledger.open(str(path), create=True)) as ledger:

@@ -114,6 +114,7 @@ def test_nothing_in_it_runs_or_comes_from_elsewhere(made: bytes) -> None:
     assert base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode() in policy
 
 
+@pytest.mark.slow
 def test_the_same_store_gives_the_same_bytes(tested: Path, made: bytes, tmp_path: Path) -> None:
     assert main(["report", str(tested), "-o", str(tmp_path / "again.html")]) == 0
     assert (tmp_path / "again.html").read_bytes() == made

@@ -18,6 +18,7 @@ from consumers.results.results import to_json
 from tests.consumers.experiment_run import run, write
 
 
+@pytest.mark.slow
 def test_windows_without_new_rows_are_not_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from consumers.results.terminal import Style
 from consumers.results.watching import HISTORY_S, Watcher
 from tests.consumers import experiment_run
 from tests.consumers.stores import EVENTS, HOSTILE, event, make_store, write_events
+from tests.depth import further_are_slow
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,9 @@ def test_what_is_cut_off_is_counted(store: Path) -> None:
     assert cut[-1].startswith(f"{len(whole) - 5} more lines")
 
 
-@pytest.mark.parametrize("words", [("total", None), ("latest", None), ("all", "variant,phase")])
+@pytest.mark.parametrize(
+    "words", list(further_are_slow(("all", "variant,phase"), ("total", None), ("latest", None)))
+)
 def test_no_line_is_wider_than_eighty_columns(
     store: Path, tested: Path, words: tuple[str, str | None]
 ) -> None:

@@ -18,6 +18,7 @@ from consumers.worker.chosen_logs import Wanted
 from tests.consumers.small_config import config
 from tests.consumers.worker.memory_run import ONE, Run
 from tests.consumers.worker.verified_run import WITH_C, change, run_of, tried, verified, with_others
+from tests.depth import further_are_slow
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -74,12 +75,15 @@ def test_after_compaction_the_range_is_as_wide_as_its_rows(run: Run, tmp_path: P
     assert found.rows == 597
 
 
+@pytest.mark.slow
 def test_partitions_beside_ranges_are_whole(run: Run, tmp_path: Path) -> None:
     found = verified(run, tmp_path, wanted=Wanted((1,), {0: (0, 37)}))
     assert (found.logs, found.rows, found.is_good) == (2, 237, True)
 
 
-@pytest.mark.parametrize("wanted", [(0, 401), (400, None), (5, 5), (9, 3), (400, 500)])
+@pytest.mark.parametrize(
+    "wanted", list(further_are_slow((0, 401), (400, None), (5, 5), (9, 3), (400, 500)))
+)
 def test_offsets_that_were_not_counted_are_refused(
     run: Run, tmp_path: Path, wanted: tuple[int, int | None]
 ) -> None:
@@ -126,6 +130,7 @@ def test_retries_are_compared_where_all_their_events_lie_in_the_range(tmp_path: 
     assert found.rows == 30
 
 
+@pytest.mark.slow
 def test_retries_of_other_offsets_are_nothing_to_a_range(tmp_path: Path) -> None:
     run = with_others(tmp_path)
     tried(run, config(event=WITH_C), page=4)  # each of another range

@@ -319,6 +319,7 @@ def test_the_ledger_says_how_each_family_is_laid_out(run: Run) -> None:
     assert found["experiment/ctr"] == [("epoch", "variant")]
 
 
+@pytest.mark.slow
 def test_results_are_those_of_the_config_alone(run: Run, tmp_path: Path) -> None:
     with closing(Ledger.open(run.config.store.url)) as ledger:
         rows = read_results(ledger, Query("all")).rows

@@ -98,6 +98,7 @@ def test_a_commit_of_more_keys_than_are_kept_has_rows_of_each_grouping(tmp_path:
         checked(run)
 
 
+@pytest.mark.slow
 def test_a_row_that_is_cut_by_ranges_of_keys_stands_for_itself_alone(tmp_path: Path) -> None:
     with GroupedRun(tmp_path, [few(*"pqrs")]) as run:
         run.commit(ONE, 4, 320)
@@ -105,6 +106,7 @@ def test_a_row_that_is_cut_by_ranges_of_keys_stands_for_itself_alone(tmp_path: P
         checked(run)
 
 
+@pytest.mark.slow
 def test_rows_that_keep_their_keys_apart_together_are_merged_into_one(tmp_path: Path) -> None:
     with GroupedRun(tmp_path, [few(*"pqpq")]) as run:
         for _ in range(4):
@@ -236,6 +238,7 @@ def test_a_flag_that_was_changed_is_found_in_the_coarser_groupings(
         assert named(verified(run.run, tmp_path)) == {1, 2}
 
 
+@pytest.mark.slow
 def test_a_flag_on_a_row_that_no_grouping_follows_from_says_nothing(tmp_path: Path) -> None:
     with GroupedRun(tmp_path, [few(*"pqrstu")]) as run:
         run.commit(ONE, 6)

@@ -12,6 +12,7 @@ from consumers.worker.pieces import PIECE_BYTES, commit_of, split
 from consumers.worker.pipeline import Delta
 from streammetrics import PerKey, Ratio
 from tests.consumers.small_config import EVENT, LOG, chunk, config, event
+from tests.depth import further_are_slow
 
 PANE = Pane("ctr", 1, None, None)
 
@@ -33,7 +34,7 @@ def test_a_small_state_is_one_piece() -> None:
 
 
 @pytest.mark.parametrize("max_keys", [10_000, 300], ids=["all kept", "some in the overflow"])
-@pytest.mark.parametrize("limit", [400, 1000, 5000])
+@pytest.mark.parametrize("limit", list(further_are_slow(1000, 400, 5000)))
 def test_pieces_keep_the_limit_and_merge_back_byte_for_byte(limit: int, max_keys: int) -> None:
     state = counted([(1, f"key-{i}") for i in range(1000)], max_keys)
     pieces = list(split(PANE, state, limit))

@@ -106,6 +106,7 @@ def test_lists_of_a_file_have_the_results_of_the_library(tmp_path: Path) -> None
     require_those_of_the_library(found, LISTS, of_lists)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metrics", "events"),
     [

@@ -24,6 +24,7 @@ from streammetrics import PerKey
 from tests.consumers.folded import counted
 from tests.consumers.small_config import EVENT, config, event
 from tests.consumers.worker.memory_run import ONE, TWO, Run
+from tests.depth import further_are_slow
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -66,7 +67,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     yield made
 
 
-@pytest.mark.parametrize("page", [1, 3, 500])
+@pytest.mark.parametrize("page", list(further_are_slow(3, 1, 500)))
 def test_after_a_retry_the_states_are_those_of_a_run_that_never_refused(
     run: Run, tmp_path: Path, page: int
 ) -> None:

@@ -20,6 +20,7 @@ from streammetrics import (
     MultilabelConfusion,
     load,
 )
+from tests.depth import further_are_slow
 
 Event = dict[str, Any]
 Capture = pytest.CaptureFixture[str]
@@ -108,7 +109,7 @@ def expected(data: Path, name: str) -> Mapping[tuple[object, ...], float]:
     }
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", list(further_are_slow(*FORMATS)))
 def test_ten_classes_have_the_values_that_others_computed(
     format: str, data: Path, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -139,7 +140,7 @@ def test_ten_classes_have_the_values_that_others_computed(
     }
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", list(further_are_slow(*FORMATS)))
 def test_fourteen_labels_have_the_values_that_others_computed(
     format: str, data: Path, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -189,6 +190,7 @@ def test_a_state_file_shows_the_same_views_and_adds_up(
     assert "top k accuracies[3]" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_look_ahead_changes_nothing(tmp_path: Path, data: Path, capsys: Capture) -> None:
     events = table(data / "digits.csv", ["y"], [f"p{k}" for k in range(10)])[:50]
     run(tmp_path, "jsonl", DIGITS, events)

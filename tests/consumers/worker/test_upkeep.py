@@ -71,6 +71,7 @@ def test_it_finds_what_an_earlier_worker_left(
     assert rows(ledger) == LEAVE + 1
 
 
+@pytest.mark.slow
 def test_while_records_come_it_takes_a_tenth_of_the_time(
     ledger: Ledger, begun_head: tuple[Generation, Head]
 ) -> None:

@@ -85,6 +85,16 @@ def test_a_place_knows_where_it_stands_and_where_its_log_ends() -> None:
     assert watch.snapshot().places == []
 
 
+def test_a_source_that_is_here_ends_where_it_has_no_more() -> None:
+    watch, source = Watch(lambda: 0.0), MemorySource({LOG: log(7)})
+    watch.assigned({LOG: 0})
+    watch.polled(source, [chunk([event(), event()])])
+    assert watch.snapshot().places[0].end is None
+    watch.polled(source, [])
+    place = watch.snapshot().places[0]
+    assert place.end == place.position == 2
+
+
 def test_what_the_ledger_refuses_is_counted_by_its_reason(tmp_path: Path) -> None:
     clock = Clock(tick_s=0.02)
     watch, made = Watch(clock.monotonic), config()

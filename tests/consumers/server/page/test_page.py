@@ -41,6 +41,48 @@ def test_an_update_arrives_by_itself(growing: Stream, open_page: Open) -> None:
     ]
 
 
+def test_a_chart_that_was_updated_is_that_which_is_drawn_anew(
+    growing: Stream, open_page: Open
+) -> None:
+    drawn = "[...document.querySelectorAll('figure canvas')].map((one) => one.toDataURL())"
+    page = open_page(growing.url + "?metric=ctr", viewport={"width": 1280, "height": 1400})
+    page.until("ready").chart()
+    seen = []
+    for counted in (700, 800):  # the first update has all rows, and later ones what has changed
+        growing.write(100, day=2)
+        growing.count()
+        page.page.wait_for_selector(f'table.figures td:text-is("{counted}")')
+        page.page.wait_for_timeout(2500)
+        seen.append(page.page.evaluate(drawn))
+    assert len(seen[0]) == 2  # over time, and the effect
+    assert seen[0] != seen[1]
+    page.page.reload()
+    page.until("ready").chart()
+    page.page.wait_for_timeout(1500)
+    assert page.page.evaluate(drawn) == seen[1]
+
+
+def test_an_update_leaves_what_a_person_has_marked(growing: Stream, open_page: Open) -> None:
+    page = open_page(growing.url).until("ready")
+    page.page.wait_for_selector(".card table.figures")
+    page.page.locator(".card .scroll").first.focus()
+    growing.write(50, day=2)
+    growing.count()
+    page.page.wait_for_selector('.card[data-metric="auc"] td:text-is("650")')
+    assert page.page.evaluate("document.activeElement.className") == "scroll"
+
+
+def test_the_page_marks_intervals_that_take_rows_as_independent(
+    served: Stream, open_page: Open
+) -> None:
+    found = served.get("api/results?by=variant&views=headline&metric=ctr")["results"]
+    said = {row["interval"]["reason"] for row in found}  # type: ignore[index]
+    page = open_page(served.url + "?metric=ctr").until("ready")
+    mark = page.page.locator("table.figures .doubt").first
+    assert mark.get_attribute("title") in said
+    assert "independent" in str(mark.get_attribute("title"))
+
+
 def test_a_deep_link_opens_its_view_and_a_filter_changes_the_address(
     served: Stream, open_page: Open
 ) -> None:

@@ -28,9 +28,9 @@ def test_numbers_are_rounded_as_the_command_line_rounds_them(
     asked = [[value, decimals] for value in values for decimals in (0, 2, 4, 10)]
     found = open_page(served.url).page.evaluate(
         """async (asked) => {
-          const { number, bounds, decimalsFor } = await import("/assets/printed.js");
+          const { number, bounds, chance, decimalsFor } = await import("/assets/printed.js");
           return asked.map(([x, decimals]) =>
-            [number(x, decimals), number(x, decimals, true), bounds(x, x, decimals),
+            [number(x, decimals), number(x, decimals, true), chance(x), bounds(x, x, decimals),
              decimalsFor([x]), decimalsFor([x, 0.3, 7])]);
         }""",
         asked,
@@ -40,6 +40,7 @@ def test_numbers_are_rounded_as_the_command_line_rounds_them(
         assert shown == [
             printed.number(value, decimals),
             printed.number(value, decimals, signed=True),
+            printed.chance(value),
             printed.interval(value, value, decimals),
             printed.decimals_for([value]),
             printed.decimals_for([value, 0.3, 7]),
