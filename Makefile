@@ -11,14 +11,15 @@ PYTEST := $(BIN)/python -m pytest -q
 # Compiled files are kept, whatever the shell says: pytest rewrites what it reads, which takes each
 # of its workers seconds, and many tests start processes.
 export PYTHONDONTWRITEBYTECODE :=
-# The doctests of the two packages are part of every run.
-SUITE := --doctest-modules streammetrics consumers tests
+# The doctests of the two packages are part of every run, but for what needs Spark or Beam.
+SUITE := --doctest-modules streammetrics consumers tests \
+  --ignore=streammetrics/engines/spark --ignore=streammetrics/engines/beam
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test chaos peers docs screenshots demo bench coverage
+.PHONY: help setup check test test-engines test-cluster chaos peers docs screenshots demo bench coverage
 
 help:  ## list the commands
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: .venv/.dev  ## make .venv and install what development needs
 
@@ -30,6 +31,12 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 
 test: .venv/.dev .cache/ranx/.made  ## all tests; those that skip say why, and how to enable them
 	$(PYTEST) -n 3 -rs $(SUITE)
+
+test-engines: .venv/.dev  ## Spark, Beam, and recipes of other engines (2 GB to download)
+	$(MAKE) test-spark test-beam test-recipes
+
+test-cluster: .cache/spark/.made  ## kill an executor of a Spark of two hosts, let one be slow
+	$(call ENGINE_TEST,spark) -m cluster
 
 chaos: .venv/.dev  ## kill workers, broker and stores (10 minutes), then compare; ARGS=--help
 	$(BIN)/python -m tests.chaos $(ARGS)
@@ -78,4 +85,37 @@ coverage: .venv/.dev  ## how often intervals are right and tests wrong (20 minut
 .cache/torch/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/torch
 	.cache/torch/bin/python -m pip install -q --disable-pip-version-check -e '.[torch-peers]'
+	@touch $@
+
+# Spark and Beam, likewise, and apart: they pin different versions of pyarrow. What is required of
+# the machine (see tests/requirements.py) is required here too, and the engine with it.
+ENGINE_TEST = STREAMMETRICS_REQUIRE="$$STREAMMETRICS_REQUIRE,$(1)" \
+	.cache/$(1)/bin/python -m pytest -q -rs --doctest-modules streammetrics/engines/$(1) \
+	tests/engines/$(1)
+
+.PHONY: test-spark test-beam test-recipes
+test-spark: .cache/spark/.made
+	$(call ENGINE_TEST,spark) -m "not cluster" $(ARGS)
+
+test-beam: .cache/beam/.made
+	$(call ENGINE_TEST,beam) $(ARGS)
+
+test-recipes: .venv/.dev .cache/beam/.made .cache/recipes/.made
+	STREAMMETRICS_REQUIRE="$$STREAMMETRICS_REQUIRE,beam,recipes" \
+	  $(PYTEST) -n0 -rs tests/engines/test_recipes.py
+
+.cache/spark/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/spark
+	.cache/spark/bin/python -m pip install -q --disable-pip-version-check -e '.[spark,engine-tests]'
+	@touch $@
+
+.cache/beam/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/beam
+	.cache/beam/bin/python -m pip install -q --disable-pip-version-check -e '.[beam,engine-tests]'
+	@touch $@
+
+# DuckDB, Dask and Ray, which docs/engines.md shows with the library as it is.
+.cache/recipes/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/recipes
+	.cache/recipes/bin/python -m pip install -q --disable-pip-version-check -e '.[recipes]'
 	@touch $@

@@ -7,6 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from streammetrics import classification, combine, ranking
+from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import FILE_MAGIC
 from streammetrics.core.errors import SettingsError, StateError
@@ -15,6 +16,7 @@ from streammetrics.core.settings import Setting
 __all__ = ["load", "metric", "metric_types"]
 
 _PACKAGES = (classification, ranking, combine)
+_OUTPUTS = (Sealed,)  # what is read from bytes as metrics are, and counts nothing
 
 
 def metric_types() -> Mapping[str, type[Accumulator]]:

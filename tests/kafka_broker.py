@@ -100,20 +100,20 @@ def missing() -> str | None:
     return None
 
 
-def fetch_jars(target: Path = JARS) -> Path:
-    """The folder of the broker's jars; Maven fills it once, whole or not at all."""
+def fetch_jars(target: Path = JARS, pom: Path = POM) -> Path:
+    """The folder of the jars that `pom` names; Maven fills it once, whole or not at all."""
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         lib = Path(scratch) / "lib"
-        command = ["mvn", "-q", "-B", "-f", str(POM), "dependency:copy-dependencies"]
+        command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
         command += [f"-DoutputDirectory={lib}", "-DincludeScope=runtime"]
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
         )
         if done.returncode != 0:
-            raise Unavailable(f"Maven could not fetch the broker:\n{done.stdout}{done.stderr}")
+            raise Unavailable(f"Maven could not fetch the jars:\n{done.stdout}{done.stderr}")
         # Two test runs may get here together: the first rename wins, both folders are equal.
         with contextlib.suppress(OSError):
             lib.rename(target)

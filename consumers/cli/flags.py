@@ -82,6 +82,11 @@ OFFSETS: Final = Flag(
     "counted; again for another partition", again=True, metavar="PARTITION:FROM-TO",
 )  # fmt: skip
 
+REPLAY: Final = Flag(
+    "replay", "refuse (default) or skip, where all rows of a file are counted already",
+    choices=("refuse", "skip"), default="refuse",
+)  # fmt: skip
+
 RUN: Final = (
     Flag("until-end", "stop at the end that the log has now", bool),
     STORE,
@@ -130,7 +135,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
             (JSON, WINDOW, BY, WHERE, METRIC, GENERATION, VIEWS)),
     Command("export", "Write what a store has counted into one state file.", "STORE", STORE_WORD,
             (OUTPUT, WINDOW, WHERE, METRIC, GENERATION)),
-    Command("merge", "Add state files up.", "FILE", "state files", (OUTPUT,), nargs="+"),
+    Command("merge", "Add state files up.", "FILE", "state files", (OUTPUT, REPLAY), nargs="+"),
     Command("show", "Print what a state file holds.", "FILE", "a state file", (JSON,)),
     Command("quarantine", "Print the events that were refused.", "[list|export|retry] STORE",
             f"list (default), export or retry, and {STORE_WORD}", (JSON, OUTPUT, CONFIG),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import closing
@@ -22,6 +23,8 @@ from consumers.results.state_files import description, export, merge_files, read
 from consumers.results.state_text import state_text
 from consumers.results.status import status_json, status_text
 from consumers.results.terminal import Style
+
+log = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
 
@@ -105,9 +108,12 @@ def _export(arguments: Arguments, monotonic: Clock) -> None:
 def _merge(arguments: Arguments, monotonic: Clock) -> None:
     output, paths = _output(arguments), [Path(word) for word in arguments.words]
     logs.to_stderr("text")
+    skipped: list[Path] | None = [] if arguments.text("replay") == "skip" else None
     with progress.counted("merging", "files", len(paths), monotonic) as report:
-        state = merge_files(paths, report)
+        state = merge_files(paths, report, skipped=skipped)
     write_state(state, output)
+    for path in skipped or ():
+        log.warning("%s is left out: all of its rows are counted already", path)
 
 
 def _show(arguments: Arguments) -> None:

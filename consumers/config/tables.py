@@ -18,15 +18,16 @@ MAX_PANES = 100_000  # panes within the retention: each is a row of the store fo
 MAX_GROUPINGS = 32
 MAX_GROUPING_FIELDS = 8
 
-SourceKind = Literal["file", "stdin", "kafka"]
+SourceKind = Literal["file", "stdin", "kafka", "spark"]
 KafkaLibrary = Literal["kafka-python", "confluent-kafka"]
-SourceFormat = Literal["jsonl", "csv", "parquet", "json", "ndjson", "array", "arrow"]
+SourceFormat = Literal["jsonl", "csv", "parquet", "json", "ndjson", "array", "arrow", "columns"]
 
 LIBRARIES = ("kafka-python", "confluent-kafka")
 FORMATS = {
     "file": ("jsonl", "csv", "parquet"),
     "stdin": ("jsonl", "csv"),
     "kafka": ("json", "ndjson", "array", "arrow"),  # the last three: many events a message
+    "spark": ("columns",),  # a streaming query writes; `run` reads nothing
 }
 SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
 
@@ -39,7 +40,8 @@ OWNED_CLIENT_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """[source]. `path` is set for files; the four kafka settings for Kafka."""
+    """[source]. `path` is set for files; the four kafka settings for Kafka; `query`, by which the
+    ledger knows a streaming query, for Spark."""
 
     kind: SourceKind
     format: SourceFormat
@@ -50,6 +52,7 @@ class SourceConfig:
     client: Mapping[str, Value] = field(default_factory=dict)
     max_event_bytes: int = 262_144
     library: KafkaLibrary = "kafka-python"
+    query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ class ServerConfig:
 def read_source(section: Section, directory: Path) -> SourceConfig:
     """[source]."""
     if section.raw("kind") is None:
-        section.bad("kind", '"file", "stdin" or "kafka"', "say where the events come from")
+        section.bad("kind", '"file", "stdin", "kafka" or "spark"', "say where the events come from")
     kind = section.choice("kind", "file", tuple(FORMATS))
     path_text = section.text("path", None)
     path = directory / Path(path_text).expanduser() if path_text else None
@@ -121,13 +124,19 @@ def read_source(section: Section, directory: Path) -> SourceConfig:
     servers = _read_servers(section)
     topic = section.text("topic", None, limit=249)
     group = section.text("group", None, limit=255)
+    query = section.text("query", None, limit=200)
     client = _read_client(section, kind)
     library = section.choice("library", LIBRARIES[0], LIBRARIES)
     limit = section.integer("max_event_bytes", 262_144, 64, 16 << 20, " of bytes")
     section.done()
     optional = ("client", "library")
-    needed = {"file": ("path",), "kafka": ("bootstrap_servers", "topic", "group"), "stdin": ()}
-    for key in ("path", "bootstrap_servers", "topic", "group", "client", "library"):
+    needed = {
+        "file": ("path",),
+        "kafka": ("bootstrap_servers", "topic", "group"),
+        "stdin": (),
+        "spark": ("query",),
+    }
+    for key in ("path", "bootstrap_servers", "topic", "group", "client", "library", "query"):
         if key in needed[kind]:
             if section.raw(key) is None:
                 section.bad(key, f'a value, since kind is "{kind}"', "add it")
@@ -135,7 +144,7 @@ def read_source(section: Section, directory: Path) -> SourceConfig:
             section.bad(key, f'nothing, since kind is "{kind}"', "remove it, or change the kind")
     return SourceConfig(
         cast(SourceKind, kind), cast(SourceFormat, format_), path, servers, topic, group, client,
-        limit, cast(KafkaLibrary, library),
+        limit, cast(KafkaLibrary, library), query,
     )  # fmt: skip
 
 

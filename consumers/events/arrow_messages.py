@@ -106,7 +106,7 @@ def _read(message: bytes, needed: Sequence[str], wanted: Sequence[str]) -> pa.Ta
         if unfit is not None:
             return unfit
         schema = pyarrow.ipc.open_stream(payload).schema
-        unfit = _unread(schema, needed, wanted)
+        unfit = unread(schema, needed, wanted)
         if unfit is not None:
             return unfit
         tops = {path.partition(".")[0] for path in wanted} | set(wanted)
@@ -143,7 +143,7 @@ def _beyond_bounds(payload: pa.Buffer) -> Unfit | None:
             return too_large(nbytes, MAX_OPEN_BYTES)
 
 
-def _unread(schema: pa.Schema, needed: Sequence[str], wanted: Sequence[str]) -> Unfit | None:
+def unread(schema: pa.Schema, needed: Sequence[str], wanted: Sequence[str]) -> Unfit | None:
     """Why these columns cannot be read."""
     import pyarrow
 

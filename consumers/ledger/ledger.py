@@ -29,6 +29,7 @@ from consumers.ledger.failures import (
 from consumers.ledger.more_epochs import counted_to_ms
 from consumers.ledger.read import (
     generation_of,
+    last_retry,
     read_deltas,
     read_generation,
     read_generations,
@@ -166,7 +167,8 @@ class Ledger:
         def work(connection: Connection) -> Snapshot:
             found = self._generation(connection, generation)
             heads = read_heads(connection, head.c.generation == found.id)
-            outline = Snapshot(found, heads, read_panes(connection, found))
+            last = last_retry(connection, found)
+            outline = Snapshot(found, heads, read_panes(connection, found), retry=last)
             wanted = frozenset(choose(outline)) if choose else frozenset()
             size = sum(pane.nbytes for pane in outline.panes if pane.pane in wanted)
             if max_bytes is not None and size > max_bytes:

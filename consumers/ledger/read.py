@@ -21,7 +21,15 @@ from consumers.ledger.rows import (
     Piece,
     QuarantineRow,
 )
-from consumers.ledger.schema import delta, generation, head, metric, metric_start, quarantine
+from consumers.ledger.schema import (
+    delta,
+    generation,
+    head,
+    metric,
+    metric_start,
+    quarantine,
+    retry,
+)
 from consumers.sources.source import Partition
 
 
@@ -94,6 +102,12 @@ def _head(row: Row[tuple[object, ...]]) -> Head:
         Counters(row.rows, row.late, row.future, row.expired, row.quarantined, row.tombstones),
         row.skipped,
     )
+
+
+def last_retry(connection: Connection, of: Generation) -> int:
+    """The number of the last retry of refused events, 0 before the first."""
+    last = select(func.max(retry.c.id)).where(retry.c.generation == of.id)
+    return int(connection.scalar(last) or 0)
 
 
 def read_panes(connection: Connection, of: Generation) -> tuple[PaneSize, ...]:

@@ -244,12 +244,14 @@ class Snapshot:
 
     `heads` holds the closed ones too, in the order in which they were made. `panes` lists all
     panes of the generation; `deltas` the rows of those that were asked for, in no certain order.
+    `retry` is the number of the last retry of refused events, 0 before the first.
     """
 
     generation: Generation
     heads: tuple[Head, ...]
     panes: tuple[PaneSize, ...]
     deltas: tuple[DeltaRow, ...] = ()
+    retry: int = 0
 
     @property
     def counters(self) -> Counters:

@@ -7,11 +7,13 @@ they are connected to (connect.py) and how their errors read (failures.py).
 from __future__ import annotations
 
 import logging
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Final, TypeVar
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, event, func, select
 from sqlalchemy.exc import DBAPIError
 
 from consumers.ledger import schema as ledger_schema
@@ -82,9 +84,21 @@ class Store:
                 self._sleep(pause_s)
         raise AssertionError("the last attempt returns or raises")
 
+    def outlive_power_cuts(self) -> None:
+        """Have SQLite write each commit to the disk before it is answered: for a writer whose
+        records do not come again once they are committed. PostgreSQL does so by itself."""
+        if self.engine.dialect.name == "sqlite":
+            event.listen(self.engine, "connect", _synchronous)
+            self.engine.dispose()
+
     def close(self) -> None:
         """Let go of all connections."""
         self.engine.dispose()
+
+
+def _synchronous(connection: sqlite3.Connection, _record: object) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("PRAGMA synchronous = FULL")
 
 
 def open_store(

@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.looks import Point, count_looks, read_points, read_watched
 from consumers.ledger.outline import Outline, read_outlines, read_states
-from consumers.ledger.read import generation_of, read_heads, read_panes
+from consumers.ledger.read import generation_of, last_retry, read_heads, read_panes
 from consumers.ledger.rows import Generation, Head, Pane, Snapshot
-from consumers.ledger.schema import head, retry
+from consumers.ledger.schema import head
 from streammetrics.experiments import Watched
 
 T = TypeVar("T")
@@ -39,8 +39,8 @@ class View:
     @cached_property
     def snapshot(self) -> Snapshot:
         """The heads, and which panes there are: it costs a look at every row of the index."""
-        of, heads, _ = self.moment
-        return Snapshot(of, heads, read_panes(self._connection, of))
+        of, heads, last = self.moment
+        return Snapshot(of, heads, read_panes(self._connection, of), retry=last)
 
     def outlines(self, panes: Collection[Pane]) -> list[Outline]:
         """The delta rows of these panes, without their states."""
@@ -75,7 +75,6 @@ def view(ledger: Ledger, look: Callable[[View], T], *, generation: int | None = 
     def work(connection: Connection) -> T:
         found = generation_of(connection, ledger.store.name, generation)
         heads = read_heads(connection, head.c.generation == found.id)
-        last = select(func.max(retry.c.id)).where(retry.c.generation == found.id)
-        return look(View(connection, Moment(found, heads, connection.scalar(last) or 0)))
+        return look(View(connection, Moment(found, heads, last_retry(connection, found))))
 
     return ledger.store.read(work)

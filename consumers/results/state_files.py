@@ -25,6 +25,7 @@ from consumers.results.results import bounds
 from consumers.results.states import SliceState
 from consumers.results.stream import Tell, silent
 from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
+from streammetrics.engines import Sealed
 from streammetrics.results import counts_of, views_of
 
 # How the library begins to say what it expected where a state is sound, but not for this version.
@@ -90,9 +91,15 @@ def _panel(found: Sequence[SliceState]) -> Panel:
 
 
 def merge_files(
-    paths: Sequence[Path], report: Callable[[int], None] = lambda done: None
+    paths: Sequence[Path],
+    report: Callable[[int], None] = lambda done: None,
+    *,
+    skipped: list[Path] | None = None,
 ) -> Accumulator:
     """The sum of state files. `report` hears how many are done.
+
+    skipped: where it is a list, a file of which all rows are counted already, by its provenance,
+    is left out and noted there; one that counted some of them is refused all the same.
 
     Raises StateError for a damaged file, SettingsError for unequal settings, and OverlapError
     where two files counted the same rows.
@@ -100,7 +107,13 @@ def merge_files(
     total = read_state(paths[0])
     report(1)
     for done, path in enumerate(paths[1:], 2):
-        total.merge(read_state(path))
+        state = read_state(path)
+        counted = bool(state.provenance) and total.provenance.covers(state.provenance)
+        if skipped is not None and counted:
+            total.merge(state.empty())  # other settings are other settings
+            skipped.append(path)
+        else:
+            total.merge(state)
         report(done)
     return total
 
@@ -160,12 +173,18 @@ def plain_states(state: Accumulator, path: tuple[str, ...] = ()) -> Iterator[Pla
                 span = str(Span(start, end))
                 yield from plain_states(state.window_state(start, end), (*path, span))
             yield from plain_states(state.total_state(), (*path, "total"))
+        case Sealed():
+            yield from plain_states(state.inner, path)
         case _:
             yield PlainState(path, state)
 
 
 def description(state: Accumulator) -> Json:
     """What `show --json` says of a state."""
+    sealed: dict[str, Json] = {}
+    if isinstance(state, Sealed):
+        here, of = state.buckets
+        sealed = {"sealed": {"scope": state.scope, "buckets": here, "of": of}}
     return {
         "format": "streammetrics-state/1",
         "type": type(state).__name__,
@@ -176,6 +195,7 @@ def description(state: Accumulator) -> Json:
             {"source": source, "piece": piece, "start": start, "end": end}
             for source, piece, start, end in state.provenance
         ],
+        **sealed,
         "results": [_result_json(one) for one in plain_states(state)],
     }
 
@@ -221,6 +241,8 @@ def _add_provenance(state: Accumulator, selection: Selection, one: SliceState) -
         for head in selection.snapshot.heads:
             start = metric.start_offsets.get(head.id, head.start_offset)
             state.provenance.add(sources[head.id], start, max(start, head.next_offset), piece)
+            # Retries add refused events of these offsets: a state from before one has fewer.
+            state.provenance.add(f"{sources[head.id]}~retries", 0, selection.snapshot.retry, piece)
 
 
 def _pieces(selection: Selection, one: SliceState) -> Iterator[str]:

@@ -13,6 +13,7 @@ from consumers.results.results import bounds
 from consumers.results.state_files import plain_states, settings_json
 from consumers.results.terminal import Style, rendered
 from streammetrics import Accumulator
+from streammetrics.engines import Sealed
 from streammetrics.results import counts_of, texts_of, views_of
 
 MAX_STATES = 200  # of one file; a person reads no more, and JSON has them all
@@ -36,14 +37,32 @@ def state_text(state: Accumulator, style: Style, *, title: str) -> str:
         parts.append(Text(f"\n{len(states) - MAX_STATES} more: take --json"))
     parts.append(Text(f"\ndigest {state.digest()}"))
     ranges = list(state.provenance)
-    if not ranges:
+    if isinstance(state, Sealed):
+        parts.append(Text(_sealed(state)))
+    elif not ranges:
         parts.append(Text("provenance: none, so that a repeated merge cannot be noticed"))
     for source, piece, start, end in ranges[:MAX_RANGES]:
-        counted = f"{printed.name(source, 120)} offsets {start} to {end - 1}"
+        counted = f"{printed.name(source, 120)} {_unit(source)} {start} to {end - 1}"
         parts.append(Text(f"counted {counted}: {printed.name(piece, 200)}"))
     if len(ranges) > MAX_RANGES:
         parts.append(Text(f"{len(ranges) - MAX_RANGES} more ranges: take --json"))
     return rendered(parts, style)
+
+
+def _unit(source: str) -> str:
+    """What a source has a range of."""
+    if source.startswith("sealed/"):
+        return "buckets"
+    return "numbers" if source.endswith("/tasks") else "offsets"
+
+
+def _sealed(state: Sealed) -> str:
+    here, of = state.buckets
+    if not of:
+        return "sealed, without the provenance that would prove it: it merges with nothing"
+    rest = "" if state.complete else "; the others had no rows, or are still to be merged"
+    scope = printed.name(state.scope, 120)
+    return f"sealed: {here} of {of} buckets of users of {scope or 'one scope'}{rest}"
 
 
 def _result(state: Accumulator) -> Table:

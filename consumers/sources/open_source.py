@@ -8,7 +8,7 @@ from typing import Final
 
 from consumers.config.config import Config
 from consumers.sources.file_source import FileSource
-from consumers.sources.source import Source, SourceError
+from consumers.sources.source import Source, SourceError, Unsuitable
 from consumers.sources.stdin_source import StdinSource
 from consumers.worker.run_options import Options
 
@@ -22,8 +22,10 @@ MODULES: Final = {
 def open_source(config: Config, options: Options) -> Source:
     """Open the source of `config` to be read as `options` say.
 
-    Raises SourceError (Disconnected where it may be there later), or ConfigError.
+    Raises SourceError (Disconnected where it may be there later; Unsuitable for a source that
+    feeds the store by itself), or ConfigError.
     """
+    require_readable(config)
     if config.source.kind == "kafka":
         require_package(config)
         if config.source.library == "confluent-kafka":
@@ -36,6 +38,16 @@ def open_source(config: Config, options: Options) -> Source:
     if config.source.kind == "file":
         return FileSource(config.source, follow=not options.until_end)
     return StdinSource(config.source)
+
+
+def require_readable(config: Config) -> None:
+    """Raise Unsuitable where the events of a config do not come through this program."""
+    if config.source.kind == "spark":
+        raise Unsuitable(
+            "[source] kind: expected a source that this program reads, came 'spark', whose query "
+            "writes to the store by itself; start the query (docs/engines.md), and look at the "
+            "store with results, serve or watch"
+        )
 
 
 def require_package(config: Config) -> None:

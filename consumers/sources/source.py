@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,11 @@ class Partition:
     def __str__(self) -> str:
         """The name that results use as the key of `offsets`, such as `clicks.jsonl/0`."""
         return f"{self.topic}/{self.number}"
+
+
+# The cluster of logs that a streaming query of Spark feeds: an offset is the number of one of its
+# batches, and no source of ours can read it again.
+SPARK: Final = "spark"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from consumers.config.config import Config
 from consumers.ledger.connect import shown
 from consumers.ledger.ledger import Ledger, LogChanged, NoStoreYet, SchemaMismatch
 from consumers.ledger.rows import Begun, Head
-from consumers.sources.open_source import open_source, require_package
+from consumers.sources.open_source import open_source, require_package, require_readable
 from consumers.sources.source import GapError, Partition, Source, Unsuitable
 from consumers.worker.reconnect import Disconnected
 from consumers.worker.run_options import Options
@@ -28,6 +28,7 @@ def require_options(config: Config, options: Options, *, opener: Opener = open_s
     Kafka is asked only about partitions that are named, and not at all while it is away: `run`
     waits for it, and the worker asks again.
     """
+    require_readable(config)
     require_package(config)
     if config.source.kind == "kafka":
         if options.partitions is not None:

@@ -15,7 +15,7 @@ from consumers.config.config import Config
 from consumers.ledger.audit import cut_after, cut_before, retries_of
 from consumers.ledger.rows import Head
 from consumers.ledger.store import Store
-from consumers.sources.source import Partition, Source, Unsuitable
+from consumers.sources.source import SPARK, Partition, Source, Unsuitable
 from consumers.worker.recount import Recount, Scratch
 from consumers.worker.run_options import Options
 from consumers.worker.verified import Verified
@@ -70,7 +70,13 @@ def chosen_heads(heads: Sequence[Head], wanted: Wanted, found: Verified) -> list
     for head in heads:
         if numbers is not None and head.partition.number not in numbers:
             continue
-        if head.closed:
+        if head.partition.cluster == SPARK:
+            found.note(
+                f"{head.partition}: a streaming query of Spark has counted batches "
+                f"{head.start_offset} to {head.next_offset} of it; there is no log to read again, "
+                "and it is not verified"
+            )
+        elif head.closed:
             found.note(
                 f"{head.partition}: the log of a closed head (offsets {head.start_offset} to "
                 f"{head.next_offset}) cannot be read again, and is not verified"

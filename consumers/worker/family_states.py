@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from consumers.config.family import Family
 from consumers.events.decoder import Decoded
 from consumers.ledger.groupings import Groupings, finest, summed
-from streammetrics import Coded, PerKey
+from streammetrics import Coded, PerKey, Windows
 
 Columns: TypeAlias = "Mapping[str, NDArray[np.generic] | Coded]"
 Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), or all of time
@@ -66,6 +66,21 @@ class FamilyStates:
         mine = self._mine(columns)
         for place, state in self._expired.items():
             state.update(self._keys(decoded, place), **mine)
+
+    def bare(self, grouping: int) -> tuple[bytes, bytes]:
+        """The states of a finest grouping as they are, by window and below the floor, for `join`
+        in another process."""
+        return self._windows[grouping].to_bytes(), self._expired[grouping].to_bytes()
+
+    def join(self, grouping: int, windows: bytes, expired: bytes) -> None:
+        """Add what `bare` wrote of other events. Raises StateError or SettingsError."""
+        self._windows[grouping].merge(Windows.from_bytes(windows))
+        self._expired[grouping].merge(PerKey.from_bytes(expired))
+
+    @property
+    def groupings(self) -> tuple[int, ...]:
+        """The places of the finest groupings."""
+        return tuple(self._windows)
 
     def check(self, decoded: Decoded, columns: Columns) -> None:
         """Raise InputError where a metric refuses one of these events; changes nothing."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from consumers.ledger.ranges import PIECE_BYTES, can_stand_for_coarser, is_too_large, split
 from consumers.ledger.rows import Commit, Head, Pane, Piece
 from consumers.sources.source import Chunk, Partition
+from consumers.worker import family_states
 from consumers.worker.pipeline import Delta
 from consumers.worker.run_options import Options
 from streammetrics import PerKey
 
-__all__ = ["PIECE_BYTES", "Limits", "commit_of", "split"]
+__all__ = ["PIECE_BYTES", "Limits", "commit_of", "pieces_of", "split"]
 
 
 def commit_of(head: Head, delta: Delta, limit: int = PIECE_BYTES) -> Commit:
@@ -22,9 +23,22 @@ def commit_of(head: Head, delta: Delta, limit: int = PIECE_BYTES) -> Commit:
     Only the state of one key may be larger. A delta is bounded, so it still fits into a row of
     either database; who can commit less at once does so: see `Limits`.
     """
+    return Commit(
+        head,
+        delta.start,
+        delta.end,
+        delta.greatest_event_ms,
+        delta.counters,
+        pieces_of(delta.states(), limit),
+        delta.quarantine,
+    )
+
+
+def pieces_of(states: Iterable[family_states.Piece], limit: int = PIECE_BYTES) -> list[Piece]:
+    """These states as rows of the store, of at most `limit` bytes."""
     pieces: list[Piece] = []
     last: tuple[PerKey, list[Piece]] | None = None
-    for found in delta.states():
+    for found in states:
         if found.follows and last is not None and last[1][0].for_coarser:
             continue
         state, pane = found.state, Pane(found.metric, found.grouping, found.start_ms, found.end_ms)
@@ -36,15 +50,7 @@ def commit_of(head: Head, delta: Delta, limit: int = PIECE_BYTES) -> Commit:
                 made = [replace(made[0], for_coarser=True)]
         last = state, made
         pieces += made
-    return Commit(
-        head,
-        delta.start,
-        delta.end,
-        delta.greatest_event_ms,
-        delta.counters,
-        pieces,
-        delta.quarantine,
-    )
+    return pieces
 
 
 class Limits:

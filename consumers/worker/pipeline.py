@@ -37,6 +37,9 @@ class Delta:
     less the allowed lateness. An event further ahead than `max_ahead_s` of its record's timestamp
     is refused and moves no watermark; files have no such timestamps, so there the rule has
     nothing to compare with and does not apply.
+
+    ordered: whether the events have an order. Where they have none (a part of a batch of a
+    cluster), an event is late beside `greatest_event_ms` alone, which is that of earlier batches.
     """
 
     def __init__(
@@ -46,6 +49,8 @@ class Delta:
         start: int,
         greatest_event_ms: int | None = None,
         floor_ms: int | None = None,
+        *,
+        ordered: bool = True,
     ) -> None:
         self.config = config
         self.partition = partition
@@ -53,16 +58,17 @@ class Delta:
         self.end = start
         self.greatest_event_ms = greatest_event_ms
         self.floor_ms = floor_ms
+        self._before_ms, self._ordered = greatest_event_ms, ordered
         self.counters = Counters()
         self.quarantine: list[Refused] = []
         self._quarantine_bytes = 0
-        self._families = [FamilyStates(family) for family in config.families]
+        self.families = tuple(FamilyStates(family) for family in config.families)
         self._rows_in_states = False
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory that it holds, roughly."""
-        return sum(states.nbytes for states in self._families) + self._quarantine_bytes
+        return sum(states.nbytes for states in self.families) + self._quarantine_bytes
 
     def add(self, decoded: Decoded) -> None:
         """Take in the next chunk. Raises ValueError if it does not follow the last one."""
@@ -91,12 +97,17 @@ class Delta:
         )
         self.end = chunk.end
 
+    @property
+    def has_states(self) -> bool:
+        """Whether any event is counted in it."""
+        return self._rows_in_states
+
     def states(self) -> Iterator[Piece]:
         """Every state to be stored, in an order that depends on nothing but what it holds. One
         that is the state of several spans comes once for each of them."""
         if not self._rows_in_states:
             return
-        for states in self._families:
+        for states in self.families:
             yield from states.pieces()
 
     def _without_future(self, decoded: Decoded) -> tuple[Decoded, int]:
@@ -122,11 +133,18 @@ class Delta:
         times = decoded.times_ms
         if not len(times):
             return np.zeros(0, np.bool_)
+        if not self._ordered:
+            least = None if self._before_ms is None else self._before_ms - self._lateness_ms
+            return np.zeros(len(times), np.bool_) if least is None else times < least
         known = self.greatest_event_ms
         first = int(times[0]) if known is None else known
         before = np.maximum.accumulate(np.concatenate([np.array([first], np.int64), times[:-1]]))
-        late: Flags = times < before - self.config.windows.lateness_s * 1000
+        late: Flags = times < before - self._lateness_ms
         return late
+
+    @property
+    def _lateness_ms(self) -> int:
+        return self.config.windows.lateness_s * 1000
 
     def _below_floor(self, decoded: Decoded) -> Flags:
         if self.floor_ms is None:
@@ -145,7 +163,7 @@ class Delta:
                 try:
                     # What may add to several states is checked before anything is added.
                     mixed = expired.any() and not expired.all()
-                    self._check(some, self._families if mixed else self._families[1:])
+                    self._check(some, self.families if mixed else self.families[1:])
                     self._absorb(some, expired)
                 except InputError as error:
                     found = self._offenders(some, error)
@@ -161,12 +179,12 @@ class Delta:
         live = decoded.take(np.flatnonzero(~expired)) if some else decoded
         if len(live):
             columns = columns_of(live)
-            for states in self._families:
+            for states in self.families:
                 states.absorb(live, columns)
         if some:
             old = decoded.take(np.flatnonzero(expired))
             columns = columns_of(old)
-            for states in self._families:
+            for states in self.families:
                 states.absorb_expired(old, columns)
 
     def _check(self, decoded: Decoded, families: Sequence[FamilyStates]) -> None:
@@ -181,7 +199,7 @@ class Delta:
         found: dict[int, Unfit] = {}
         for i in suspects:
             try:
-                self._check(decoded.take(np.array([i], np.intp)), self._families)
+                self._check(decoded.take(np.array([i], np.intp)), self.families)
             except InputError as alone:
                 found[i] = Unfit("metric", None, str(alone)[:300])
         if not found:

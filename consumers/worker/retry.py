@@ -36,6 +36,9 @@ TRIES: Final = 10  # of a page, where other retries are at it too
 _OF_MESSAGES: Final = frozenset(
     ["not_array", "not_arrow", "too_many_events", "bad_key", "bad_header"]
 )
+# Formats of which the payload of a refused event is JSON: a record is one event, or many.
+_ONE: Final = ("jsonl", "json", "columns")
+_MANY: Final = ("ndjson", "array")
 
 Opener = Callable[[Config, Options], Source]
 
@@ -146,20 +149,19 @@ class _Attempt:
         return (
             len(entry.payload) == entry.size
             and hashlib.sha256(entry.payload).hexdigest() == entry.sha256
-            and self.decoder.format in ("jsonl", "json", "ndjson", "array")
-            and (self.decoder.format in ("jsonl", "json") or entry.reason not in _OF_MESSAGES)
+            and self.decoder.format in (*_ONE, *_MANY)
+            and (self.decoder.format in _ONE or entry.reason not in _OF_MESSAGES)
             and self.decoder.beside is None
         )
 
     def _chunk(self, entry: QuarantineRow) -> Chunk:
-        in_kafka = self.config.source.kind == "kafka"
         return Chunk(
             entry.partition,
             entry.offset,
             entry.offset + 1,
             [entry.offset],
             [entry.payload],
-            timestamps_ms=[entry.record_ms] if in_kafka else None,
+            timestamps_ms=None if entry.record_ms is None else [entry.record_ms],
             indices=[entry.index],
         )
 
@@ -170,7 +172,7 @@ class _Attempt:
         left = {(entry.offset, entry.index): entry for entry in entries}
         good: list[QuarantineRow] = []
         why = "its record is not in the log any more"
-        if head.closed or self.config.source.kind == "stdin":
+        if head.closed or self.config.source.kind in ("stdin", "spark"):
             why = "its log cannot be read any more"
         else:
             try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from streammetrics.classification.given_counts import add_counts
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.counts import Counts
@@ -126,6 +127,21 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         labels, scores = rows.columns
         assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
         return binary_cells(labels, scores, self.threshold)
+
+    def from_counts(self, labels: ArrayLike, predictions: ArrayLike, counts: ArrayLike) -> Self:
+        """A state with these settings and so many rows, as an aggregate of SQL gives them.
+
+        labels: [k] of 0 and 1, where 1 is the positive class. predictions: [k] of 0 and 1; 1 is
+        score >= threshold. counts: [k] rows of each pair; a pair may come again. Rows weigh 1.
+        InputError for others, SettingsError where rows have weights.
+
+        >>> from streammetrics import BinaryConfusion
+        >>> state = BinaryConfusion().from_counts([0, 1, 1], [0, 0, 1], [90, 2, 8])
+        >>> state.compute().recall
+        0.8
+        """
+        made = self.empty()
+        return add_counts(made, made.counts, labels, ("predictions", predictions, 2), counts)
 
     def compute(self) -> Rates | RatesBetween:
         """The rates at the threshold."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from streammetrics.classification.given_counts import add_counts
 from streammetrics.classification.state_curves import rounded_of
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
@@ -124,6 +126,25 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
                 self.counts.add(cells, here)
             else:
                 self.counts.add_units(cells, here, units[piece])
+
+    def from_counts(self, labels: ArrayLike, buckets: ArrayLike, counts: ArrayLike) -> Self:
+        """A state with these settings and so many rows, as an aggregate of SQL gives them.
+
+        labels: [k] of 0 and 1, where 1 is the positive class. buckets: [k], the number of each
+        bucket from 0; of grid="equal" that is floor(score * 2**resolution), and for a score of 1
+        the last one, which floats give exactly. counts: [k] rows of each pair; a pair may come
+        again. Rows weigh 1. InputError for others, SettingsError where rows have weights.
+
+        >>> from streammetrics import HistogramAUC
+        >>> metric = HistogramAUC(grid="equal", resolution=2)
+        >>> state = metric.from_counts([0, 1, 1], [1, 1, 3], [5, 1, 4])
+        >>> fed = metric.empty()
+        >>> fed.update([0] * 5 + [1] * 5, [0.3] * 6 + [1.0] * 4)
+        >>> state == fed
+        True
+        """
+        made = self.empty()
+        return add_counts(made, made.counts, labels, ("buckets", buckets, self.buckets), counts)
 
     def compute(self) -> ScoreCurve:
         """The curve, with certain bounds on its areas."""

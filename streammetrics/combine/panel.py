@@ -160,6 +160,17 @@ class Panel(Accumulator, schema="panel/1"):
         self._flush()
         return part_of(self, self.states.by_name[name].copy())
 
+    def _totals(self) -> Accumulator:
+        self._flush()
+        held = self.states.by_name
+        totals = {name: metric._totals() for name, metric in held.items()}
+        if all(totals[name] is held[name] for name in held):
+            return self
+        made = Panel({name: one.empty() for name, one in totals.items()}, self.inputs)
+        made.states.by_name.update({name: one.copy() for name, one in totals.items()})
+        made.__dict__["_mass"] = made._exact_mass()
+        return made
+
     def _column(self, name: str, argument: str) -> str:
         return ((self.inputs or {}).get(name) or {}).get(argument, argument)
 
@@ -181,6 +192,13 @@ def require_empty(metric: object, where: str) -> Accumulator:
             came=f"{shown(metric)} ({type(metric).__name__})",
             where=where,
             todo="pass an instance, for example HistogramAUC()",
+        )
+    if not metric._nests:
+        raise SettingsError(
+            expected="a metric that takes rows",
+            came=f"a {type(metric).__name__}",
+            where=where,
+            todo="merge such states by themselves",
         )
     counted = metric._mass or metric._stage.n
     if counted and metric != metric.empty():  # to compare takes the bytes of both

@@ -38,6 +38,7 @@ class Accumulator(Declared, ABC):
     _mass: ClassVar[int]
     _stage: ClassVar[Stage]
     _provenance: ClassVar[Provenance | None]
+    _nests: ClassVar[bool] = True  # whether it may be the metric of a Panel, a key or a window
 
     # -- what a metric adds; `Any` says that each has arguments of its own ------------------
     @abstractmethod
@@ -55,6 +56,11 @@ class Accumulator(Declared, ABC):
     @abstractmethod
     def compute(self) -> object:
         """The result; pure, nan where undefined. Begins with `_flush()`, as all that looks does."""
+
+    def _totals(self) -> Accumulator:
+        """Sums in place of the users or lists that this state tells apart, once all of their rows
+        are in; itself where it tells none apart. What `combine.sealed` seals."""
+        return self
 
     def confidence_interval(
         self,

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.arrays import array_of, require_strings, vector
 from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.rows import Coded
 
 # Bits of 1.0: every float in [0, 1] but -0.0 has bits up to these.
 _ONE_BITS_32 = 0x3F800000
@@ -38,7 +39,7 @@ def same_length(n: int, array: NDArray[np.generic], name: str, of: str) -> None:
 
 
 def binary_labels(
-    labels: ArrayLike, name: str = "labels", positive: int | str | None = None
+    labels: ArrayLike | Coded, name: str = "labels", positive: int | str | None = None
 ) -> NDArray[np.uint8]:
     """Labels as uint8 [n] of 0 and 1; 1 where a label equals `positive`.
 
@@ -54,6 +55,8 @@ def binary_labels(
         and (not len(labels) or labels.item(labels.argmax()) <= 1)
     ):
         return labels
+    if isinstance(labels, Coded):
+        labels = np.array(labels.values, object)[labels.codes]
     array: NDArray[Any] = vector(labels, name)
     kind = array.dtype.kind
     if positive is not None and positive != 1:

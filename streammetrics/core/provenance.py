@@ -60,6 +60,20 @@ class Provenance:
         """Take over what `united` found. Two steps, so that nothing changes before all is known."""
         self._ranges.update(changed)
 
+    def covers(self, other: Provenance) -> bool:
+        """Whether all that `other` counted is counted here, piece by piece; nothing is, always.
+
+        >>> seen, replay = Provenance(), Provenance()
+        >>> seen.add("clicks/0", 0, 900)
+        >>> replay.add("clicks/0", 500, 900)
+        >>> seen.covers(replay), replay.covers(seen)
+        (True, False)
+        """
+        return all(
+            any(s <= start and end <= e for s, e in self._ranges.get((source, piece), ()))
+            for source, piece, start, end in other
+        )
+
     def copy(self) -> Provenance:
         """The same, to be changed apart."""
         twin = Provenance()

@@ -8,7 +8,7 @@ so few are left.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from streammetrics.kernels.segments import GroupPairs, exact_sum
 Ints = NDArray[np.int64]
 
 _HALF: Final = 31
+_NARROW: Final = 1 << 32
 _ZERO: Final = FractionMean({}, 1)
 _ONE: Final = FractionMean({1: 1}, 1)
 
@@ -63,7 +64,7 @@ def mean_area(groups: GroupPairs, weight: str, *, bounded: bool = False) -> Exac
     >>> rounded(mean_area(GroupPairs(one, none, two, one, {}), "uniform").value)  # 1/2 and 1
     0.75
     """
-    kept = _Kept(groups, weight)
+    kept = Kept(groups, weight)
 
     def mean(tied: int) -> FractionMean:
         """The one where a tied pair is worth so many halves."""
@@ -73,17 +74,27 @@ def mean_area(groups: GroupPairs, weight: str, *, bounded: bool = False) -> Exac
     if groups.rounded is None:
         low, high = (mean(0), mean(2)) if bounded else (value, value)
         return ExactArea(value, low, high, bounded)
-    off, more = _doubt_of_weights(groups, weight)
+    off, more = doubt_of_weights(groups, weight)
     total = kept.total + more
     if not total and not off:
         return ExactArea(bounded=True)
-    least, most = kept.ends(groups.rounded, bounded=bounded)
+    least, most = (kept.sums(*end) for end in kept.least_and_most(groups.rounded, bounded=bounded))
     least[2], most[2] = least.get(2, 0) - off, most.get(2, 0) + off + 2 * more
-    low, high = _inside(FractionMean(least, total), FractionMean(most, total))
+    low, high = inside(FractionMean(least, total), FractionMean(most, total))
     return ExactArea(value, low, high, bounded=True)
 
 
-class _Kept:
+class Terms(NamedTuple):
+    """Groups that have both labels: weights, halves of a pair that are won, and 2PN, below 2**32;
+    int64 [g] each. others: the same three, of each group with more."""
+
+    weights: Ints
+    twice_u: Ints
+    denominators: Ints
+    others: list[tuple[int, int, int]]
+
+
+class Kept:
     """The groups that have both labels: large ones, and the others by denominator, ascending."""
 
     def __init__(self, groups: GroupPairs, weight: str) -> None:
@@ -103,8 +114,10 @@ class _Kept:
         not_lost, ties = self.groups.not_lost[self.small], self.groups.ties[self.small]
         return 2 * not_lost - (2 - tied) * ties, [_twice_u(pairs, tied) for pairs in self.large]
 
-    def ends(self, rounded: Ints, *, bounded: bool) -> tuple[dict[int, int], dict[int, int]]:
-        """`sums` of the least and of the greatest area of each group."""
+    def least_and_most(
+        self, rounded: Ints, *, bounded: bool
+    ) -> tuple[tuple[Ints, list[int]], tuple[Ints, list[int]]]:
+        """As `twice_u`, of the least and of the greatest area of each group."""
         p, n, (r_n, r_p) = self.positives, self.negatives, rounded[:, self.small]
         doubt = np.minimum(r_n, 2 * n) * p + np.minimum(r_p, 2 * p) * n  # below 2**62
         least, most = (self.twice_u(tied)[0] for tied in ((0, 2) if bounded else (1, 1)))
@@ -115,9 +128,18 @@ class _Kept:
             )
         ]
         return (
-            self.sums(np.maximum(least - doubt, 0), [low for low, _ in large]),
-            self.sums(np.minimum(most + doubt, self.denominators), [high for _, high in large]),
+            (np.maximum(least - doubt, 0), [low for low, _ in large]),
+            (np.minimum(most + doubt, self.denominators), [high for _, high in large]),
         )
+
+    def terms(self, small: Ints, large: list[int]) -> Terms:
+        """Each group with what `twice_u` says of it, in no order."""
+        narrow = self.denominators < _NARROW
+        wide = (array[~narrow].tolist() for array in (self.weights, small, self.denominators))
+        others = list(zip(*wide, strict=True))
+        for pairs, twice_u in zip(self.large, large, strict=True):
+            others.append((_weight(pairs, self.weight), twice_u, 2 * pairs.all))
+        return Terms(self.weights[narrow], small[narrow], self.denominators[narrow], others)
 
     def sums(self, small: Ints, large: list[int]) -> dict[int, int]:
         """Σ weight · 2U for each different denominator 2PN."""
@@ -128,7 +150,7 @@ class _Kept:
         return sums
 
 
-def _doubt_of_weights(groups: GroupPairs, weight: str) -> tuple[int, int]:
+def doubt_of_weights(groups: GroupPairs, weight: str) -> tuple[int, int]:
     """By how many half units the weights may be off, and how many weigh 1 beside those kept."""
     assert groups.rounded is not None
     p, n, (r_n, r_p) = groups.positives, groups.negatives, groups.rounded
@@ -140,7 +162,7 @@ def _doubt_of_weights(groups: GroupPairs, weight: str) -> tuple[int, int]:
     return off + 2 * exact_sum(_weights(p, n, weight)[more]), 0
 
 
-def _inside(low: FractionMean, high: FractionMean) -> tuple[FractionMean, FractionMean]:
+def inside(low: FractionMean, high: FractionMean) -> tuple[FractionMean, FractionMean]:
     """Both ends, cut at 0 and 1; these are all that is known where there is no total."""
     some = low.total > 0
     return (

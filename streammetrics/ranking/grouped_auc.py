@@ -14,6 +14,7 @@ from streammetrics.core.bag_checks import check_choice, check_max_rows, group_id
 from streammetrics.core.bags import Bags
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.totals import unlimited
 from streammetrics.core.weights import (
     Unit,
     check_weight_settings,
@@ -24,11 +25,11 @@ from streammetrics.core.weights import (
 from streammetrics.kernels.exact_mean import mean_area
 from streammetrics.kernels.fraction_mean import ExactArea
 from streammetrics.kernels.grids import check_grid, grid_of, refused_setting
-from streammetrics.kernels.segments import group_pairs
+from streammetrics.kernels.segments import GroupPairs, group_pairs
+from streammetrics.ranking.area_totals import AreaCounts, AreaTotals, area_result
 from streammetrics.ranking.rounded_groups import with_rounded
 from streammetrics.results.areas import as_float
 from streammetrics.results.grouped import GroupedArea
-from streammetrics.results.units import units_counted
 
 _CHOICES = {
     "weight": ("impressions", "positives", "uniform"),
@@ -201,30 +202,32 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
                 rows_rounded=None if off is None else off.total,
                 _area=nothing,
             )
+        counts, groups = self._counted()
+        area = mean_area(groups, self.weight, bounded=self.grid is not None)
+        return area_result(self.settings(), counts, area, (groups, self.weight))
+
+    def _counted(self) -> tuple[AreaCounts, GroupPairs]:
+        """What was counted, and the pairs of each group; of a bag that was not dropped."""
+        bag, off = self.bag, self.rounded.bag(0) if self.round_weights else None
         layout, (run,) = bag.settled()
         groups = group_pairs(run.low, layout.group_shift, run.high, run.counts)
         p, n = groups.positives, groups.negatives
         live = (p > 0) & (n > 0)
-        kept, units_kept = int(np.count_nonzero(live)), int((p + n)[live].sum())
-        units = units_counted(bag.units, bag.total, unit)
-        if off is not None:
-            groups = with_rounded(groups, bag, off)
-        area = mean_area(groups, self.weight, bounded=self.grid is not None)
-        return GroupedArea(
-            as_float(area),
+        counts = AreaCounts(
             groups=len(p),
-            groups_kept=kept,
-            groups_one_class=len(p) - kept,
+            kept=int(np.count_nonzero(live)),
             rows=bag.total,
-            rows_kept=units_kept if units is None else None,
-            rows_one_class=bag.total - units_kept if units is None else None,
+            units=bag.units,
+            units_kept=int((p + n)[live].sum()),
             positives=int(p.sum()),
-            compared_as=compared_as,
-            ids=self.ids,
-            weight_unit=unit,
-            weight_units=units,
-            weight_units_kept=None if units is None else units_kept,
-            rows_rounded=None if off is None else off.total,
-            _area=area,
-            _groups=(groups, self.weight),
+            rounded=0 if off is None else off.total,
         )
+        return counts, groups if off is None else with_rounded(groups, bag, off)
+
+    def _totals(self) -> Accumulator:
+        if self.max_rows is not None:
+            raise unlimited(self)
+        self._flush()
+        totals = AreaTotals(self.empty())
+        totals.count(*self._counted())
+        return totals

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import nan
 from typing import Final, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from streammetrics.core.codec import Reader, damaged
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Coded, Rows
 from streammetrics.core.score_bits import scores_of
+from streammetrics.core.totals import unlimited
 from streammetrics.kernels.lists import Lists
 from streammetrics.ranking.empty_setting import EmptySetting
 from streammetrics.ranking.graded_rows import (
@@ -26,13 +26,20 @@ from streammetrics.ranking.graded_rows import (
     refuse_doubles,
     refuse_high_grades,
 )
-from streammetrics.ranking.list_values import list_moments, means, measured
+from streammetrics.ranking.list_totals import (
+    LONGEST,
+    ListCounts,
+    ListTotals,
+    averages,
+    too_long,
+    undefined,
+)
+from streammetrics.ranking.list_values import measured
 from streammetrics.ranking.measure import Measure
 from streammetrics.ranking.measure_texts import measures_of
 from streammetrics.ranking.moments import MomentsColumn
 from streammetrics.results.averages import Averages
 
-LONGEST: Final = 1 << 22  # rows of a list that is still ranked, all of them at once in memory
 _PIECE: Final = 1 << 19  # rows of lists that are ranked together
 _CHOICES: Final = {
     "ties": ("expected", "worst", "best"),
@@ -172,12 +179,16 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         """The means over all lists, and how many there are of which kind."""
         self._flush()
         if self.bag.dropped:
-            return self._undefined(self.bag.why_dropped)
+            return undefined(self.settings(), self.bag.total, self.bag.why_dropped)
         groups = self.bag.groups()
         at = np.flatnonzero(~self._conflicts(groups))
         longest = int(groups.sizes[at].max(initial=0))
         if longest > LONGEST:
-            return self._undefined(f"a list has {longest} rows, more than {LONGEST}")
+            return undefined(self.settings(), self.bag.total, too_long(longest, LONGEST))
+        return averages(self.settings(), self._counted(groups, at))
+
+    def _counted(self, groups: Groups, at: NDArray[np.intp]) -> ListCounts:
+        """What the lists at these places are worth."""
         measures = measures_of(self.measures)
         moments, kept, empty = MomentsColumn.of(measures), 0, 0
         for lists in _pieces(groups, at):
@@ -186,17 +197,19 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
                 kept, empty = kept + len(is_empty) - n_empty, empty + n_empty
                 for j, found in enumerate(values):
                     moments.add(j, found)
-        rule = str(self.settings()["empty"])
-        return Averages(
-            means(moments, measures, kept, empty, rule),
-            _moments=list_moments(moments, measures, kept, empty, rule),
-            lists_kept=kept,
-            lists_empty=empty,
-            rows=self.bag.total,
-            conflicting=len(groups) - len(at),
-            compared_as=self.score_type,
-            ids=self.ids,
-        )
+        return ListCounts(moments, kept, empty, self.bag.total, len(groups) - len(at))
+
+    def _totals(self) -> Accumulator:
+        if self.max_rows is not None:
+            raise unlimited(self)
+        self._flush()
+        groups = self.bag.groups()
+        at = np.flatnonzero(~self._conflicts(groups))
+        short = at[groups.sizes[at] <= LONGEST]
+        counts = self._counted(groups, short)._replace(conflicting=len(groups) - len(at))
+        totals = ListTotals(self.empty())
+        totals.count(counts, int(groups.sizes[at].max(initial=0)))
+        return totals
 
     def _conflicts(self, groups: Groups) -> NDArray[np.bool_]:
         """Which lists have an item twice; [g]."""
@@ -209,18 +222,6 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             some, places = more.subset(used)
             found = np.isin(groups.indices, ids.index_all(some)[places])
         return found
-
-    def _undefined(self, reason: str) -> Averages:
-        return Averages(
-            {str(measure): nan for measure in self.measures},
-            lists_kept=None,
-            lists_empty=None,
-            rows=self.bag.total,
-            conflicting=None,
-            compared_as=self.score_type,
-            ids=self.ids,
-            reason=reason,
-        )
 
 
 def _pieces(groups: Groups, at: NDArray[np.intp]) -> Iterator[Lists]:

@@ -80,7 +80,7 @@ class MomentsColumn(Column):
 
 
 class Moments(Part[MomentsColumn]):
-    """The moments of each entry of the owner's setting `measures`."""
+    """The moments of each entry of the setting `measures`, of the owner or of its `metric`."""
 
     def empty(self, owner: Declared, width: int) -> MomentsColumn:
         return MomentsColumn.of(_measures(owner), width)
@@ -101,4 +101,5 @@ def _n_sums(measure: Measure) -> int:
 
 
 def _measures(owner: Declared) -> tuple[Measure, ...]:
-    return measures_of(owner.__dict__["measures"])
+    metric = owner.__dict__.get("metric", owner)  # totals of a metric have its measures
+    return measures_of(metric.__dict__["measures"])

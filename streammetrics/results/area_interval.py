@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.area_interval import area_ends
+from streammetrics.kernels.area_totals import AreaSpread
 from streammetrics.kernels.delong import placements
-from streammetrics.kernels.group_areas import area_influences
-from streammetrics.kernels.groups import spread_variance
-from streammetrics.kernels.segments import GroupPairs
 from streammetrics.results.interval import Asked, Interval
 
 _GUARDED = "few rows are misplaced: widened to hold Hanley and McNeil's interval"
@@ -55,9 +54,8 @@ def curve_interval(asked: Asked, counts: NDArray[np.int64], *, exact: bool) -> I
     return replace(interval.scaled(2.0, -1.0), estimate=asked.estimate)
 
 
-def groups_interval(asked: Asked, groups: GroupPairs, weight: str) -> Interval:
+def groups_interval(asked: Asked, spread: AreaSpread) -> Interval:
     """Of GAUC, a ratio of sums over independent groups, of which those with both labels count."""
-    influences = area_influences(groups, weight, asked.estimate)
-    found = spread_variance(influences)
-    n = len(influences)
-    return asked.spread(found.variance, n, df=found.df, methods=("t",), units="groups")
+    n = spread.units
+    df = float(n - 1) if n > 1 else math.nan
+    return asked.spread(spread.variance, n, df=df, methods=("t",), units="groups")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
+from streammetrics.kernels.area_totals import AreaSpread, area_spread
 from streammetrics.kernels.fraction_mean import ExactArea
 from streammetrics.kernels.segments import GroupPairs
 from streammetrics.results.area_interval import groups_interval
@@ -59,8 +60,10 @@ class GroupedArea(HasIntervals):
     weight_units_kept: int | None = None
     rows_rounded: int | None = None
     _area: ExactArea = field(default=ExactArea(), repr=False, compare=False)
-    # The pairs of each group, and how groups are weighted: what the interval is made of.
-    _groups: tuple[GroupPairs, str] | None = field(default=None, repr=False, compare=False)
+    # What the interval is made of, or what that is: the pairs of each group, and their weighting.
+    _groups: AreaSpread | tuple[GroupPairs, str] | None = field(
+        default=None, repr=False, compare=False
+    )
     independent: ClassVar[str] = ""  # groups are users
 
     def rela_impr(self, base: GroupedArea) -> float | Bounded:
@@ -91,7 +94,10 @@ class GroupedArea(HasIntervals):
     def _interval(self, asked: Asked) -> Interval | None:
         if self._groups is None:
             return None
-        found = groups_interval(asked, *self._groups)
+        known = self._groups
+        found = groups_interval(
+            asked, known if isinstance(known, AreaSpread) else area_spread(*known)
+        )
         return widened(found, self.gauc) if isinstance(self.gauc, Bounded) else found
 
     @property

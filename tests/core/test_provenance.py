@@ -223,3 +223,12 @@ def test_a_merge_looks_at_the_pieces_that_it_adds_and_at_no_others(
     total.merge(more)
     assert len(looked) == 1
     assert next(iter(total.provenance)) == ("s", "0", 0, 3)
+
+
+def test_what_is_wholly_counted_is_covered() -> None:
+    made = seen(("a", 0, 5), ("a", 7, 9), ("b", 0, 3, "p"))
+    for inside in ((), (("a", 0, 5),), (("a", 1, 2), ("a", 8, 9), ("b", 0, 3, "p"))):
+        assert made.covers(seen(*inside))
+    for outside in (("a", 4, 6), ("a", 5, 7), ("b", 0, 3), ("c", 0, 1), ("a", 0, 9)):
+        assert not made.covers(seen(outside))
+    assert not Provenance().covers(made) and Provenance().covers(Provenance())

@@ -11,7 +11,7 @@ import pytest
 
 from consumers.cli.main import main
 from streammetrics import HistogramAUC, Panel, PerKey, Ratio, Windows, load
-from tests.consumers.stores import EVENTS, make_store
+from tests.consumers.stores import EVENTS, event, make_store, write_config
 
 Capture = pytest.CaptureFixture[str]
 FIRST, SECOND = "1970-01-01T00:00:00Z", "1970-01-01T01:00:00Z"
@@ -95,6 +95,53 @@ def test_the_same_rows_are_not_added_twice(store: Path, tmp_path: Path, capsys: 
     err = capsys.readouterr().err
     assert "expected rows that were not counted before, came [0, 10) twice" in err
     assert not target.exists()
+
+
+def test_a_file_that_is_wholly_counted_may_be_skipped_and_no_other(
+    store: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    first, both = (
+        export(store, tmp_path / name, "--window", f"{FIRST}/{end}")
+        for name, end in (("one", SECOND), ("both", THIRD))
+    )
+    target = tmp_path / "sum"
+    words = ["-o", str(target), "--replay", "skip"]
+    assert main(["merge", str(both), str(first), str(both), *words]) == 0
+    assert "one is left out: all of its rows are counted already" in capsys.readouterr().err
+    assert target.read_bytes() == both.read_bytes()
+    assert main(["merge", str(first), str(both), *words]) == 1  # some of its rows are
+    assert "came [0, 10) twice" in capsys.readouterr().err
+
+
+def test_a_file_without_provenance_or_of_other_settings_is_never_skipped(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    state = Ratio()
+    state.update([1, 0])
+    state.save(tmp_path / "bare")
+    target = tmp_path / "sum"
+    words = ["-o", str(target), "--replay", "skip"]
+    assert main(["merge", str(tmp_path / "bare"), str(tmp_path / "bare"), *words]) == 0
+    assert load(target).compute().rows == 4  # type: ignore[attr-defined]
+    for name, other in (("a", HistogramAUC(resolution=8)), ("b", HistogramAUC(resolution=6))):
+        other.provenance.add("clicks/0", 0, 5)
+        other.save(tmp_path / name)
+    assert main(["merge", str(tmp_path / "a"), str(tmp_path / "b"), *words]) == 3
+    assert "expected resolution=8" in capsys.readouterr().err
+
+
+def test_a_state_with_events_of_a_retry_is_not_taken_for_one_without(tmp_path: Path) -> None:
+    store = make_store(tmp_path, [*EVENTS, {**event(3, "a", 1, 0.5), "variant": "c"}])
+    before = export(store, tmp_path / "before", "--metric", "ctr")
+    config = write_config(tmp_path, variants='variants = ["a", "b", "c"]')
+    assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
+    assert main(["quarantine", "retry", str(store), "--config", str(config)]) == 0
+    after = export(store, tmp_path / "after", "--metric", "ctr")
+    assert load(after).provenance.covers(load(before).provenance)
+    assert not load(before).provenance.covers(load(after).provenance)
+    words = ["-o", str(tmp_path / "sum"), "--replay", "skip"]
+    assert main(["merge", str(after), str(before), *words]) == 0
+    assert main(["merge", str(before), str(after), *words]) == 1
 
 
 def test_stores_of_other_logs_add_up(store: Path, tmp_path: Path) -> None:

@@ -1,0 +1,165 @@
+"""The batches of a streaming query as the records of a log in the ledger.
+
+An engine numbers its batches, gives a batch the same rows whenever it has to do it again, and may
+do it again after it has died. So the query is a log whose offsets are the numbers of its batches,
+and its head, the states of a batch and what was refused of it change in one transaction:
+
+    head at 7, batch 7    counted; the head stands at 8
+    head at 8, batch 7    counted before: skipped
+    head at 7, batch 9    batches are missing: refused (GapError)
+
+A query that starts anew, with another checkpoint, numbers from 0 and reads what it likes: it is
+another log under this name, and refused as such (LogChanged).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final, Literal
+
+from consumers.config.config import Config
+from consumers.engines.tasks import Job
+from consumers.engines.told import Told, told_together
+from consumers.experiment.looking import Looker
+from consumers.ledger.ledger import Fenced, Ledger, LogChanged
+from consumers.ledger.rows import Commit, Generation, Head, Piece
+from consumers.sources.source import SPARK, GapError, Partition
+from consumers.worker.bad_share import BadShare
+from consumers.worker.pipeline import Delta
+from consumers.worker.retention import floor_after
+from consumers.worker.service import begin
+from consumers.worker.upkeep import Upkeep
+
+log = logging.getLogger(__name__)
+
+TRIES: Final = 10  # of one batch, where windows are dropped meanwhile
+
+Gap = Literal["stop", "skip"]
+
+
+class BatchLedger:
+    """A ledger that one streaming query writes to, as a worker writes.
+
+    identity: what tells this life of the query from another one of the same name, as long as
+    batches are numbered on: the id that is kept in its checkpoint. on_gap: what to do where batches
+    are missing, or the query has begun anew.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        identity: str,
+        *,
+        monotonic: Callable[[], float],
+        clock: Callable[[], float],
+        on_gap: Gap = "stop",
+        new_generation: bool = False,
+    ) -> None:
+        """Raises SettingsChanged where the store was counted with other settings, LedgerError."""
+        assert config.source.query is not None
+        self.config, self.on_gap = config, on_gap
+        self.log = Partition(SPARK, config.source.query, identity, 0)
+        self.ledger = Ledger.open(config.store.url, create=True)
+        # The engine notes its batch as done after ours, and does not do it again.
+        self.ledger.store.outlive_power_cuts()
+        try:
+            begun = begin(self.ledger, config, new_generation=new_generation)
+            self.generation: Generation = begun.generation
+            self._bad_share = BadShare(config.store.max_bad_share)
+            self._upkeep = Upkeep(self.ledger.store, monotonic)
+            self._looker = None
+            if config.experiment is not None:
+                every_s = config.experiment.look_every_s
+                self._looker = Looker(
+                    self.ledger, self.generation.id, every_s, monotonic=monotonic, clock=clock
+                )
+        except BaseException:
+            self.ledger.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.ledger.close()
+
+    def count(
+        self,
+        batch: int,
+        counted: Callable[[Job], tuple[Sequence[Piece], Iterable[Told]]],
+        record_time: str | None = None,
+    ) -> bool:
+        """Count one batch; False where that was done before. `counted` runs the tasks.
+
+        Raises GapError, LogChanged, SettingsChanged, TooManyBad or StoreUnavailable; nothing of
+        the batch is written then.
+        """
+        for _ in range(TRIES):
+            head = self._head(batch)
+            if batch < head.next_offset:
+                log.info("%s: batch %d is counted already", self.log, batch)
+                return False
+            job = Job(
+                self.config,
+                self.log,
+                batch,
+                head.greatest_event_ms,
+                self.generation.floor_ms,
+                record_time,
+            )
+            with suppress(Fenced):
+                self._commit(head, batch, *counted(job))
+                return True
+            # Windows of the batch were dropped, or another life of the query has counted it.
+            now = self.ledger.generation(self.generation.id)
+            self.generation = replace(self.generation, floor_ms=now.floor_ms)
+        raise Fenced(f"{self.log}: batch {batch} was refused {TRIES} times; start the query again")
+
+    def _head(self, batch: int) -> Head:
+        """The head of the query, where this batch is at most its next one."""
+        try:
+            head = self.ledger.resolve(self.generation, self.log, batch)
+        except LogChanged as changed:
+            if self.on_gap == "stop":
+                raise
+            log.warning("%s; going on with the new one", changed)
+            head = self.ledger.follow(self.generation, changed.known, self.log, batch)
+        if batch > head.next_offset:
+            gap = GapError(self.log, head.next_offset, batch, batch + 1)
+            if self.on_gap == "stop":
+                raise gap
+            log.warning("%s; %d batches are skipped", gap, batch - head.next_offset)
+            head = self.ledger.skip(self.generation, head, batch)
+        self._bad_share.began(self.ledger.store, head)
+        return head
+
+    def _commit(
+        self, head: Head, batch: int, pieces: Sequence[Piece], told: Iterable[Told]
+    ) -> None:
+        found = told_together(told, batch, head.greatest_event_ms)
+        delta = Delta(self.config, self.log, batch)  # what the share of bad events is told
+        delta.counters, delta.quarantine = found.counters, list(found.refused)
+        self._bad_share.check([delta], last=False)
+        commit = Commit(
+            head,
+            batch,
+            batch + 1,
+            found.greatest_event_ms,
+            found.counters,
+            pieces,
+            found.refused,
+        )
+        moved = self.ledger.commit(self.generation, commit)
+        self._bad_share.count(delta)
+        self._upkeep.committed(moved)
+        self._upkeep.step(idle=True)
+        self._raise_floor()
+        if self._looker is not None:
+            self._looker.step()
+
+    def _raise_floor(self) -> None:
+        heads = self.ledger.heads(self.generation)
+        floor_ms = floor_after(self.config, heads, self.generation.floor_ms)
+        if floor_ms is not None:
+            self.generation = self.ledger.raise_floor(self.generation, floor_ms)

@@ -1,0 +1,191 @@
+"""What the tasks of an engine do with the rows of one batch: what a worker does with records.
+
+    count_rows     rows of the table -> the bare states of a task, and what it says of its rows
+    merge_states   bare states of one family and grouping -> rows as the store has them
+
+Between them the engine brings the states of one family and grouping together. Both take and give
+Arrow batches, one at a time, and know no engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consumers.config.config import Config
+from consumers.engines.told import Told
+from consumers.events.arrow_messages import leaves, unread
+from consumers.events.decoder import Decoder
+from consumers.ledger.rows import Pane, Piece
+from consumers.sources.arrow_columns import ArrowColumns, RowTexts
+from consumers.sources.source import Chunk, Partition, SourceError
+from consumers.worker.family_states import FamilyStates
+from consumers.worker.pieces import pieces_of
+from consumers.worker.pipeline import Delta
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Batches: TypeAlias = Iterator[pa.RecordBatch]
+    Table: TypeAlias = pa.Table
+
+TOLD: Final = -1  # the family of rows that hold what a task says
+
+# The columns between the two, and those that come out, with the types that engines call them by.
+BARE: Final = "family int, grouping int, task bigint, windows binary, expired binary"
+PIECES: Final = (
+    "metric string, grouping int, start_ms bigint, end_ms bigint, key_range int, key_ranges int, "
+    "for_coarser boolean, state binary"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One batch of a streaming query, as each of its tasks knows it.
+
+    greatest_event_ms: of all batches before. record_time: the column of the time at which a row
+    was written, beside which `max_ahead_s` is looked at; None where there is none.
+    """
+
+    config: Config
+    log: Partition
+    batch: int
+    greatest_event_ms: int | None
+    floor_ms: int | None
+    record_time: str | None = None
+
+
+def require_schema(job: Job, schema: pa.Schema) -> None:
+    """Raise SourceError where a table lacks a column that the config reads, or has it in a type
+    that is not read."""
+    import pyarrow.types
+
+    decoder = Decoder(job.config)
+    wanted = [*decoder.paths, *([] if job.record_time is None else [job.record_time])]
+    needed = [*decoder.needed, *wanted[len(decoder.paths) :]]
+    why = unread(schema, needed, wanted)
+    if why is not None:
+        raise SourceError(
+            f"column {why.field!r} of the query {job.log.topic}: expected what [event] and "
+            f"[metrics] read, came a table where {why.detail}; select it under this name, or "
+            "correct the config"
+        )
+    kind = dict(leaves(schema)).get(job.record_time or "")
+    if kind is not None and not pyarrow.types.is_timestamp(kind):
+        raise SourceError(
+            f"record_time={job.record_time!r}: expected a column of timestamps, came one of "
+            f"{kind}; name another, or leave record_time out"
+        )
+
+
+def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterator[pa.RecordBatch]:
+    """Columns BARE: the states of each family and finest grouping, and a row of what is told.
+
+    All is given at the end, once: a task that dies has said nothing. Raises SourceError.
+    """
+    delta = Delta(job.config, job.log, 0, job.greatest_event_ms, job.floor_ms, ordered=False)
+    decoder = Decoder(job.config)
+    for batch in batches:
+        for decoded in decoder.pieces(_chunk(batch, job, delta.end)):
+            delta.add(decoded)
+    rows: list[tuple[int, int, int, bytes, bytes | None]] = []
+    if delta.has_states:
+        rows += [
+            (place, grouping, task, *family.bare(grouping))
+            for place, family in enumerate(delta.families)
+            for grouping in family.groupings
+        ]
+    told = Told(task, delta.counters, delta.greatest_event_ms, delta.quarantine)
+    yield _batch([*rows, (TOLD, 0, task, told.to_json(), None)], _bare_schema())
+
+
+def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[pa.RecordBatch]:
+    """Columns PIECES, of BARE with one family and grouping: the rows of a store, one at a time.
+    What is told passes through, as the state of no metric."""
+    states: FamilyStates | None = None
+    for batch in batches:
+        family, grouping, _, windows, expired = (column.to_pylist() for column in batch.columns)
+        for i, place in enumerate(family):
+            if place == TOLD:
+                yield _batch([(None, 0, None, None, 0, 1, False, windows[i])], _pieces_schema())
+                continue
+            states = states or FamilyStates(config.families[place])
+            states.join(grouping[i], windows[i], expired[i])
+    for piece in pieces_of(states.pieces()) if states is not None else ():
+        row = (*piece.pane, piece.key_range, piece.key_ranges, piece.for_coarser, piece.state)
+        yield _batch([row], _pieces_schema())
+
+
+def batch_by_batch() -> dict[str, object]:
+    """The annotations of `def f(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]`, for an
+    engine that reads them."""
+    import pyarrow
+
+    kind = Iterator[pyarrow.RecordBatch]
+    return {"batches": kind, "return": kind}
+
+
+def read_merged(table: pa.Table) -> tuple[list[Piece], list[Told]]:
+    """The rows of a store and what the tasks said, of PIECES."""
+    pieces: list[Piece] = []
+    told: list[Told] = []
+    for batch in table.to_batches():
+        columns = [column.to_pylist() for column in batch.columns]
+        for metric, grouping, start, end, key_range, key_ranges, coarser, state in zip(
+            *columns, strict=True
+        ):
+            if metric is None:
+                told.append(Told.from_json(state))
+            else:
+                pane = Pane(metric, grouping, start, end)
+                pieces.append(Piece(pane, key_range, key_ranges, state, coarser))
+    return pieces, told
+
+
+def _chunk(batch: pa.RecordBatch, job: Job, start: int) -> Chunk:
+    """Rows as records of the task: their offsets are their places in it."""
+    end = start + batch.num_rows
+    columns = ArrowColumns(batch)
+    times: NDArray[np.int64] | None = None
+    if job.record_time is not None:
+        found = columns[job.record_time]
+        assert isinstance(found, np.ndarray)
+        written = found.astype("datetime64[ms]").astype(np.int64)
+        times = np.where(np.isnat(found), -1, written)
+    return Chunk(
+        job.log, start, end, range(start, end), RowTexts(batch), timestamps_ms=times,
+        columns=columns,
+    )  # fmt: skip
+
+
+def _batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    import pyarrow
+
+    columns = zip(*rows, strict=True)
+    arrays = [pyarrow.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+    return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _bare_schema() -> pa.Schema:
+    return _schema(BARE)
+
+
+def _pieces_schema() -> pa.Schema:
+    return _schema(PIECES)
+
+
+def _schema(text: str) -> pa.Schema:
+    import pyarrow
+
+    types = {
+        "int": pyarrow.int32(),
+        "bigint": pyarrow.int64(),
+        "string": pyarrow.string(),
+        "boolean": pyarrow.bool_(),
+        "binary": pyarrow.binary(),
+    }
+    return pyarrow.schema([(n, types[t]) for n, t in (c.split(" ") for c in text.split(", "))])

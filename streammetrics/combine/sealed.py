@@ -1,0 +1,252 @@
+"""Sealed: a state whose users are complete, with exact totals in their place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from streammetrics.combine.children import ProductColumn
+from streammetrics.combine.panel import require_empty
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.codec import Reader
+from streammetrics.core.declared import Declared
+from streammetrics.core.errors import OverlapError, SettingsError, StateError, shown
+from streammetrics.core.parts import Part, Slots
+from streammetrics.core.rows import Rows
+from streammetrics.core.settings import Setting
+from streammetrics.core.totals import no_rows
+
+_PREFIX: Final = "sealed/"
+_SOURCE: Final = re.compile(r"sealed/[^/]*\([^/]*\) mod ([1-9][0-9]{0,9})/(.*)", re.DOTALL)
+_MAX_BUCKETS: Final = 1 << 31
+_TOTALS: Final = "totals"
+
+
+@dataclass(frozen=True)
+class Sealing:
+    """How rows were dealt to tasks, so that all rows of a user are in one: by a hash of the user.
+
+    of: the column of the users. n_buckets: how many buckets, each the work of one task. hash: the
+    name of the hash, such as "xxhash64"; user u is in bucket hash(u) mod n_buckets. scope: what the
+    rows were, such as "2026-11-01": a day's sealed GAUC is not a week's, since a user of two days
+    is one user of the week. A whole that was counted in one place has one bucket.
+
+    >>> Sealing(of="user", n_buckets=64, hash="xxhash64", scope="2026-11-01").source
+    'sealed/xxhash64(user) mod 64/2026-11-01'
+    """
+
+    of: str
+    n_buckets: int
+    hash: str
+    scope: str
+
+    def __post_init__(self) -> None:
+        for name in ("of", "hash", "scope"):
+            text: object = getattr(self, name)
+            if not isinstance(text, str) or ("/" in text and name != "scope"):
+                raise _bad(name, "a text" + " without /" * (name != "scope"), text)
+        if type(self.n_buckets) is not int or not 1 <= self.n_buckets <= _MAX_BUCKETS:
+            raise _bad("n_buckets", f"an integer from 1 to {_MAX_BUCKETS}", self.n_buckets)
+
+    @property
+    def source(self) -> str:
+        """What provenance calls the buckets of this sealing."""
+        return f"{_PREFIX}{self.hash}({self.of}) mod {self.n_buckets}/{self.scope}"
+
+
+class Totals(Part[ProductColumn]):
+    """The totals of the setting `metric`."""
+
+    def empty(self, owner: Declared, width: int) -> ProductColumn:
+        return ProductColumn({_TOTALS: _totals_of(owner)._empty(width)}, width)
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> ProductColumn:
+        return ProductColumn({_TOTALS: _totals_of(owner)._decode(width, data)}, width)
+
+
+class Sealed(Accumulator, schema="sealed/1"):
+    """A metric over users whose rows are all in: sums over users instead of the users themselves.
+
+    `seal` makes one. It is an output: it merges with those of other buckets, and takes no rows.
+
+    Settings
+        metric: the empty metric; a Panel may hold some with users and some without.
+        scope: what the rows were; states of other scopes refuse to merge.
+    Rows
+        None: new rows for a scope mean that it is computed again.
+    State
+        Of a GroupedAUC the sums of areas and weights, each area in whole units of 2**-96; of a
+        GroupedScores the moments of lists; of another metric its state. The same bytes however
+        users were dealt to buckets.
+    Result
+        That of the metric, with its intervals.
+    Undefined
+        As that of the metric.
+    Exactness
+        That of the metric. A GAUC is off by 2**-97 at most before it is rounded, and its certain
+        bounds are as much wider.
+    Cost
+        A kilobyte for each GroupedAUC or GroupedScores, whatever their rows.
+    Source
+        Which buckets are in it stands beside it, in its provenance: two states that have the same
+        bucket refuse to merge, as do those of other hashes, columns, or numbers of buckets.
+
+    >>> from streammetrics import GroupedAUC
+    >>> users = GroupedAUC()
+    >>> users.update([0, 1, 1], [0.1, 0.2, 0.3], groups=[7, 7, 8])
+    >>> sealed = seal(users, Sealing("user", 2, "xxhash64", "today"), bucket=1)
+    >>> sealed.compute().gauc, sealed.complete
+    (1.0, False)
+    """
+
+    metric: Accumulator
+    scope: str
+    totals = Totals()
+
+    _nests: ClassVar[bool] = False
+
+    def check_settings(self) -> None:
+        self._set("metric", require_empty(self.metric, "Sealed.metric"))
+        _require_sealable(self.metric)
+        given: object = self.scope
+        if not isinstance(given, str):
+            raise _bad("scope", "a text", given)
+
+    def arguments(self) -> Mapping[str, bool]:
+        return {}
+
+    def update(self, **columns: object) -> None:
+        """Refuse all rows: they are complete."""
+        no_rows(self)
+
+    def check(self, **columns: object) -> Rows:
+        """Refuse all rows."""
+        no_rows(self)
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        no_rows(self)
+
+    def compute(self) -> object:
+        """The result of the metric, of the users that are here."""
+        return self.inner.compute()
+
+    @property
+    def inner(self) -> Accumulator:
+        """The totals, which prove nothing by themselves; of a Panel one with the same names."""
+        return self.totals.by_name[_TOTALS]
+
+    @property
+    def buckets(self) -> tuple[int, int]:
+        """How many buckets are in it, and of how many; (0, 0) where nothing beside it says so."""
+        here = of = 0
+        for source, _, start, end in self.provenance:
+            if found := _SOURCE.fullmatch(source):
+                here, of = here + end - start, int(found[1])
+        return here, of
+
+    @property
+    def complete(self) -> bool:
+        """Whether each bucket is in it; a bucket without rows may be missing all the same."""
+        here, of = self.buckets
+        return 0 < of == here
+
+    def _merge(self, other: Accumulator) -> None:
+        self._require_same_settings(other)
+        assert isinstance(other, Sealed)
+        mine, theirs = self._proof(), other._proof()
+        if mine and theirs and mine != theirs:
+            raise OverlapError(
+                expected=_said(mine),
+                came=_said(theirs),
+                where="Sealed.merge",
+                todo="seal all rows of a scope by one hash of one column, and keep groups apart; "
+                "of groups that share users, count the whole again",
+            )
+        super()._merge(other)
+
+    def _proof(self) -> tuple[str, str] | None:
+        """The source of the buckets that are in it, and the piece; None of an empty state."""
+        found = {(s, p) for s, p, _, _ in self.provenance if s.startswith(_PREFIX)}
+        if not found and self == self.empty():
+            return None
+        named = _SOURCE.fullmatch(next(iter(found))[0]) if len(found) == 1 else None
+        if named is None or named[2] != self.scope:
+            raise StateError(
+                expected="a sealed state that says which buckets of its scope it has",
+                came=f"{len(found)} sources of buckets beside it",
+                where="Sealed",
+                todo="keep the whole envelope, to_file_bytes(), and not the bare state bytes",
+            )
+        return found.pop()
+
+
+def seal(state: Accumulator, sealing: Sealing, bucket: int = 0, piece: str = "") -> Sealed:
+    """The totals of a state that has all rows of the users of this bucket.
+
+    state: stays as it is. bucket: from 0 to n_buckets - 1. piece: what the rows were selected by,
+    such as a group of `by`; states of other pieces do not merge. The provenance of the state goes
+    with it. That a user's rows are all here is for the caller to see to: `groupBy` of the bucket
+    does, `rebalance` does not.
+
+    SettingsError for a metric that cannot be sealed: PerKey, Windows and UserGroups of a metric
+    with users (group the rows by the key or the window instead), and one with `max_rows`.
+    """
+    if type(bucket) is not int or not 0 <= bucket < sealing.n_buckets:
+        raise _bad("bucket", f"an integer from 0 to {sealing.n_buckets - 1}", bucket)
+    made = Sealed(state.empty(), sealing.scope)
+    made.__dict__["totals"] = ProductColumn({_TOTALS: state._totals().copy()}, 1)
+    made.__dict__["_mass"] = made._exact_mass()
+    for row in state.provenance:
+        source, was, start, end = row
+        made.provenance.add(source, start, end, was)
+    made.provenance.add(sealing.source, bucket, bucket + 1, piece)
+    return made
+
+
+def _totals_of(owner: Declared) -> Accumulator:
+    metric = owner.settings()["metric"]
+    assert isinstance(metric, Accumulator)
+    return metric.empty()._totals()
+
+
+def _require_sealable(metric: Accumulator) -> None:
+    if metric._totals() is not metric:
+        return
+    for inner in _inside(metric):
+        if inner._totals() is not inner:
+            raise SettingsError(
+                expected=f"a {type(inner).__name__} by itself or in a Panel",
+                came=f"one in a {type(metric).__name__}, whose parts share users",
+                where="Sealed.metric",
+                todo="group the rows by the key or the window, and seal each group",
+            )
+
+
+def _inside(metric: Accumulator) -> Iterator[Accumulator]:
+    """The metrics among the settings of one, and those within."""
+    waiting: list[Setting] = [*metric.settings().values()]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Accumulator):
+            yield value
+            waiting.extend(value.settings().values())
+        elif isinstance(value, Mapping):
+            waiting.extend(value.values())
+        elif isinstance(value, tuple):
+            waiting.extend(value)
+
+
+def _said(proof: tuple[str, str]) -> str:
+    source, piece = proof
+    return f"{source}, {piece}" if piece else source
+
+
+def _bad(where: str, expected: str, came: object) -> SettingsError:
+    return SettingsError(
+        expected=expected,
+        came=shown(came),
+        where=f"sealing, {where}",
+        todo="see the docstring of Sealing",
+    )

@@ -1,0 +1,105 @@
+"""The groups of rows: columns of keys to tuples of values, and back to columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from streammetrics.core.errors import InputError
+from streammetrics.core.keys import encode_key
+from streammetrics.core.rows import Coded, Scalar
+from streammetrics.engines.arrow import coded_values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Group: TypeAlias = tuple[Scalar, ...]
+
+BUCKET: Final = "bucket"
+STATE: Final = "state"
+
+
+def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
+    """A field for each group column as it is written, or InputError for one that is none."""
+    import pyarrow as pa
+
+    found = []
+    for name in by:
+        kind = _of_values(_field(schema, name).type)
+        known = (
+            pa.types.is_string(kind)
+            or pa.types.is_large_string(kind)
+            or pa.types.is_integer(kind)
+            or pa.types.is_boolean(kind)
+            or pa.types.is_null(kind)
+        )
+        if not known:
+            raise InputError(
+                expected="strings, integers or bools",
+                came=str(kind),
+                where=f"by, column {name!r}",
+                todo="cast the column, a date for instance to a string",
+            )
+        if name in (BUCKET, STATE) or list(by).count(name) > 1:
+            raise InputError(
+                expected=f"names of columns, each once, none of them {BUCKET!r} or {STATE!r}",
+                came=repr(name),
+                where="by",
+                todo="rename the column",
+            )
+        found.append(pa.field(name, kind))
+    return found
+
+
+def grouped(batch: pa.RecordBatch, by: Sequence[str]) -> Coded:
+    """The group of each row, as tuples of values; bools are 0 and 1 here."""
+    n = batch.num_rows
+    codes, groups = np.zeros(n, np.intp), [()] if n else []
+    for name in by:
+        column = coded_values(batch.column(name))
+        size = max(len(column.values), 1)
+        pairs, codes = np.unique(codes * size + column.codes, return_inverse=True)
+        plain = [int(v) if isinstance(v, bool) else v for v in column.values]
+        groups = [(*groups[pair // size], plain[pair % size]) for pair in pairs.tolist()]
+    return Coded(codes, tuple(groups))
+
+
+def columns_of(groups: Sequence[Group], fields: Sequence[pa.Field]) -> list[pa.Array]:
+    """The column of each group field, of these groups."""
+    import pyarrow as pa
+
+    found = []
+    for i, field in enumerate(fields):
+        values = [group[i] for group in groups]
+        if pa.types.is_boolean(field.type):
+            values = [None if v is None else bool(v) for v in values]
+        found.append(pa.array(values, field.type))
+    return found
+
+
+def piece_of(group: Group, bucket: int) -> str:
+    """What names the rows of a group and a user bucket, in provenance.
+
+    >>> piece_of(("a", None), 3)
+    '["a",null] bucket 3'
+    """
+    return f"{encode_key(group).decode()} bucket {bucket}"
+
+
+def _field(schema: pa.Schema, name: str) -> pa.Field:
+    if name not in schema.names:
+        raise InputError(
+            expected=f"one of the columns ({', '.join(schema.names)})",
+            came=repr(name),
+            where="by",
+            todo="correct the name",
+        )
+    return schema.field(name)
+
+
+def _of_values(kind: pa.DataType) -> pa.DataType:
+    import pyarrow as pa
+
+    return kind.value_type if pa.types.is_dictionary(kind) else kind

@@ -1,0 +1,131 @@
+"""States of one group to their sum, and their result to rows of a table. No Arrow is needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from streammetrics.combine import KeyedResult, PanelResult, WindowsResult
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.engines.sealed import Sealed
+from streammetrics.registry import load
+from streammetrics.results.bounded import Bounded
+from streammetrics.results.figures import views_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Figure: TypeAlias = tuple[str, str, float, float, float]
+
+_OTHERS: Final = "others"  # the keys past `max_keys`
+
+
+def merged(states: Iterable[bytes], *, replay: str = "refuse") -> Accumulator:
+    """The sum of these envelopes (or state bytes), with its provenance.
+
+    replay: "refuse" (default), a state that counted the same piece of the same range as another
+    raises OverlapError; "skip", one that is wholly counted already is left out, and one that is
+    counted in part still refuses.
+
+    Raises InputError without a state, StateError for bytes that are none, and SettingsError where
+    settings differ.
+
+    >>> from streammetrics import Ratio
+    >>> clicks = Ratio()
+    >>> clicks.update([1, 0])
+    >>> clicks.provenance.add("clicks/0", 0, 2)
+    >>> merged([clicks.to_file_bytes()] * 3, replay="skip").compute().rows
+    2
+    """
+    if replay not in ("refuse", "skip"):
+        raise SettingsError(
+            expected='"refuse" or "skip"',
+            came=shown(replay),
+            where="replay",
+            todo="choose one of them",
+        )
+    total: Accumulator | None = None
+    for data in states:
+        state = load(bytes(data))
+        if total is None:
+            total = state
+        elif not (
+            replay == "skip" and state.provenance and total.provenance.covers(state.provenance)
+        ):
+            total.merge(state)
+    if total is None:
+        raise InputError(
+            expected="at least one state",
+            came="none",
+            where="merged",
+            todo="take the empty metric where nothing was counted",
+        )
+    return total
+
+
+def merge_all(states: Iterable[bytes], *, replay: str = "refuse") -> bytes:
+    """The envelope of `merged`: the bytes of the sum, and beside them what it counted."""
+    return merged(states, replay=replay).to_file_bytes()
+
+
+def results_rows(state: bytes | Accumulator) -> list[Figure]:
+    """(metric, view, value, low, high) of every view of the result.
+
+    metric: the name in a Panel, the key of a PerKey as JSON, the window of a Windows as
+    `[start_ms,end_ms]`, one after the other with `/` between; of a plain metric its class. A value
+    that is exact is its own low and high; one that is undefined is nan.
+
+    >>> from streammetrics import Panel, Ratio
+    >>> panel = Panel({"ctr": Ratio()})
+    >>> panel.update(numerators=[1, 0])
+    >>> results_rows(panel)[0]
+    ('ctr', 'ratio', 0.5, 0.5, 0.5)
+    """
+    whole = state if isinstance(state, Accumulator) else load(state)
+    metric = whole.metric if isinstance(whole, Sealed) else whole
+    plain = type(metric).__name__
+    return [
+        ("/".join(path) or plain, view, *_bounds(figure))
+        for path, result in _parts(whole.compute(), ())
+        for view, figure in views_of(result).items()
+    ]
+
+
+def results_schema(schema: pa.Schema | None = None, by: Sequence[str] = ()) -> pa.Schema:
+    """(by..., metric, view string, value, low, high float64), for `results_rows`.
+
+    schema: of states or rows, that has the group columns `by`.
+    """
+    import pyarrow as pa
+
+    groups = [] if schema is None else [schema.field(name) for name in by]
+    texts = [pa.field(name, pa.string()) for name in ("metric", "view")]
+    return pa.schema(
+        [*groups, *texts, *(pa.field(name, pa.float64()) for name in ("value", "low", "high"))]
+    )
+
+
+def _parts(result: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
+    match result:
+        case PanelResult():
+            inner: Mapping[str, object] = result
+        case KeyedResult():
+            inner = {json.dumps(key): one for key, one in result.items()}
+            if result.overflow is not None:
+                inner[_OTHERS] = result.overflow
+        case WindowsResult():
+            inner = {f"[{start},{end}]": one for (start, end), one in result.items()}
+            inner["total"] = result.total
+        case _:
+            yield path, result
+            return
+    for name, one in inner.items():
+        yield from _parts(one, (*path, name))
+
+
+def _bounds(figure: float | Bounded) -> tuple[float, float, float]:
+    if isinstance(figure, Bounded):
+        return float(figure), float(figure.low), float(figure.high)
+    return figure, figure, figure

@@ -1,0 +1,159 @@
+"""What every engine needs: rows to partial states, a row for each group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+from streammetrics.combine import PerKey
+from streammetrics.combine.per_key import require_as_many
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.errors import InputError
+from streammetrics.core.keys import coded
+from streammetrics.core.rows import Rows
+from streammetrics.engines.arrow import arguments_of
+from streammetrics.engines.groups import (
+    BUCKET,
+    STATE,
+    Group,
+    columns_of,
+    group_types,
+    grouped,
+    piece_of,
+)
+from streammetrics.engines.merging import merge_all, merged, results_rows, results_schema
+from streammetrics.engines.sealed import Sealing, seal
+from streammetrics.engines.task import Counted, Positions, Task
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = [
+    "merge_all",
+    "merged",
+    "partial",
+    "results_rows",
+    "results_schema",
+    "states_schema",
+    "update_from",
+]
+
+_ALL_GROUPS: Final = 1 << 31  # all that a task may have: none is summed with another
+_BYTES: Final = 1 << 26  # of states in one emitted batch, unless one alone is larger
+
+
+def partial(
+    batches: Iterable[pa.RecordBatch],
+    spec: Accumulator,
+    by: Sequence[str] = (),
+    *,
+    columns: Mapping[str, str] | None = None,
+    bucket: int | str = 0,
+    counted: Task | Positions | None = None,
+    sealing: Sealing | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Batches of (by..., bucket int32, state binary): a row for each group, at the end.
+
+    A state is an envelope, what `save` writes to a file: the state, and beside it what it counted.
+
+    spec: an empty accumulator. columns: argument of its `update` -> column of the batches
+    (default: the same names). by: group columns, of strings, integers or bools; a null is a group
+    of its own. bucket: the number of the user bucket that this task has, or the column of it; the
+    rows of each bucket have states of their own. counted: what stands as provenance beside each
+    state. sealing: seal each state, whose users are complete in this task; see `seal`.
+
+    Raises InputError for rows that the metric refuses, and for columns that are not there.
+
+    >>> import pyarrow as pa
+    >>> from streammetrics import Ratio
+    >>> rows = pa.record_batch({"variant": ["a", "b", "a"], "clicks": [1, 0, 0]})
+    >>> (made,) = partial([rows], Ratio(), ["variant"], columns={"numerators": "clicks"})
+    >>> made["variant"].to_pylist(), merged(made["state"].to_pylist()).compute().ratio
+    (['a', 'b'], 0.3333333333333333)
+    """
+    schema, ranges = None, Counted(counted)
+    states = PerKey(spec, max_keys=_ALL_GROUPS)
+    keys = [*by, bucket] if isinstance(bucket, str) else [*by]
+    for batch in batches:
+        if schema is None:
+            schema = states_schema(batch.schema, by)
+            group_types(batch.schema, [name for name in keys if name not in (BUCKET, STATE)])
+        if not batch.num_rows:
+            continue
+        # Not `update`, whose own `keys` may be a column of the metric too.
+        rows = spec.check(**arguments_of(spec, batch, columns))
+        groups = coded(grouped(batch, keys), "by")
+        require_as_many(len(groups), rows.n, "by")
+        states._update(Rows(rows.n, (groups, rows), rows.mass))
+        ranges.see(batch)
+    if schema is not None:
+        yield from _emitted(_states(states, bucket, ranges, sealing), schema, len(by))
+
+
+def _states(
+    states: PerKey, bucket: int | str, ranges: Counted, sealing: Sealing | None
+) -> Iterator[tuple[Group, int, bytes]]:
+    for key in states.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
+        assert isinstance(key, tuple)
+        group, number = (key[:-1], key[-1]) if isinstance(bucket, str) else (key, bucket)
+        if not isinstance(number, int):
+            raise InputError(
+                expected="an integer in each row, the number of the user bucket",
+                came=repr(number),
+                where=f"column {bucket!r}",
+                todo="compute the bucket from the hash of a user that is never null",
+            )
+        state = states.state(key)
+        ranges.note(state.provenance, piece_of(group, number))
+        if sealing is not None:
+            state = seal(state, sealing, number, piece_of(group, number).rpartition(" bucket ")[0])
+        yield group, number, state.to_file_bytes()
+
+
+def _emitted(
+    states: Iterable[tuple[Group, int, bytes]], schema: pa.Schema, n_by: int
+) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    waiting: list[tuple[Group, int, bytes]] = []
+    size = 0
+
+    def batch() -> pa.RecordBatch:
+        groups, buckets, data = zip(*waiting, strict=True)
+        arrays = columns_of(groups, list(schema)[:n_by])
+        arrays += [pa.array(buckets, pa.int32()), pa.array(data, pa.binary())]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    for one in states:
+        if waiting and size + len(one[2]) > _BYTES:
+            yield batch()
+            waiting, size = [], 0
+        waiting.append(one)
+        size += len(one[2])
+    if waiting:
+        yield batch()
+
+
+def states_schema(schema: pa.Schema, by: Sequence[str]) -> pa.Schema:
+    """(by..., bucket int32, state binary) for rows of this schema.
+
+    >>> import pyarrow as pa
+    >>> states_schema(pa.schema({"variant": pa.string(), "score": pa.float32()}), ["variant"]).names
+    ['variant', 'bucket', 'state']
+    """
+    import pyarrow as pa
+
+    return pa.schema(
+        [*group_types(schema, by), pa.field(BUCKET, pa.int32()), pa.field(STATE, pa.binary())]
+    )
+
+
+def update_from(
+    state: Accumulator, batch: pa.RecordBatch, columns: Mapping[str, str] | None = None
+) -> None:
+    """`state.update` with the columns of a batch, copied out of the engine's buffers.
+
+    columns: as of `partial`. Raises InputError and changes nothing.
+    """
+    if batch.num_rows:
+        state.update(**arguments_of(state, batch, columns))

@@ -1,0 +1,122 @@
+"""States from plain counts: Spark counts in SQL, and Python sees a row for each pair of cells."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from streammetrics.classification import BinaryConfusion, HistogramAUC
+from streammetrics.core.errors import SettingsError, shown
+from streammetrics.engines.groups import piece_of
+from streammetrics.engines.spark.tables import (
+    BUCKET,
+    STATE,
+    columns_of,
+    quoted,
+    require_columns,
+    states_type,
+)
+
+Counting = BinaryConfusion | HistogramAUC
+
+_TRUTH, _CELL, _ROWS = "truth", "cell", "rows"
+_FLOATS = ("float", "double")
+
+
+def counts(
+    df: DataFrame,
+    spec: Counting,
+    by: Sequence[str] = (),
+    *,
+    columns: Mapping[str, str] | None = None,
+    job: str | None = None,
+    provenance: bool = True,
+) -> DataFrame:
+    """`states(df, spec, by)` of a metric that is plain counts: the same states, counted by SQL.
+
+    spec: BinaryConfusion, or HistogramAUC(grid="equal"), whose buckets floats give exactly, without
+    weights. The scores must be of type float or double. What reaches Python is a row for each cell
+    that is in use; `benchmarks/spark_routes.py` says what that saves.
+    """
+    named = _checked(df, spec, columns)
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    require_columns(df, [*keys, *named.values()])
+    truth = _truth(F.col(quoted(named["labels"])), spec.positive)
+    cell = _cell(F.col(quoted(named["scores"])).cast("double"), spec)
+    rows = df.select(
+        *(F.col(quoted(name)) for name in keys), truth.alias(_TRUTH), cell.alias(_CELL)
+    )
+    counted = rows.groupBy(*keys, _TRUTH, _CELL).agg(F.count(F.lit(1)).alias(_ROWS))
+    name = (job or f"spark-{uuid.uuid4().hex}") if provenance else None
+    return counted.groupBy(*keys).applyInArrow(_state(spec, keys, name), states_type(df, keys))
+
+
+def _checked(df: DataFrame, spec: Counting, columns: Mapping[str, str] | None) -> Mapping[str, str]:
+    """The columns of labels and scores, or SettingsError for what SQL does not count exactly."""
+    metric: object = spec
+    known = isinstance(metric, BinaryConfusion)
+    if isinstance(metric, HistogramAUC):
+        known = metric.grid == "equal"
+    if not known:
+        raise _refused('BinaryConfusion or HistogramAUC(grid="equal")', shown(spec), "spec")
+    spec.from_counts([], [], [])  # refuses a spec with weights
+    named = columns_of(df, spec, columns)
+    if "weights" in named:
+        raise _refused("rows without weights", shown(named["weights"]), "columns")
+    require_columns(df, list(named.values()))
+    kind = df.schema[named["scores"]].dataType.simpleString()
+    if kind not in _FLOATS:
+        raise _refused("scores of type float or double", kind, named["scores"])
+    return named
+
+
+def _truth(label: Column, positive: int | str) -> Column:
+    """1, 0, or -1 for what is no label, which `from_counts` refuses."""
+    if positive != 1:
+        is_positive = F.when(label == F.lit(positive), 1).otherwise(0)
+        return F.when(label.isNull(), -1).otherwise(is_positive)
+    number = label.cast("double")
+    return F.when(number == 1, 1).when(number == 0, 0).otherwise(-1)
+
+
+def _cell(score: Column, spec: Counting) -> Column:
+    """The prediction or the bucket, or -1 for what is no score. Multiples of 2**r are exact."""
+    no_score = score.isNull() | F.isnan(score)
+    if isinstance(spec, BinaryConfusion):
+        above = (score >= F.lit(float(spec.threshold))).cast("int")
+        return F.when(no_score, -1).otherwise(above)
+    inside = ~no_score & (score >= 0) & (score <= 1)
+    bucket = F.least((score * F.lit(float(spec.buckets))).cast("int"), F.lit(spec.buckets - 1))
+    return F.when(inside, bucket).otherwise(-1)
+
+
+def _state(
+    spec: Counting, by: Sequence[str], job: str | None
+) -> Callable[[tuple[pa.Scalar, ...], Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def state_of(
+        key: tuple[pa.Scalar, ...], batches: Iterator[pa.RecordBatch]
+    ) -> Iterator[pa.RecordBatch]:
+        cells = pa.Table.from_batches(list(batches))
+        given = (cells[name].to_numpy() for name in (_TRUTH, _CELL, _ROWS))
+        state = spec.from_counts(*given)
+        if job is not None:
+            group = tuple(int(v) if isinstance(v, bool) else v for v in (k.as_py() for k in key))
+            state.provenance.add(f"{job}/tasks", 0, 1, piece_of(group, 0))
+        row = [pa.array([value.as_py()], value.type) for value in key]
+        row += [pa.array([0], pa.int32()), pa.array([state.to_file_bytes()], pa.binary())]
+        yield pa.RecordBatch.from_arrays(row, [*by, BUCKET, STATE])
+
+    return state_of
+
+
+def _refused(expected: str, came: str, where: str) -> SettingsError:
+    return SettingsError(
+        expected=expected,
+        came=came,
+        where=f"counts({where})",
+        todo="use `states`, which counts everything",
+    )

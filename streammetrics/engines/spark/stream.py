@@ -1,0 +1,103 @@
+"""States of a stream: each micro-batch adds to them, and they are emitted as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.engines import Positions, Sealing, merged, partial, seal
+from streammetrics.engines.groups import piece_of
+from streammetrics.engines.spark.tables import BUCKET, STATE, Rows, rows_of
+
+
+def stream(
+    df: DataFrame,
+    spec: Accumulator,
+    by: Sequence[str] = (),
+    *,
+    columns: Mapping[str, str] | None = None,
+    user: str | None = None,
+    n_buckets: int | None = None,
+    scope: str = "",
+    provenance: Positions | bool = True,
+) -> DataFrame:
+    """A streaming table (by..., bucket int, state binary): states of all rows so far.
+
+    A micro-batch emits the whole state of each group and bucket that it changed, so that a sink
+    replaces the row of (by..., bucket), and one that is written twice is the same. Write it with
+    outputMode("update") and a checkpoint; Spark needs the state store of RocksDB for it:
+    `org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider`.
+
+    The arguments are those of `states`. A group and bucket is read and written by each micro-batch
+    that has rows of it. What stands beside a state are the batches of the query, `QUERY/batches:
+    [0, 7)`, or with Positions the ranges of offsets.
+    """
+    positions = provenance if isinstance(provenance, Positions) else None
+    rows = rows_of(df, spec, by, columns, user, n_buckets, scope, positions, F.lit(0))
+    added = rows.table.mapInArrow(_count(rows, positions), rows.out())
+    held = Cumulative(rows.by, rows.sealing, note_batches=provenance is True)
+    return added.groupBy(*rows.by, BUCKET).transformWithState(held, rows.out(), "Update", "None")
+
+
+class Cumulative(StatefulProcessor):  # type: ignore[misc]  # pyspark is not in each environment
+    """Keeps one state for each group and bucket; gives it, sealed where `sealing` says so."""
+
+    def __init__(self, by: Sequence[str], sealing: Sealing | None, *, note_batches: bool) -> None:
+        self._by = tuple(by)
+        self._sealing = sealing
+        self._note_batches = note_batches
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        self._held = handle.getValueState(STATE, f"{STATE} binary")
+
+    def handleInputRows(
+        self, key: object, rows: Iterable[Row], timerValues: object
+    ) -> Iterator[Row]:
+        """The whole state, with these rows of partial states added."""
+        given = list(rows)
+        group = {name: given[0][name] for name in (*self._by, BUCKET)}
+        total = merged(bytes(row[STATE]) for row in given)
+        plain = tuple(int(v) if isinstance(v, bool) else v for v in group.values())
+        piece = piece_of(plain[:-1], int(plain[-1]))
+        if self._note_batches:
+            _note_batch(total, piece)
+        if self._held.exists():
+            before = merged([bytes(self._held.get()[0])])
+            before.merge(total)
+            total = before
+        self._held.update((total.to_file_bytes(),))
+        shown = (
+            total
+            if self._sealing is None
+            else seal(total, self._sealing, group[BUCKET], piece.rpartition(" bucket ")[0])
+        )
+        yield Row(**group, **{STATE: shown.to_file_bytes()})
+
+    def close(self) -> None:
+        """Nothing is held outside of Spark's state."""
+
+
+def _note_batch(state: Accumulator, piece: str) -> None:
+    """The batch of the query, which is the same when the batch is run again."""
+    context = TaskContext.get()
+    batch = None if context is None else context.getLocalProperty("streaming.sql.batchId")
+    if context is not None and batch is not None:
+        query = context.getLocalProperty("sql.streaming.queryId")
+        state.provenance.add(f"spark-{query}/batches", int(batch), int(batch) + 1, piece)
+
+
+def _count(
+    rows: Rows, positions: Positions | None
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    spec, by, columns = rows.spec, rows.by, rows.columns
+
+    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from partial(batches, spec, by, columns=columns, bucket=BUCKET, counted=positions)
+
+    return count

@@ -1,0 +1,119 @@
+"""What a GroupedAUC is once no row of its groups is to come: sums over groups, and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import NamedTuple, Self
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.codec import Reader
+from streammetrics.core.exact_sums import ExactSums
+from streammetrics.core.parts import Slots
+from streammetrics.core.rows import Rows
+from streammetrics.core.settings import Setting
+from streammetrics.core.totals import add_whole, no_rows, require_whole
+from streammetrics.kernels.area_totals import AreaSpread, AreaSums, area_spread, area_sums
+from streammetrics.kernels.fraction_mean import ExactArea
+from streammetrics.kernels.segments import GroupPairs
+from streammetrics.results.areas import as_float
+from streammetrics.results.grouped import GroupedArea
+from streammetrics.results.units import units_counted
+
+_COUNTS = 7
+_AREAS = 6
+_CELLS = _COUNTS + _AREAS + 6  # an AreaSpread has 6
+
+
+class AreaCounts(NamedTuple):
+    """What was counted: groups, those of both labels, rows, units of weight, those of groups that
+    are kept, those of positives, and rows whose weight was rounded."""
+
+    groups: int
+    kept: int
+    rows: int
+    units: int
+    units_kept: int
+    positives: int
+    rounded: int
+
+
+class AreaTotals(Accumulator, schema="grouped-auc-totals/1"):
+    """Sums over the groups of a GroupedAUC; only a Sealed holds one.
+
+    Settings
+        metric: the GroupedAUC.
+    State
+        AreaCounts, AreaSums and AreaSpread, as integers.
+    Result
+        That of the metric, whose areas are off by 2**-97 at most before they are rounded.
+    """
+
+    metric: Accumulator
+    sums = ExactSums(_CELLS)
+
+    def arguments(self) -> Mapping[str, bool]:
+        return self.metric.arguments()
+
+    def update(self, **columns: object) -> None:
+        """Refuse all rows."""
+        no_rows(self)
+
+    def check(self, **columns: object) -> Rows:
+        no_rows(self)
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        no_rows(self)
+
+    def count(self, counts: AreaCounts, groups: GroupPairs) -> None:
+        """Add what was counted in groups that are complete."""
+        settings = self.metric.settings()
+        weight, bounded = str(settings["weight"]), settings["grid"] is not None
+        areas = area_sums(groups, weight, bounded=bounded)
+        add_whole(self.sums, (*counts, *areas, *area_spread(groups, weight)))
+
+    def _decode(self, width: int, data: Reader) -> Self:
+        new = super()._decode(width, data)
+        require_whole(new.sums)
+        return new
+
+    def compute(self) -> GroupedArea:
+        """The result of the metric."""
+        found = [int(value) for value in self.sums.fractions()]
+        counts = AreaCounts(*found[:_COUNTS])
+        areas = AreaSums(*found[_COUNTS : _COUNTS + _AREAS])
+        settings = self.metric.settings()
+        area = areas.mean(
+            bounded=settings["grid"] is not None, rounded=bool(settings["round_weights"])
+        )
+        return area_result(settings, counts, area, AreaSpread(*found[_COUNTS + _AREAS :]))
+
+
+def area_result(
+    settings: Mapping[str, Setting],
+    counts: AreaCounts,
+    area: ExactArea,
+    spread: AreaSpread | tuple[GroupPairs, str],
+) -> GroupedArea:
+    """The result of a GroupedAUC with these settings."""
+    unit = settings["weight_unit"]
+    assert isinstance(unit, int | str | Fraction)
+    units = units_counted(counts.units, counts.rows, Fraction(unit))
+    return GroupedArea(
+        as_float(area),
+        groups=counts.groups,
+        groups_kept=counts.kept,
+        groups_one_class=counts.groups - counts.kept,
+        rows=counts.rows,
+        rows_kept=counts.units_kept if units is None else None,
+        rows_one_class=counts.rows - counts.units_kept if units is None else None,
+        positives=counts.positives,
+        compared_as="buckets" if settings["grid"] is not None else str(settings["score_type"]),
+        ids=str(settings["ids"]),
+        weight_unit=Fraction(unit),
+        weight_units=units,
+        weight_units_kept=None if units is None else counts.units_kept,
+        rows_rounded=counts.rounded if settings["round_weights"] else None,
+        _area=area,
+        _groups=spread,
+    )

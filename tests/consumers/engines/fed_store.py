@@ -1,0 +1,134 @@
+"""A query that feeds a store, without its engine: its tasks run here, and their states meet as an
+engine brings them together. And the same events in a parquet file, counted by a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from consumers.config.config import Config
+from consumers.engines.batch_ledger import BatchLedger, Gap
+from consumers.engines.tasks import Job, count_rows, merge_states, read_merged, require_schema
+from consumers.engines.told import Told
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.rows import Pane, Piece, Snapshot
+from consumers.results.query import Query
+from consumers.results.reader import read_results
+from consumers.worker import service
+from consumers.worker.run_options import Options
+from consumers.worker.stop import Stop
+from streammetrics import PerKey
+from tests.consumers.small_config import config
+
+SPARK = 'kind = "spark"\nquery = "clicks"'
+Row = dict[str, object]
+
+
+def row(minute: float = 0, variant: object = "a", label: object = 0, score: float = 0.25,
+        phase: str | None = "fit", user: str = "u") -> Row:  # fmt: skip
+    """An event so many minutes after midnight."""
+    return {
+        "ts": int(minute * 60_000), "variant": variant, "label": label, "score": score,
+        "phase": phase, "user": user,
+    }  # fmt: skip
+
+
+SCHEMA = pa.schema(
+    {
+        "ts": pa.timestamp("ms", "UTC"),
+        "variant": pa.string(),
+        "label": pa.int32(),
+        "score": pa.float64(),
+        "phase": pa.string(),
+        "user": pa.string(),
+    }
+)
+
+
+def table(rows: Sequence[Row], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(list(rows), schema=schema)
+
+
+def counted(job: Job, tasks: Sequence[Sequence[pa.RecordBatch]]) -> tuple[list[Piece], list[Told]]:
+    """What comes of the tasks of a batch, each with its batches of rows."""
+    require_schema(job, tasks[0][0].schema if tasks and tasks[0] else SCHEMA)
+    bare = [b for number, rows in enumerate(tasks) for b in count_rows(rows, job, number)]
+    groups: dict[tuple[int, int], list[pa.RecordBatch]] = {}
+    for batch in bare:
+        for i in range(batch.num_rows):
+            one = batch.slice(i, 1)
+            key = (one.column("family")[0].as_py(), one.column("grouping")[0].as_py())
+            groups.setdefault(key, []).append(one)
+    found = [piece for some in groups.values() for piece in merge_states(some, job.config)]
+    return read_merged(pa.Table.from_batches(found))
+
+
+class Fed:
+    """A store and the query that feeds it; `lives` are its lives so far."""
+
+    def __init__(self, folder: Path, *, identity: str = "one", **parts: str) -> None:
+        made = config(**{"source": SPARK, **parts})
+        self.config = replace(made, store=replace(made.store, url=str(folder / "fed.db")))
+        self.identity = identity
+
+    def opened(self, *, on_gap: Gap = "stop", config: Config | None = None) -> BatchLedger:
+        return BatchLedger(
+            config or self.config,
+            self.identity,
+            monotonic=lambda: 0.0,
+            clock=lambda: 0.0,
+            on_gap=on_gap,
+        )
+
+    def feed(self, number: int, *tasks: Sequence[Row], on_gap: Gap = "stop",
+             record_time: str | None = None, schema: pa.Schema = SCHEMA) -> bool:  # fmt: skip
+        """One batch, in a process of its own."""
+        parts = [[table(rows, schema)] for rows in tasks]
+        with closing(self.opened(on_gap=on_gap)) as ledger:
+            return ledger.count(number, lambda job: counted(job, parts), record_time)
+
+    def seen(self) -> Snapshot:
+        with closing(Ledger.open(self.config.store.url)) as ledger:
+            return ledger.snapshot()
+
+    def digests(self) -> dict[tuple[object, ...], str]:
+        return digests(self.config)
+
+
+def digests(of: Config) -> dict[tuple[object, ...], str]:
+    """The digest of every metric, window and slice of a store."""
+    found: dict[tuple[object, ...], str] = {}
+    with closing(Ledger.open(of.store.url)) as ledger:
+        for window in ("total", "all"):
+            for one in read_results(ledger, Query(window=window)).rows:
+                slice_ = tuple(sorted(one.slice.items(), key=repr))
+                span = (one.window.start_ms, one.window.end_ms)
+                found[one.metric, span, slice_] = one.digest
+    return found
+
+
+def panes(of: Config) -> dict[Pane, str]:
+    """The digest of every pane of a store, those of an experiment too."""
+    with closing(Ledger.open(of.store.url)) as ledger:
+        seen = ledger.snapshot(lambda seen: [one.pane for one in seen.panes])
+    found: dict[Pane, PerKey] = {}
+    for row in seen.deltas:
+        state = PerKey.from_bytes(row.piece.state)
+        pane = row.piece.pane
+        found[pane] = found[pane] + state if pane in found else state
+    return {pane: state.digest() for pane, state in found.items()}
+
+
+def worked(folder: Path, rows: Iterable[Row], **parts: str) -> Config:
+    """The config of a store that a worker has fed with these rows."""
+    path = folder / "events.parquet"
+    pq.write_table(pa.Table.from_batches([table(list(rows))]), path)
+    made = config(**{**parts, "source": f'kind = "file"\npath = "{path}"'})
+    made = replace(made, store=replace(made.store, url=str(folder / "worked.db")))
+    service.run(made, Options(until_end=True), stop=Stop())
+    return made

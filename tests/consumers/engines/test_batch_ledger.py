@@ -1,0 +1,272 @@
+"""Batches of a streaming query in the ledger: each counts once, as a worker counts."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pyarrow as pa
+import pytest
+
+from consumers.engines.batch_ledger import BatchLedger
+from consumers.experiment.reading import declared
+from consumers.ledger.ledger import Fenced, Ledger, LogChanged, SettingsChanged
+from consumers.ledger.view import view
+from consumers.sources.source import GapError, SourceError
+from consumers.worker.bad_share import TooManyBad
+from tests.consumers.engines.fed_store import (
+    SCHEMA,
+    Fed,
+    Row,
+    counted,
+    digests,
+    panes,
+    row,
+    table,
+    worked,
+)
+
+
+def random_rows(n: int, seed: int = 1) -> list[Row]:
+    random = Random(seed)
+    return [
+        row(
+            random.uniform(0, 300),
+            random.choice("ab"),
+            random.randrange(2),
+            random.random(),
+            random.choice(["fit", "eval", None]),
+            f"u{random.randrange(40)}",
+        )
+        for _ in range(n)
+    ]
+
+
+METRICS = (
+    'auc = { type = "HistogramAUC" }\nctr = { type = "Ratio" }\n'
+    'gauc = { type = "GroupedAUC" }\n'
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("cuts", [(300,), (10, 200, 210), (1, 2, 3, 150)])
+def test_batches_and_tasks_of_any_size_give_the_digests_of_a_worker(
+    tmp_path: Path, cuts: tuple[int, ...]
+) -> None:
+    rows = random_rows(300)
+    of_worker = digests(worked(tmp_path, rows, metrics=METRICS))
+    Random(2).shuffle(rows)
+    fed = Fed(tmp_path, metrics=METRICS)
+    for number, (start, end) in enumerate(zip((0, *cuts), (*cuts, len(rows)), strict=True)):
+        batch = rows[start:end]
+        assert fed.feed(number, batch[::3], batch[1::3], batch[2::3])
+    assert fed.digests() == of_worker
+    assert len(of_worker) > 20
+
+
+def test_an_experiment_is_counted_and_looked_at_as_by_a_worker(tmp_path: Path) -> None:
+    rest = '[experiment]\ncontrol = "a"\ndecision = ["ctr"]\nmde = 0.05'
+    rows = random_rows(300)
+    of_worker = panes(worked(tmp_path, rows, rest=rest))
+    fed = Fed(tmp_path, rest=rest)
+    fed.feed(0, rows[100:200], rows[:100])
+    fed.feed(1, rows[200:])
+    assert panes(fed.config) == of_worker
+    assert any("/" in pane.metric for pane in of_worker)
+    with closing(Ledger.open(fed.config.store.url)) as ledger:
+        of = declared(ledger.generation())
+        assert of is not None
+        assert view(ledger, lambda now: now.looks(of.fingerprint)) == 1  # the clock stood still
+
+
+def test_few_keys_are_kept_and_the_rest_is_summed_as_a_worker_does(tmp_path: Path) -> None:
+    parts = {"slices": 'by = [[], ["user"], ["user", "phase"]]\nmax_keys = 5'}
+    rows = random_rows(200)
+    of_worker = digests(worked(tmp_path, rows, **parts))
+    fed = Fed(tmp_path, **parts)
+    fed.feed(0, rows[:20], rows[20:90])
+    fed.feed(1, rows[90:], [])
+    assert fed.digests() == of_worker
+
+
+@pytest.mark.usefixtures("each_store")
+def test_a_batch_that_is_done_again_is_skipped(tmp_path: Path) -> None:
+    fed = Fed(tmp_path)
+    assert fed.feed(0, [row(), row()])
+    before = fed.digests()
+    assert not fed.feed(0, [row(), row()])
+    assert fed.digests() == before
+    (head,) = fed.seen().heads
+    assert (head.next_offset, head.counters.rows) == (1, 2)
+
+
+def test_a_batch_of_which_nothing_was_written_counts_when_it_is_done_again(tmp_path: Path) -> None:
+    fed = Fed(tmp_path)
+    with closing(fed.opened()) as ledger, pytest.raises(ZeroDivisionError):
+        ledger.count(0, lambda job: 1 // 0)  # type: ignore[arg-type,return-value]
+    assert fed.seen().counters.rows == 0
+    assert fed.feed(0, [row()])
+    assert fed.seen().counters.rows == 1
+
+
+def test_a_batch_without_rows_moves_the_head_alone(tmp_path: Path) -> None:
+    fed = Fed(tmp_path)
+    assert fed.feed(0, [])
+    seen = fed.seen()
+    assert (seen.heads[0].next_offset, seen.stored_rows, seen.greatest_event_ms) == (1, 0, None)
+
+
+@pytest.mark.usefixtures("each_store")
+def test_of_two_lives_that_count_a_batch_at_once_one_does(tmp_path: Path) -> None:
+    fed = Fed(tmp_path)
+    with closing(fed.opened()) as slow:
+
+        def overtaken(job: object) -> object:
+            fed.feed(0, [row()])
+            return counted(job, [[table([row()])]])  # type: ignore[arg-type]
+
+        assert not slow.count(0, overtaken)  # type: ignore[arg-type]
+    assert fed.seen().counters.rows == 1
+
+
+def test_batches_that_are_missing_stop_the_query_or_are_skipped_on_request(tmp_path: Path) -> None:
+    fed = Fed(tmp_path)
+    fed.feed(4, [row()])  # the first that the store sees
+    with pytest.raises(GapError, match="offset 5, but the log holds 7 to 8"):
+        fed.feed(7, [row()])
+    assert fed.feed(7, [row()], on_gap="skip")
+    (head,) = fed.seen().heads
+    assert (head.start_offset, head.next_offset, head.skipped) == (4, 8, 2)
+
+
+def test_a_query_that_begins_anew_is_another_log(tmp_path: Path) -> None:
+    fed = Fed(tmp_path)
+    fed.feed(0, [row()])
+    fed.identity = "two"
+    with pytest.raises(LogChanged, match="another log"):
+        fed.feed(0, [row()])
+    assert fed.feed(0, [row()], on_gap="skip")
+    assert fed.seen().counters.rows == 2
+
+
+@pytest.mark.usefixtures("each_store")
+def test_rows_that_are_refused_go_to_quarantine_with_their_place_in_the_batch(
+    tmp_path: Path,
+) -> None:
+    fed = Fed(tmp_path)
+    fed.feed(0, [row(), row(variant="z")], [row(label=7), row(), row(variant=None)])
+    with closing(Ledger.open(fed.config.store.url)) as ledger:
+        found = ledger.quarantine()
+    assert [(e.offset, e.index, e.reason) for e in found] == [
+        (0, 1, "unknown_variant"), (0, 2, "metric"), (0, 4, "missing_field"),
+    ]  # fmt: skip
+    assert b'"variant": "z"' in found[0].payload
+    counters = fed.seen().counters
+    assert (counters.rows, counters.quarantined) == (5, 3)
+
+
+def test_a_row_is_late_beside_the_batches_before_whatever_its_own_order(tmp_path: Path) -> None:
+    fed = Fed(tmp_path)
+    fed.feed(0, [row(10), row(0)])
+    assert fed.seen().counters.late == 0
+    fed.feed(1, [row(0), row(20)], [row(8.9), row(9.1)])
+    assert fed.seen().counters.late == 2
+    assert fed.seen().greatest_event_ms == 20 * 60_000
+
+
+def test_rows_that_are_ahead_of_the_time_of_their_record_are_refused(tmp_path: Path) -> None:
+    schema = SCHEMA.append(pa.field("timestamp", pa.timestamp("us", "UTC")))
+    rows = [{**row(minute), "timestamp": 0} for minute in (0, 1, 2)]
+    rows.append({**row(2), "timestamp": None})
+    fed = Fed(tmp_path)
+    fed.feed(0, rows, record_time="timestamp", schema=schema)
+    counters = fed.seen().counters
+    assert (counters.rows, counters.future, counters.quarantined) == (4, 1, 1)
+
+
+@pytest.mark.usefixtures("each_store")
+def test_windows_are_dropped_after_their_retention_and_rows_below_add_to_totals(
+    tmp_path: Path,
+) -> None:
+    fed = Fed(tmp_path)
+    fed.feed(0, [row(0)])
+    fed.feed(1, [row(30 * 60)])
+    seen = fed.seen()
+    assert seen.generation.floor_ms == 6 * 3_600_000
+    assert {p.pane.start_ms for p in seen.panes} == {None, 30 * 3_600_000}
+    fed.feed(2, [row(0), row(30 * 60)])
+    assert fed.seen().counters.expired == 1
+
+
+def test_a_floor_that_rises_meanwhile_has_the_batch_counted_again(tmp_path: Path) -> None:
+    fed = Fed(tmp_path)
+    tries = []
+    with closing(fed.opened()) as ledger:
+
+        def raised(job: object) -> object:
+            tries.append(job)
+            ledger.ledger.raise_floor(ledger.generation, 3_600_000)
+            return counted(job, [[table([row(0), row(90)])]])  # type: ignore[arg-type]
+
+        assert ledger.count(0, raised)  # type: ignore[arg-type]
+    counters = fed.seen().counters
+    assert (len(tries), counters.rows, counters.expired) == (2, 2, 1)
+
+
+def test_too_many_bad_rows_stop_the_query_and_none_of_the_batch_is_counted(tmp_path: Path) -> None:
+    fed = Fed(tmp_path, rest="[store]\nmax_bad_share = 0.1")
+    with pytest.raises(TooManyBad, match="1001 of 1001 events"):
+        fed.feed(0, [row(variant="z")] * 1001)
+    assert fed.seen().counters.rows == 0
+
+
+def test_other_settings_are_refused(tmp_path: Path) -> None:
+    fed = Fed(tmp_path)
+    fed.feed(0, [row()])
+    other = Fed(tmp_path, windows="size_s = 60")
+    with pytest.raises(SettingsChanged, match="size_s"):
+        other.feed(1, [row()])
+
+
+def test_a_store_that_a_worker_has_fed_is_fed_on(tmp_path: Path) -> None:
+    rows = random_rows(100)
+    whole = digests(worked(tmp_path, rows))
+    (tmp_path / "half").mkdir()
+    half = worked(tmp_path / "half", rows[:50])
+    fed = Fed(tmp_path)
+    fed.config = replace(fed.config, store=half.store)
+    fed.feed(0, rows[50:])
+    assert fed.digests() == whole
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [
+        (SCHEMA.remove(3), "no such column"),
+        (SCHEMA.set(0, pa.field("ts", pa.timestamp("us"))), "times without one"),
+        (SCHEMA.set(3, pa.field("score", pa.decimal128(10, 2))), "decimal128"),
+    ],
+)
+def test_a_table_that_cannot_be_read_stops_the_query_at_once(
+    tmp_path: Path, schema: pa.Schema, said: str
+) -> None:
+    with pytest.raises(SourceError, match=said):
+        Fed(tmp_path).feed(0, [], schema=schema)
+
+
+def test_a_commit_is_on_the_disk_before_the_engine_hears_of_it(tmp_path: Path) -> None:
+    with closing(Fed(tmp_path).opened()) as ledger, ledger.ledger.store.engine.begin() as found:
+        assert found.exec_driver_sql("PRAGMA synchronous").scalar() == 2
+        assert found.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
+
+
+def test_a_refusal_that_never_ends_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fed = Fed(tmp_path)
+
+    def refuse(*_: object) -> None:
+        raise Fenced("windows are gone")
+
+    monkeypatch.setattr(BatchLedger, "_commit", refuse)
+    with pytest.raises(Fenced, match="refused 10 times"):
+        fed.feed(0, [row()])

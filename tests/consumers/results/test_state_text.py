@@ -1,0 +1,41 @@
+"""What `show` says of states from engines: tasks, buckets, and what is missing of a sealed one."""
+
+from __future__ import annotations
+
+from consumers.results.state_files import description
+from consumers.results.state_text import state_text
+from consumers.results.terminal import Style
+from streammetrics import Accumulator, GroupedAUC, Panel, Ratio, load
+from streammetrics.engines import Sealed, Sealing, seal
+
+PANEL = Panel({"gauc": GroupedAUC(), "ctr": Ratio()}, inputs={"ctr": {"numerators": "labels"}})
+
+
+def sealed(n_buckets: int = 4) -> Sealed:
+    state = PANEL.empty()
+    state.update(labels=[0, 1, 1], scores=[0.1, 0.2, 0.3], groups=[7, 7, 8])
+    state.provenance.add("job/tasks", 2, 3, '["a"] bucket 1')
+    return seal(state, Sealing("user", n_buckets, "xxhash64", "2026-11-01"), 0, '["a"]')
+
+
+def shown(state: Accumulator) -> str:
+    return " ".join(state_text(state, Style(), title="file").split())
+
+
+def test_a_sealed_state_says_how_many_buckets_it_has() -> None:
+    text = shown(sealed())
+    assert "sealed: 1 of 4 buckets of users of 2026-11-01; the others had no rows" in text
+    assert 'counted sealed/xxhash64(user) mod 4/2026-11-01 buckets 0 to 0: ["a"]' in text
+    assert 'counted job/tasks numbers 2 to 2: ["a"] bucket 1' in text
+    assert "sealed: 1 of 1 buckets of users of 2026-11-01 counted" in shown(sealed(1))
+
+
+def test_a_sealed_state_shows_the_results_of_each_metric_of_a_panel() -> None:
+    described = description(sealed())
+    assert isinstance(described, dict) and isinstance(described["results"], list)
+    assert [one["path"] for one in described["results"]] == [["ctr"], ["gauc"]]
+    assert described["sealed"] == {"scope": "2026-11-01", "buckets": 1, "of": 4}
+
+
+def test_bare_bytes_of_a_sealed_state_say_that_they_prove_nothing() -> None:
+    assert "it merges with nothing" in shown(load(sealed().to_bytes()))

@@ -1,0 +1,48 @@
+"""A process that dies in a task leaves no number, and the next run the right one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from streammetrics import OverlapError
+from streammetrics.engines import merged
+from tests.engines.beam.pipelines import alone, log, shards
+from tests.requirements import ROOT
+
+
+def pipeline(*arguments: object) -> int:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.engines.beam.dying", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=100,
+        check=False,
+    )
+    return done.returncode
+
+
+def test_a_process_that_dies_in_a_task_leaves_no_number_and_the_next_run_the_right_one(
+    tmp_path: Path,
+) -> None:
+    rows, first, second = (tmp_path / name for name in ("rows", "first", "second"))
+    rows.mkdir()
+    for number, shard in enumerate(shards(log(), 5, 1)):
+        pq.write_table(shard, rows / f"{number}.parquet")
+    assert pipeline(rows, first, 3) == 9
+    assert not list(first.glob("*.parquet"))
+    assert pipeline(rows, first) == 0
+    assert pipeline(rows, second) == 0
+    states = defaultdict(list)
+    for row in pq.read_table(first).to_pylist():
+        states[row["variant"],].append(row["state"])
+    assert {group: merged(each).digest() for group, each in states.items()} == alone(log())
+    # Whoever keeps the output of both runs is told so.
+    again = pq.read_table(second).to_pylist()[0]
+    with pytest.raises(OverlapError, match="twice"):
+        merged([*states[again["variant"],], again["state"]])

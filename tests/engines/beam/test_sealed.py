@@ -1,0 +1,61 @@
+"""Users over all shards meet in buckets, and are sealed there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import apache_beam as beam
+import pytest
+
+from streammetrics import load
+from streammetrics.engines import Sealing
+from streammetrics.engines.beam import Aggregate, Merge, States
+from streammetrics.engines.buckets import HASH
+from streammetrics.engines.sealed import seal
+from tests.engines.beam.pipelines import COLUMNS, SPEC, VARIANTS, fed, log, run, shards
+
+
+def buckets(n: int, scope: str = "day") -> States:
+    return States(SPEC, ["variant"], columns=COLUMNS, user="user", n_buckets=n, scope=scope)
+
+
+@pytest.mark.parametrize("n", [1, 5, 64])
+def test_sealed_buckets_merge_to_what_the_whole_is_sealed_to(n: int) -> None:
+    table = log()
+    found = run(lambda p: p | beam.Create(shards(table, 6, n)) | buckets(n) | Merge())
+    names = table["variant"].to_pylist()
+    expected = {}
+    for name in VARIANTS:
+        whole = fed(SPEC, table.filter([one == name for one in names]))
+        expected[name,] = seal(whole, Sealing("user", 1, HASH, "day"), 0).digest()
+    assert {group: load(state).digest() for group, state in found} == expected
+
+
+def test_results_of_sealed_states_are_those_of_open_ones() -> None:
+    def results(**given: Any) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+        rows = run(
+            lambda p: (
+                p
+                | beam.Create(shards(log(), 4, 2))
+                | Aggregate(SPEC, ["variant"], columns=COLUMNS, **given)
+            )
+        )
+        names = ("value", "low", "high")
+        return {(r["variant"], r["metric"], r["view"]): tuple(map(r.get, names)) for r in rows}
+
+    assert repr(results(user="user", n_buckets=8, scope="day")) == repr(results())
+
+
+def test_a_bucket_that_comes_twice_is_refused() -> None:
+    states = run(lambda p: p | beam.Create(shards(log(), 3, 1)) | buckets(4))
+    assert len(states) == 4 * 3
+    again = run(lambda p: p | beam.Create(shards(log(), 2, 2)) | buckets(4))
+    with pytest.raises(Exception, match="twice"):
+        run(lambda p: p | beam.Create([*states, again[0]]) | Merge())
+
+
+def test_another_scope_is_refused() -> None:
+    states = run(lambda p: p | beam.Create([log()]) | buckets(2))
+    other = run(lambda p: p | beam.Create([log()]) | buckets(2, "another day"))
+    with pytest.raises(Exception, match="scope"):
+        run(lambda p: p | beam.Create([*states, *other]) | Merge())

@@ -1,0 +1,194 @@
+"""States of tables have the digest of one process, by every route and after every fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from streammetrics import SettingsError
+from tests.engines.log_rows import COLUMNS, SPEC, alone, digests, log_table, write_shards
+from tests.engines.spark.faults import failing_once
+from tests.engines.spark.reading import digests_of, held
+
+pa = pytest.importorskip("pyarrow", reason="no pyarrow: pip install 'streammetrics[parquet]'")
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+BY = ("variant", "phase")
+TABLE = log_table()
+
+
+@pytest.fixture(scope="module")
+def log(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
+    return spark.read.parquet(write_shards(tmp_path_factory.mktemp("log"), TABLE))
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[tuple[object, ...], str]:
+    return digests(alone(TABLE, SPEC, BY))
+
+
+def test_tasks_count_what_they_have_and_their_states_merge(
+    log: DataFrame, expected: dict[tuple[object, ...], str]
+) -> None:
+    from streammetrics.engines.spark import merge, states
+
+    assert digests_of(merge(states(log, SPEC, BY, columns=COLUMNS))) == expected
+
+
+@pytest.mark.parametrize("n_buckets", [1, 5])
+def test_users_meet_in_buckets_and_the_states_merge(
+    log: DataFrame, expected: dict[tuple[object, ...], str], n_buckets: int
+) -> None:
+    from streammetrics.engines.spark import merge, states
+
+    counted = states(log, SPEC, BY, columns=COLUMNS, user="user", n_buckets=n_buckets)
+    assert digests_of(merge(counted)) == expected
+
+
+def test_states_are_stored_as_parquet_and_rolled_up_later(
+    spark: SparkSession, log: DataFrame, tmp_path: Path
+) -> None:
+    from streammetrics.engines.spark import merge, states
+
+    states(log, SPEC, BY, columns=COLUMNS).write.parquet(str(tmp_path / "states"))
+    stored = spark.read.parquet(str(tmp_path / "states"))
+    assert digests_of(merge(stored, ["phase"], tree=2)) == digests(alone(TABLE, SPEC, ["phase"]))
+    assert digests_of(merge(stored, [])) == digests(alone(TABLE, SPEC))
+
+
+def test_any_partitioning_gives_the_same_digest(
+    log: DataFrame, expected: dict[tuple[object, ...], str]
+) -> None:
+    from streammetrics.engines.spark import merge, states
+
+    for shuffled in (log.repartition(7), log.repartition(3, "user"), log.coalesce(1)):
+        assert digests_of(merge(states(shuffled, SPEC, BY, columns=COLUMNS))) == expected
+
+
+@pytest.mark.parametrize("how", ["raise", "exit"])
+def test_a_task_that_fails_while_it_counts_is_run_again_and_counts_once(
+    log: DataFrame, expected: dict[tuple[object, ...], str], how: str, tmp_path: Path
+) -> None:
+    from streammetrics.engines.spark import merge, states
+
+    rows = failing_once(log, how, tmp_path / "rows")
+    assert digests_of(merge(states(rows, SPEC, BY, columns=COLUMNS))) == expected
+    counted = states(log, SPEC, BY, columns=COLUMNS, user="user", n_buckets=4)
+    assert digests_of(merge(failing_once(counted, how, tmp_path / "states"))) == expected
+    assert (tmp_path / "rows").exists() and (tmp_path / "states").exists()
+
+
+def test_results_are_rows_of_figures(log: DataFrame) -> None:
+    from streammetrics.engines.spark import aggregate, results, states
+
+    rows = aggregate(log, SPEC, ["variant"], columns=COLUMNS).toArrow().to_pylist()
+    assert list(rows[0]) == ["variant", "metric", "view", "value", "low", "high"]
+    state = alone(TABLE, SPEC, ["variant"])[("a",)]
+    ratio = state.compute()["ctr"].ratio  # type: ignore[index]
+    ctr = {"variant": "a", "metric": "ctr", "view": "ratio"}
+    found = [r for r in rows if r.items() >= ctr.items()]
+    assert found == [{**ctr, "value": ratio, "low": ratio, "high": ratio}]
+    again = results(states(log, SPEC, ["variant"], columns=COLUMNS)).toArrow().to_pylist()
+    assert sorted(map(str, again)) == sorted(map(str, rows))
+
+
+def test_no_rows_are_no_groups(log: DataFrame) -> None:
+    from streammetrics.engines.spark import aggregate
+
+    assert aggregate(log.limit(0), SPEC, BY, columns=COLUMNS).toArrow().num_rows == 0
+
+
+def test_a_state_merged_with_a_second_try_of_itself_refuses(log: DataFrame) -> None:
+    from streammetrics.engines.spark import merge, states
+
+    counted = states(log, SPEC, columns=COLUMNS)
+    with pytest.raises(Exception, match="twice"):
+        merge(counted.union(counted)).toArrow()
+
+
+def test_a_second_try_is_left_out_where_that_is_asked_for(log: DataFrame) -> None:
+    from streammetrics.engines.spark import merge, states
+
+    counted = states(log, SPEC, columns=COLUMNS)
+    assert digests_of(merge(counted.union(counted), replay="skip")) == digests(alone(TABLE, SPEC))
+
+
+def test_two_runs_of_a_named_job_refuse_and_two_jobs_do_not(log: DataFrame) -> None:
+    from streammetrics.engines.spark import merge, states
+
+    first, second = (states(log, SPEC, columns=COLUMNS, job="june") for _ in range(2))
+    with pytest.raises(Exception, match="twice"):
+        merge(first.union(second)).toArrow()
+    other = states(log, SPEC, columns=COLUMNS)
+    twice = alone(TABLE, SPEC)[()] + alone(TABLE, SPEC)[()]
+    assert digests_of(merge(first.union(other))) == {(): twice.digest()}
+
+
+def test_rows_that_know_their_offsets_leave_ranges_of_them(log: DataFrame) -> None:
+    from pyspark.sql import functions as F
+
+    from streammetrics.engines import Positions
+    from streammetrics.engines.spark import merge, states
+
+    places = Positions(("variant", "partition"), "offset")
+    clicks = F.lit("clicks")  # a topic; a partition is read by one task, as of a log
+    whole = log.withColumn("variant", clicks).repartition(4, "partition")
+    (state,) = held(merge(states(whole, SPEC, columns=COLUMNS, provenance=places))).values()
+    ranges = [(source, start, end) for source, _, start, end in state.provenance]
+    assert ranges == [(f"clicks/{p}", 0, TABLE.num_rows // 4) for p in range(4)]
+
+
+def test_a_state_without_provenance_merges_as_it_does_in_one_process(log: DataFrame) -> None:
+    from streammetrics.engines.spark import merge, states
+
+    counted = states(log, SPEC, columns=COLUMNS, provenance=False)
+    (state,) = held(merge(counted)).values()
+    assert list(state.provenance) == []
+
+
+def test_ansi_arithmetic_makes_no_difference(
+    spark: SparkSession, log: DataFrame, expected: dict[tuple[object, ...], str]
+) -> None:
+    from streammetrics.engines.spark import merge, states
+
+    for ansi in ("true", "false"):
+        spark.conf.set("spark.sql.ansi.enabled", ansi)
+        counted = states(log, SPEC, BY, columns=COLUMNS, user="user", n_buckets=3)
+        assert digests_of(merge(counted)) == expected
+    spark.conf.unset("spark.sql.ansi.enabled")
+
+
+def test_rows_that_a_metric_refuses_end_the_job_with_its_reason(spark: SparkSession) -> None:
+    from streammetrics import Ratio
+    from streammetrics.engines.spark import aggregate
+
+    rows = spark.createDataFrame(pa.table({"numerators": np.array([1.0, np.nan])}))
+    with pytest.raises(Exception, match="numerators"):
+        aggregate(rows, Ratio()).toArrow()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"user": "user"},
+        {"n_buckets": 4},
+        {"user": "user", "n_buckets": 0},
+        {"scope": "june"},
+        {"user": "nobody", "n_buckets": 4},
+        {"columns": {"labels": "label", "scores": "score", "users": "nobody"}},
+        {"columns": {"colours": "label"}},
+        {"by": ["nothing"]},
+    ],
+)
+def test_what_does_not_fit_is_refused_before_a_job_starts(
+    log: DataFrame, arguments: dict[str, object]
+) -> None:
+    from streammetrics.engines.spark import states
+
+    with pytest.raises(SettingsError):
+        states(log, SPEC, **{"columns": COLUMNS, **arguments})  # type: ignore[arg-type]

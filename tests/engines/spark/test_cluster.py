@@ -1,0 +1,32 @@
+"""Executors on two hosts (both of this machine): one is killed, one is slow and runs twice."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import ROOT
+
+pytestmark = [pytest.mark.slow, pytest.mark.cluster, pytest.mark.timeout(600)]
+
+
+@pytest.mark.parametrize("fault", ["killed", "slow"])
+def test_the_digests_stay_those_of_one_process(fault: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.engines.spark.cluster", fault, str(tmp_path)]
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=500,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr[-5000:]
+    assert "same digests" in done.stdout
+    assert (tmp_path / "rows").exists()
+    assert fault != "slow" or (tmp_path / "rows second").exists()

@@ -1,0 +1,107 @@
+"""Counts by SQL make the same states as rows that reach Python, and refuse what they refuse."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from streammetrics import Accumulator, BinaryConfusion, HistogramAUC, Panel, Ratio, SettingsError
+from tests.engines.log_rows import alone, digests
+from tests.engines.spark.reading import digests_of
+
+pa = pytest.importorskip("pyarrow", reason="no pyarrow: pip install 'streammetrics[parquet]'")
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NAMES = {"labels": "label", "scores": "score"}
+EDGES = [0.0, -0.0, 1.0, 0.5, 0.25, 1 - 2.0**-24, 2.0**-149, 0.3, 0.7]
+SPECS = [
+    BinaryConfusion(threshold=0.3),
+    HistogramAUC(grid="equal", resolution=12),
+    HistogramAUC(grid="equal", resolution=2),
+]
+
+
+def rows(kind: str, seed: int = 4) -> pa.Table:
+    """Random scores, and those at the edges of buckets with their neighbours."""
+    rng = np.random.default_rng(seed)
+    real = np.dtype(kind).type
+    edges = np.array(EDGES, real)
+    grid = (np.arange(4097) / 4096).astype(real)
+    near = np.concatenate([np.nextafter(grid, real(0)), grid, np.nextafter(grid, real(2))])
+    scores = np.concatenate([edges, near[(near >= 0) & (near <= 1)], rng.random(3_000, real)])
+    n = len(scores)
+    return pa.table(
+        {
+            "variant": pa.array(rng.choice(np.array(["a", "b", None], object), n), pa.string()),
+            "label": pa.array(rng.integers(0, 2, n).astype(np.int16)),
+            "score": pa.array(scores),
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_counts_give_the_states_of_the_rows(spark: SparkSession, kind: str) -> None:
+    from streammetrics.engines.spark import counts, merge
+
+    table = rows(kind)
+    df = spark.createDataFrame(table).repartition(3)
+    for spec in SPECS:
+        counted = merge(counts(df, spec, ["variant"], columns=NAMES))
+        assert digests_of(counted) == digests(alone(table, spec, ["variant"], NAMES)), spec
+
+
+@pytest.mark.parametrize("positive", ["click", 2])
+def test_the_positive_class_has_any_label(spark: SparkSession, positive: int | str) -> None:
+    from streammetrics.engines.spark import counts
+
+    other = "view" if positive == "click" else 7
+    table = pa.table({"labels": [positive, other, positive], "scores": [0.9, 0.2, 0.1]})
+    spec = BinaryConfusion(positive=positive)
+    state = spec.empty()
+    state.update(table["labels"].to_pylist(), table["scores"].to_numpy())
+    assert digests_of(counts(spark.createDataFrame(table), spec)) == {(): state.digest()}
+
+
+@pytest.mark.parametrize(
+    ("label", "score"), [(2, 0.5), (None, 0.5), (1, None), (1, float("nan")), (0, 1.5), (0, -0.1)]
+)
+def test_what_a_metric_refuses_is_refused(
+    spark: SparkSession, label: int | None, score: float | None
+) -> None:
+    from streammetrics.engines.spark import counts
+
+    table = pa.table({"labels": pa.array([1, label], pa.int32()), "scores": pa.array([0.5, score])})
+    with pytest.raises(Exception, match="InputError"):
+        counts(spark.createDataFrame(table), SPECS[1]).toArrow()
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        HistogramAUC(),
+        Ratio(),
+        Panel({"hits": BinaryConfusion()}),
+        BinaryConfusion(weight_unit="1/10"),
+    ],
+    ids=lambda spec: type(spec).__name__,
+)
+def test_metrics_that_are_no_plain_counts_are_refused(
+    spark: SparkSession, spec: Accumulator
+) -> None:
+    from streammetrics.engines.spark import counts
+
+    table = pa.table({"labels": [1, 0], "scores": [0.5, 0.1], "numerators": [1, 0]})
+    with pytest.raises(SettingsError):
+        counts(spark.createDataFrame(table), spec)  # type: ignore[arg-type]
+
+
+def test_rows_with_weights_are_refused(spark: SparkSession) -> None:
+    from streammetrics.engines.spark import counts
+
+    table = pa.table({"labels": [1, 0], "scores": [0.5, 0.1], "weights": [1, 2]})
+    with pytest.raises(SettingsError, match="weights"):
+        counts(spark.createDataFrame(table), BinaryConfusion())

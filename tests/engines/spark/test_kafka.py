@@ -1,0 +1,97 @@
+"""Spark reads a topic of a real broker: same digest as one process, and the consumer's ranges."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from streammetrics import Accumulator
+from tests.engines.log_rows import COLUMNS, SPEC, Key, alone, digests, log_table
+from tests.engines.spark.reading import held
+from tests.engines.spark.test_stream import Upserts, run
+from tests.requirements import ROOT, absent
+
+pytest.importorskip("pyarrow", reason="no pyarrow: pip install 'streammetrics[parquet]'")
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+ROWS = 2_000
+TABLE = log_table(ROWS, users=100)
+FIELDS = "variant string, user bigint, label smallint, score float"
+
+
+@pytest.fixture(scope="module")
+def topic(kafka: str) -> tuple[str, str]:
+    """A broker, and a topic of two partitions that has the rows of TABLE, one an event."""
+    from tests.kafka_broker import Record, create_topic, produce
+
+    name = create_topic(kafka, 2)
+    rows = TABLE.select(["variant", "user", "label", "score"]).to_pylist()
+    produce(kafka, name, [Record(json.dumps(r).encode(), i % 2) for i, r in enumerate(rows)])
+    return kafka, name
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _source(spark: SparkSession, kafka: str) -> None:
+    """Spark's source of Kafka is there; its jars come from Maven."""
+    from tests.kafka_broker import Unavailable, fetch_jars
+
+    try:
+        jars = fetch_jars(ROOT / ".cache" / "spark-kafka", Path(__file__).parent / "pom.xml")
+    except (Unavailable, FileNotFoundError) as error:
+        absent("kafka", str(error))
+    for jar in sorted(jars.glob("*.jar")):
+        spark.sql(f"ADD JAR '{jar}'")
+
+
+def events(records: DataFrame) -> DataFrame:
+    """The fields of each event, and where it stands."""
+    from pyspark.sql import functions as F
+
+    event = F.from_json(F.col("value").cast("string"), FIELDS).alias("event")
+    return records.select("topic", "partition", "offset", event).select(
+        "topic", "partition", "offset", "event.*"
+    )
+
+
+def check(states: dict[Key, Accumulator], name: str) -> None:
+    assert digests(states) == digests(alone(TABLE, SPEC))
+    ranges = [(source, start, end) for source, _, start, end in states[()].provenance]
+    assert ranges == [(f"{name}/{p}", 0, ROWS // 2) for p in (0, 1)]
+
+
+def test_a_backfill_of_a_topic_notes_its_ranges_of_offsets(
+    spark: SparkSession, topic: tuple[str, str]
+) -> None:
+    from streammetrics.engines import Positions
+    from streammetrics.engines.spark import merge, states
+
+    broker, name = topic
+    records = spark.read.format("kafka").option("kafka.bootstrap.servers", broker)
+    rows = events(records.option("subscribe", name).load())
+    places = Positions(("topic", "partition"), "offset")
+    check(held(merge(states(rows, SPEC, columns=COLUMNS, provenance=places))), name)
+
+
+@pytest.mark.slow
+def test_a_stream_of_a_topic_notes_its_ranges_of_offsets(
+    spark: SparkSession, topic: tuple[str, str], tmp_path: Path
+) -> None:
+    from streammetrics.engines import Positions
+    from streammetrics.engines.spark import stream
+
+    broker, name = topic
+    source = spark.readStream.format("kafka").option("kafka.bootstrap.servers", broker)
+    source = source.option("subscribe", name).option("startingOffsets", "earliest")
+    rows = events(source.option("maxOffsetsPerTrigger", 900).load())
+    places = Positions(("topic", "partition"), "offset")
+    sink = Upserts(fail_at=1, when="after")
+    counted = stream(rows, SPEC, columns=COLUMNS, provenance=places)
+    with pytest.raises(Exception, match="a fault of the sink"):
+        run(counted, sink, tmp_path / "checkpoint")
+    run(counted, sink, tmp_path / "checkpoint")
+    check(sink.merged(), name)

@@ -1,0 +1,163 @@
+"""Structured Streaming into the ledger: what a worker would have counted, whatever dies."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from consumers.ledger.ledger import Ledger
+from streammetrics import InputError
+from tests.consumers.engines.fed_store import Row, digests, row, table, worked
+from tests.consumers.small_config import config
+from tests.engines.spark.faults import failing_once
+from tests.engines.spark.fed_by_spark import METRICS, dying, fed_config, feed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[3]
+Digests = dict[tuple[object, ...], str]
+
+
+def all_rows() -> list[Row]:
+    random = Random(4)
+    return [
+        row(
+            random.uniform(0, 300),
+            random.choice("abc"),  # c is none of the declared variants
+            random.randrange(2),
+            random.random(),
+            random.choice(["fit", "eval", None]),
+            f"u{random.randrange(50)}",
+        )
+        for _ in range(2000)
+    ]
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> Digests:
+    """What a worker counts."""
+    return digests(worked(tmp_path_factory.mktemp("worked"), all_rows(), metrics=METRICS))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The rows in three files, shuffled."""
+    rows = all_rows()
+    Random(5).shuffle(rows)
+    (tmp_path / "rows").mkdir()
+    for i in range(3):
+        part = pa.Table.from_batches([table(rows[i::3])])
+        pq.write_table(part, tmp_path / "rows" / f"{i}.parquet", row_group_size=200)
+    return tmp_path
+
+
+def fed(folder: Path) -> tuple[Digests, int, int]:
+    """Its digests, the next batch, and the refused rows."""
+    made = fed_config(folder)
+    ledger = Ledger.open(made.store.url)
+    try:
+        seen = ledger.snapshot()
+    finally:
+        ledger.close()
+    (head,) = seen.heads
+    assert head.counters.rows == 2000
+    return digests(made), head.next_offset, head.counters.quarantined
+
+
+def whole(expected: Digests) -> tuple[Digests, int, int]:
+    return expected, 3, sum(one["variant"] == "c" for one in all_rows())
+
+
+def test_a_query_counts_what_a_worker_counts(
+    spark: SparkSession, folder: Path, expected: Digests
+) -> None:
+    feed(spark, folder, through=lambda rows: rows.repartition(3))
+    assert fed(folder) == whole(expected)
+
+
+@pytest.mark.parametrize("how", ["raise", "exit"])
+def test_tasks_that_die_count_once(
+    spark: SparkSession, folder: Path, expected: Digests, how: str
+) -> None:
+    feed(spark, folder, through=lambda rows: failing_once(rows, how, folder / "mark"))
+    assert (folder / "mark").exists()
+    assert fed(folder) == whole(expected)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_batch_that_fails_beside_its_write_counts_once(
+    spark: SparkSession, folder: Path, expected: Digests, when: str
+) -> None:
+    def die() -> None:
+        raise RuntimeError("a fault of the test")
+
+    with pytest.raises(Exception, match="a fault of the test"):
+        feed(spark, folder, around=lambda sink: dying(sink, when, die))
+    feed(spark, folder)
+    assert fed(folder) == whole(expected)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_driver_that_is_killed_beside_its_write_counts_once(
+    spark: SparkSession, folder: Path, expected: Digests, when: str
+) -> None:
+    killed = subprocess.run(
+        [sys.executable, "-m", "tests.engines.spark.fed_by_spark", str(folder), when],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == -9, killed.stderr.decode()[-2000:]
+    feed(spark, folder)
+    assert fed(folder) == whole(expected)
+
+
+def test_another_checkpoint_is_refused_and_may_be_added_on_request(
+    spark: SparkSession, folder: Path
+) -> None:
+    feed(spark, folder)
+    with pytest.raises(Exception, match="another log"):
+        feed(spark, folder, checkpoint="another")
+    feed(spark, folder, checkpoint="another", on_gap="skip")
+    ledger = Ledger.open(fed_config(folder).store.url)
+    try:
+        assert ledger.snapshot().counters.rows == 4000
+    finally:
+        ledger.close()
+
+
+def test_a_column_that_is_not_there_stops_the_query(spark: SparkSession, folder: Path) -> None:
+    with pytest.raises(Exception, match="no such column"):
+        feed(spark, folder, through=lambda rows: rows.drop("score"))
+
+
+def test_the_config_of_a_worker_is_refused(spark: SparkSession) -> None:
+    from consumers.engines.spark_ledger import LedgerSink
+
+    with pytest.raises(InputError, match="kind"):
+        LedgerSink(config())
+
+
+def test_without_a_query_its_identity_must_be_given(spark: SparkSession, folder: Path) -> None:
+    from consumers.engines.spark_ledger import LedgerSink
+
+    sink = LedgerSink(fed_config(folder))
+    rows = spark.read.parquet(str(folder / "rows"))
+    with pytest.raises(InputError, match="identity"):
+        sink(rows, 0)
+    given = LedgerSink(fed_config(folder), identity="by hand")
+    given(rows, 0)
+    given.close()

@@ -1,0 +1,154 @@
+"""A stream's states are those of all rows so far, whatever crashed on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from streammetrics import Accumulator, Ratio, load
+from tests.engines.log_rows import COLUMNS, SPEC, Key, alone, digests, log_table, write_shards
+
+pytest.importorskip("pyarrow", reason="no pyarrow: pip install 'streammetrics[parquet]'")
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
+
+TABLE = log_table(6_000, users=300)
+Write = Callable[["DataFrame", int], None]
+
+
+class Upserts:
+    """A store of cumulative states by (group, bucket): the last one written stays.
+
+    fail_at: the batch in which the sink fails once, "before" or "after" its write.
+    """
+
+    def __init__(self, fail_at: int | None = None, when: str = "before") -> None:
+        self.rows: dict[tuple[object, ...], bytes] = {}
+        self._fail = (fail_at, when)
+
+    def __call__(self, batch: DataFrame, number: int) -> None:
+        self._maybe_fail(number, "before")
+        for row in batch.toArrow().to_pylist():
+            state = row.pop("state")
+            self.rows[tuple(row.values())] = state
+        self._maybe_fail(number, "after")
+
+    def _maybe_fail(self, number: int, when: str) -> None:
+        if self._fail == (number, when):
+            self._fail = (None, when)
+            raise RuntimeError("a fault of the sink")
+
+    def merged(self) -> dict[Key, Accumulator]:
+        found: dict[Key, Accumulator] = {}
+        for (*key, _bucket), data in self.rows.items():
+            state = load(data)
+            found[tuple(key)] = found[tuple(key)] + state if tuple(key) in found else state
+        return found
+
+
+def rows_of(spark: SparkSession, folder: str) -> DataFrame:
+    """The files of a folder as a stream, two of them in a micro-batch."""
+    schema = spark.read.parquet(folder).schema
+    return spark.readStream.schema(schema).option("maxFilesPerTrigger", 2).parquet(folder)
+
+
+def run(states: DataFrame, sink: Write, checkpoint: Path) -> StreamingQuery:
+    writer = states.writeStream.outputMode("update").foreachBatch(sink)
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(availableNow=True).start()
+    query.awaitTermination()
+    return query
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_crash_around_the_write_of_the_sink_counts_nothing_twice(
+    spark: SparkSession, tmp_path: Path, when: str
+) -> None:
+    from streammetrics.engines.spark import stream
+
+    folder = write_shards(tmp_path / "log", TABLE)
+    sink = Upserts(fail_at=1, when=when)
+    states = stream(
+        rows_of(spark, folder), SPEC, ["variant"], columns=COLUMNS, user="user", n_buckets=2
+    )
+    with pytest.raises(Exception, match="a fault of the sink"):
+        run(states, sink, tmp_path / "checkpoint")
+    assert digests(sink.merged()) != digests(alone(TABLE, SPEC, ["variant"]))
+    run(states, sink, tmp_path / "checkpoint")
+    found = sink.merged()
+    assert digests(found) == digests(alone(TABLE, SPEC, ["variant"]))
+    batches = {(start, end) for _, _, start, end in found[("a",)].provenance}
+    assert batches == {(0, 3)}
+
+
+@pytest.mark.slow
+def test_a_task_that_fails_in_a_stream_counts_once(spark: SparkSession, tmp_path: Path) -> None:
+    from streammetrics.engines.spark import stream
+    from tests.engines.spark.faults import failing_once
+
+    rows = rows_of(spark, write_shards(tmp_path / "log", TABLE))
+    states = stream(failing_once(rows, "exit", tmp_path / "mark"), SPEC, columns=COLUMNS)
+    sink = Upserts()
+    run(states, sink, tmp_path / "checkpoint")
+    assert digests(sink.merged()) == digests(alone(TABLE, SPEC))
+    assert (tmp_path / "mark").exists()
+
+
+def test_a_batch_adds_to_the_state_and_gives_all_of_it() -> None:
+    from pyspark.sql import Row
+    from pyspark.sql.streaming.tws_tester import TwsTester
+
+    from streammetrics.engines.spark.stream import Cumulative
+
+    tester = TwsTester(Cumulative(["variant"], None, note_batches=True))
+    rng = np.random.default_rng(3)
+    clicks = rng.integers(0, 2, 60)
+    whole = Ratio()
+    for i in range(0, 60, 20):
+        parts = []
+        for part in (clicks[i : i + 13], clicks[i + 13 : i + 20]):
+            state = Ratio()
+            state.update(part)
+            whole.update(part)
+            parts.append(Row(variant="a", bucket=0, state=state.to_file_bytes()))
+        (row,) = tester.test(("a", 0), parts)
+        assert (row["variant"], row["bucket"]) == ("a", 0)
+        assert load(row["state"]) == whole
+
+
+def test_groups_and_buckets_have_states_apart() -> None:
+    from pyspark.sql import Row
+    from pyspark.sql.streaming.tws_tester import TwsTester
+
+    from streammetrics.engines.spark.stream import Cumulative
+
+    tester = TwsTester(Cumulative(["variant"], None, note_batches=False))
+    state = Ratio()
+    state.update([1, 0])
+    for key in (("a", 0), (None, 0), ("a", 1)):
+        row = Row(variant=key[0], bucket=key[1], state=state.to_file_bytes())
+        (given,) = tester.test(key, [row])
+        assert load(given["state"]) == state
+
+
+def test_rows_that_were_counted_before_are_refused() -> None:
+    from pyspark.sql import Row
+    from pyspark.sql.streaming.tws_tester import TwsTester
+
+    from streammetrics import OverlapError
+    from streammetrics.engines.spark.stream import Cumulative
+
+    tester = TwsTester(Cumulative([], None, note_batches=False))
+    state = Ratio()
+    state.update([1, 0])
+    state.provenance.add("clicks/0", 0, 2)
+    tester.test((0,), [Row(bucket=0, state=state.to_file_bytes())])
+    with pytest.raises(OverlapError):
+        tester.test((0,), [Row(bucket=0, state=state.to_file_bytes())])

@@ -1,0 +1,101 @@
+"""Columns of Arrow batches as what metrics take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    Accumulator,
+    BinaryConfusion,
+    CatalogMetrics,
+    HistogramAUC,
+    InputError,
+    MulticlassAUC,
+    PerKey,
+    RankingMetrics,
+    Ratio,
+    Units,
+    Windows,
+)
+from streammetrics.engines import merged, partial, update_from
+
+pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'streammetrics[parquet]'")
+
+
+def test_texts_lists_and_times_reach_the_metrics() -> None:
+    batch = pa.record_batch(
+        {
+            "label": pa.array(["yes", "no", "yes"]),
+            "score": pa.array([0.5, 0.7, 0.2]),
+            "user": pa.array(["ann", "bo", "ann"]).dictionary_encode(),
+            "class": pa.array([0, 2, 1], pa.int8()),
+            "shares": pa.array([[0.1, 0.2, 0.7]] * 3, pa.list_(pa.float32(), 3)),
+            "open": pa.array([[0.1, 0.2, 0.7]] * 3, pa.list_(pa.float32())),
+            "grades": pa.array([[1, 0], [0, 1, 2], []], pa.list_(pa.int8())),
+            "ranks": pa.array([[0.1, 0.2], [0.3, 0.1, 0.2], []], pa.list_(pa.float64())),
+            "at": pa.array([1_000_000, 61_000_000, 999], pa.timestamp("us", "UTC")),
+        }
+    )
+
+    def fed(spec: Accumulator, **columns: str) -> Accumulator:
+        state = spec.empty()
+        update_from(state, batch, columns)
+        (made,) = partial([batch.slice(0, 1), batch.slice(1)], spec, columns=columns)
+        assert merged(made["state"].to_pylist()) == state
+        return state
+
+    confusion = fed(BinaryConfusion(positive="yes"), labels="label", scores="score")
+    assert confusion.compute().tp == 1
+    assert fed(Units(), units="user").compute().units == 2
+    for column in ("shares", "open"):
+        assert fed(MulticlassAUC(n_classes=3), labels="class", scores=column).compute().rows == 3
+    lists = fed(RankingMetrics(["MRR"]), labels="grades", scores="ranks")
+    assert (lists.compute().rows, lists.compute()["MRR"]) == (3, 0.5)
+    assert fed(CatalogMetrics(3, 2), lists="grades").compute().lists_kept == 2
+    windows = fed(Windows(Ratio(), size_s=60), times_ms="at", numerators="score")
+    assert list(windows.compute()) == [(0, 60_000), (60_000, 120_000)]
+    assert len(fed(PerKey(Ratio()), keys="label", numerators="score").compute()) == 2
+
+
+@pytest.mark.parametrize(
+    ("column", "why"),
+    [
+        (pa.array([[0.1], [0.2, 0.3]]), "lists of one length"),
+        (pa.array([[0.1, 0.9], None]), "without a null"),
+        (pa.array([[0.1, None], [0.2, 0.3]]), "without a null"),
+        (pa.array([["a", "b"], ["c", "d"]]), "lists of numbers"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_lists_that_are_no_table_are_refused(column: Any, why: str) -> None:
+    batch = pa.record_batch({"labels": pa.array([0, 1]), "scores": column})
+    with pytest.raises(InputError, match=why):
+        update_from(MulticlassAUC(n_classes=2), batch)
+
+
+def test_lists_of_other_lengths_than_each_other_and_times_without_a_zone_are_refused() -> None:
+    lists = pa.record_batch({"labels": pa.array([[1, 0]]), "scores": pa.array([[0.5]])})
+    with pytest.raises(InputError, match="as long as those of other columns"):
+        update_from(RankingMetrics(["MRR"]), lists)
+    for times in (
+        pa.array([1, 2], pa.timestamp("ms")),
+        pa.array([1, None], pa.timestamp("ms", "UTC")),
+    ):
+        batch = pa.record_batch({"times_ms": times, "numerators": pa.array([1, 0])})
+        with pytest.raises(InputError, match="column 'times_ms'"):
+            update_from(Windows(Ratio(), size_s=60), batch)
+
+
+def test_states_do_not_keep_the_engines_buffers() -> None:
+    memory = bytearray(np.arange(8, dtype=np.float64).tobytes())
+    scores = pa.Array.from_buffers(pa.float64(), 8, [None, pa.py_buffer(memory)])
+    batch = pa.record_batch([pa.array([0, 1] * 4), scores], ["labels", "scores"])
+    state = HistogramAUC(range="real")
+    update_from(state, batch)
+    memory[:] = bytes(len(memory))
+    fresh = HistogramAUC(range="real")
+    fresh.update([0, 1] * 4, np.arange(8.0))
+    assert state == fresh

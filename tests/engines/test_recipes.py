@@ -1,0 +1,93 @@
+"""The recipes of docs/engines.md print the digests of a single process, each in its environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from streammetrics import Accumulator, GroupedAUC, HistogramAUC, Panel
+from streammetrics.engines import Sealing, seal
+from tests.requirements import ROOT, absent
+
+pa = pytest.importorskip("pyarrow")
+pq = pytest.importorskip("pyarrow.parquet")
+
+PAGE = (ROOT / "docs" / "engines.md").read_text(encoding="utf-8")
+BLOCKS = dict(re.findall(r"```python\n# ([a-z.]+)(?:: [^\n]*)?\n(.*?)```", PAGE, re.DOTALL))
+SPEC = Panel({"auc": HistogramAUC(), "gauc": GroupedAUC()}, inputs={"gauc": {"groups": "users"}})
+VARIANTS = ("bts", "random")
+FILES, ROWS = 5, 3_000
+RUN_IN = {"plain": "", "sealed": "", "duckdb": "recipes", "dask": "recipes", "ray": "recipes"}
+SEALED = {"sealed", "duckdb"}
+
+
+@pytest.fixture(scope="module")
+def day(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Accumulator]]:
+    """The folder in which recipes run, and the state of each variant in a single process."""
+    folder = tmp_path_factory.mktemp("recipes")
+    (folder / "day").mkdir()
+    rng = np.random.default_rng(3)
+    states: dict[str, Accumulator] = {name: SPEC.empty() for name in VARIANTS}
+    for file in range(FILES):
+        user = rng.integers(0, 400, ROWS)
+        user[: ROWS // 10] = 0  # one user has a tenth of the rows
+        score = rng.random(ROWS, np.float32)
+        label = (rng.random(ROWS) < score / 3).astype(np.int16)
+        variant = rng.integers(0, 2, ROWS)
+        names = pa.array([VARIANTS[i] for i in variant])
+        rows = pa.table({"variant": names, "user": user, "score": score, "label": label})
+        pq.write_table(rows, folder / "day" / f"{file}.parquet", row_group_size=1_000)
+        for i, name in enumerate(VARIANTS):
+            here = variant == i
+            states[name].update(labels=label[here], scores=score[here], users=user[here])
+    (folder / "counting.py").write_text(BLOCKS["counting.py"], encoding="utf-8")
+    return folder, states
+
+
+def python_of(name: str) -> Path:
+    """The interpreter of an environment, or a skip that says how to enable it."""
+    if not name:
+        return Path(sys.executable)
+    environment = ROOT / ".cache" / name
+    if not (environment / ".made").is_file():
+        absent(name, f"no {environment}")
+    return environment / "bin" / "python"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*RUN_IN, "beam"])
+def test_a_recipe_prints_the_digests_of_a_single_process(
+    name: str, day: tuple[Path, dict[str, Accumulator]]
+) -> None:
+    folder, states = day
+    interpreter = python_of(RUN_IN.get(name, "beam"))
+    script = folder / f"run_{name}.py"
+    script.write_text(BLOCKS[name], encoding="utf-8")
+    # Ray is not to write into the home of whoever tests.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "RAY_AUTH_MODE": "disabled"}
+    done = subprocess.run(
+        [interpreter, script],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    if name in SEALED:
+        whole = Sealing("user", 1, "anywhere", "day")
+        states = {variant: seal(state, whole) for variant, state in states.items()}
+    expected = {f"{variant} {state.digest()}" for variant, state in states.items()}
+    assert set(done.stdout.splitlines()) == expected
+
+
+def test_every_python_block_is_a_recipe_that_runs() -> None:
+    assert BLOCKS.keys() == {"counting.py", "beam", *RUN_IN}
+    assert PAGE.count("```python") == len(BLOCKS)
