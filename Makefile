@@ -43,8 +43,9 @@ chaos: .venv/.dev  ## kill workers, broker and stores (10 minutes), then compare
 
 peers: .cache/torch/.made  ## torchmetrics and torcheval (3 GB), beside which more tests run then
 
-docs: .venv/.dev  ## write what docs/metrics.md says of each metric from the docstrings
+docs: .venv/.dev  ## write what pages have from docstrings, and from docs/performance.json
 	$(BIN)/python docs/metrics_page.py
+	$(BIN)/python -m benchmarks.page
 
 screenshots: .venv/.dev  ## pictures of the page, three sizes and two themes; ARGS=--help
 	$(BIN)/python -m tests.screenshots $(ARGS)
@@ -52,9 +53,8 @@ screenshots: .venv/.dev  ## pictures of the page, three sizes and two themes; AR
 demo: .venv/.serve  ## the main job on a simulated stream; ARGS=--once prints the table and ends
 	$(BIN)/python -m consumers.demo $(ARGS)
 
-bench: .venv/.dev .cache/ranx/.made  ## all benchmarks, one after the other
-	@set -e; for file in benchmarks/bench_*.py; do \
-	  $(BIN)/python -m benchmarks.$$(basename $$file .py); done
+bench: .cache/bench/.made .cache/ranx/.made  ## speed beside peers; ARGS=--quick, --json FILE, --help
+	.cache/bench/bin/python -m benchmarks $(ARGS)
 
 coverage: .venv/.dev  ## how often intervals are right and tests wrong (20 minutes); ARGS=--help
 	$(BIN)/python -m benchmarks.coverage $(ARGS)
@@ -74,6 +74,12 @@ coverage: .venv/.dev  ## how often intervals are right and tests wrong (20 minut
 .venv/.dev: pyproject.toml | .venv/bin/python
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@touch .venv/.serve $@
+
+# What the benchmarks have beside what they measure, apart from the tests.
+.cache/bench/.made: pyproject.toml | .venv/bin/python
+	@$(PYTHON) -m venv .cache/bench
+	.cache/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
+	@touch $@
 
 # ranx, beside which tests marked `slow` and a benchmark run, in an environment of its own.
 .cache/ranx/.made: pyproject.toml | .venv/bin/python

@@ -1,1 +1,7 @@
-"""Benchmarks: each `bench_*` runs alone with `python -m benchmarks.bench_x` and prints a table."""
+"""Benchmarks: `python -m benchmarks` asks all questions; each `bench_*` also runs alone."""
+
+import os
+
+# One core, for every peer with threads of its own: read when it is imported.
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
+    os.environ.setdefault(_name, "1")

@@ -6,65 +6,90 @@ scikit-learn's functions take all rows at once and keep nothing; each gives one 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
-from sklearn.metrics import brier_score_loss, log_loss, mean_squared_error, r2_score
 
-from benchmarks.harness import beside, measure, read_limit, sort_limit, table
-from benchmarks.workloads import click_scores, generator, labels, unit_floats
-from streammetrics import Calibration, PerKey, Regression
+from benchmarks.answer import Answer, alone, answer
+from benchmarks.area_peers import missing
+from benchmarks.harness import Timing, measure
+from benchmarks.workloads import click_scores, cut, generator, labels_of, unit_floats
+from streammetrics import Accumulator, Calibration, PerKey, Regression
 
-ROWS = 1_000_000
 KEYS = 1_000
 
 
-def main() -> None:
-    truth, clicks = labels(ROWS), click_scores(ROWS)
-    unit = unit_floats(ROWS)
-    numbers = generator(31).standard_normal(ROWS)
-    predicted = numbers + generator(32).standard_normal(ROWS) / 4
-    weights = generator(33).integers(1, 10, ROWS)
-    keys = generator(34).integers(0, KEYS, ROWS)
+def timing(
+    name: str, empty: Accumulator, size: int, *columns: np.ndarray, task: str = ""
+) -> Timing:
+    """All rows in batches of one size."""
+    work = cut(size, *columns)
 
-    def in_batches() -> None:
-        metric = Calibration()
-        for i in range(0, ROWS, 1000):
-            metric.update(truth[i : i + 1000], clicks[i : i + 1000])
-        metric.compute()
+    def job() -> None:
+        state = empty.empty()
+        for batch in work:
+            state.update(*batch)
+        state.compute()
 
-    ours = measure("Calibration, float64", ROWS, lambda: Calibration().update(truth, unit))
-    errors = measure("Regression, float64", ROWS, lambda: Regression().update(numbers, predicted))
-    timings = [
-        measure(
-            "Calibration, clicks in float32", ROWS, lambda: Calibration().update(truth, clicks)
+    return measure(name, len(columns[0]), job, task=task, peak=True)
+
+
+def ask(quick: bool) -> Answer:
+    rows = 200_000 if quick else 1_000_000
+    clicks, unit = click_scores(rows), unit_floats(rows)
+    truth, numbers = labels_of(unit, 0.3), generator(31).standard_normal(rows)
+    predicted = numbers + generator(32).standard_normal(rows) / 4
+    weights = generator(33).integers(1, 10, rows)
+    keys = generator(34).integers(0, KEYS, rows)
+    found = answer(
+        "calibration",
+        "Calibration and Regression, update and compute",
+        rows=rows,
+        arrays=[truth, unit],
+    )
+    found.add(
+        timing("Calibration, float64", Calibration(), rows, truth, unit, task="log loss"),
+        timing("Calibration, clicks in float32", Calibration(), rows, truth, clicks),
+        *(
+            timing(f"the same, batches of {n:,}", Calibration(), n, truth, clicks)
+            for n in (10_000, 1_000, 100)
         ),
-        measure("the same in batches of 1,000", ROWS, in_batches),
-        ours,
         measure(
             "Calibration, with weights",
-            ROWS,
+            rows,
             lambda: Calibration().update(truth, unit, weights=weights),
         ),
         measure(
             f"Calibration, by {KEYS:,} keys",
-            ROWS,
+            rows,
             lambda: PerKey(Calibration(), max_keys=KEYS).update(keys, labels=truth, scores=unit),
         ),
-        errors,
-        measure("np.log, whose last bits differ", ROWS, lambda: np.log(unit)),
-    ]
-    read = read_limit(ROWS, [truth, unit])
-    print(table("Calibration.update and Regression.update", timings, read, sort_limit(ROWS)))
-    peers = [
-        measure("log_loss", ROWS, lambda: log_loss(truth, unit)),
-        measure("brier_score_loss", ROWS, lambda: brier_score_loss(truth, unit)),
-    ]
-    print("\n" + beside("scikit-learn beside Calibration, which gives nine figures", ours, peers))
-    peers = [
-        measure("mean_squared_error", ROWS, lambda: mean_squared_error(numbers, predicted)),
-        measure("r2_score", ROWS, lambda: r2_score(numbers, predicted)),
-    ]
-    print("\n" + beside("scikit-learn beside Regression, which gives four", errors, peers))
+        timing("Regression, float64", Regression(), rows, numbers, predicted, task="R²"),
+        measure("np.log, whose last bits differ", rows, lambda: np.log(unit), peer="np.log"),
+    )
+    if why := missing("sklearn"):
+        found.add(why)
+        return found
+    from sklearn.metrics import brier_score_loss, log_loss, r2_score
+
+    calibrated, regressed = Calibration(), Regression()
+    calibrated.update(truth, unit)
+    regressed.update(numbers, predicted)
+    ours = calibrated.compute()
+    jobs: dict[str, tuple[str, float, Callable[[], float]]] = {
+        "log_loss": ("log loss", float(ours.log_loss), lambda: log_loss(truth, unit)),
+        "brier_score_loss": (
+            "Brier", float(ours.brier), lambda: brier_score_loss(truth, unit)
+        ),
+        "r2_score": ("R²", float(regressed.compute().r2), lambda: r2_score(numbers, predicted)),
+    }  # fmt: skip
+    for name, (task, value, job) in jobs.items():
+        theirs = float(job())
+        assert math.isclose(theirs, value, rel_tol=1e-9), (name, theirs, value)
+        found.add(measure(f"scikit-learn, {name}", rows, job, task=task, peer="scikit-learn"))
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    alone(ask)

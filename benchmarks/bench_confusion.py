@@ -1,31 +1,150 @@
-"""BinaryConfusion.update by size of batch. `python -m benchmarks.bench_confusion`."""
+"""Confusion counts of two classes and of a hundred, beside peers.
+
+Each repeat starts from an empty state and takes all batches, which are cut beforehand.
+`python -m benchmarks.bench_confusion`.
+"""
 
 from __future__ import annotations
 
-from benchmarks.harness import measure, read_limit, sort_limit, table
-from benchmarks.workloads import labels, uniform_scores
-from streammetrics import BinaryConfusion
+from collections.abc import Callable, Iterator
+from typing import Any
 
-ROWS = 2_000_000
+import numpy as np
+
+from benchmarks.answer import Answer, Found, alone, answer
+from benchmarks.area_peers import missing
+from benchmarks.harness import Timing, measure
+from benchmarks.torch_child import ABSENT, PYTHON, Task, asked
+from benchmarks.workloads import classes, cut, uniform_scores
+from streammetrics import Accumulator, BinaryConfusion, MulticlassConfusion
+
+MANY = 100
+SIZES = (1_000_000, 10_000, 1_000, 100)
+SLOW = 10_000  # rows of the peer that takes one at a time
 
 
-def main() -> None:
-    truth, scores = labels(ROWS), uniform_scores(ROWS)
-    timings = []
-    for size in (1_000_000, 10_000, 1_000, 100):
-        starts = range(0, ROWS, size)
-        work = [(truth[i : i + size], scores[i : i + size]) for i in starts]
+def timing(
+    name: str, empty: Accumulator, size: int, *columns: np.ndarray, task: str = ""
+) -> Timing:
+    """One kind of rows in batches of one size."""
+    work = cut(size, *columns)
 
-        def feed(work: list = work) -> None:  # type: ignore[type-arg]
-            state = BinaryConfusion()
-            for batch in work:
-                state.update(*batch)
-            state.compute()
+    def feed() -> None:
+        state = empty.empty()
+        for batch in work:
+            state.update(*batch)
+        state.copy()  # nothing waits any more
 
-        timings.append(measure(f"batches of {size:,}", ROWS, feed))
-    read = read_limit(ROWS, [truth, scores])
-    print(table("BinaryConfusion.update", timings, read, sort_limit(ROWS)))
+    full = f"{name}, batches of {size:,}"
+    return measure(full, len(columns[0]), feed, task=task, peak=True)
+
+
+def ask(quick: bool) -> Answer:
+    rows = 1_000_000 if quick else 2_000_000
+    truth, guess = classes(rows, 2)
+    scores = (guess + uniform_scores(rows)) / np.float32(2)  # as the guess says
+    found = answer(
+        "confusion",
+        "BinaryConfusion and MulticlassConfusion, update",
+        rows=rows,
+        arrays=[truth, scores],
+    )
+    columns = classes(rows, MANY)
+    for size in SIZES:
+        task = "2 classes" if size == SIZES[0] else ""
+        found.add(timing("2 classes", BinaryConfusion(0.5), size, truth, scores, task=task))
+    wide = scores.astype(np.float64)
+    found.add(timing("2 classes, float64", BinaryConfusion(0.5), 10_000, truth, wide))
+    for size in SIZES:
+        task = f"{MANY} classes" if size == SIZES[0] else ""
+        empty = MulticlassConfusion(MANY)
+        found.add(timing(f"{MANY} classes", empty, size, *columns, task=task))
+    long = [column.astype(np.int64) for column in columns]
+    found.add(timing(f"{MANY} classes, int64", MulticlassConfusion(MANY), SIZES[0], *long))
+    found.add(*peers(rows))
+    return found
+
+
+def peers(rows: int) -> Iterator[Found]:
+    """All rows at once, but for river, which takes them one by one."""
+    jobs: dict[str, tuple[str, int, Callable[[np.ndarray, np.ndarray, int], Callable[[], Any]]]] = {
+        "scikit-learn": ("sklearn", rows, _scikit_learn),
+        "polars": ("polars", rows, _polars),
+        "river": ("river", SLOW, _river),
+    }
+    for count in (2, MANY):
+        for name, (module, n, made) in jobs.items():
+            if why := missing(module):
+                yield why
+                continue
+            truth, guess = classes(n, count)
+            job = made(truth, guess, count)
+            _agree(name, job(), n, count)
+            line = f"{name}, {count} classes, {n:,} rows"
+            yield measure(line, n, job, task=f"{count} classes", peer=name)
+    if not PYTHON.is_file():
+        yield ABSENT
+    tasks = [
+        Task(
+            "confusion",
+            {"tool": tool, "rows": rows, "batch": rows, "classes": count, "checked": checked},
+            f"{tool}, {count} classes, {rows:,} rows" + ("" if checked else ", unchecked"),
+            f"{count} classes",
+            tool,
+        )
+        for count in (2, MANY)
+        for tool, checked in (("torchmetrics", True), ("torchmetrics", False), ("torcheval", True))
+    ]
+    for task, theirs, time in asked(tasks):
+        _agree(task.name, theirs, rows, task.arguments["classes"])
+        yield time
+
+
+def _agree(name: str, theirs: Any, rows: int, count: int) -> None:
+    """Stop unless these are our counts."""
+    metric = MulticlassConfusion(count)
+    metric.update(*classes(rows, count))
+    assert np.array_equal(metric.compute().matrix, theirs), name
+
+
+def _scikit_learn(truth: np.ndarray, guess: np.ndarray, count: int) -> Callable[[], Any]:
+    from sklearn.metrics import confusion_matrix
+
+    return lambda: confusion_matrix(truth, guess, labels=np.arange(count))
+
+
+def _polars(truth: np.ndarray, guess: np.ndarray, count: int) -> Callable[[], Any]:
+    import polars as pl
+
+    frame = pl.DataFrame({"truth": truth, "guess": guess}).lazy()
+    query = frame.group_by("truth", "guess").len()
+
+    def job() -> Any:
+        cells = query.collect()
+        table = np.zeros((count, count), np.int64)
+        table[cells["truth"].to_numpy(), cells["guess"].to_numpy()] = cells["len"].to_numpy()
+        return table
+
+    return job
+
+
+def _river(truth: np.ndarray, guess: np.ndarray, count: int) -> Callable[[], Any]:
+    from river.metrics import ConfusionMatrix
+
+    pairs = list(zip(truth.tolist(), guess.tolist(), strict=True))
+
+    def job() -> Any:
+        metric = ConfusionMatrix(classes=set(range(count)))
+        for one, other in pairs:
+            metric.update(one, other)
+        table = np.zeros((count, count), np.int64)
+        for i, row in metric.data.items():
+            for j, cell in row.items():
+                table[i, j] = cell
+        return table
+
+    return job
 
 
 if __name__ == "__main__":
-    main()
+    alone(ask)

@@ -1,4 +1,4 @@
-"""ExactAUC by kind of score and size of batch, and what its bytes cost.
+"""ExactAUC by kind of score and size of batch, and what its bytes cost, beside its peers.
 
 Each repeat starts from an empty state, takes all batches, which are cut beforehand, and ends with
 the area; every way of cutting must give the same. `python -m benchmarks.bench_exact_auc`.
@@ -6,25 +6,28 @@ the area; every way of cutting must give the same. `python -m benchmarks.bench_e
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterator
 
-from benchmarks.harness import Timing, measure, read_limit, sort_limit, table
-from benchmarks.workloads import click_scores, labels, uniform_scores, unit_floats
+import numpy as np
+
+from benchmarks.answer import Answer, alone, answer
+from benchmarks.area_peers import exactly
+from benchmarks.harness import Timing, measure
+from benchmarks.workloads import (
+    Batch,
+    click_scores,
+    cut,
+    labels_of,
+    nasty_scores,
+    uniform_scores,
+    unit_floats,
+)
 from streammetrics import ExactAUC
 
-ROWS = 10_000_000
-Floats = NDArray[np.floating]
-Batches = list[tuple[NDArray[np.uint8], Floats]]
+BATCH = 10_000
 
 
-def batches(truth: NDArray[np.uint8], scores: Floats, size: int) -> Batches:
-    """The rows, cut."""
-    starts = range(0, len(truth), size)
-    return [(truth[i : i + size], scores[i : i + size]) for i in starts]
-
-
-def feed(empty: ExactAUC, work: Batches) -> ExactAUC:
+def feed(empty: ExactAUC, work: list[Batch]) -> ExactAUC:
     """A state of these settings after all batches."""
     state = empty.empty()
     for truth, scores in work:
@@ -32,44 +35,48 @@ def feed(empty: ExactAUC, work: Batches) -> ExactAUC:
     return state
 
 
-def timings(name: str, scores: Floats) -> list[Timing]:
+def timings(name: str, scores: np.ndarray, *, compared: bool = False) -> Iterator[Timing]:
     """In one batch and in many."""
-    empty, truth = ExactAUC(score_type=str(scores.dtype)), labels(len(scores))
-    found, areas = [], set()
-    for label, size in ((", one batch", len(scores)), (", batches of 10,000", 10_000)):
-        work = batches(truth, scores, size)
+    empty, truth = ExactAUC(score_type=str(scores.dtype)), labels_of(np.abs(scores))
+    areas = set()
+    for task, size in (("one batch", len(scores)), (f"batches of {BATCH:,}", BATCH)):
+        work = cut(size, truth, scores)
         areas.add(feed(empty, work).compute().auc)
         job = lambda work=work: feed(empty, work).compute().auc  # noqa: E731
-        found.append(measure(name + label, len(scores), job))
+        asked = task if compared else ""
+        yield measure(f"{name}, {task}", len(scores), job, task=asked, peak=True)
     assert len(areas) == 1, areas
+
+
+def ask(quick: bool) -> Answer:
+    rows = 1_000_000 if quick else 10_000_000
+    uniform, wide = uniform_scores(rows), unit_floats(rows)
+    truth = labels_of(uniform)
+    found = answer("exact-auc", "ExactAUC, update and area", rows=rows, arrays=[truth, uniform])
+    found.add(*timings("float32 in [0, 1]", uniform, compared=True))
+    kinds = {
+        "float32 in [0, 1], clicks": click_scores(rows),
+        "float32 of either sign": uniform - np.float32(0.5),
+        "float64 in [0, 1]": wide,
+        "float64 of either sign": wide - 0.5,
+        **{f"float32, {name}": scores for name, scores in nasty_scores(rows).items()},
+    }
+    for name, scores in kinds.items():
+        found.add(*timings(name, scores))
+    found.add(measure("np.sort float64", rows, lambda: np.sort(wide), peer="np.sort"))
+    state = feed(ExactAUC(score_type="float32"), [(truth, uniform)])
+    state.compute()
+    data = state.to_bytes()
+    found.add(
+        measure("to_bytes", rows, state.to_bytes),
+        measure("from_bytes", rows, lambda: ExactAUC.from_bytes(data)),
+        measure("every point of the curve", rows, lambda: state.compute().counts),
+    )
+    size = f"{state.nbytes / rows:.2f} bytes a row in memory, {len(data) / rows:.2f} as bytes"
+    found.notes.append(f"A state of {rows:,} uniform float32: {size}.")
+    found.add(*exactly(rows, BATCH, rows // 10))
     return found
 
 
-def main() -> None:
-    uniform, wide = uniform_scores(ROWS), unit_floats(ROWS)
-    jobs = [
-        *timings("float32 in [0, 1]", uniform),
-        *timings("float32 in [0, 1], clicks", click_scores(ROWS)),
-        *timings("float32 of either sign", uniform - np.float32(0.5)),
-        *timings("float32 of 4 digits", np.round(uniform, 4)),
-        *timings("float64 in [0, 1]", wide),
-        *timings("float64 of either sign", wide - 0.5),
-        *timings("float64 of 4 digits", np.round(wide, 4)),
-    ]
-    read = read_limit(ROWS, [labels(ROWS), uniform])
-    print(table("ExactAUC, update and area", jobs, read, sort_limit(ROWS)))
-
-    state = feed(ExactAUC(score_type="float32"), batches(labels(ROWS), uniform, ROWS))
-    state.compute()
-    data = state.to_bytes()
-    bytes_jobs = [
-        measure("to_bytes", ROWS, state.to_bytes),
-        measure("from_bytes", ROWS, lambda: ExactAUC.from_bytes(data)),
-        measure("every point of the curve", ROWS, lambda: state.compute().counts),
-    ]
-    print(f"\n{state.nbytes / ROWS:.2f} bytes a row in memory, {len(data) / ROWS:.2f} as bytes")
-    print("\n".join(f"{t.name:<46}{t.median:>9.2f} ns a row" for t in bytes_jobs))
-
-
 if __name__ == "__main__":
-    main()
+    alone(ask)

@@ -7,47 +7,67 @@ update of Ratio also counts its rows. `python -m benchmarks.bench_exact_sum`.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.harness import Timing, measure, read_limit, sort_limit, table
-from benchmarks.workloads import generator, labels, unit_floats, wild_floats
+from benchmarks.answer import Answer, alone, answer
+from benchmarks.harness import Timing, measure
+from benchmarks.workloads import cut, generator, labels, unit_floats, wild_floats
 from streammetrics import PerKey, Ratio
 
-ROWS = 2_000_000
 KEYS = 1_000
 
 
-def timing(name: str, values: NDArray[np.float64]) -> Timing:
+def timing(name: str, values: NDArray[np.float64], task: str = "") -> Timing:
     """One update of an empty state."""
-    return measure(name, len(values), lambda: Ratio().update(values))
+    return measure(name, len(values), lambda: Ratio().update(values), task=task, peak=True)
 
 
-def main() -> None:
-    unit, wild = unit_floats(ROWS), wild_floats(ROWS)
-    clicks = labels(ROWS).astype(np.float64)
-    keys = generator().integers(0, KEYS, ROWS)
-    timings = [
+def batched(values: NDArray[np.float64], size: int) -> Timing:
+    """The same in batches."""
+    work = cut(size, values)
+
+    def job() -> None:
+        state = Ratio()
+        for (some,) in work:
+            state.update(some)
+        state.compute()
+
+    return measure(f"in [0, 1], batches of {size:,}", len(values), job, peak=True)
+
+
+def ask(quick: bool) -> Answer:
+    rows = 1_000_000 if quick else 2_000_000
+    unit, wild = unit_floats(rows), wild_floats(rows)
+    clicks = labels(rows).astype(np.float64)
+    keys = generator().integers(0, KEYS, rows)
+    found = answer("exact-sum", "Ratio, update with values of float64", rows=rows, arrays=[unit])
+    found.add(
         timing("0 and 1", clicks),
-        timing("in [0, 1]", unit),
-        timing("normal", generator(9).standard_normal(ROWS)),
-        timing("any size, 1e-150 to 1e150", wild),
-        measure(
-            f"0 and 1, by {KEYS:,} keys",
-            ROWS,
-            lambda: PerKey(Ratio(), max_keys=KEYS).update(keys, numerators=clicks),
-        ),
-        measure(
-            f"in [0, 1], by {KEYS:,} keys",
-            ROWS,
-            lambda: PerKey(Ratio(), max_keys=KEYS).update(keys, numerators=unit),
-        ),
-        measure("np.sum, which rounds", ROWS, lambda: np.sum(unit)),
-        measure("math.fsum, in [0, 1]", ROWS // 10, lambda: math.fsum(unit[: ROWS // 10])),
-    ]
-    print(table("Exact sums", timings, read_limit(ROWS, [unit]), sort_limit(ROWS)))
+        timing("in [0, 1]", unit, "in [0, 1]"),
+        timing("normal", generator(9).standard_normal(rows)),
+        timing("any size, 1e-150 to 1e150", wild, "any size"),
+        timing("all the same", np.full(rows, 0.1)),
+        *(batched(unit, size) for size in (10_000, 1_000, 100)),
+    )
+    for name, values in (("0 and 1", clicks), ("in [0, 1]", unit)):
+        job = lambda values=values: PerKey(Ratio(), max_keys=KEYS).update(  # noqa: E731
+            keys, numerators=values
+        )
+        found.add(measure(f"{name}, by {KEYS:,} keys", rows, job))
+    some = rows // 10
+    for task, values in (("in [0, 1]", unit[:some]), ("any size", wild[:some])):
+        state = Ratio()
+        state.update(values)
+        assert state.compute().numerator == math.fsum(values), task
+        theirs = partial(math.fsum, values)
+        name = f"math.fsum, {task}, {some:,} rows"
+        found.add(measure(name, some, theirs, task=task, peer="math.fsum"))
+    found.add(measure("np.sum, which rounds", rows, lambda: np.sum(unit), peer="np.sum"))
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    alone(ask)

@@ -1,4 +1,4 @@
-"""GroupedAUC: 10 million rows of 500,000 users whose activity has a heavy tail, beside its peers.
+"""GroupedAUC: a user for each 20 rows, whose activity has a heavy tail, beside its peers.
 
 Each repeat starts from an empty state, takes all batches, which are cut beforehand, and ends with
 GAUC; every way of cutting must give the same. `python -m benchmarks.bench_grouped_auc`.
@@ -9,19 +9,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.group_peers import peers
-from benchmarks.harness import Timing, beside, measure, read_limit, sort_limit, table
-from benchmarks.workloads import click_scores, labels, users
+from benchmarks.answer import Answer, alone, answer
+from benchmarks.group_peers import TASK, peers
+from benchmarks.harness import Timing, measure
+from benchmarks.workloads import click_scores, labels_of, nasty_users, users
 from streammetrics import Bounded, Coded, GroupedAUC
 
-ROWS = 10_000_000
-USERS = 500_000
 Batches = list[tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.int64] | Coded]]
 
 
 def batches(ids: NDArray[np.int64], size: int) -> Batches:
     """The rows, cut."""
-    truth, scores = labels(len(ids)), click_scores(len(ids))
+    scores = click_scores(len(ids))
+    truth = labels_of(scores)
     starts = range(0, len(ids), size)
     return [(truth[i : i + size], scores[i : i + size], ids[i : i + size]) for i in starts]
 
@@ -47,10 +47,16 @@ def feed(empty: GroupedAUC, work: Batches) -> GroupedAUC:
     return state
 
 
-def timing(name: str, empty: GroupedAUC, work: Batches) -> tuple[Timing, float | Bounded]:
+def timing(
+    name: str, empty: GroupedAUC, work: Batches, task: str = ""
+) -> tuple[Timing, float | Bounded]:
     """The time, and GAUC."""
-    found = measure(name, ROWS, lambda: feed(empty, work).compute().gauc)
-    return found, feed(empty, work).compute().gauc
+    rows = sum(len(truth) for truth, _, _ in work)
+
+    def job() -> float | Bounded:
+        return feed(empty, work).compute().gauc
+
+    return measure(name, rows, job, task=task, peak=True), job()
 
 
 def merges(empty: GroupedAUC, work: Batches, ids: NDArray[np.int64]) -> list[Timing]:
@@ -65,18 +71,24 @@ def merges(empty: GroupedAUC, work: Batches, ids: NDArray[np.int64]) -> list[Tim
     settled.compute()
     # A merge leaves work for whatever looks first, so its time alone would say too little.
     return [
-        measure("merge of two halves, and GAUC", keys, lambda: (one + other).compute()),
-        measure("of which GAUC, of a state that was read before", keys, settled.compute),
+        measure("merge of two halves, and GAUC, a key", keys, lambda: (one + other).compute()),
+        measure("of which GAUC, of a state that was read, a key", keys, settled.compute),
     ]
 
 
-def main() -> None:
-    ids = users(ROWS, USERS)
-    whole, many, plain = batches(ids, ROWS), batches(ids, 10_000), GroupedAUC()
+def ask(quick: bool) -> Answer:
+    rows = 1_000_000 if quick else 10_000_000
+    ids = users(rows, rows // 20)
+    whole, many, plain = batches(ids, rows), batches(ids, 10_000), GroupedAUC()
+    scores = click_scores(rows)
+    title = f"GroupedAUC, update and GAUC, {rows:,} rows, {len(np.unique(ids)):,} users"
+    truth = labels_of(scores)
+    found = answer("grouped-auc", title, rows=rows, arrays=[truth, scores, ids])
     jobs = [
-        timing("one batch", plain, whole),
+        timing("one batch", plain, whole, TASK),
         timing("batches of 1,000,000", plain, batches(ids, 1_000_000)),
         timing("batches of 10,000", plain, many),
+        timing("batches of 1,000", plain, batches(ids, 1_000)),
         timing("strings, batches of 10,000", GroupedAUC(ids="exact"), named(many)),
         timing("hashed strings, batches of 10,000", GroupedAUC(ids="hashed"), named(many)),
         timing("float64, batches of 10,000", GroupedAUC(score_type="float64"), many),
@@ -87,29 +99,34 @@ def main() -> None:
         time, gauc = timing(name, bounded, work)
         assert isinstance(gauc, Bounded) and gauc.low <= exact <= gauc.high, "not a bound"
         jobs.append((time, gauc))
-    scores = click_scores(ROWS)
-    read = read_limit(ROWS, [labels(ROWS), scores, ids])
-    title = f"GroupedAUC, update and GAUC, {len(np.unique(ids)):,} users"
-    print(table(title, [t for t, _ in jobs], read, sort_limit(ROWS)))
+    few = min(rows, 1_000_000)
+    jobs += [timing(name, plain, batches(of, few)) for name, of in nasty_users(few).items()]
+    found.add(*(time for time, _ in jobs))
+    states(found, whole, many, ids)
+    found.add(*peers(truth, scores, ids))
+    return found
 
-    print("\n" + beside("GAUC beside", jobs[0][0], peers(labels(ROWS), scores, ids)))
 
+def states(found: Answer, whole: Batches, many: Batches, ids: NDArray[np.int64]) -> None:
+    """What a state takes in memory and as bytes, and what reading, writing and merging it takes."""
+    rows, plain, bounded = len(ids), GroupedAUC(), GroupedAUC(grid="relative")
     left = feed(plain, whole)
     left.compute()
     data = left.to_bytes()
-    others = [
-        measure("to_bytes", ROWS, left.to_bytes),
-        measure("from_bytes", ROWS, lambda: GroupedAUC.from_bytes(data)),
-    ]
+    found.add(
+        measure("to_bytes", rows, left.to_bytes),
+        measure("from_bytes", rows, lambda: GroupedAUC.from_bytes(data)),
+        *merges(plain, many, ids),
+    )
+    size = f"{left.nbytes / rows:.2f} bytes a row in memory, {len(data) / rows:.2f} as bytes"
     again = feed(bounded, [*whole, *whole, *many])
     again.compute()
-    print(f"\ngauc {exact!r}, on a grid {jobs[-1][1]!r}")
     once = feed(bounded, whole).nbytes / 1e6
-    print(f"on a grid {once:.0f} MB, and {again.nbytes / 1e6:.0f} MB when fed three times")
-    print(f"\n{left.nbytes / ROWS:.2f} bytes a row in memory, {len(data) / ROWS:.2f} as bytes")
-    print("\n".join(f"{t.name:<46}{t.median:>9.2f} ns a row" for t in others))
-    print("\n".join(f"{t.name:<46}{t.median:>9.2f} ns a key" for t in merges(plain, many, ids)))
+    found.notes.append(
+        f"The state takes {size}; on a grid {once:.0f} MB, and {again.nbytes / 1e6:.0f} MB when it "
+        "is fed the rows three times."
+    )
 
 
 if __name__ == "__main__":
-    main()
+    alone(ask)

@@ -1,4 +1,4 @@
-"""HistogramAUC.update by size of batch, and what reading its state costs.
+"""HistogramAUC.update by size of batch, kind of score and data, beside its peers.
 
 Batches are cut beforehand; each repeat starts from an empty state and ends with `compute`, so
 that rows which wait for each other are counted too. `python -m benchmarks.bench_histogram_auc`.
@@ -7,24 +7,19 @@ that rows which wait for each other are counted too. `python -m benchmarks.bench
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from benchmarks.harness import Timing, measure, read_limit, sort_limit, table
-from benchmarks.workloads import click_scores, labels, uniform_scores
+from benchmarks.answer import Answer, alone, answer
+from benchmarks.area_peers import binned
+from benchmarks.harness import Timing, measure
+from benchmarks.workloads import Batch, click_scores, cut, labels_of, nasty_scores, uniform_scores
 from streammetrics import HistogramAUC
 
-ROWS = 2_000_000
-Floats = NDArray[np.floating]
-Batches = list[tuple[NDArray[np.uint8], Floats]]
+SIZES = (1_000_000, 10_000, 1_000, 100)
+# The peers' rows by size of batch: as many as their speed allows.
+PEERS = {1_000_000: 1_000_000, 10_000: 200_000, 1_000: 50_000, 100: 10_000}
 
 
-def batches(truth: NDArray[np.uint8], scores: Floats, size: int) -> Batches:
-    """The rows, cut."""
-    starts = range(0, len(truth), size)
-    return [(truth[i : i + size], scores[i : i + size]) for i in starts]
-
-
-def feed(metric: HistogramAUC, work: Batches) -> HistogramAUC:
+def feed(metric: HistogramAUC, work: list[Batch]) -> HistogramAUC:
     """A state of the same settings after all batches."""
     state = metric.empty()
     for truth, scores in work:
@@ -33,37 +28,50 @@ def feed(metric: HistogramAUC, work: Batches) -> HistogramAUC:
     return state
 
 
-def timing(name: str, metric: HistogramAUC, scores: Floats, size: int) -> Timing:
-    work = batches(labels(len(scores)), scores, size)
-    return measure(name, len(scores), lambda: feed(metric, work))
+def timing(
+    name: str,
+    scores: np.ndarray,
+    size: int,
+    *,
+    metric: HistogramAUC | None = None,
+    task: str = "",
+    own: str = "",
+    label: str = "uint8",
+) -> Timing:
+    """Of one kind of scores. own: what the line is called, otherwise by kind and size."""
+    work = cut(size, labels_of(scores).astype(label), scores)
+    empty = metric or HistogramAUC()
+    called = own or f"{name}, batches of {size:,}"
+    return measure(called, len(scores), lambda: feed(empty, work), task=task, peak=True)
 
 
-def main() -> None:
-    truth, clicks = labels(ROWS), click_scores(ROWS)
-    default = HistogramAUC()
-    sizes = (1_000_000, 10_000, 1_000, 100)
-    timings = [timing(f"clicks, batches of {n:,}", default, clicks, n) for n in sizes]
-    wide = clicks.astype(np.float64)
-    timings += [
-        timing("uniform, batches of 10,000", default, uniform_scores(ROWS), 10_000),
-        timing("float64, batches of 10,000", default, wide, 10_000),
-        timing("real, batches of 10,000", HistogramAUC(range="real"), clicks, 10_000),
-        timing("equal, batches of 10,000", HistogramAUC(grid="equal"), clicks, 10_000),
-    ]
-    read = read_limit(ROWS, [truth, clicks])
-    print(table("HistogramAUC.update", timings, read, sort_limit(ROWS)))
-
-    full = feed(default, batches(truth, uniform_scores(ROWS), ROWS))
-    data = full.to_bytes()
-    total = default.empty()
-    states = [
-        measure("from_bytes and merge", 1, lambda: total.merge(HistogramAUC.from_bytes(data))),
-        measure("to_bytes", 1, full.to_bytes),
-        measure("compute", 1, full.compute),
-    ]
-    print(f"\nstates of {full.buckets} buckets, {len(data):,} bytes")
-    print("\n".join(f"{t.name:<46}{t.median / 1000:>9.1f} µs" for t in states))
+def ask(quick: bool) -> Answer:
+    rows = 1_000_000 if quick else 2_000_000
+    clicks = click_scores(rows)
+    uniform = uniform_scores(rows)
+    found = answer(
+        "histogram-auc",
+        "HistogramAUC, update and compute",
+        rows=rows,
+        arrays=[labels_of(clicks), clicks],
+    )
+    found.add(*(timing("uniform", uniform, n, task=f"batches of {n:,}") for n in SIZES))
+    few = uniform[:20_000]
+    found.add(timing("", few, 1, task="one row at a time", own="uniform, one row at a time"))
+    found.add(*(timing("click probabilities", clicks, n) for n in (*SIZES, 64)))
+    wide, size = clicks.astype(np.float64), 10_000
+    real, equal = HistogramAUC(range="real"), HistogramAUC(grid="equal")
+    found.add(
+        timing("float64", wide, size),
+        timing("float64, labels of int64", wide, 100, label="int64"),
+        timing("range real", clicks, size, metric=real),
+        timing("grid equal", clicks, size, metric=equal),
+    )
+    found.add(*(timing(name, scores, size) for name, scores in nasty_scores(rows).items()))
+    peers = {n: min(rows, PEERS[n] // (4 if quick else 1)) for n in SIZES}
+    found.add(*binned({min(n, rows): m for n, m in peers.items()}))
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    alone(ask)

@@ -1,69 +1,101 @@
 """RankingMetrics: NDCG, MRR, HR and AP at 10 from lists of 20 to 100 items, beside its peers.
 
-Nanoseconds a list, lists with and without scores, in one batch and in batches of 1,000; how much
-ties cost; and the merge of two states. The limits are those of one item, times 60. Peers have the
-same lists, as many as their speed allows; CPU time is that of all their threads.
-
-Run: python -m benchmarks.bench_ranking [LISTS]
+Nanoseconds a list, lists with and without scores, in one batch, in batches and one by one; how
+much ties cost; and the merge of two states. The limits are those of the items of a list. Peers
+have the same lists, as many as their speed allows. `python -m benchmarks.bench_ranking`.
 """
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 
 from benchmarks import workloads
-from benchmarks.harness import Timing, beside, measure, read_limit, sort_limit, table
+from benchmarks.answer import Answer, alone, answer
+from benchmarks.harness import Timing, measure
 from benchmarks.list_peers import peers
-from streammetrics import AP, HR, MRR, NDCG, RankingMetrics
+from streammetrics import AP, HR, MRR, NDCG, Measure, RankingMetrics
 
 MEASURES = (NDCG @ 10, MRR @ 10, HR @ 10, AP @ 10)
-BATCH = 1_000  # lists
+FEW = 2_000  # lists of the smallest batches
 
 
-def main(lists: int = 1_000_000) -> None:
-    work = workloads.scored_lists(lists)
-    offsets, grades, scores, relevant = work.offsets, work.grades, work.scores, work.relevant
-    items = len(grades)
-    doubles = workloads.unit_floats(items, stream=34)
-    rounded = np.round(scores, 1)
+def whole(
+    work: workloads.ScoredLists,
+    scores: np.ndarray | None,
+    measures: tuple[Measure, ...] = MEASURES,
+    labels: np.ndarray | None = None,
+) -> RankingMetrics:
+    """A state after all lists at once. labels: instead of the grades."""
+    metric = RankingMetrics(measures)
+    metric.update(work.grades if labels is None else labels, scores, offsets=work.offsets)
+    metric.compute()  # lists of a small batch wait until somebody looks
+    return metric
 
-    def whole(labels: np.ndarray, scores: np.ndarray | None = None) -> RankingMetrics:
+
+def batched(name: str, work: workloads.ScoredLists, size: int) -> Timing:
+    """So many lists at a time, cut beforehand."""
+    lists = len(work.offsets) - 1
+    cuts = []
+    for first in range(0, lists, size):
+        offsets = work.offsets[first : first + size + 1]
+        at = slice(offsets[0], offsets[-1])
+        cuts.append((work.grades[at], work.scores[at], offsets - offsets[0]))
+
+    def job() -> None:
         metric = RankingMetrics(MEASURES)
-        metric.update(labels, scores, offsets=offsets)
-        metric.compute()  # lists of a small batch wait until somebody looks
-        return metric
-
-    def in_batches(size: int) -> None:
-        metric = RankingMetrics(MEASURES)
-        for first in range(0, lists, size):
-            ends = offsets[first : first + size + 1]
-            a, b = ends[0], ends[-1]
-            metric.update(grades[a:b], scores[a:b], offsets=ends - a)
+        for grades, scores, offsets in cuts:
+            metric.update(grades, scores, offsets=offsets)
         metric.compute()
 
-    one, other = whole(grades, scores), whole(grades)
-    timings = [
-        measure("scored, float32", lists, lambda: whole(grades, scores)),
-        measure("scored, float64", lists, lambda: whole(grades, doubles)),
-        measure(f"scored, float32, batches of {BATCH:,}", lists, lambda: in_batches(BATCH)),
-        measure("scored, 11 different scores (ties)", lists, lambda: whole(grades, rounded)),
-        measure("ranked already", lists, lambda: whole(grades)),
-        measure("ranked already, grades 0 and 1", lists, lambda: whole(relevant)),
-    ]
-    read = _per_list(read_limit(items, [scores, grades]), items / lists)
-    sort = _per_list(sort_limit(items), items / lists)
-    print(table(f"RankingMetrics, {lists:,} lists, a row being a list", timings, read, sort))
+    return measure(name, lists, job, peak=True)
+
+
+def ask(quick: bool) -> Answer:
+    lists = 50_000 if quick else 1_000_000
+    work = workloads.scored_lists(lists)
+    items = len(work.grades)
+    found = answer(
+        "ranking",
+        f"RankingMetrics, NDCG, MRR, HR and AP at 10, {lists:,} lists of 20 to 100 items",
+        rows=items,
+        arrays=[work.scores, work.grades],
+        unit="list",
+        of=items // lists,
+    )
+    scores, few = work.scores, work.first(FEW)
+    cases = {
+        "scored, float32": scores,
+        "scored, float64": workloads.unit_floats(items, stream=34),
+        "scored, 11 different scores": np.round(scores, 1),
+        "scored, all tied": np.full(items, 0.5, np.float32),
+        "ranked already": None,
+    }
+    for name, given in cases.items():
+        task = "four measures" if name == "scored, float32" else ""
+        job = lambda given=given: whole(work, given)  # noqa: E731
+        found.add(measure(name, lists, job, task=task, peak=True))
+    found.add(
+        measure(
+            "ranked already, grades 0 and 1",
+            lists,
+            lambda: whole(work, None, labels=work.relevant),
+        ),
+        measure(
+            "scored, NDCG alone",
+            lists,
+            lambda: whole(work, scores, (NDCG @ 10,)),
+            task="NDCG alone",
+        ),
+        batched("scored, batches of 1,000", work, 1_000),
+        batched("scored, batches of 64", few, 64),
+        batched("scored, one list an update", few, 1),
+    )
+    one, other = whole(work, scores), whole(work, None)
     merge = measure("merge", 1, lambda: one + other)
-    print(f"\nmerge of two states: {merge.median / 1000:.1f} microseconds\n")
-    others = [timings[4], *peers(work)]
-    print(beside("The same four measures from scored lists", timings[0], others))
-
-
-def _per_list(limit: Timing, items: float) -> Timing:
-    return Timing(limit.name, limit.median * items, limit.least * items, limit.greatest * items)
+    found.notes.append(f"Merging two states takes {merge.median / 1000:.1f} µs.")
+    found.add(*peers(work))
+    return found
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    alone(ask)

@@ -6,60 +6,105 @@ after each. `python -m benchmarks.bench_sliding_auc`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 
-from benchmarks.harness import Timing, measure, versions
+from benchmarks.answer import Answer, Found, alone, answer
+from benchmarks.area_peers import missing
+from benchmarks.harness import Timing, measure
 from benchmarks.workloads import labels, unit_floats
-from streammetrics import SlidingAUC
+from streammetrics import ExactAUC, SlidingAUC
 
 EVENTS = 20_000
-WINDOWS = (1_000, 10_000, 100_000)
+WINDOWS = (1_000, 10_000, 100_000, 1_000_000)
 SHARE = 0.3  # of positives; the rarer they are, the less an event costs
 
 
-def timings(rows: int) -> list[Timing]:
+def timings(rows: int, n: int) -> Iterator[Timing]:
     """One event after the other in rows and in seconds, and batches of a hundred."""
-    n = rows + EVENTS
-    truth, scores = labels(n, SHARE), unit_floats(n)
+    truth, scores = labels(rows + n, SHARE), unit_floats(rows + n)
     events = cycle(zip(truth.tolist(), scores.tolist(), strict=True))
     last, timed, batched = SlidingAUC(rows), SlidingAUC(seconds=rows), SlidingAUC(rows)
     for metric in (last, batched):
         metric.update(truth, scores)
-    timed.update(truth, scores, times_s=range(n))
-    times = iter(map(float, range(n, 1 << 62)))
+    timed.update(truth, scores, times_s=range(rows + n))
+    times = iter(map(float, range(rows + n, 1 << 62)))
 
     def single() -> None:
-        for label, score in islice(events, EVENTS):
+        for label, score in islice(events, n):
             last.update(label, score)
             last.compute()
 
     def single_timed() -> None:
-        for label, score in islice(events, EVENTS):
+        for label, score in islice(events, n):
             timed.update(label, score, times_s=next(times))
             timed.compute()
 
     def of_a_hundred() -> None:
-        for start in range(0, EVENTS, 100):
+        for start in range(0, n, 100):
             batched.update(truth[start : start + 100], scores[start : start + 100])
             batched.compute()
+
+    def read() -> None:
+        for _ in range(n):
+            last.compute()
 
     jobs: dict[str, Callable[[], None]] = {
         "one event at a time": single,
         "one event at a time, in seconds": single_timed,
         "batches of 100": of_a_hundred,
+        "reading alone": read,
     }
-    return [measure(f"{rows:,} rows, {name}", EVENTS, job) for name, job in jobs.items()]
+    task = f"window of {rows:,}"
+    for name, job in jobs.items():
+        asked = task if job is single else ""
+        yield measure(f"window of {rows:,}, {name}", n, job, task=asked)
 
 
-def main() -> None:
-    print("SlidingAUC, update and read", versions(), "", sep="\n")
-    print(f"{'microseconds an event':<50}{'median':>9}{'range':>19}")
-    for rows in WINDOWS:
-        for t in timings(rows):
-            spread = f"{t.least / 1e3:.2f} to {t.greatest / 1e3:.2f}"
-            print(f"{t.name:<50}{t.median / 1e3:>9.2f}{spread:>19}")
+def ask(quick: bool) -> Answer:
+    n = EVENTS // 10 if quick else EVENTS
+    found = answer(
+        "sliding-auc",
+        "SlidingAUC, an event in, the oldest out, and the area",
+        rows=n,
+        arrays=[labels(n, SHARE), unit_floats(n)],
+        unit="event",
+    )
+    for rows in WINDOWS[: 2 if quick else None]:
+        found.add(*timings(rows, n))
+    found.add(*(_river(rows, n // 10) for rows in WINDOWS[: 2 if quick else 3]))
+    found.notes.append(
+        "river's rolling area is right where no scores are equal, as here: equal ones count for it "
+        "as if they were in order."
+    )
+    return found
+
+
+def _river(rows: int, n: int) -> Found:
+    """Its window in C++, read after each event."""
+    if why := missing("river"):
+        return why
+    from river.metrics import RollingROCAUC
+
+    truth, scores = labels(rows + n, SHARE), unit_floats(rows + n)
+    metric = RollingROCAUC(window_size=rows)
+    for label, score in zip(truth.tolist(), scores.tolist(), strict=True):
+        metric.update(label, score)
+    ours = ExactAUC(score_type="float64")
+    ours.update(truth[-rows:], scores[-rows:])
+    area = float(ours.compute().auc)
+    assert math.isclose(metric.get(), area, rel_tol=1e-9), (metric.get(), area)
+    events = cycle(zip(truth.tolist(), scores.tolist(), strict=True))
+
+    def job() -> None:
+        for label, score in islice(events, n):
+            metric.update(label, score)
+            metric.get()
+
+    name = f"river, window of {rows:,}, {n:,} events"
+    return measure(name, n, job, task=f"window of {rows:,}", peer="river")
 
 
 if __name__ == "__main__":
-    main()
+    alone(ask)

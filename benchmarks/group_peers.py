@@ -6,33 +6,28 @@ compared with ours first.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.answer import Found
+from benchmarks.area_peers import missing
 from benchmarks.harness import Timing, measure
 from streammetrics import GroupedAUC
 
+TASK = "one batch"
 USERS = 2_000  # of the loop over users
 Labels = NDArray[np.uint8]
 Scores = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
 
-def peers(labels: Labels, scores: Scores, ids: Ids) -> list[Timing | str]:
+def peers(labels: Labels, scores: Scores, ids: Ids) -> list[Found]:
     """Timings by row, or why there is none."""
-    found: list[Timing | str] = []
-    if importlib.util.find_spec("polars") is None:
-        found.append("polars is not installed: make setup")
-    else:
-        found.append(_polars(labels, scores, ids))
-    if importlib.util.find_spec("sklearn") is None:
-        found.append("sklearn is not installed: make setup")
-    else:
-        some = np.isin(ids, np.random.default_rng(0).choice(np.unique(ids), USERS, replace=False))
-        found.append(_scikit_learn(labels[some], scores[some], ids[some]))
+    found: list[Found] = [missing("polars") or in_polars(labels, scores, ids)]
+    some = np.isin(ids, np.random.default_rng(0).choice(np.unique(ids), USERS, replace=False))
+    found.append(missing("sklearn") or _scikit_learn(labels[some], scores[some], ids[some]))
     return found
 
 
@@ -44,7 +39,7 @@ def _agree(labels: Labels, scores: Scores, ids: Ids, theirs: float) -> None:
     assert math.isclose(ours, theirs, rel_tol=1e-11), (ours, theirs)
 
 
-def _polars(labels: Labels, scores: Scores, ids: Ids) -> Timing:
+def in_polars(labels: Labels, scores: Scores, ids: Ids, task: str = TASK) -> Timing:
     """Areas from the sums of the mean ranks of positives, as Mann and Whitney have them."""
     import polars as pl
 
@@ -67,7 +62,7 @@ def _polars(labels: Labels, scores: Scores, ids: Ids) -> Timing:
         return float(query.collect().item())
 
     _agree(labels, scores, ids, job())
-    return measure("polars", len(labels), job)
+    return measure(f"polars, {len(labels):,} rows", len(labels), job, task=task, peer="polars")
 
 
 def _scikit_learn(labels: Labels, scores: Scores, ids: Ids) -> Timing:
@@ -88,4 +83,4 @@ def _scikit_learn(labels: Labels, scores: Scores, ids: Ids) -> Timing:
 
     _agree(labels, scores, ids, job())
     name = f"scikit-learn, loop over {len(users):,} users"
-    return measure(name, len(labels), job)
+    return measure(name, len(labels), job, task=TASK, peer="scikit-learn")

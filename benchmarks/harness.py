@@ -1,16 +1,24 @@
-"""How every benchmark measures, compares and prints.
+"""How every benchmark measures.
 
-Each job is warmed up once and then repeated at least 7 times; the table gives the median and
-the range in nanoseconds a row of this process's CPU time, and two ratios that travel better
-between machines than nanoseconds: to the read limit (one SIMD maximum over the same arrays) and
-to `np.sort` of as many float32, both measured in the same run.
+A job is warmed up once and then repeated at least 7 times; what counts is the median and the range
+in nanoseconds a row of this process's CPU time, all threads together. A peer that takes a second
+or more is slow: it is run once after its warm-up, on as many rows as its name says.
+
+Peak memory is by tracemalloc, in one more run that is not timed: to the byte what Python and numpy
+held at once beyond what they held before. It does not see what Rust and C++ allocate for
+themselves, so peers that do have none.
+
+Nanoseconds travel badly between machines, so each question also measures, in the same run, the
+read limit (one SIMD maximum over the same arrays) and `np.sort` of as many float32.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import platform
 import statistics
 import time
+import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -19,16 +27,42 @@ from numpy.typing import NDArray
 
 REPEATS = 7  # enough for a median that one slow run cannot move
 QUICK_S = 0.02  # a job faster than this is repeated until its repeats last this long
+SLOW_S = 1.0  # a peer slower than this is run once
+PACKAGES = (
+    *("numpy", "scikit-learn", "polars", "pytrec_eval-terrier", "ir_measures"),
+    *("river", "datasketches"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Nanoseconds a row: median, least and greatest over the repeats."""
+    """Nanoseconds a row: median, least and greatest over the repeats.
+
+    task: what is done, by which peers are compared with us. peer: whose it is, "" for ours.
+    peak: bytes held at once; None where it is not known.
+    """
 
     name: str
     median: float
     least: float
     greatest: float
+    repeats: int = REPEATS
+    task: str = ""
+    peer: str = ""
+    peak: int | None = None
+
+    def times(self, factor: float) -> Timing:
+        """Of so many rows at once."""
+        return Timing(
+            self.name,
+            self.median * factor,
+            self.least * factor,
+            self.greatest * factor,
+            self.repeats,
+            self.task,
+            self.peer,
+            self.peak,
+        )
 
 
 def measure(
@@ -38,25 +72,42 @@ def measure(
     *,
     setup: Callable[[], object] | None = None,
     repeats: int = REPEATS,
+    task: str = "",
+    peer: str = "",
+    peak: bool = False,
 ) -> Timing:
     """Time `job`, which handles `rows` rows; `setup` runs before each repeat and is not timed."""
-    if setup:
-        setup()
-    started = time.process_time_ns()
-    job()
-    warm = time.process_time_ns() - started
+    warm = _once(job, setup)
     # A job that is over at once is called several times within a repeat (never with a setup,
     # whose work it may use up), since the clock of a process ticks coarsely.
     calls = 1 if setup else max(1, int(QUICK_S * 1e9 / max(warm, 1)))
-    spent = []
-    for _ in range(max(repeats, REPEATS)):
-        if setup:
-            setup()
-        started = time.process_time_ns()
-        for _ in range(calls):
-            job()
-        spent.append((time.process_time_ns() - started) / calls / rows)
-    return Timing(name, statistics.median(spent), min(spent), max(spent))
+    slow = bool(peer) and warm > SLOW_S * 1e9
+    spent = [_once(job, setup, calls) / calls / rows for _ in range(1 if slow else repeats)]
+    held = peak_of(job, setup) if peak else None
+    low, high = min(spent), max(spent)
+    return Timing(name, statistics.median(spent), low, high, len(spent), task, peer, held)
+
+
+def _once(job: Callable[[], object], setup: Callable[[], object] | None, calls: int = 1) -> int:
+    """Nanoseconds of CPU time of so many calls."""
+    if setup:
+        setup()
+    started = time.process_time_ns()
+    for _ in range(calls):
+        job()
+    return time.process_time_ns() - started
+
+
+def peak_of(job: Callable[[], object], setup: Callable[[], object] | None = None) -> int:
+    """Bytes that Python and numpy hold at once in `job`, beyond what they held before."""
+    if setup:
+        setup()
+    tracemalloc.start()
+    try:
+        job()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def read_limit(rows: int, arrays: Sequence[NDArray[np.generic]]) -> Timing:
@@ -73,29 +124,10 @@ def sort_limit(rows: int) -> Timing:
 
 def versions() -> str:
     """What the figures were measured with."""
-    return f"Python {platform.python_version()}, numpy {np.__version__}, {platform.machine()}"
-
-
-def table(title: str, timings: Sequence[Timing], read: Timing, sort: Timing | None = None) -> str:
-    """The figures as text, one job a line; `read` and `sort` stand first."""
-    lines = [title, versions(), ""]
-    lines.append(f"{'ns a row':<46}{'median':>9}{'range':>19}{'x read':>9}{'x sort':>9}")
-    for t in [read, *([sort] if sort else []), *timings]:
-        spread = f"{t.least:.2f} to {t.greatest:.2f}"
-        against = f"{t.median / sort.median:>9.2f}" if sort else f"{'':>9}"
-        lines.append(
-            f"{t.name:<46}{t.median:>9.2f}{spread:>19}{t.median / read.median:>9.1f}{against}"
-        )
-    return "\n".join(lines)
-
-
-def beside(title: str, ours: Timing, peers: Sequence[Timing | str]) -> str:
-    """Peers and how many times as long they take; a text says why a peer is missing."""
-    lines = [title, "", f"{'ns a row':<46}{'median':>9}{'range':>19}{'x ours':>9}"]
-    for t in (ours, *peers):
-        if isinstance(t, str):
-            lines.append(t)
-        else:
-            spread = f"{t.least:.0f} to {t.greatest:.0f}"
-            lines.append(f"{t.name:<46}{t.median:>9.0f}{spread:>19}{t.median / ours.median:>9.1f}")
-    return "\n".join(lines)
+    found = [f"Python {platform.python_version()}"]
+    for name in PACKAGES:
+        try:
+            found.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return ", ".join([*found, platform.machine()])

@@ -6,16 +6,19 @@ compared with ours first. A slow one has the first few thousand of the lists.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.answer import Found
+from benchmarks.area_peers import missing
 from benchmarks.harness import Timing, measure
+from benchmarks.torch_child import ABSENT, PYTHON, Task, asked
 from benchmarks.workloads import ScoredLists
 from streammetrics import AP, HR, MRR, NDCG, Measure, RankingMetrics
 
@@ -24,37 +27,42 @@ RANX = ROOT / ".cache" / "ranx" / "bin" / "python"
 DEPTH = 10
 
 
-def peers(lists: ScoredLists) -> list[Timing | str]:
+def peers(lists: ScoredLists) -> Iterator[Found]:
     """Timings by list, or why there is none."""
-    found: list[Timing | str] = []
     for module, n, peer in (
         ("polars", 100_000, _polars),
         ("sklearn", 20_000, _scikit_learn),
         ("pytrec_eval", 5_000, _pytrec_eval),
+        ("ir_measures", 2_000, _ir_measures),
     ):
-        if importlib.util.find_spec(module) is None:
-            found.append(f"{module} is not installed: make setup")
-        else:
-            found.append(peer(lists.first(min(n, len(lists.offsets) - 1)).without_ties()))
+        why = missing(module)
+        yield why or peer(lists.first(min(n, len(lists.offsets) - 1)).without_ties())
     if RANX.is_file():
-        found.append(_ranx(min(20_000, len(lists.offsets) - 1), lists))
+        yield _ranx(min(20_000, len(lists.offsets) - 1), lists)
     else:
-        found.append("ranx has no environment: make .cache/ranx/.made")
-    return found
+        yield "ranx has no environment: make .cache/ranx/.made"
+    yield from _torchmetrics(500, lists)
 
 
-def _agree(lists: ScoredLists, theirs: Mapping[Measure, float]) -> None:
+def _agree(lists: ScoredLists, theirs: Mapping[Measure, float], off: float = 1e-11) -> None:
     """Stop unless these means are ours, lists with nothing relevant counting 0."""
     metric = RankingMetrics(tuple(theirs), empty="zero")
     metric.update(lists.grades, lists.scores, offsets=lists.offsets)
     for measure_, value in theirs.items():
         ours = metric.compute()[measure_]
-        assert math.isclose(ours, value, rel_tol=1e-11), (measure_, ours, value)
+        assert math.isclose(ours, value, rel_tol=off), (measure_, ours, value)
 
 
 def _timed(name: str, lists: ScoredLists, job: Callable[[], object]) -> Timing:
     n = len(lists.offsets) - 1
-    return measure(f"{name}, {n:,} lists", n, job)
+    task = "NDCG alone" if "alone" in name else "four measures"
+    return measure(
+        f"{name}, {n:,} lists",
+        n,
+        job,
+        task=task,
+        peer=name.partition(",")[0].partition(" alone")[0],
+    )
 
 
 def _pytrec_eval(lists: ScoredLists) -> Timing:
@@ -158,4 +166,37 @@ def _ranx(n: int, lists: ScoredLists) -> Timing:
     found = json.loads(printed)
     measures = (NDCG @ DEPTH, MRR @ DEPTH, HR @ DEPTH, AP @ DEPTH)
     _agree(lists.first(n).without_ties(), dict(zip(measures, found["means"], strict=True)))
-    return Timing(**found["timing"])
+    return replace(Timing(**found["timing"]), task="four measures", peer="ranx")
+
+
+def _torchmetrics(n: int, lists: ScoredLists) -> Iterator[Found]:
+    """NDCG alone, with a loop over lists."""
+    if not PYTHON.is_file():
+        yield ABSENT
+    name = f"torchmetrics, NDCG alone, {n:,} lists"
+    arguments = {"lists": n, "of": len(lists.offsets) - 1}
+    for _, theirs, timing in asked([Task("ndcg", arguments, name, "NDCG alone", "torchmetrics")]):
+        _agree(lists.first(n).without_ties(), {NDCG @ DEPTH: theirs}, 1e-5)  # in float32
+        yield timing
+
+
+def _ir_measures(lists: ScoredLists) -> Timing:
+    """The same four under its names; pytrec_eval does the work, from data frames of its own."""
+    import ir_measures
+
+    judged: dict[str, dict[str, int]] = {}
+    run: dict[str, dict[str, float]] = {}
+    for i, (a, b) in enumerate(zip(lists.offsets, lists.offsets[1:], strict=False)):
+        names = [f"d{j}" for j in range(b - a)]
+        judged[f"q{i}"] = dict(zip(names, lists.grades[a:b].tolist(), strict=True))
+        run[f"q{i}"] = dict(zip(names, lists.scores[a:b].tolist(), strict=True))
+    known = (f"RR@{DEPTH}", f"Success@{DEPTH}", f"AP@{DEPTH}")
+    asked_for = [ir_measures.parse_measure(name) for name in known]
+    ours = (MRR @ DEPTH, HR @ DEPTH, AP @ DEPTH)
+
+    def job() -> Sequence[float]:
+        found = ir_measures.calc_aggregate(asked_for, judged, run)
+        return [float(found[one]) for one in asked_for]
+
+    _agree(lists, dict(zip(ours, job(), strict=True)))
+    return _timed("ir-measures, MRR, HR and AP", lists, job)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,44 @@ def click_scores(n: int, stream: int = 3) -> NDArray[np.float32]:
     """float32 [n] near 0 as click probabilities are: log-normal, median 0.4 %, cut at 1."""
     scores = 0.004 * np.exp(generator(stream).standard_normal(n, np.float32))
     return np.minimum(scores, np.float32(1))
+
+
+def labels_of(
+    scores: NDArray[np.floating], share: float = 0.05, stream: int = 7
+) -> NDArray[np.uint8]:
+    """uint8 [n] with about this share of ones, the likelier the higher the score."""
+    chance = scores * (share / max(float(scores.mean()), 1e-30))
+    return (generator(stream).random(len(scores), np.float32) < chance).astype(np.uint8)
+
+
+def nasty_scores(n: int) -> dict[str, NDArray[np.float32]]:
+    """float32 [n], by name, that make a sort or a table of counts work hardest, or least."""
+    uniform = uniform_scores(n)
+    return {
+        "all tied": np.full(n, 0.25, np.float32),
+        "sorted": np.sort(uniform),
+        "sorted backwards": np.sort(uniform)[::-1].copy(),
+        "4 digits": np.round(uniform, 4),
+        "0 and 1 only": np.round(uniform),
+    }
+
+
+def nasty_users(n: int) -> dict[str, NDArray[np.int64]]:
+    """int64 [n] ids: of one user, of a million, and of as many users as rows, by name."""
+    return {
+        "one user": np.full(n, 1 << 40, np.int64),
+        "a million users, evenly": generator(8).integers(0, 1_000_000, n),
+        "a user a row": generator(9).permutation(n),
+    }
+
+
+Batch: TypeAlias = tuple[NDArray[np.generic], ...]
+
+
+def cut(size: int, *columns: NDArray[np.generic]) -> list[Batch]:
+    """Columns of equal length in batches of `size` rows."""
+    starts = range(0, len(columns[0]), size)
+    return [tuple(column[i : i + size] for column in columns) for i in starts]
 
 
 def unit_floats(n: int, stream: int = 4) -> NDArray[np.float64]:
@@ -89,3 +128,10 @@ def scored_lists(n: int, stream: int = 30) -> ScoredLists:
     relevant = labels(items, 0.1, stream + 1)
     grades = relevant * generator(stream + 2).integers(1, 5, items, np.uint8)
     return ScoredLists(offsets, grades, uniform_scores(items, stream + 3), relevant)
+
+
+def classes(n: int, count: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Truth and guess, uint8 [n] below `count`; half of the guesses are right."""
+    truth = generator(50).integers(0, count, n, np.uint8)
+    guess = generator(51).integers(0, count, n, np.uint8)
+    return truth, np.where(generator(52).random(n) < 0.5, truth, guess)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
@@ -91,12 +92,15 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         self._set("positive", checks.check_positive(self.positive, "BinaryConfusion(positive)"))
         check_weight_settings(self)
 
+    @cached_property
+    def _plain(self) -> bool:
+        return self.weight_unit is ONE and self.positive == 1
+
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
     ) -> None:
         """Count rows; labels [n], scores [n], weights [n] or 1 each."""
-        plain = weights is None and self.weight_unit is ONE and self.positive == 1
-        if not (plain and self._update_clean(labels, scores)):
+        if weights is not None or not (self._plain and self._update_clean(labels, scores)):
             self._update(self.check(labels, scores, weights=weights))
 
     def check(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,7 @@ from streammetrics.core.rows import Rows
 from streammetrics.core.weight_units import Units
 from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
+    ONE,
     Unit,
     check_weight_settings,
     rounded,
@@ -126,11 +128,16 @@ class Calibration(Accumulator, schema="calibration/3"):
         self._set("bins", bins)
         check_weight_settings(self)
 
+    @cached_property
+    def _plain(self) -> bool:
+        return self.weight_unit is ONE
+
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
     ) -> None:
         """Add rows; labels [n] of 0 and 1, scores [n] in [0, 1], weights [n] or 1 each."""
-        self._update(self.check(labels, scores, weights=weights))
+        if weights is not None or not (self._plain and self._update_clean(labels, scores)):
+            self._update(self.check(labels, scores, weights=weights))
 
     def check(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None

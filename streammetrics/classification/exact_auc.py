@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,7 @@ from streammetrics.core.counts import Counts
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Rows
 from streammetrics.core.weights import (
+    ONE,
     Unit,
     check_weight_settings,
     rounded_labels,
@@ -78,11 +80,16 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
         self._set("positive", check_positive(self.positive, "ExactAUC.positive"))
         check_weight_settings(self)
 
+    @cached_property
+    def _plain(self) -> bool:
+        return self.weight_unit is ONE and self.positive == 1
+
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
     ) -> None:
         """Count rows: labels [n], scores [n], weights [n] or 1 each; all or none."""
-        self._update(self.check(labels, scores, weights=weights))
+        if weights is not None or not (self._plain and self._update_clean(labels, scores)):
+            self._update(self.check(labels, scores, weights=weights))
 
     def check(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None

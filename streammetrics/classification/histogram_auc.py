@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -88,6 +89,10 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         self._set("positive", checks.check_positive(self.positive, "HistogramAUC(positive)"))
         check_weight_settings(self)
 
+    @cached_property
+    def _plain(self) -> bool:
+        return self.weight_unit is ONE and self.positive == 1 and self.range != "real"
+
     @property
     def buckets(self) -> int:
         """How many buckets the grid has."""
@@ -97,8 +102,7 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
     ) -> None:
         """Count rows; labels [n], scores [n], weights [n] or 1 each."""
-        plain = weights is None and self.weight_unit is ONE and self.range != "real"
-        if not (plain and self.positive == 1 and self._update_clean(labels, scores)):
+        if weights is not None or not (self._plain and self._update_clean(labels, scores)):
             self._update(self.check(labels, scores, weights=weights))
 
     def check(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
+from sys import getsizeof
 from typing import Final, Self
 
 import numpy as np
@@ -16,6 +18,8 @@ from streammetrics.core.parts import Column, Part, Slots
 from streammetrics.core.rows import Coded, Key
 
 Rank = tuple[int, bytes]
+_SAMPLE: Final = 16  # keys from whose size that of all is estimated
+_SHARED: Final = 257  # small numbers, of which Python has one object each
 _OTHER: Final = b""  # the name of the state that all keys past `max_keys` share
 
 
@@ -84,7 +88,7 @@ class MapColumn(Column):
 
     @property
     def nbytes(self) -> int:
-        return self.child.nbytes + sum(200 * len(keys) for keys in self.index)
+        return self.child.nbytes + sum(map(_held, self.index))
 
     def locate(self, keys: Coded, slots: Slots | None) -> Slots:
         """The child's slot of each row; new keys get one. One look-up for each distinct key.
@@ -298,3 +302,15 @@ def _rank(key: Key) -> Rank:
     """Keys with the smallest are kept; the bytes decide between equal hashes."""
     encoded = encode_key(key)
     return key_hash(encoded), encoded
+
+
+def _held(keys: Mapping[Key, int]) -> int:
+    """Bytes of a map of keys to slots: its own, and those of the keys and numbers in it."""
+    some = list(islice(keys, _SAMPLE))
+    each = sum(map(_size, some)) / len(some) if some else 0
+    numbers = max(0, len(keys) - _SHARED) * getsizeof(len(keys))
+    return getsizeof(keys) + int(each * len(keys)) + numbers
+
+
+def _size(key: Key) -> int:
+    return getsizeof(key) + (sum(map(getsizeof, key)) if isinstance(key, tuple) else 0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -12,6 +14,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.stage import clean_rows
 from streammetrics.results.shown import Shown
 
 
@@ -87,12 +90,30 @@ class Panel(Accumulator, schema="panel/1"):
         self._set("inputs", full or None)
 
     def arguments(self) -> Mapping[str, bool]:
+        return self._takes
+
+    @cached_property
+    def _takes(self) -> Mapping[str, bool]:
         takes: dict[str, bool] = {}
-        for name, metric in self.metrics.items():
-            for argument, required in metric.arguments().items():
-                column = self._column(name, argument)
+        for reader in self._readers:
+            for _, column, required in reader.inputs:
                 takes[column] = takes.get(column, False) or required
         return takes
+
+    @cached_property
+    def _readers(self) -> tuple[_Reader, ...]:
+        renames = self.inputs or {}
+        return tuple(
+            _Reader(
+                name,
+                metric,
+                tuple(
+                    (argument, renames.get(name, {}).get(argument, argument), required)
+                    for argument, required in metric.arguments().items()
+                ),
+            )
+            for name, metric in self.metrics.items()
+        )
 
     def update(self, **columns: ArrayLike | Coded | None) -> None:
         """Feed every metric; see the class for what each takes."""
@@ -100,16 +121,16 @@ class Panel(Accumulator, schema="panel/1"):
 
     def check(self, **columns: ArrayLike | Coded | None) -> Rows:
         """The rows of each metric, or InputError; changes nothing."""
-        takes = self.arguments()
         for column in columns:
-            if column not in takes:
+            if column not in self._takes:
                 raise InputError(
-                    expected=f"columns that a metric takes ({', '.join(takes)})",
+                    expected=f"columns that a metric takes ({', '.join(self._takes)})",
                     came=shown(column),
                     where="Panel.update",
                     todo="leave it out, or name it in `inputs`",
                 )
-        batches = [self._check_one(name, metric, columns) for name, metric in self.metrics.items()]
+        known: dict[tuple[int, int], Rows | None] = {}
+        batches = [reader.check(columns, known) for reader in self._readers]
         n = batches[0].n
         for name, rows in zip(self.metrics, batches, strict=True):
             if rows.n != n:
@@ -120,32 +141,6 @@ class Panel(Accumulator, schema="panel/1"):
                     todo="put metrics of lists and metrics of events into panels of their own",
                 )
         return Rows(n, tuple(batches), max(rows.mass for rows in batches))
-
-    def _check_one(
-        self, name: str, metric: Accumulator, columns: Mapping[str, ArrayLike | Coded | None]
-    ) -> Rows:
-        mine = {}
-        for argument, required in metric.arguments().items():
-            column = self._column(name, argument)
-            if columns.get(column) is not None:
-                mine[argument] = columns[column]
-            elif required:
-                raise InputError(
-                    expected=f"the column {column!r}",
-                    came=f"only {', '.join(sorted(columns)) or 'nothing'}",
-                    where=f"Panel.update, metric {name!r}",
-                    todo="pass it as a keyword, or rename another with `inputs`",
-                )
-        try:
-            return metric.check(**mine)
-        except InputError as error:
-            raise InputError(
-                expected=error.expected,
-                came=error.came,
-                where=f"metric {name!r}, {error.where}",
-                todo=error.todo,
-                rows=error.rows,
-            ) from None
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
         for name, batch in zip(self.metrics, rows.columns, strict=True):
@@ -171,8 +166,49 @@ class Panel(Accumulator, schema="panel/1"):
         made.__dict__["_mass"] = made._exact_mass()
         return made
 
-    def _column(self, name: str, argument: str) -> str:
-        return ((self.inputs or {}).get(name) or {}).get(argument, argument)
+
+class _Reader(NamedTuple):
+    """A metric of a panel, and for each argument of its `update` which column it reads."""
+
+    name: str
+    metric: Accumulator
+    inputs: tuple[tuple[str, str, bool], ...]  # argument, column, whether it must be there
+
+    def check(
+        self,
+        columns: Mapping[str, ArrayLike | Coded | None],
+        known: dict[tuple[int, int], Rows | None],
+    ) -> Rows:
+        """Its rows. known: rows of clean labels and scores, None where these are not clean."""
+        mine = {}
+        for argument, column, required in self.inputs:
+            given = columns.get(column)
+            if given is not None:
+                mine[argument] = given
+            elif required:
+                raise InputError(
+                    expected=f"the column {column!r}",
+                    came=f"only {', '.join(sorted(columns)) or 'nothing'}",
+                    where=f"Panel.update, metric {self.name!r}",
+                    todo="pass it as a keyword, or rename another with `inputs`",
+                )
+        if self.metric._plain and len(mine) == 2 and "scores" in mine:
+            labels, scores = mine["labels"], mine["scores"]
+            which = id(labels), id(scores)
+            if which not in known:
+                known[which] = clean_rows(labels, scores)
+            if (rows := known[which]) is not None:
+                return rows
+        try:
+            return self.metric.check(**mine)
+        except InputError as error:
+            raise InputError(
+                expected=error.expected,
+                came=error.came,
+                where=f"metric {self.name!r}, {error.where}",
+                todo=error.todo,
+                rows=error.rows,
+            ) from None
 
 
 def part_of(whole: Accumulator, part: Accumulator) -> Accumulator:

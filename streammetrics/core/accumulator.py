@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self, cast
@@ -20,9 +21,10 @@ from streammetrics.core.parts import Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Rows
 from streammetrics.core.settings import decode_head
-from streammetrics.core.stage import SMALL, Stage
+from streammetrics.core.stage import SMALL, STAGE_BATCHES, STAGE_ROWS, Stage
 
 MAX_MASS: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64
+_HALF_MASS: Final = MAX_MASS // 2
 _SLOT_0: Final = np.zeros(1, np.intp)
 
 
@@ -100,11 +102,17 @@ class Accumulator(Declared, ABC):
         if stage.full:
             self._flush()
 
+    @cached_property
+    def _plain(self) -> bool:
+        """Whether labels 0 or 1 and scores in [0, 1] are rows as they are, under the settings."""
+        return False
+
     def _update_clean(self, labels: object, scores: object) -> bool:
         """Whether these were clean enough to be counted without further checks."""
-        if self._mass > MAX_MASS // 2 or not self._stage.take_clean(labels, scores):
+        stage = self._stage
+        if self._mass > _HALF_MASS or not stage.take_clean(labels, scores):
             return False
-        if self._stage.full:
+        if stage.n >= STAGE_ROWS or stage.batches >= STAGE_BATCHES:  # as `full`, without a call
             self._flush()
         return True
 

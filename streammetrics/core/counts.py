@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _ALWAYS_DENSE: Final = 64  # cells; a sparse form of so few would be larger
 _DENSE_WHEN_FED: Final = 1 << 16  # cells; a single state of these costs half a megabyte at most
 _FEW_PENDING: Final = 1 << 15
+_MOST: Final = (1 << 63) - 1
 
 
 class CountsColumn(Column):
@@ -39,10 +40,8 @@ class CountsColumn(Column):
 
     @property
     def mass(self) -> int:
-        self._settle()
-        cells = self.counts if self.table is None else self.table[: self.width]
-        # The parts of 32 bits cannot overflow where the whole could.
-        return (int((cells >> 32).sum()) << 32) + int((cells & 0xFFFFFFFF).sum())
+        cells = self.counts if self.table is None else self.table[: self.width].reshape(-1)
+        return _sum(cells) + sum(_sum(counts) for _, counts in self.pending)
 
     @property
     def nbytes(self) -> int:
@@ -102,9 +101,14 @@ class CountsColumn(Column):
         if self.table is not None and other.table is not None and self.width == other.width == 1:
             self.table[:1] += other.table[:1]
             return
+        if not self.cells:
+            return
         codes, counts = other._sparse()
-        slots, cells = np.divmod(codes, self.cells)
-        self._place(to[slots] * self.cells + cells, counts)
+        if other.width > 1:
+            slots, cells = np.divmod(codes, self.cells)
+            self._place(to[slots] * self.cells + cells, counts)
+        elif other.width:
+            self._place(codes + to.item(0) * self.cells, counts, once=True)
 
     def take(self, slots: Slots) -> Self:
         new = type(self)(self.shape, len(slots))
@@ -144,10 +148,10 @@ class CountsColumn(Column):
             if width * cells > data.left:
                 raise damaged(f"a table of {width * cells} cells in {data.left} bytes")
             everything = data.ints(width * cells)
-            codes = np.flatnonzero(everything != 0)
-            if 4 * len(codes) <= width * cells:
-                raise damaged(f"a table of {width * cells} cells with {len(codes)} occupied")
-            self._place(codes, everything[codes])
+            n = np.count_nonzero(everything)
+            if 4 * n <= width * cells:
+                raise damaged(f"a table of {width * cells} cells with {n} occupied")
+            self.table = everything.reshape(width, cells)
             return
         sizes = data.ints(width)
         n = sum(sizes.tolist())
@@ -155,11 +159,16 @@ class CountsColumn(Column):
             raise damaged(f"{n} of {width * cells} cells in {data.left} bytes")
         at = data.ints(n)
         counts = data.ints(n)
-        codes = np.repeat(np.arange(width) * cells, sizes) + at
+        if not n:
+            return
+        codes = at if width == 1 else np.repeat(np.arange(width) * cells, sizes) + at
         ascending = bool((codes[1:] > codes[:-1]).all())
-        if n and not (ascending and at.max() < cells and counts.min() > 0):
+        if not (ascending and at.max() < cells and counts.min() > 0):
             raise damaged("cells out of order, out of range or empty")
-        self._place(codes, counts)
+        if self.table is None:
+            self.codes, self.counts = codes, counts
+        else:
+            self.table.reshape(-1)[codes] = counts
 
     def _sparse(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All occupied codes, ascending, and their counts."""
@@ -170,10 +179,14 @@ class CountsColumn(Column):
         codes = np.flatnonzero(flat != 0)
         return codes, flat[codes]
 
-    def _place(self, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
-        """Add counts to the cells of these codes."""
+    def _place(
+        self, codes: NDArray[np.int64], counts: NDArray[np.int64], once: bool = False
+    ) -> None:
+        """Add counts to the cells of these codes. once: no code is there twice."""
         if self.table is None:
             self._append(codes, counts)
+        elif once:
+            self.table.reshape(-1)[codes] += counts
         else:
             np.add.at(self.table.reshape(-1), codes, counts)
 
@@ -248,3 +261,14 @@ def _counted(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
         return codes, codes
     first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
     return codes[first], np.diff(first, append=len(codes))
+
+
+def _sum(counts: NDArray[np.int64]) -> int:
+    """The sum of counts [n], however large it is."""
+    n = len(counts)
+    if not n:
+        return 0
+    if counts.item(counts.argmax()) <= _MOST // n:
+        return int(np.add.reduce(counts))
+    # The parts of 32 bits cannot overflow where the whole could.
+    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())

@@ -109,10 +109,16 @@ class ExactSumColumn(Column):
         self.width = width
 
     def merge(self, other: Self, to: Slots) -> None:
-        other._settle()
+        if other.load > 1:
+            other._settle()
         n = other.limbs.shape[1]
         self._cover(other.first, other.first + n, other.width)
         at = other.first - self.first
+        if other.width == 1:
+            slot = to.item(0)
+            self.limbs[slot, at : at + n] += other.limbs[0]
+            self.infinities[slot] += other.infinities[0]
+            return
         np.add.at(self.limbs[:, at : at + n], to, other.limbs[: other.width])
         np.add.at(self.infinities, to, other.infinities[: other.width])
 

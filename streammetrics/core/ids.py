@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import count, pairwise
+from sys import getsizeof
 from typing import Final, Self, cast
 
 import numpy as np
@@ -21,6 +22,7 @@ from streammetrics.core.id_hashes import hashed_ids
 from streammetrics.core.rows import Coded
 
 MAX_IDS: Final = (1 << 31) - 2
+_INT: Final = getsizeof(1 << 20)
 
 Indices = NDArray[np.uint32]
 
@@ -72,7 +74,7 @@ class StringIds(Ids):
         self.names = list(names)
         # A name that is looked for and not there gets the next number.
         self.places = defaultdict(count(len(self.names)).__next__, zip(self.names, count()))
-        self.characters = sum(map(len, self.names))
+        self.strings = sum(map(getsizeof, self.names))
 
     @property
     def n(self) -> int:  # type: ignore[override]
@@ -81,8 +83,8 @@ class StringIds(Ids):
 
     @property
     def nbytes(self) -> int:
-        # A string object of a short ASCII id, its place in the list, and its entry in the dict.
-        return self.characters + (49 + 8 + 104) * len(self.names)
+        # The strings, the list and the dict of them, and the numbers in it.
+        return self.strings + getsizeof(self.names) + getsizeof(self.places) + _INT * self.n
 
     def index(self, ids: NDArray[np.int64] | Coded) -> Indices:
         assert isinstance(ids, Coded)
@@ -141,7 +143,7 @@ class StringIds(Ids):
                 raise too_many(len(places))
             new = _tail(places, len(self.names))
             self.names.extend(new)
-            self.characters += sum(map(len, new))
+            self.strings += sum(map(getsizeof, new))
         return np.array(found, np.uint32)
 
 

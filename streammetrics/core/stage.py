@@ -2,33 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Final
+import sys
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from streammetrics.core.rows import Rows
+from streammetrics.core.rows import Column, Rows
 
-STAGE_ROWS: Final = 1 << 15  # rows that are worth one pass of the kernels
+SMALL: Final = 1 << 13  # rows; a batch of so many has no need to wait
+# Rows that are worth one pass of the kernels. With a last small batch they are still at most 32 k,
+# which is one chunk for every kernel: a second one of a few rows would cost a quarter more.
+STAGE_ROWS: Final = (1 << 15) - SMALL
 STAGE_BATCHES: Final = 1 << 12
-SMALL: Final = STAGE_ROWS // 4  # rows; a larger batch has no need to wait
 
-_UINT8, _UINT32, _FLOAT32 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.float32)
-_CLEAN: Final = [_UINT8, _FLOAT32]
-_ONE_BITS: Final = 0x3F800000  # 1.0: float32 in [0, 1], but -0.0, have bits up to these
+_ARRAY: Final = np.ndarray
+# The dtypes of native arrays are these very objects, and `is` is quicker than `==`.
+_BOOL, _UINT8, _INT64 = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int64)
+_UINT32, _UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+# 1.0: floats in [0, 1], but -0.0, have bits up to these.
+_ONE_BITS_32: Final = 0x3F800000
+_ONE_BITS_64: Final = 0x3FF0000000000000
+_FEW: Final = 128  # rows up to which bytes are looked through sooner than an array
+_TOP: Final = 3 if sys.byteorder == "little" else 0  # where a float32 has its sign and exponent
+# Such bytes of scores from 0 to below 1/2 as they are, and all others as none of ASCII.
+_BELOW_HALF: Final = bytes(i if i < 0x3F else 0x80 for i in range(256))
 
 
 class Stage:
     """Copies of small batches, all of one kind.
 
-    Arrays wait as bytes, since `tobytes` copies a hundred rows in a fifth of the time that
-    `copy` takes; other columns wait as they are, in `Rows`. The trailing shape of an array
-    column is the same in every batch of a metric.
+    Arrays wait as bytes where there are no other columns, since `tobytes` copies a hundred rows
+    in a fifth of the time that `copy` takes; with others they wait in `Rows`. The trailing shape
+    of an array column is the same in every batch of a metric.
     """
 
-    __slots__ = ("batches", "bytes", "kinds", "mass", "n", "rows", "tails")
+    __slots__ = ("batches", "bytes", "kind", "kinds", "more", "n", "rows", "tails")
 
     def __init__(self) -> None:
-        self.n = self.mass = self.batches = 0
+        self.n = self.more = self.batches = 0
+        # The type of the scores that wait, where all came in by `take_clean`.
+        self.kind: np.dtype[np.generic] | None = None
         self.kinds: list[object] = []  # dtypes of the columns, or what else they are
         self.bytes: list[list[bytes]] = []  # pieces of each column, where all are arrays
         self.tails: list[tuple[int, ...]] = []
@@ -37,57 +52,75 @@ class Stage:
     def take(self, rows: Rows) -> bool:
         """Keep a copy of `rows`; False if batches of another kind wait and must go first."""
         columns = rows.columns
-        try:
-            kinds = [c.dtype for c in columns]  # type: ignore[union-attr]
-        except AttributeError:
-            kinds = [rows.shape()]
+        kinds: list[object] = []
+        for c in columns:
+            if type(c) is _ARRAY:
+                kinds.append(c.dtype)
+            elif c is None:
+                kinds.append(0)  # which no dtype equals
+            else:
+                kinds = [rows.shape()]
+                break
         if kinds != self.kinds:
             if self.n:
                 return False
             self.kinds = kinds
-            arrays = [c for c in columns if isinstance(c, np.ndarray)]
-            self.bytes = [[] for _ in arrays] if len(arrays) == len(columns) else []
-            self.tails = [c.shape[1:] for c in arrays]
+            self.bytes = [] if type(kinds[0]) is tuple else [[] for _ in columns]
+            self.tails = [c.shape[1:] if type(c) is _ARRAY else () for c in columns]
         if self.bytes:
-            for pieces, column in zip(self.bytes, columns, strict=True):
-                pieces.append(column.tobytes())  # type: ignore[union-attr]
+            for pieces, c in zip(self.bytes, columns, strict=True):
+                if c is not None:
+                    pieces.append(c.tobytes())  # type: ignore[union-attr]
         else:
             self.rows.append(rows.copy())
         self.n += rows.n
-        self.mass += rows.mass
+        self.more += rows.mass - rows.n
         self.batches += 1
+        self.kind = None
         return True
 
     def take_clean(self, labels: object, scores: object) -> bool:
-        """Keep a copy of a small batch of uint8 labels 0 or 1 and float32 scores in [0, 1].
+        """Keep a copy of a small batch of labels 0 or 1 and of scores in [0, 1].
 
-        False for anything else, which goes the usual way with its checks and messages. For a
-        hundred rows that way takes three times as long, nearly all of it calls.
+        Labels are of uint8, bool or int64, scores of float32 or float64. False for anything
+        else, which goes the usual way with its checks and messages, and for what follows that
+        while it waits. For a hundred rows the usual way takes three times as long.
         """
+        if self.n and self.kind is None:
+            return False
         if not (
-            type(labels) is np.ndarray
-            and type(scores) is np.ndarray
-            and labels.dtype is _UINT8
-            and scores.dtype is _FLOAT32
+            type(labels) is _ARRAY
+            and type(scores) is _ARRAY
             and labels.ndim == 1
-            and labels.shape == scores.shape
-            and 0 < len(labels) < SMALL
+            and scores.ndim == 1
+            and 0 < (n := len(labels)) < SMALL
+            and len(scores) == n
         ):
             return False
-        truth = labels.tobytes()
-        bits = scores.view(_UINT32)
-        if truth.translate(None, b"\0\1") or bits.item(bits.argmax()) > _ONE_BITS:
+        kind = scores.dtype
+        if kind is not self.kind and self.n:
             return False
-        if self.kinds != _CLEAN:
-            if self.n:
+        if n <= _FEW and kind is _FLOAT32 and labels.dtype is _UINT8:
+            truth, floats = labels.tobytes(), scores.tobytes()
+            if truth.translate(None, b"\0\1"):
                 return False
-            self.kinds, self.bytes, self.tails = [*_CLEAN], [[], []], [(), ()]
-        ones, floats = self.bytes
-        ones.append(truth)
-        floats.append(scores.tobytes())
-        n = len(labels)
+            high = floats[_TOP::4]
+            if not high.translate(_BELOW_HALF).isascii() and not (
+                high.isascii() and scores.item(scores.argmax()) <= 1
+            ):
+                return False
+        else:
+            known = _clean_labels(labels)
+            if known is None or not _in_unit(scores):
+                return False
+            truth, floats = known.tobytes(), scores.tobytes()
+        if kind is not self.kind:
+            self.kind, self.kinds = kind, [_UINT8, kind]
+            self.bytes, self.tails = [[], []], [(), ()]
+        labels_of, scores_of = self.bytes
+        labels_of.append(truth)
+        scores_of.append(floats)
         self.n += n
-        self.mass += n
         self.batches += 1
         return True
 
@@ -95,6 +128,11 @@ class Stage:
     def full(self) -> bool:
         """Whether there are rows, or batches, enough."""
         return self.n >= STAGE_ROWS or self.batches >= STAGE_BATCHES
+
+    @property
+    def mass(self) -> int:
+        """The most that the rows that wait can add to any one count."""
+        return self.n + self.more
 
     @property
     def nbytes(self) -> int:
@@ -106,8 +144,10 @@ class Stage:
         """All rows that wait, as one batch; none wait afterwards."""
         n, mass = self.n, self.mass
         if self.bytes:
-            columns = tuple(
-                np.frombuffer(b"".join(pieces), kind).reshape(n, *tail)  # type: ignore[call-overload]
+            columns: tuple[Column, ...] = tuple(
+                np.frombuffer(b"".join(pieces), kind).reshape(n, *tail)
+                if isinstance(kind, np.dtype)
+                else None
                 for pieces, kind, tail in zip(self.bytes, self.kinds, self.tails, strict=True)
             )
             self.bytes = [[] for _ in self.bytes]
@@ -115,5 +155,44 @@ class Stage:
         else:
             joined = Rows.join(self.rows)
             self.rows = []
-        self.n = self.mass = self.batches = 0
+        self.n = self.more = self.batches = 0
+        self.kind = None
         return joined
+
+
+def clean_rows(labels: object, scores: object) -> Rows | None:
+    """Labels 0 or 1 and scores in [0, 1], of any number, as `take_clean` would keep them."""
+    if (
+        type(labels) is _ARRAY
+        and type(scores) is _ARRAY
+        and labels.ndim == 1
+        and scores.ndim == 1
+        and 0 < len(labels) == len(scores)
+        and (truth := _clean_labels(labels)) is not None
+        and _in_unit(scores)
+    ):
+        return Rows(len(truth), (truth, scores))
+    return None
+
+
+def _clean_labels(labels: NDArray[Any]) -> NDArray[np.uint8] | None:
+    """Labels 0 or 1 as uint8; None for what may be something else."""
+    kind = labels.dtype
+    if kind is _UINT8:
+        return labels if labels.item(labels.argmax()) <= 1 else None
+    if kind is _INT64:
+        words = labels.view(_UINT64)  # in which negative numbers are large
+        return labels.astype(_UINT8) if words.item(words.argmax()) <= 1 else None
+    return labels.view(_UINT8) if kind is _BOOL else None
+
+
+def _in_unit(scores: NDArray[Any]) -> bool:
+    """Whether these are floats in [0, 1], and none of them -0.0."""
+    kind = scores.dtype
+    if kind is _FLOAT32:
+        bits, one = scores.view(_UINT32), _ONE_BITS_32
+    elif kind is _FLOAT64:
+        bits, one = scores.view(_UINT64), _ONE_BITS_64
+    else:
+        return False
+    return bool(bits.item(bits.argmax()) <= one)

@@ -154,7 +154,7 @@ def _distinct_pairs(slots: Slots, hashes: Words) -> tuple[Slots, Words]:
     """Each pair once, ascending."""
     if not len(slots) or (slots[0] == slots).all():
         found = _distinct(hashes)
-        return slots[: len(found)], found
+        return slots[: len(found)].copy(), found  # a view would hold all of them
     order = np.lexsort((hashes, slots))
     slots, hashes = slots[order], hashes[order]
     kept = _first((slots[1:] != slots[:-1]) | (hashes[1:] != hashes[:-1]))

@@ -39,7 +39,10 @@ class WeightedCountsColumn(CountsColumn):
         super().widen(width)
 
     def merge(self, other: Self, to: Slots) -> None:
-        np.add.at(self.excess, to, other.excess)
+        if other.width == 1:
+            self.excess[to.item(0)] += other.excess.item(0)
+        else:
+            np.add.at(self.excess, to, other.excess)
         super().merge(other, to)
 
     def take(self, slots: Slots) -> Self:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 CHUNK: Final = 1 << 15  # rows, or cells of a wide row, whose temporaries stay in the L2 cache
+_FEW_CLASSES: Final = 1 << 8  # of which every cell is a number of 16 bits; MAX_CLASSES fit into 32
 
 
 def class_cells(
@@ -22,12 +23,24 @@ def class_cells(
 
     A piece lies in memory that the next one uses again.
     """
-    room = np.empty(min(len(truth), CHUNK), np.intp)
+    # Narrow numbers are many to a register, and none of 64 bits are multiplied at once; but where
+    # these are what came, to make them narrow takes as long.
+    kind = np.uint16 if n_classes <= _FEW_CLASSES else np.uint32
+    n, as_they_are = min(len(truth), CHUNK), truth.itemsize == predicted.itemsize == 8
+    room, wide = np.empty((2, n), kind), np.empty(n, np.intp)
     for start in range(0, len(truth), CHUNK):
         piece = slice(start, min(start + CHUNK, len(truth)))
-        cells = room[: piece.stop - start]
-        np.multiply(truth[piece], n_classes, out=cells, dtype=np.intp, casting="unsafe")
-        np.add(cells, predicted[piece], out=cells, dtype=np.intp, casting="unsafe")
+        n = piece.stop - start
+        rows, columns, cells = room[0, :n], room[1, :n], wide[:n]
+        if as_they_are:
+            np.multiply(truth[piece], n_classes, out=cells, dtype=np.intp, casting="unsafe")
+            np.add(cells, predicted[piece], out=cells, dtype=np.intp, casting="unsafe")
+        else:
+            np.copyto(rows, truth[piece], casting="unsafe")
+            np.copyto(columns, predicted[piece], casting="unsafe")
+            rows *= kind(n_classes)
+            rows += columns
+            np.copyto(cells, rows)
         yield piece, cells
 
 

@@ -27,9 +27,8 @@ def item_lists(lists: ItemLists, offsets: ArrayLike | None, n_items: int) -> Rag
     offsets [lists + 1]. InputError names the first bad list, and `rows` has all of them.
     """
     items, ends = _flat(lists, offsets)
-    outside = (items < 0) | (items >= n_items)
-    if outside.any():
-        bad = np.flatnonzero(outside)
+    if len(items) and not 0 <= items.item(items.argmin()) <= items.item(items.argmax()) < n_items:
+        bad = np.flatnonzero((items < 0) | (items >= n_items))
         raise _of_items(
             bad, ends, f"item numbers from 0 to {n_items - 1}", str(items[bad[0]]),
             "number the items by their rows in the catalog",
@@ -101,6 +100,10 @@ def _integers(items: ArrayLike, ends: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _refuse_doubles(lists: Ragged[np.int64]) -> None:
+    if len(lists) == 1:  # a single list in a quarter of the time
+        ordered = np.sort(lists.values)
+        if not np.equal(ordered[1:], ordered[:-1]).any():
+            return
     bad = []
     for rows, items in by_length(lists.values, lists.offsets):
         ordered = np.sort(items, axis=1)

@@ -11,15 +11,16 @@ from streammetrics.core.counts import Counts
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.exact_sum import ExactSum
 from streammetrics.core.parts import Slots
-from streammetrics.core.rows import Rows
+from streammetrics.core.rows import Ragged, Rows
 from streammetrics.kernels.rounding import ratio
 from streammetrics.ranking.item_lists import ItemLists, check_cut, first_of, item_lists
 from streammetrics.ranking.item_vectors import Vectors, item_vectors
-from streammetrics.ranking.similarities import is_name, prepared, require_known
+from streammetrics.ranking.similarities import OURS, is_name, prepared, require_known
 from streammetrics.results.list_moments import ListMoments
 from streammetrics.results.similarity import ListSimilarity
 
 MAX_ITEMS = 2048  # of a list: they have two million pairs
+_FEW_ITEMS = 128  # of a batch: looking at their pairs costs less than beginning to
 
 
 class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
@@ -118,10 +119,17 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
                 todo="give IntraListSimilarity a k",
                 rows=long,
             )
-        high, low = made.means(found)
-        return Rows(len(found), (sizes < 2, high, low))
+        if len(found.values) <= _FEW_ITEMS and self.similarity in OURS:
+            return Rows(len(found), (found,))  # whose pairs wait for those of other lists
+        # A function of one's own may fail, and then the update does.
+        return Rows(len(found), (sizes < 2, *made.means(found)))
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        if len(rows.columns) == 1:
+            lists = rows.columns[0]
+            assert isinstance(lists, Ragged) and isinstance(self.vectors, Content)
+            made = prepared(self.vectors, self.similarity, "IntraListSimilarity.vectors")
+            rows = Rows(rows.n, (lists.sizes < 2, *made.means(lists)))
         short, high, low = rows.columns
         assert isinstance(short, np.ndarray)
         assert isinstance(high, np.ndarray) and isinstance(low, np.ndarray)

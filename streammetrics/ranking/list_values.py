@@ -58,12 +58,12 @@ def list_moments(
 
 def require_grades(lists: Lists, measures: Sequence[Measure]) -> None:
     """InputError for a grade above the highest that a measure knows."""
-    lowest = min(measures, key=lambda measure: measure.highest)
-    highest = lowest.highest
-    unseen = lists.unseen
-    in_list = int(lists.grades.max(initial=0)) > highest
+    highest = min([measure.highest for measure in measures])
+    grades, unseen = lists.grades, lists.unseen
+    in_list = len(grades) > 0 and grades.item(grades.argmax()) > highest
     if not in_list and (unseen is None or not unseen[:, highest + 1 :].any()):
         return
+    lowest = next(measure for measure in measures if measure.highest == highest)
     at = np.flatnonzero(lists.grades > highest)
     rows = np.unique(np.searchsorted(lists.offsets, at, side="right") - 1)
     if unseen is not None:

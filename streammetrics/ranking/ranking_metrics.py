@@ -108,7 +108,7 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
         judged: ArrayLike | None = None,
     ) -> Rows:
         """These lists, or InputError; changes nothing."""
-        graded_from = min(measure.graded_from for measure in measures_of(self.measures))
+        graded_from = min([measure.graded_from for measure in measures_of(self.measures)])
         return self._rows(
             graded_lists(labels, scores, offsets, n_relevant, judged, graded_from=graded_from)
         )

@@ -261,3 +261,36 @@ def test_vectors_may_change_after_they_were_given() -> None:
     metric = IntraListSimilarity(vectors)
     vectors[:] = 1
     assert measured(metric, [0, 1]) == 0
+
+
+# -- lists that wait ----------------------------------------------------------------------------
+
+
+def test_single_lists_wait_for_each_other_and_have_the_same_bits() -> None:
+    rng = np.random.default_rng(3)
+    metric = IntraListSimilarity(rng.standard_normal((40, 3)))
+    lists = [rng.permutation(40)[: rng.integers(0, 12)] for _ in range(50)]
+    apart, together = metric.empty(), metric.empty()
+    for items in lists:
+        apart.update([items])
+    assert apart._stage.n == len(lists)
+    together.update(lists)
+    assert apart == together
+
+
+def test_a_list_that_waits_is_a_copy() -> None:
+    metric = IntraListSimilarity([[1, 0], [3, 4], [0, 1]])
+    items = np.array([[0, 1]])
+    metric.update(items)
+    items[:] = 2
+    assert metric.compute().ils == 0.6
+
+
+@pytest.mark.parametrize("items", [[0, 3], [-1, 0], [0, 0]])
+def test_a_single_list_is_refused_in_its_own_update(items: list[int]) -> None:
+    metric = IntraListSimilarity([[1, 0], [3, 4], [0, 1]])
+    metric.update([[0, 1]])
+    before = metric.digest()
+    with pytest.raises(InputError, match=r"lists\[0\]"):
+        metric.update([items])
+    assert metric.digest() == before

@@ -1,0 +1,68 @@
+"""All questions, one after the other, each with a table; `--json` keeps them for the pages.
+
+`python -m benchmarks`, as `make bench` runs it. `python -m benchmarks.page` turns the JSON into the
+tables and the picture of README and docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import importlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.answer import Answer
+from benchmarks.harness import versions
+from benchmarks.list_peers import RANX
+from benchmarks.questions import QUESTIONS, others
+from benchmarks.torch_child import PYTHON
+from benchmarks.torch_child import versions as versions_of
+
+
+def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
+    """The options of the command."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer rows: a few minutes")
+    parser.add_argument("--only", nargs="+", choices=list(QUESTIONS), help="these questions")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the answers there too")
+    parser.add_argument(
+        "--others", action="store_true", help="then those of the process: store, HTTP, Kafka, page"
+    )
+    return parser.parse_args(given)
+
+
+def ask(key: str, quick: bool) -> Answer:
+    """The answer of one question, from its file."""
+    answer: Answer = importlib.import_module(f"benchmarks.{QUESTIONS[key]}").ask(quick)
+    gc.collect()
+    return answer
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    """Ask, print, keep."""
+    asked = arguments(given)
+    torch = versions_of(PYTHON, "torch", "torchmetrics", "torcheval")
+    everything = ", ".join(filter(None, (versions(), torch, versions_of(RANX, "ranx"))))
+    print(everything, flush=True)
+    answers = []
+    for key in asked.only or QUESTIONS:
+        started = time.monotonic()
+        answer = ask(key, asked.quick)
+        answers.append(answer.as_json())
+        print(f"\n{answer.text()}\n({time.monotonic() - started:.0f} s)", flush=True)
+        if asked.json:  # after each, so that a run that is stopped leaves what it had
+            kept = {"versions": everything, "quick": asked.quick, "answers": answers}
+            text = json.dumps(kept, indent=1, ensure_ascii=False)
+            asked.json.write_text(text + "\n", encoding="utf-8")
+    for module in others() if asked.others else ():
+        print(f"\n{module}", flush=True)
+        subprocess.run([sys.executable, "-m", f"benchmarks.{module}"], check=True)
+
+
+if __name__ == "__main__":
+    main()

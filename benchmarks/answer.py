@@ -1,0 +1,156 @@
+"""What a question is answered with: timings, limits of the same run, and peers; text and JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.harness import Timing, read_limit, sort_limit, versions
+
+Found: TypeAlias = Timing | str  # a peer's time, or why there is none
+
+
+@dataclass(slots=True)
+class Answer:
+    """One question.
+
+    unit: what a row is called. row_bytes: of the input, a row. timings: ours and those of peers.
+    notes: sentences below the table. points: of a line in the picture, where the question has any.
+    """
+
+    key: str
+    title: str
+    unit: str
+    row_bytes: float
+    read: Timing
+    sort: Timing
+    timings: list[Timing] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    points: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, *found: Found) -> None:
+        """Timings, or why there is none."""
+        self.timings += [one for one in found if isinstance(one, Timing)]
+        self.missing += [one for one in found if isinstance(one, str)]
+
+    def best_peer(self, ours: Timing) -> Timing | None:
+        """The fastest peer at the same task."""
+        same = [t for t in self.timings if t.peer and t.task and t.task == ours.task]
+        return min(same, key=lambda t: t.median, default=None)
+
+    def cells(self, t: Timing) -> list[str]:
+        """A line of the table."""
+        best = None if t.peer else self.best_peer(t)
+        return [
+            t.name if not t.peer or t.repeats > 1 else f"{t.name}, once",
+            digits(t.median),
+            "" if t.repeats == 1 else f"{digits(t.least)} to {digits(t.greatest)}",
+            digits(self.row_bytes / t.median) if self.row_bytes and t.median else "",
+            digits(t.median / self.read.median) if self.read.median else "",
+            digits(t.median / self.sort.median) if self.sort.median else "",
+            f"{digits(best.median / t.median)} ({best.peer})" if best else "",
+            "" if t.peak is None else digits(t.peak / 1e6),
+        ]
+
+    def head(self) -> list[str]:
+        """The columns."""
+        columns = ["median", "range", "GB/s", "× read", "× sort", "best peer ×", "peak MB"]
+        return [f"ns a {self.unit}", *columns]
+
+    def lines(self) -> list[list[str]]:
+        """The table: limits, ours, then peers."""
+        ours = [t for t in self.timings if not t.peer]
+        peers = [t for t in self.timings if t.peer]
+        limits = [t for t in (self.read, self.sort) if t.median]
+        return [self.cells(t) for t in (*limits, *ours, *peers)]
+
+    def markdown(self) -> str:
+        """The table and what is below it."""
+        tables = [markdown([self.head(), *self.lines()])] if self.timings else []
+        return "\n\n".join([*tables, *self._below()])
+
+    def _below(self) -> list[str]:
+        return [*self.notes, *(f"Not measured: {why}." for why in dict.fromkeys(self.missing))]
+
+    def text(self) -> str:
+        """The same for a terminal."""
+        rows = [self.head(), *self.lines()] if self.timings else []
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(
+                c.ljust(w) if i == 0 else c.rjust(w)
+                for i, (c, w) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        ]
+        return "\n".join([self.title, "", *lines, *self._below()])
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values; figures to six digits, which is more than they hold."""
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)), parse_float=_shorter)
+        return plain
+
+    @classmethod
+    def of_json(cls, plain: Mapping[str, Any]) -> Answer:
+        """An answer as `as_json` gave it."""
+        read, sort = Timing(**plain["read"]), Timing(**plain["sort"])
+        timings = [Timing(**one) for one in plain["timings"]]
+        return cls(**{**plain, "read": read, "sort": sort, "timings": timings})
+
+
+def answer(
+    key: str,
+    title: str,
+    *,
+    rows: int,
+    arrays: Sequence[NDArray[np.generic]],
+    unit: str = "row",
+    of: int = 1,
+) -> Answer:
+    """An answer without timings yet. arrays: the input of these rows; `of` of them make a unit."""
+    size = sum(a.nbytes for a in arrays) / rows * of
+    read, sort = read_limit(rows, arrays).times(of), sort_limit(rows).times(of)
+    return Answer(key, title, unit, size, read, sort)
+
+
+def markdown(rows: Sequence[Sequence[str]]) -> str:
+    """A table, whose first row is its head.
+
+    >>> print(markdown([["ns", "median"], ["sort", "3"]]))
+    | ns | median |
+    | --- | --: |
+    | sort | 3 |
+    """
+    head, *lines = rows
+    ruled = [head, ["---", *["--:"] * (len(head) - 1)], *lines]
+    return "\n".join(f"| {' | '.join(row)} |" for row in ruled)
+
+
+def digits(value: float) -> str:
+    """Three digits.
+
+    >>> digits(0.1234), digits(1.854), digits(27.31), digits(1234.6)
+    ('0.123', '1.85', '27.3', '1,235')
+    """
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.{1 if value >= 10 else 2 if value >= 1 else 3}f}"
+
+
+def alone(ask: Callable[[bool], Answer]) -> None:
+    """The command of one question."""
+    unknown = set(sys.argv[1:]) - {"--quick"}
+    if unknown:
+        raise SystemExit(f"only --quick is known here, and not {' '.join(sorted(unknown))}")
+    print(versions() + "\n\n" + ask("--quick" in sys.argv).text())
+
+
+def _shorter(text: str) -> float:
+    return float(f"{float(text):.6g}")

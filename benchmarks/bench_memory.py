@@ -1,0 +1,207 @@
+"""What states take in memory: bytes a row of exact ones, and whether `nbytes` says it.
+
+Measured is what Python and numpy hold for a state and not without it, by tracemalloc: after it was
+fed, once it was read, of a copy, and once read from bytes. `nbytes` must be within 5 % of it where
+the state takes more than 64 KB; below that, objects of Python count, which `nbytes` leaves out.
+`python -m benchmarks.bench_memory`.
+"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.answer import Answer, alone, answer, digits, markdown
+from benchmarks.workloads import generator, labels_of, uniform_scores, unit_floats
+from streammetrics import (
+    NDCG,
+    Accumulator,
+    CatalogMetrics,
+    ExactAUC,
+    GroupedAUC,
+    GroupedScores,
+    HistogramAUC,
+    MulticlassAUC,
+    PerKey,
+    RankingMetrics,
+    Ratio,
+    Units,
+    UserGroups,
+    Windows,
+    load,
+)
+
+BATCH = 10_000
+FLOOR = 1 << 16  # bytes, below which objects of Python count
+WITHIN = 0.05
+Fed = Callable[[Accumulator, slice], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A state's bytes at one moment: as it says, and as measured."""
+
+    name: str
+    moment: str
+    rows: int
+    said: int
+    measured: int
+
+    @property
+    def off(self) -> float:
+        """How much more is held than is said, as a share of what is held."""
+        return 1 - self.said / max(self.measured, 1)
+
+    @property
+    def right(self) -> bool:
+        """Whether `nbytes` is true."""
+        return self.measured < FLOOR or abs(self.off) <= WITHIN
+
+
+def traced(made: Callable[[], Accumulator]) -> tuple[Accumulator, int]:
+    """A state, and the bytes that are held for it."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        state = made()
+        gc.collect()
+        return state, tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+def moments(name: str, empty: Accumulator, rows: int, feed: Fed) -> list[Held]:
+    """The state at each moment; what is made once and for all is made before."""
+
+    def fed() -> Accumulator:
+        state = empty.empty()
+        for start in range(0, rows, BATCH):
+            feed(state, slice(start, min(start + BATCH, rows)))
+        return state
+
+    def read() -> Accumulator:
+        state = fed()
+        state.compute()
+        return state
+
+    before = read()
+    load(before.to_bytes()).compute()
+    data = before.to_bytes()
+    jobs = {
+        "fed": fed,
+        "read": read,
+        "copied": lambda: read().copy(),  # of a state that is gone then, since copies may share
+        "from bytes": lambda: load(data),
+    }
+    found = []
+    for moment, job in jobs.items():
+        state, measured = traced(job)
+        found.append(Held(name, moment, rows, state.nbytes, measured))
+        del state
+    return found
+
+
+def cases(rows: int) -> dict[str, tuple[Accumulator, Fed]]:
+    """Every kind of state that grows, with what feeds it the rows of a slice."""
+    uniform, wide = uniform_scores(rows), unit_floats(rows)
+    truth = labels_of(uniform)
+    ids = generator(60).integers(0, 1 << 62, rows // 20)[
+        generator(61).integers(0, rows // 20, rows)
+    ]
+    keys = generator(62).integers(0, 1_000, rows)
+    people = generator(61).integers(0, rows // 20, rows).tolist()
+    places = generator(63).integers(0, 10, (rows, 10))
+    times = np.arange(rows, dtype=np.int64) * 10
+
+    def plain(scores: np.ndarray) -> Fed:
+        return lambda state, at: state.update(truth[at], scores[at])
+
+    def grouped(state: Accumulator, at: slice) -> None:
+        state.update(truth[at], uniform[at], groups=ids[at])
+
+    def named(state: Accumulator, at: slice) -> None:
+        # Strings of its own, which nobody else holds.
+        state.update(truth[at], uniform[at], groups=[f"user-{i}" for i in people[at]])
+
+    def keyed(state: Accumulator, at: slice) -> None:
+        state.update(keys[at], labels=truth[at], scores=uniform[at])
+
+    digits_of_four = np.round(uniform, 4)
+    return {
+        "ExactAUC, float32": (ExactAUC(score_type="float32"), plain(uniform)),
+        "ExactAUC, float32, 4 digits": (ExactAUC(score_type="float32"), plain(digits_of_four)),
+        "ExactAUC, float64": (ExactAUC(), plain(wide)),
+        "GroupedAUC": (GroupedAUC(), grouped),
+        "GroupedAUC, float64": (GroupedAUC(score_type="float64"), grouped),
+        "GroupedAUC, strings": (GroupedAUC(ids="exact"), named),
+        "GroupedAUC, hashed strings": (GroupedAUC(ids="hashed"), named),
+        "GroupedAUC, on a grid": (GroupedAUC(grid="relative"), grouped),
+        "GroupedScores": (
+            GroupedScores((NDCG @ 10,)),
+            lambda state, at: state.update(truth[at], uniform[at], lists=ids[at]),
+        ),
+        "MulticlassAUC, exact, 10 classes": (
+            MulticlassAUC(10, exact=True),
+            lambda state, at: state.update(places[at, 0], places[at] + wide[at, None]),
+        ),
+        "HistogramAUC": (HistogramAUC(), plain(uniform)),
+        "Units": (Units(), lambda state, at: state.update(ids[at])),
+        "PerKey of 1,000 HistogramAUC": (PerKey(HistogramAUC(), max_keys=1_000), keyed),
+        "PerKey of 1,000 Ratio": (
+            PerKey(Ratio(), max_keys=1_000),
+            lambda state, at: state.update(keys[at], numerators=wide[at]),
+        ),
+        "UserGroups of HistogramAUC": (
+            UserGroups(HistogramAUC()),
+            lambda state, at: state.update(ids[at], labels=truth[at], scores=uniform[at]),
+        ),
+        "Windows of HistogramAUC": (
+            Windows(HistogramAUC(), size_s=60),
+            lambda state, at: state.update(times[at], labels=truth[at], scores=uniform[at]),
+        ),
+        "CatalogMetrics of 100,000 items": (
+            CatalogMetrics(100_000, 1),
+            lambda state, at: state.update((ids[at] % 100_000)[:, None]),
+        ),
+        "RankingMetrics": (
+            RankingMetrics((NDCG @ 10,)),
+            lambda state, at: state.update(places[at] % 2, None),
+        ),
+    }
+
+
+def ask(quick: bool) -> Answer:
+    rows = 200_000 if quick else 1_000_000
+    scores = uniform_scores(rows)
+    title = f"Memory of states after {rows:,} rows in batches of {BATCH:,}"
+    found = answer("memory", title, rows=rows, arrays=[labels_of(scores), scores])
+    held = [
+        one for name, case in cases(rows).items() for one in moments(name, case[0], rows, case[1])
+    ]
+    lines = []
+    for name in dict.fromkeys(one.name for one in held):
+        of = [one for one in held if one.name == name]
+        last = of[-1]
+        cells = [f"{100 * one.off:+.1f} %" + ("" if one.right else " ✗") for one in of]
+        lines.append([name, digits(last.measured / rows), digits(last.said / rows), *cells])
+    head = ["bytes a row", "measured", "`nbytes`", *(one.moment for one in of)]
+    wrong = sum(not one.right for one in held)
+    found.notes += [
+        markdown([head, *lines]),
+        "The first two are of a state from bytes; then how much more is held at each moment than "
+        f"`nbytes` says. {wrong} of {len(held)} are off by more than 5 %"
+        + (", marked ✗." if wrong else "."),
+    ]
+    found.points = [
+        {"series": one.name, "moment": one.moment, "nbytes": one.said, "measured": one.measured}
+        for one in held
+    ]
+    return found
+
+
+if __name__ == "__main__":
+    alone(ask)

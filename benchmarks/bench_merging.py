@@ -1,0 +1,154 @@
+"""Merging: a thousand states from bytes, and grouped states of a hundred shards, beside peers.
+
+Each state has rows of its own. The time of a merge includes reading its bytes, and of grouped
+states the area at the end, since a merge leaves work for whatever looks first.
+`python -m benchmarks.bench_merging`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+
+import numpy as np
+
+from benchmarks.answer import Answer, Found, alone, answer
+from benchmarks.area_peers import missing
+from benchmarks.group_peers import in_polars
+from benchmarks.harness import Timing, measure
+from benchmarks.torch_child import ABSENT, PYTHON, Task, asked
+from benchmarks.workloads import generator, labels_of, uniform_scores
+from streammetrics import Accumulator, ExactAUC, GroupedAUC, HistogramAUC, Ratio
+
+STATES = 1_000
+BUCKETS = 4_096
+TASK = "areas of 4,096 buckets"
+
+
+def merged(name: str, empty: Accumulator, stored: list[bytes], task: str = "") -> Timing:
+    """All of them, from bytes, into one."""
+    kind = type(empty)
+
+    def job() -> None:
+        total = empty.empty()
+        for data in stored:
+            total.merge(kind.from_bytes(data))
+        total.compute()
+
+    return measure(name, len(stored), job, task=task, peak=True)
+
+
+def stored(empty: Accumulator, rows: int, states: int) -> list[bytes]:
+    """The bytes of as many states, of as many rows each."""
+    found = []
+    for i in range(states):
+        state, scores = empty.empty(), uniform_scores(rows, 100 + i)
+        if isinstance(state, Ratio):
+            state.update(scores.astype(np.float64))
+        else:
+            state.update(labels_of(scores), scores)
+        found.append(state.to_bytes())
+    return found
+
+
+def shards(count: int, users: int) -> list[Found]:
+    """Grouped states, in which each user has a row or two; polars has the rows of all instead."""
+    states, rows = [], []
+    for i in range(count):
+        ids = generator(3_000 + i).integers(0, 2 * users, users)
+        scores = uniform_scores(users, 5_000 + i)
+        state = GroupedAUC()
+        rows.append((labels_of(scores, 0.3), scores, ids))
+        state.update(*rows[-1][:2], groups=ids)
+        state.compute()
+        states.append(state)
+    keys = count * users
+    name = "GroupedAUC, shards, a key"
+
+    def one_by_one() -> object:
+        total = GroupedAUC()
+        for state in states:
+            total.merge(state)
+        return total.compute()
+
+    def chained() -> object:
+        return functools.reduce(operator.add, states).compute()
+
+    assert one_by_one() == chained()
+    truth, found, ids = (np.concatenate(column) for column in zip(*rows, strict=True))
+    return [
+        measure(name, keys, one_by_one, task="shards", peak=True),
+        measure(f"{name}, by +", keys, chained, peak=True),
+        missing("polars") or in_polars(truth, found, ids, "shards"),
+    ]
+
+
+def ask(quick: bool) -> Answer:
+    states = STATES // 10 if quick else STATES
+    area = HistogramAUC(grid="equal", resolution=12)
+    table = np.zeros(2 * BUCKETS, np.int64)
+    found = answer(
+        "merging", f"Merging {states:,} states from bytes", rows=1, arrays=[table], unit="state"
+    )
+    found.sort = found.sort.times(0)  # of one float, so of no use here
+    found.add(
+        merged("HistogramAUC, 4,096 buckets", area, stored(area, 20_000, states), TASK),
+        merged("HistogramAUC, default", HistogramAUC(), stored(HistogramAUC(), 20_000, states)),
+        merged("Ratio", Ratio(), stored(Ratio(), 1_000, states)),
+        merged("ExactAUC, 1,000 rows", ExactAUC(), stored(ExactAUC(), 1_000, states)),
+    )
+    count, users = (20, 10_000) if quick else (100, 100_000)
+    found.add(*shards(count, users))
+    found.notes.append(
+        f"Shards are {count}, each with {users:,} rows of some of {2 * users:,} users; a row is a "
+        "key, being a score of a user."
+    )
+    found.add(_sketches(states))
+    if not PYTHON.is_file():
+        found.add(ABSENT)
+    name = f"torchmetrics, tables of {BUCKETS:,} thresholds"
+    arguments = {"states": states, "bins": BUCKETS}
+    for _, theirs, timing in asked([Task("merging", arguments, name, TASK, "torchmetrics")]):
+        total = HistogramAUC(grid="equal", resolution=12)
+        for i in range(states):
+            scores = uniform_scores(1_000, 100 + i)
+            total.update(labels_of(scores), scores)
+        ours = total.compute().auc
+        assert abs(getattr(ours, "value", ours) - theirs) < 1e-3, (ours, theirs)
+        found.add(timing)
+    return found
+
+
+def _sketches(states: int) -> Found:
+    """KLL sketches of the scores of both classes; the medians must be those of all scores."""
+    if why := missing("datasketches"):
+        return why
+    from datasketches import kll_floats_sketch
+
+    stored: list[list[bytes]] = [[], []]
+    for i in range(states):
+        scores = uniform_scores(20_000, 100 + i)
+        truth = labels_of(scores, 0.5)
+        for label in (0, 1):
+            sketch = kll_floats_sketch(200)
+            sketch.update(scores[truth == label])
+            stored[label].append(sketch.serialize())
+
+    def job() -> list[float]:
+        medians = []
+        for of_label in stored:
+            total = kll_floats_sketch(200)
+            for data in of_label:
+                total.merge(kll_floats_sketch.deserialize(data))
+            medians.append(float(total.get_quantile(0.5)))
+        return medians
+
+    # Chances that grow with the score: of positives x² is uniform, of negatives (1 - x)².
+    expected = (1 - math.sqrt(0.5), math.sqrt(0.5))
+    assert np.allclose(job(), expected, atol=0.03), job()
+    return measure("KLL sketches, of both classes", states, job, task=TASK, peer="KLL sketch")
+
+
+if __name__ == "__main__":
+    alone(ask)

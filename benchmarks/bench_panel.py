@@ -1,0 +1,114 @@
+"""A panel of ten metrics on batches of 1,000 rows, beside the sum of its kernels.
+
+A metric's kernel is what it takes a row where its rows come in one batch, so that checks and calls
+are spread over a million rows; the rest of what it takes in batches of 1,000 is not kernel. All of
+them end with `compute`, so that rows which wait are counted. `python -m benchmarks.bench_panel`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.answer import Answer, alone, answer, digits, markdown
+from benchmarks.harness import measure
+from benchmarks.workloads import click_scores, labels_of, users
+from streammetrics import (
+    Accumulator,
+    BinaryConfusion,
+    Calibration,
+    ExactAUC,
+    GroupedAUC,
+    HistogramAUC,
+    Panel,
+    Ratio,
+    Regression,
+    Units,
+)
+
+BATCH = 1_000
+# Each metric with the columns that it reads, by the name of its argument.
+PLAIN = {"labels": "labels", "scores": "scores"}
+METRICS: dict[str, tuple[Accumulator, dict[str, str]]] = {
+    "HistogramAUC": (HistogramAUC(), PLAIN),
+    "HistogramAUC, grid equal": (HistogramAUC(grid="equal"), PLAIN),
+    "ExactAUC": (ExactAUC(score_type="float32"), PLAIN),
+    "BinaryConfusion": (BinaryConfusion(0.01), PLAIN),
+    "BinaryConfusion, threshold 0.1": (BinaryConfusion(0.1), PLAIN),
+    "Calibration": (Calibration(), PLAIN),
+    "Regression": (Regression(), PLAIN),
+    "Ratio": (Ratio(), {"numerators": "labels"}),
+    "Units": (Units(), {"units": "users"}),
+    "GroupedAUC": (GroupedAUC(), {**PLAIN, "groups": "users"}),
+}
+Columns = dict[str, np.ndarray]
+
+
+def batches(takes: dict[str, str], columns: Columns, size: int) -> list[Columns]:
+    """Views, which cost little beside a call of `update`."""
+    rows = len(columns["labels"])
+    return [
+        {name: columns[column][i : i + size] for name, column in takes.items()}
+        for i in range(0, rows, size)
+    ]
+
+
+def ask(quick: bool) -> Answer:
+    rows = 100_000 if quick else 1_000_000
+    scores = click_scores(rows)
+    columns: Columns = {
+        "labels": labels_of(scores),
+        "scores": scores,
+        "users": users(rows, rows // 20),
+    }
+    found = answer(
+        "panel",
+        f"A panel of ten metrics, {rows:,} rows in batches of {BATCH:,}",
+        rows=rows,
+        arrays=[*columns.values()],
+    )
+    table, kernels, singles = [], 0.0, 0.0
+    for name, (empty, takes) in METRICS.items():
+        made = {n: batches(takes, columns, n) for n in (rows, BATCH)}
+
+        def job(n: int, empty: Accumulator = empty, made: dict[int, list[Columns]] = made) -> None:
+            state = empty.empty()
+            for batch in made[n]:
+                state.update(**batch)
+            state.compute()
+
+        kernel = measure(f"{name}, one batch", rows, lambda job=job: job(rows))  # type: ignore[misc]
+        single = measure(name, rows, lambda job=job: job(BATCH))  # type: ignore[misc]
+        kernels, singles = kernels + kernel.median, singles + single.median
+        rest = max(0.0, 1 - kernel.median / single.median)
+        table.append([name, digits(kernel.median), digits(single.median), f"{100 * rest:.0f} %"])
+    panel = Panel(
+        {name: empty for name, (empty, _) in METRICS.items()},
+        inputs={"Ratio": {"numerators": "labels"}, "Units": {"units": "users"}},
+    )
+    renamed = {"labels": "labels", "scores": "scores", "groups": "users", "users": "users"}
+    cut = batches(renamed, columns, BATCH)
+
+    def together() -> None:
+        state = panel.empty()
+        for batch in cut:
+            state.update(**batch)
+        state.compute()
+
+    whole = measure("Panel of ten", rows, together, peak=True)
+    # The kernels as a line: they are measured above, each on its own.
+    found.add(whole, replace(whole, name="sum of the kernels", median=kernels, least=kernels,
+                             greatest=kernels, repeats=1, peak=None))  # fmt: skip
+    table.append(["sum", digits(kernels), digits(singles), ""])
+    ratio = whole.median / kernels
+    found.notes += [
+        markdown([["ns a row", "one batch", f"batches of {BATCH:,}", "not kernel"], *table]),
+        f"The panel takes {ratio:.2f} times the sum of its kernels, and "
+        f"{whole.median / singles:.2f} times that of its metrics one by one.",
+    ]
+    return found
+
+
+if __name__ == "__main__":
+    alone(ask)

@@ -1,0 +1,87 @@
+"""The picture: what a row costs by how many rows there are, both on logarithmic scales."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from streammetrics.figures import Spec, svg, theme
+
+Point = Mapping[str, Any]
+
+
+def points(path: Path) -> list[Point]:
+    """The points of the question about growth."""
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    return [point for one in kept["answers"] if one["key"] == "growth" for point in one["points"]]
+
+
+def drawn(found: Sequence[Point]) -> str:
+    """The SVG."""
+    last = {point["series"]: max(p["rows"] for p in found if p["series"] == point["series"])
+            for point in found}  # fmt: skip
+    rows = [
+        {
+            "series": point["series"],
+            "whose": "a peer" if point["peer"] else "streammetrics",
+            "rows": point["rows"],
+            "ns": round(point["ns"], 3),
+            "end": point["rows"] == last[point["series"]],
+        }
+        for point in found
+    ]
+    return svg(_spec(rows))
+
+
+def _spec(rows: Sequence[Mapping[str, object]]) -> Spec:
+    sizes = sorted({int(str(row["rows"])) for row in rows})
+    x = {
+        "field": "rows",
+        "type": "quantitative",
+        "scale": {"type": "log", "domain": [sizes[0] * 0.8, sizes[-1] * 30], "nice": False},
+        "axis": {"title": "rows", "values": sizes, "format": ",", "grid": False},
+    }
+    y = {
+        "field": "ns",
+        "type": "quantitative",
+        "scale": {"type": "log", "nice": True},
+        "axis": {"title": "ns a row, update", "values": [10**i for i in range(7)], "format": ","},
+    }
+    plain: Spec = {"x": x, "y": y, "detail": {"field": "series", "type": "nominal"}}
+    color = {
+        "field": "whose",
+        "type": "nominal",
+        "scale": {"domain": ["streammetrics", "a peer"]},
+        "legend": {"title": None, "orient": "top"},
+    }
+    dash = {
+        "field": "whose",
+        "type": "nominal",
+        "scale": {"domain": ["streammetrics", "a peer"], "range": [[1, 0], [5, 4]]},
+        "legend": None,
+    }
+    return {
+        "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
+        "width": 620,
+        "height": 380,
+        "config": theme("light"),
+        "background": "white",
+        "data": {"values": list(rows)},
+        "layer": [
+            {
+                "mark": {"type": "line", "point": {"size": 45}},
+                "encoding": {**plain, "color": color, "strokeDash": dash},
+            },
+            {
+                "transform": [{"filter": "datum.end"}],
+                "mark": {"type": "text", "align": "left", "dx": 9},
+                "encoding": {
+                    **plain,
+                    "color": color,
+                    "text": {"field": "series", "type": "nominal"},
+                },
+            },
+        ],
+    }

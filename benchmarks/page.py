@@ -1,0 +1,83 @@
+"""From JSON to pages: the tables between marks in README and docs/performance.md, and the picture.
+
+`python -m benchmarks --json docs/performance.json` measures; `python -m benchmarks.page` writes
+what these figures say, and `make docs` does that too. With `--check` nothing is written, and the
+exit code says whether a page is stale. Nothing is timed here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from benchmarks import growth_picture, targets
+from benchmarks.answer import Answer
+from benchmarks.questions import QUESTIONS
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+FIGURES: Final = ROOT / "docs" / "performance.json"
+PICTURE: Final = ROOT / "docs" / "performance.svg"
+PAGES: Final = (ROOT / "README.md", ROOT / "docs" / "performance.md")
+# What stands between these two lines is written here; everything else by hand.
+_MARKED: Final = re.compile(r"(<!-- measured ([a-z-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+
+def tables(path: Path = FIGURES) -> dict[str, str]:
+    """Each written part by the name of its mark."""
+    kept = json.loads(path.read_text(encoding="utf-8"))
+    answers = {one["key"]: Answer.of_json(one) for one in kept["answers"]}
+    quick = " This was a quick run, with fewer rows." if kept["quick"] else ""
+    found = {key: answer.title + ".\n\n" + answer.markdown() for key, answer in answers.items()}
+    missed = [key for key in QUESTIONS if key not in answers]
+    found.update(dict.fromkeys(missed, "This question was not asked."))
+    found["versions"] = f"Measured with {kept['versions']}.{quick}"
+    found["targets"] = targets.table(answers)
+    found["summary"] = targets.summary(answers)
+    return found
+
+
+def filled(text: str, parts: Mapping[str, str]) -> str:
+    """A page with its marked parts as they must be."""
+
+    def part(match: re.Match[str]) -> str:
+        start, name, _, end = match.groups()
+        if name not in parts:
+            raise SystemExit(f"nothing is measured for the mark {name}")
+        return f"{start}\n{parts[name]}\n\n{end}"
+
+    return _MARKED.sub(part, text)
+
+
+def marks(text: str) -> list[str]:
+    """The names of the marked parts of a page."""
+    return [match.group(2) for match in _MARKED.finditer(text)]
+
+
+def stale(parts: Mapping[str, str]) -> list[str]:
+    """The pages that do not say what was measured."""
+    texts = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
+    return [name for name, text in texts.items() if filled(text, parts) != text]
+
+
+def main() -> int:
+    """Write the pages and the picture, or say which page is stale."""
+    parts = tables()
+    if "--check" in sys.argv[1:]:
+        for name in (old := stale(parts)):
+            sys.stderr.write(f"{name} is stale: run `make docs`\n")
+        return int(bool(old))
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        page.write_text(filled(text, parts), encoding="utf-8")
+    points = growth_picture.points(FIGURES)
+    if points:
+        PICTURE.write_text(growth_picture.drawn(points), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+"""The questions in the order of the page, by key: one file each, whose `ask` answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+QUESTIONS: Final[Mapping[str, str]] = {
+    "histogram-auc": "bench_histogram_auc",
+    "exact-auc": "bench_exact_auc",
+    "grouped-auc": "bench_grouped_auc",
+    "ranking": "bench_ranking",
+    "confusion": "bench_confusion",
+    "classes": "bench_classes",
+    "exact-sum": "bench_exact_sum",
+    "calibration": "bench_calibration",
+    "merging": "bench_merging",
+    "sliding-auc": "bench_sliding_auc",
+    "panel": "bench_panel",
+    "growth": "bench_growth",
+    "memory": "bench_memory",
+}
+
+
+def others() -> list[str]:
+    """The benchmarks that print tables of their own: of the process, and of what is read."""
+    files = sorted(path.stem for path in Path(__file__).parent.glob("bench_*.py"))
+    return [name for name in files if name not in QUESTIONS.values()]

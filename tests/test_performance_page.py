@@ -1,0 +1,107 @@
+"""docs/performance.md and README say what docs/performance.json has; nothing is timed here."""
+
+from __future__ import annotations
+
+import importlib
+import json
+
+import pytest
+
+from benchmarks import growth_picture, page, targets
+from benchmarks.answer import Answer, markdown
+from benchmarks.harness import Timing, measure
+from benchmarks.questions import QUESTIONS, others
+
+KEPT = json.loads(page.FIGURES.read_text(encoding="utf-8"))
+ANSWERS = {one["key"]: Answer.of_json(one) for one in KEPT["answers"]}
+
+
+def answered(*timings: Timing) -> Answer:
+    read, sort = Timing("read limit", 0.5, 0.4, 0.6), Timing("np.sort float32", 4, 4, 4)
+    return Answer("one", "One", "row", 5, read, sort, [*timings])
+
+
+def test_the_pages_say_what_was_measured() -> None:
+    assert page.stale(page.tables()) == []
+
+
+def test_the_page_has_a_place_for_each_question_and_an_answer_in_it() -> None:
+    text = (page.ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert sorted(page.marks(text)) == sorted([*QUESTIONS, "targets", "versions"])
+    assert list(ANSWERS) == list(QUESTIONS)
+    for answer in ANSWERS.values():
+        assert answer.timings or answer.points
+
+
+def test_the_picture_stands_on_the_page_and_names_each_line() -> None:
+    picture = page.PICTURE.read_text(encoding="utf-8")
+    points = growth_picture.points(page.FIGURES)
+    assert points
+    for name in {point["series"] for point in points}:
+        assert name in picture
+    for where in page.PAGES:
+        assert page.PICTURE.name in where.read_text(encoding="utf-8")
+
+
+def test_each_target_is_of_a_line_that_was_measured() -> None:
+    for target in targets.TARGETS:
+        answer = ANSWERS[target.key]
+        if KEPT["quick"] and not targets.has(answer, target.line):
+            continue  # a quick run leaves out the largest
+        ours = targets.named(answer, target.line)
+        assert target.limit(answer) > 0
+        measured = {t.peer for t in answer.timings if t.peer and t.task == ours.task}
+        assert set(target.ahead) <= measured
+
+
+@pytest.mark.parametrize("module", QUESTIONS.values())
+def test_each_question_is_a_file_that_can_be_asked(module: str) -> None:
+    assert callable(importlib.import_module(f"benchmarks.{module}").ask)
+    assert module not in others()
+
+
+def test_the_best_peer_is_the_fastest_one_at_the_same_task() -> None:
+    ours = Timing("ours", 2, 1, 3, task="all")
+    answer = answered(
+        ours,
+        Timing("fast", 6, 6, 6, task="all", peer="fast"),
+        Timing("slow", 60, 60, 60, repeats=1, task="all", peer="slow"),
+        Timing("else", 1, 1, 1, task="another", peer="else"),
+    )
+    best = answer.best_peer(ours)
+    assert best is not None and best.peer == "fast"
+    assert answer.cells(ours)[6] == "3.00 (fast)"
+    assert answer.cells(answer.timings[2])[0] == "slow, once"
+    assert answer.best_peer(Timing("no task", 1, 1, 1)) is None
+    assert Answer.of_json(answer.as_json()) == answer
+
+
+def test_a_table_has_the_limits_first_and_says_what_is_missing() -> None:
+    answer = answered(Timing("ours", 2, 1, 3, peak=2_000_000))
+    answer.add("polars is not installed", "polars is not installed")
+    lines = answer.markdown().splitlines()
+    assert lines[2].startswith("| read limit |")
+    assert lines[4] == "| ours | 2.00 | 1.00 to 3.00 | 2.50 | 4.00 | 0.500 |  | 2.00 |"
+    assert lines[5:] == ["", "Not measured: polars is not installed."]
+    assert markdown([["a", "b"], ["c", "d"]]).splitlines()[1] == "| --- | --: |"
+
+
+def test_a_slow_peer_runs_once_and_a_job_of_ours_never_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("benchmarks.harness.SLOW_S", -1.0)
+    monkeypatch.setattr("benchmarks.harness.QUICK_S", 0.0)
+    assert measure("peer", 1, list, peer="peer").repeats == 1
+    assert measure("ours", 1, list).repeats == 7
+
+
+def test_peak_memory_is_what_a_job_holds_at_once() -> None:
+    found = measure("ours", 1, lambda: bytes(1 << 20), peak=True).peak
+    assert found is not None and 1 << 20 <= found < (1 << 20) + 4096
+
+
+def test_a_mark_without_a_measurement_is_refused() -> None:
+    text = "<!-- measured nothing -->\nold\n<!-- end -->"
+    with pytest.raises(SystemExit, match="nothing"):
+        page.filled(text, {})
+    assert "new" in page.filled(text, {"nothing": "new"})
