@@ -112,7 +112,7 @@ test-recipes: .venv/.dev .cache/beam/.made .cache/recipes/.made
 
 .cache/spark/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/spark
-	.cache/spark/bin/python -m pip install -q --disable-pip-version-check -e '.[spark,engine-tests]'
+	.cache/spark/bin/python -m pip install -q --disable-pip-version-check -e '.[spark-connect,engine-tests]'
 	@touch $@
 
 .cache/beam/.made: pyproject.toml | .venv/bin/python

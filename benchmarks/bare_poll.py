@@ -34,13 +34,12 @@ class Patience:
 
 def bare_poll(source: SourceConfig, records: int) -> int:
     """Poll until so many records have come, with the settings of our source."""
-    assert source.topic is not None
     group, done, patience = uuid.uuid4().hex, 0, Patience()
     if source.library == "kafka-python":
         settings = kafka_client.client_settings(source, DEFAULTS)
         named = {**settings, "group_id": group, "auto_offset_reset": "earliest"}
         with closing(Shipped(**named)) as consumer:
-            consumer.subscribe([source.topic])
+            consumer.subscribe(list(source.topics))
             while done < records:
                 found = patience.polled(consumer.poll(timeout_ms=500))
                 done += sum(map(len, found.values()))
@@ -48,7 +47,7 @@ def bare_poll(source: SourceConfig, records: int) -> int:
     texts, limit = confluent_client.client_settings(source)
     texts |= {"group.id": group, "auto.offset.reset": "earliest", "enable.partition.eof": "false"}
     with closing(made(texts, lambda error: None)) as client:
-        client.subscribe([source.topic])
+        client.subscribe(list(source.topics))
         while done < records:
             done += len(patience.polled(client.consume(limit, 0.05)))
     return done

@@ -1,4 +1,5 @@
 """The main job, end to end, on a simulated stream: `python -m consumers.demo [--once] [--port N]`.
+With --join clicks and purchases are events of their own, which come later, and some events twice.
 
 It does what a person would do with the command line: writes events (`streammetrics simulate`),
 counts them (`streammetrics run`), and prints the results, with the difference that the stream was
@@ -26,6 +27,7 @@ from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.terminal import Style
 from consumers.server import ServeError, Watched, announce, serving
+from consumers.simulate.joined import JoinedSimulation
 from consumers.simulate.stream import VARIANTS, Simulation
 from consumers.worker.stop import Stop, signals_request
 
@@ -63,31 +65,49 @@ mdes = { ctr = 0.002, auc = 0.02 }
 url = "demo.db"
 commit_interval_s = 1
 """
+LABEL_WINDOW_S: Final = 1800
+JOIN: Final = f"""\
+[join]
+id = "request_id"
+impression = {{ field = "kind", equals = "impression" }}
+label_window_s = {LABEL_WINDOW_S}
+[join.outcomes]
+click = {{ field = "kind", equals = "click" }}
+revenue = {{ field = "kind", equals = "purchase", counts = "sum", value = "amount" }}
+"""
+REVENUE: Final = 'revenue = { type = "Ratio", inputs = { numerators = "revenue" } }\n'
+JOINED_CONFIG: Final = (  # of `streammetrics simulate --join`
+    CONFIG.replace("simulate`", "simulate --join`")
+    .replace('label = "label"\n', "")
+    .replace("[windows]", JOIN + "[windows]")
+    .replace("[experiment]", REVENUE + "[experiment]")
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the demonstration, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m consumers.demo", allow_abbrev=False)
     parser.add_argument("--once", action="store_true", help="print the table and end")
+    parser.add_argument("--join", action="store_true", help="clicks are events of their own")
     parser.add_argument("--port", type=int, default=8765, help="the port to serve at; 0: any")
     parser.add_argument("--events", type=int, default=EVENTS, help="how many events")
     asked = parser.parse_args(argv)
     try:
-        return _demo(asked.events, once=asked.once, port=asked.port)
+        return _demo(asked.events, once=asked.once, port=asked.port, join=asked.join)
     except KeyboardInterrupt:
         return DONE
 
 
-def _demo(events: int, *, once: bool, port: int) -> int:
+def _demo(events: int, *, once: bool, port: int, join: bool) -> int:
     store = FOLDER / "demo.db"
     # What an earlier demonstration left is ours to remove; the folder has no other use.
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir()
-    (FOLDER / "demo.toml").write_text(CONFIG, encoding="utf-8")
+    (FOLDER / "demo.toml").write_text(JOINED_CONFIG if join else CONFIG, encoding="utf-8")
     started_s = time.monotonic()
     for command in (
-        ["simulate", "--events", str(events), "--seed", str(SEED), "-o",
-         str(FOLDER / "events.jsonl")],
+        ["simulate", *(["--join"] if join else []), "--events", str(events), "--seed", str(SEED),
+         "-o", str(FOLDER / "events.jsonl")],
         ["run", str(FOLDER / "demo.toml"), "--until-end", "--no-serve"],
     ):  # fmt: skip
         _say(f"$ streammetrics {shlex.join(command)}")
@@ -98,16 +118,17 @@ def _demo(events: int, *, once: bool, port: int) -> int:
     with closing(Ledger.open(str(store))) as ledger:
         results = read_results(ledger, Query())
     text = results_text(
-        results, Query(), Style.of(sys.stdout), store=str(store), truth=truth_of(events)
+        results, Query(), Style.of(sys.stdout), store=str(store), truth=truth_of(events, join=join)
     )
     sys.stdout.write(text)
     sys.stdout.flush()
     return DONE if once else _serve(store, port)
 
 
-def truth_of(events: int) -> Truth:
+def truth_of(events: int, *, join: bool = False) -> Truth:
     """What the stream was made with: true differences, of infinitely many events."""
-    true = Simulation(events=events, seed=SEED).truth()
+    stream = Simulation(events=events, seed=SEED)
+    true = JoinedSimulation(stream).truth(LABEL_WINDOW_S) if join else stream.truth()
     control, treatment = VARIANTS
     return Truth(
         control,

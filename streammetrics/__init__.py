@@ -21,7 +21,17 @@ from streammetrics.classification import (
     Regression,
     SlidingAUC,
 )
-from streammetrics.combine import Panel, PerKey, Units, UserGroups, Windows
+from streammetrics.combine import (
+    END_OF_TIME,
+    Joined,
+    JoinRows,
+    LabelDelays,
+    Panel,
+    PerKey,
+    Units,
+    UserGroups,
+    Windows,
+)
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import (
     InputError,
@@ -66,6 +76,7 @@ __all__ = [
     "AP",
     "CG",
     "DCG",
+    "END_OF_TIME",
     "ERR",
     "HR",
     "MRR",
@@ -87,6 +98,9 @@ __all__ = [
     "InputError",
     "Interval",
     "IntraListSimilarity",
+    "JoinRows",
+    "Joined",
+    "LabelDelays",
     "Measure",
     "MulticlassAUC",
     "MulticlassConfusion",

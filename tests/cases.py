@@ -20,6 +20,8 @@ from streammetrics import (
     GroupedScores,
     HistogramAUC,
     IntraListSimilarity,
+    Joined,
+    JoinRows,
     Panel,
     PerKey,
     RankingMetrics,
@@ -33,6 +35,7 @@ from streammetrics.testing import Case, strategies
 from tests.calibration_cases import CALIBRATION
 from tests.diversity_cases import DIVERSITY
 from tests.grouped_scores_cases import GROUPED_SCORES
+from tests.join_cases import JOINS, ONE_EVENT
 from tests.list_cases import RANKING, ranked
 from tests.many_classes_cases import MANY_CLASSES, ONE_ROW, flags
 from tests.oracles import maps
@@ -157,6 +160,8 @@ _ONE_ROW: Mapping[type[Accumulator], Any] = {
     PerKey: ("a", (1, 0.5, 0.5)),
     Units: (7,),
     UserGroups: (7, (1, 1)),
+    JoinRows: ONE_EVENT,
+    Joined: ONE_EVENT,
     **ONE_ROW,
 }
 
@@ -194,4 +199,11 @@ COMBINED: list[Case[Any]] = [
     windows(GROUPED_SCORES[0], 7200, 3600),
     windows(per_key(panel(), 3), 7200, 3600),
 ]
-CASES = [*PLAIN, *COMBINED, *USERS, per_key(USERS[0], 3), windows(USERS[-4], 3600)]
+SETS: list[Case[Any]] = [
+    *JOINS,
+    per_key(JOINS[0], 3),
+    per_key(JOINS[4], 2),
+    per_key(USERS[0], 3),
+    windows(USERS[-4], 3600),
+]
+CASES = [*PLAIN, *COMBINED, *USERS, *SETS]

@@ -16,7 +16,7 @@ def test_its_config_is_one(tmp_path: Path) -> None:
     path = tmp_path / "clicks.toml"
     path.write_text(textwrap.dedent(TEXT.split("content: |\n")[1]))
     made = load_config(path)
-    assert (made.source.kind, made.source.topic) == ("kafka", "events")
+    assert (made.source.kind, made.source.topics) == ("kafka", ("events",))
     assert made.store.url.startswith("postgresql://streammetrics@postgres/")
 
 

@@ -75,7 +75,7 @@ PORT: Final = Flag("port", "the port to serve at; 0 is any free one", int, metav
 STORE_WORD: Final = "the store: a path of a SQLite file, or postgresql://USER@HOST/DATABASE"
 STORE: Final = Flag("store", STORE_WORD, metavar="STORE")
 PARTITIONS: Final = Flag(
-    "partitions", "only these, such as 0,1, without a group", metavar="NUMBERS"
+    "partitions", "only these, such as 0,1 or clicks/0, without a group", metavar="PARTITIONS"
 )
 OFFSETS: Final = Flag(
     "offsets", "only these of a partition, such as 0:1000-2000, or 0:1000- up to where it was "
@@ -89,13 +89,14 @@ REPLAY: Final = Flag(
 
 RUN: Final = (
     Flag("until-end", "stop at the end that the log has now", bool),
+    Flag("close", "at that end, count all impressions that wait: no more events will come", bool),
     STORE,
     Flag("no-serve", "do not serve the results", bool),
     PORT,
     TOKEN,
     Flag("workers", "processes that share the partitions (Kafka)", int, metavar="N", default=1),
     Flag("bootstrap-servers", "Kafka's servers", short="b", metavar="HOST:PORT,..."),
-    Flag("topic", "Kafka's topic", short="t", metavar="TOPIC"),
+    Flag("topic", "Kafka's topic, or several", short="t", metavar="TOPIC,..."),
     Flag("group", "the consumer group", short="g", metavar="GROUP"),
     Flag(
         "from",
@@ -124,8 +125,9 @@ SIMULATE: Final = (
     Flag("format", "jsonl (default) or csv; many events a message: ndjson, array, arrow",
          choices=("jsonl", "csv", "ndjson", "array", "arrow"), default="jsonl"),
     Flag("batch", "events a message, where it carries many", int, metavar="N", default=1000),
-    Flag("output", "FILE, - (stdout), or kafka://HOST/TOPIC", short="o", metavar="WHERE",
-         default="-"),
+    Flag("join", "impressions, and clicks and purchases that come later, some of them twice", bool),
+    Flag("output", "FILE, - (stdout), or kafka://HOST/TOPIC; of --join also two topics, "
+         "IMPRESSIONS,OUTCOMES", short="o", metavar="WHERE", default="-"),
 )  # fmt: skip
 
 COMMANDS: Final[tuple[Command, ...]] = (

@@ -25,10 +25,13 @@ from consumers.results.query import Query, parse_time
 from consumers.results.reader import read_results
 from consumers.results.terminal import Style
 from consumers.server import Watched, announce, serving
+from consumers.simulate.joined import JoinedSimulation
 from consumers.simulate.messages import MESSAGES
 from consumers.simulate.output import write
 from consumers.simulate.stream import Format, Simulation
+from consumers.sources.names import name_of
 from consumers.sources.open_source import open_source
+from consumers.sources.source import Name
 from consumers.worker import service
 from consumers.worker.checking import check, require_options
 from consumers.worker.run_options import Options
@@ -100,9 +103,9 @@ def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
     """Read to the end into a store of a moment, print its results, and leave no trace: neither in
     the store of the config, nor in a consumer group."""
     with closing(open_source(config, options)) as source:
-        numbers = tuple(partition.number for partition in source.partitions())
+        everything = tuple(map(str, source.partitions()))
     if config.source.kind == "kafka" and options.partitions is None:
-        options = replace(options, partitions=numbers)
+        options = replace(options, partitions=everything)
     stop = Stop()
     with tempfile.TemporaryDirectory(prefix="streammetrics-") as folder:
         url = str(Path(folder) / "dry-run.db")
@@ -135,15 +138,19 @@ def overrides(arguments: Arguments) -> dict[str, Override]:
 def options_of(arguments: Arguments) -> Options:
     """How to run, from the flags."""
     start = arguments.text("from") or "beginning"
+    if arguments.on("close") and not (arguments.on("until-end") or arguments.on("dry-run")):
+        raise UsageError("--close: expected with --until-end, since it closes all label windows "
+                         "at the end; came alone; add --until-end")  # fmt: skip
     return Options(
         until_end=arguments.on("until-end"),
+        close=arguments.on("close"),
         start=(
             cast('Literal["beginning", "latest"]', start)
             if start in ("beginning", "latest")
             else parse_time(start, "--from")
         ),
         on_gap="skip" if arguments.text("on-gap") == "skip" else "stop",
-        partitions=numbers(arguments.text("partitions")),
+        partitions=partitions(arguments.text("partitions")),
     )
 
 
@@ -173,14 +180,17 @@ def _several(arguments: Arguments, workers: int, stop: Stop, hearing: Hearing) -
     return supervise(worker_command(arguments), workers, stop, hearing)
 
 
-def numbers(text: str | None) -> tuple[int, ...] | None:
+def partitions(text: str | None) -> tuple[Name, ...] | None:
     """The value of `--partitions`."""
     if text is None:
         return None
-    words = text.split(",")
-    if not all(word.strip().isdecimal() for word in words):
-        raise UsageError(f"--partitions: expected numbers, such as 0,1, came {text!r}")
-    return tuple(sorted({int(word) for word in words}))
+    names = [name_of(word) for word in text.split(",")]
+    if None in names:
+        raise UsageError(
+            "--partitions: expected numbers, such as 0,1, or names of partitions, such as "
+            f"clicks/0, came {text!r}; correct it"
+        )
+    return tuple(dict.fromkeys(name for name in names if name is not None))
 
 
 def simulate(arguments: Arguments, monotonic: Clock) -> int:
@@ -199,8 +209,13 @@ def simulate(arguments: Arguments, monotonic: Clock) -> int:
             f"--format {form}: expected -o kafka://HOST/TOPIC, since such messages are Kafka's, "
             f"came -o {where}; write jsonl or csv there"
         )
+    if "," in where and where.startswith("kafka://") and not arguments.on("join"):
+        raise UsageError(f"-o: expected one topic, came {where}; --join writes to two")
+    stream: Simulation | JoinedSimulation
     try:
         stream = Simulation(arguments.number("events") or 0, arguments.number("seed") or 0, form)
+        if arguments.on("join"):
+            stream = JoinedSimulation(stream)
     except ValueError as error:
         raise UsageError(f"simulate: {error}") from None
     with progress.shown("simulating", monotonic) as report:

@@ -12,10 +12,12 @@ from pathlib import Path
 from consumers.cli import logs, progress
 from consumers.cli.arguments import Arguments, UsageError
 from consumers.cli.exit_codes import DONE, FATAL
-from consumers.cli.run import numbers, overrides
+from consumers.cli.run import overrides, partitions
 from consumers.config.config import load_config
 from consumers.ledger.ledger import Ledger
 from consumers.results import printed
+from consumers.sources.names import name_of
+from consumers.sources.source import Name
 from consumers.worker.chosen_logs import Offsets, Wanted
 from consumers.worker.verified import Verified
 from consumers.worker.verify import verify
@@ -26,7 +28,7 @@ def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
     logs.to_stderr("text")
     config = load_config(arguments.words[0], overrides(arguments))
     wanted = Wanted(
-        numbers(arguments.text("partitions")),
+        partitions(arguments.text("partitions")),
         offsets(arguments.several("offsets")) if arguments.several("offsets") else None,
     )
     with (
@@ -48,23 +50,24 @@ def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
     return DONE if found.is_good else FATAL
 
 
-def offsets(texts: Sequence[str]) -> dict[int, Offsets]:
+def offsets(texts: Sequence[str]) -> dict[Name, Offsets]:
     """The values of `--offsets`, by partition."""
-    found: dict[int, Offsets] = {}
+    found: dict[Name, Offsets] = {}
     for text in texts:
-        match = re.fullmatch(r"(\d{1,9}):(\d{1,18})-(\d{0,18})", text)
-        if match is None:
+        match = re.fullmatch(r"(.+):(\d{1,18})-(\d{0,18})", text)
+        name = None if match is None else name_of(match[1])
+        if match is None or name is None:
             raise UsageError(
                 f"--offsets: expected PARTITION:FROM-TO, such as 0:1000-2000 or 0:1000-, came "
                 f"{text!r}; correct it"
             )
-        number, start, end = match.groups()
-        if int(number) in found:
+        _, start, end = match.groups()
+        if name in found:
             raise UsageError(
-                f"--offsets: expected one range for each partition, came two for {number}; "
+                f"--offsets: expected one range for each partition, came two for {name}; "
                 "verify them one after the other"
             )
-        found[int(number)] = int(start), int(end) if end else None
+        found[name] = int(start), int(end) if end else None
     return found
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
+from consumers.config.dedup import DedupConfig, read_dedup
 from consumers.config.event import EventConfig, Field, read_event
 from consumers.config.experiment import ExperimentConfig, GuardrailConfig
 from consumers.config.experiment_metrics import (
@@ -21,6 +22,8 @@ from consumers.config.experiment_metrics import (
 )
 from consumers.config.family import Family
 from consumers.config.fingerprint import fingerprint
+from consumers.config.join import JoinConfig, of_no_order, read_join, refuse_label
+from consumers.config.joined import describe_join
 from consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
 from consumers.config.read_experiment import read_experiment
 from consumers.config.record_paths import check_record_paths
@@ -44,11 +47,13 @@ from consumers.events.fields import slice_column
 __all__ = [
     "Config",
     "ConfigError",
+    "DedupConfig",
     "EventConfig",
     "ExperimentConfig",
     "Family",
     "Field",
     "GuardrailConfig",
+    "JoinConfig",
     "MetricConfig",
     "Override",
     "Problem",
@@ -63,9 +68,8 @@ __all__ = [
 
 TABLES = (
     "source", "event", "windows", "slices", "metrics", "store", "quarantine", "server",
-    "experiment",
+    "experiment", "join", "dedup",
 )  # fmt: skip
-LATER_TABLES = {"join": "joins"}
 MAX_FILE_BYTES = 1 << 20
 
 
@@ -87,6 +91,8 @@ class Config:
     quarantine: QuarantineConfig = field(default_factory=QuarantineConfig)
     experiment: ExperimentConfig | None = None
     experiment_metrics: tuple[MetricConfig, ...] = ()
+    join: JoinConfig | None = None
+    dedup: DedupConfig | None = None
 
     @cached_property
     def families(self) -> tuple[Family, ...]:
@@ -94,11 +100,14 @@ class Config:
         names = self.slices.names
         paths = {name: self.event.path(name) for name in names}
         columns = {name: slice_column(self.event, name) for name in names}
-        own = Family(self.slices, self.metrics, self.event, self.windows, paths, columns)
+        declared = {} if self.join is None else {"join": self.join.plan(self.windows)}
+        declared |= {} if self.dedup is None else {"dedup": self.dedup.plan}
+        own = Family(self.slices, self.metrics, self.event, self.windows, paths, columns, declared)
         if self.experiment is None:
             return (own,)
         more = self.experiment_metrics
-        return own, experiment_family(self.experiment, more, self.event, self.windows)
+        other = experiment_family(self.experiment, more, self.event, self.windows)
+        return own, replace(other, declared={**other.declared, **declared})
 
     @property
     def counted(self) -> tuple[MetricConfig, ...]:
@@ -107,10 +116,12 @@ class Config:
 
     @cached_property
     def descriptions(self) -> dict[str, dict[str, object]]:
-        """For each metric that is counted, everything that decides which rows and how."""
-        return {
+        """For each metric that is counted, everything that decides which rows and how; and for
+        what waits to be joined."""
+        found = {
             name: found for family in self.families for name, found in family.descriptions.items()
         }
+        return found if self.join is None else {**found, **describe_join(self, self.join)}
 
     def fingerprints(self) -> dict[str, str]:
         """The sha256 (hex) of each metric's description. Two runs whose fingerprints of a metric
@@ -142,11 +153,8 @@ def load_config(
     def section(name: str) -> Section:
         return Section(name, document.get(name, {}), problems, given.get(name))
 
-    for name, table in document.items():
-        if name in LATER_TABLES:
-            todo = f"remove it; {LATER_TABLES[name]} are not in this version"
-            problems.append(Problem(f"[{name}]", "no such table yet", f"{table!r}"[:60], todo))
-        elif name not in TABLES:
+    for name in document:
+        if name not in TABLES:
             problems.append(Problem(f"[{name}]", "a known table", name, did_you_mean(name, TABLES)))
     source = read_source(section("source"), directory)
     windows = read_windows(section("windows"))
@@ -155,7 +163,17 @@ def load_config(
     store = read_store(section("store"), directory)
     quarantine = read_quarantine(section("quarantine"), source)
     server = read_server(section("server"))
-    metrics = read_metrics(section("metrics"), event, directory)
+    join = None
+    if "join" in document or "join" in given:
+        join = read_join(section("join"), source, windows)
+        if event.label is not None:
+            problems.append(refuse_label(event.label))
+    dedup = None
+    if "dedup" in document or "dedup" in given:
+        dedup = read_dedup(section("dedup"), source)
+    if source.kind == "spark":
+        problems += [of_no_order(name) for name, one in (("join", join), ("dedup", dedup)) if one]
+    metrics = read_metrics(section("metrics"), event, directory, join)
     experiment = None
     if "experiment" in document or "experiment" in given:
         experiment = read_experiment(section("experiment"), event, metrics)
@@ -165,8 +183,9 @@ def load_config(
         raise ConfigError(str(path), problems)
     more = experiment_metrics(experiment, event, metrics)
     return Config(
-        path, source, event, windows, slices, metrics, store, server, quarantine, experiment, more
-    )
+        path, source, event, windows, slices, metrics, store, server, quarantine, experiment, more,
+        join, dedup,
+    )  # fmt: skip
 
 
 def _read_toml(path: Path) -> dict[str, object]:

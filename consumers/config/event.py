@@ -18,6 +18,7 @@ Kind = Literal[
     "label_list", "real_list", "flag_list", "int_list",  # arrays of any length
     "label_row", "real_row",  # arrays of `Field.width` values
     "label_or_row", "real_or_row",  # one value, or such an array
+    "outcome",  # of [join]: no field of an event
 ]  # fmt: skip
 
 ROLE_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from consumers.config.event import EventConfig
     from consumers.config.metrics import MetricConfig
     from consumers.config.tables import WindowsConfig
+    from streammetrics import Accumulator
 
 
 def describe(
@@ -32,7 +33,7 @@ def describe(
     """
     return {
         "type": made.empty.schema,
-        "settings": {name: str(value) for name, value in sorted(made.empty.settings().items())},
+        "settings": settings_of(made.empty),
         "inputs": {name: field.column for name, field in sorted(made.inputs.items())},
         "time": [event.time, event.time_unit],
         "variant": [event.variant, sorted(event.variants) if event.variants else None],
@@ -45,6 +46,11 @@ def describe(
             "idle_timeout_s": windows.idle_timeout_s,
         },
     }
+
+
+def settings_of(empty: Accumulator) -> dict[str, str]:
+    """The settings of a state in plain values, by name."""
+    return {name: str(value) for name, value in sorted(empty.settings().items())}
 
 
 def fingerprint(description: Mapping[str, object]) -> str:

@@ -15,19 +15,27 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from consumers.config.event import ARGUMENT_ROLES, EventConfig, Field, Kind, offsets_column
+from consumers.config.event import (
+    ARGUMENT_ROLES,
+    ROLE_ARGUMENTS,
+    EventConfig,
+    Field,
+    Kind,
+    offsets_column,
+)
+from consumers.config.join_labels import labels_of_join, refuse_arrays
 from consumers.config.schema import Section, did_you_mean, is_path
 from consumers.config.setting_file import read_setting_file
 from streammetrics import Accumulator, SettingsError
 from streammetrics.registry import metric, metric_types
 
 if TYPE_CHECKING:
+    from consumers.config.join import JoinConfig
     from consumers.config.tables import SlicesConfig
 
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
 
 ID_ARGUMENTS: Final = ("groups", "users", "lists", "items")
-LABEL_ARGUMENTS: Final = ("labels", "numerators")
 COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups")
 NOT_IN_A_CONFIG: Final = (*COMBINATORS, "Units")
 MAX_METRICS: Final = 100
@@ -68,10 +76,13 @@ class MetricConfig:
         return columns
 
 
-def read_metrics(section: Section, event: EventConfig, directory: Path) -> tuple[MetricConfig, ...]:
+def read_metrics(
+    section: Section, event: EventConfig, directory: Path, join: JoinConfig | None = None
+) -> tuple[MetricConfig, ...]:
     """[metrics], each constructed once so that a bad setting shows here.
 
-    directory: what paths of settings are relative to.
+    directory: what paths of settings are relative to. join: where the labels are from, if it is
+    not from the events themselves.
     """
     if not section.table and isinstance(section.table, dict):
         section.problem("[metrics]", "at least one metric", None,
@@ -81,7 +92,7 @@ def read_metrics(section: Section, event: EventConfig, directory: Path) -> tuple
                         "leave some out")  # fmt: skip
     found = []
     for name in list(section.table)[:MAX_METRICS]:
-        made = _read_metric(section, name, event, directory)
+        made = _read_metric(section, name, event, directory, join)
         if made is not None:
             found.append(made)
     section.done()
@@ -92,7 +103,7 @@ def read_metrics(section: Section, event: EventConfig, directory: Path) -> tuple
 
 
 def _read_metric(
-    section: Section, name: str, event: EventConfig, directory: Path
+    section: Section, name: str, event: EventConfig, directory: Path, join: JoinConfig | None
 ) -> MetricConfig | None:
     table = section.raw(name)
     where = f"[metrics] {name}"
@@ -135,7 +146,12 @@ def _read_metric(
         at = f"{where}.{named[-1]}" if named else f"{where} ({error.where})"
         section.problem(at, error.expected, error.came, error.todo)
         return None
-    inputs = _read_inputs(section, where, table.get("inputs", {}), event, empty)
+    given, labels = table.get("inputs", {}), dict[str, Field]()
+    if join is not None and isinstance(given, dict):
+        given, labels = labels_of_join(section, where, given, join, empty)
+    inputs = _read_inputs(section, where, given, event, empty, labels)
+    if join is not None:
+        refuse_arrays(section, where, inputs)
     return MetricConfig(name, type_name, settings, inputs, empty)
 
 
@@ -163,7 +179,12 @@ def _setting(value: object) -> Setting:
 
 
 def _read_inputs(
-    section: Section, where: str, given: object, event: EventConfig, empty: Accumulator
+    section: Section,
+    where: str,
+    given: object,
+    event: EventConfig,
+    empty: Accumulator,
+    known: Mapping[str, Field],
 ) -> dict[str, Field]:
     takes = {a: required for a, required in empty.arguments().items() if a != "offsets"}
     of_lists = "offsets" in empty.arguments()
@@ -177,8 +198,10 @@ def _read_inputs(
         elif not is_path(path):
             section.problem(f"{where}.inputs.{argument}", "a dotted path in an event", path,
                             "name a field")  # fmt: skip
-    found: dict[str, Field] = {}
+    found = dict(known)
     for argument, required in takes.items():
+        if argument in known:
+            continue
         role = ARGUMENT_ROLES.get(argument)
         path = given.get(argument, getattr(event, role) if role else None)
         if isinstance(path, str) and is_path(path):
@@ -216,7 +239,7 @@ def _kind(argument: str, of_lists: bool, ids: object) -> Kind:
         return "count"
     if argument == "judged":
         return "flag_list" if of_lists else "flag"
-    if argument in LABEL_ARGUMENTS:
+    if argument in ROLE_ARGUMENTS["label"]:
         return "label_list" if of_lists else "label"
     return "real_list" if of_lists and argument == "scores" else "real"
 
@@ -239,6 +262,8 @@ def refuse_clashes(
     uses += [(where, path, _ONE) for where, path in more.items()]
     for made in metrics:
         for argument, field in made.inputs.items():
+            if field.kind == "outcome":
+                continue
             where = f"[metrics] {made.name}, {argument}"
             if field.width:
                 uses.append((where, field.path, f"an array of {field.width} values"))

@@ -39,6 +39,8 @@ def _paths(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for role, path in _table(document.get("event")).items():
         yield f"[event] {role}", path
     yield "[experiment] unit", _table(document.get("experiment")).get("unit")
+    yield "[dedup] event_id", _table(document.get("dedup")).get("event_id")
+    yield from _of_join(_table(document.get("join")))
     by = _table(document.get("slices")).get("by")
     for i, names in enumerate(by if isinstance(by, list) else ()):
         for name in names if isinstance(names, list) else ():
@@ -46,6 +48,14 @@ def _paths(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for metric, table in _table(document.get("metrics")).items():
         for argument, path in _table(_table(table).get("inputs")).items():
             yield f"[metrics] {metric}.inputs.{argument}", path
+
+
+def _of_join(join: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    yield "[join] id", join.get("id")
+    yield "[join] impression", _table(join.get("impression")).get("field")
+    for name, mark in _table(join.get("outcomes")).items():
+        yield f"[join.outcomes] {name}.field", _table(mark).get("field")
+        yield f"[join.outcomes] {name}.value", _table(mark).get("value")
 
 
 def _table(value: object) -> Mapping[str, object]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 DAY_S = 86_400
 MAX_PANES = 100_000  # panes within the retention: each is a row of the store for each metric
 MAX_GROUPINGS = 32
+MAX_TOPICS = 32
 MAX_GROUPING_FIELDS = 8
 
 SourceKind = Literal["file", "stdin", "kafka", "spark"]
@@ -47,7 +48,7 @@ class SourceConfig:
     format: SourceFormat
     path: Path | None = None
     bootstrap_servers: tuple[str, ...] = ()
-    topic: str | None = None
+    topics: tuple[str, ...] = ()
     group: str | None = None
     client: Mapping[str, Value] = field(default_factory=dict)
     max_event_bytes: int = 262_144
@@ -122,7 +123,7 @@ def read_source(section: Section, directory: Path) -> SourceConfig:
     path = directory / Path(path_text).expanduser() if path_text else None
     format_ = _read_format(section, kind, path)
     servers = _read_servers(section)
-    topic = section.text("topic", None, limit=249)
+    topics = _read_topics(section)
     group = section.text("group", None, limit=255)
     query = section.text("query", None, limit=200)
     client = _read_client(section, kind)
@@ -143,7 +144,7 @@ def read_source(section: Section, directory: Path) -> SourceConfig:
         elif section.raw(key) is not None and not (key in optional and kind == "kafka"):
             section.bad(key, f'nothing, since kind is "{kind}"', "remove it, or change the kind")
     return SourceConfig(
-        cast(SourceKind, kind), cast(SourceFormat, format_), path, servers, topic, group, client,
+        cast(SourceKind, kind), cast(SourceFormat, format_), path, servers, topics, group, client,
         limit, cast(KafkaLibrary, library), query,
     )  # fmt: skip
 
@@ -153,6 +154,26 @@ def _read_format(section: Section, kind: str, path: Path | None) -> str:
     if kind == "file" and path is not None:
         default = SUFFIXES.get(path.suffix.lower(), default)
     return section.choice("format", default, FORMATS[kind])
+
+
+def _read_topics(section: Section) -> tuple[str, ...]:
+    value = section.raw("topic")
+    if value is None:
+        return ()
+    topics = value.split(",") if isinstance(value, str) else value
+    if isinstance(topics, list) and 0 < len(topics) <= MAX_TOPICS and all(map(_is_topic, topics)):
+        names = tuple(topic.strip() for topic in topics)
+        if len(set(names)) == len(names):
+            return names
+    section.bad(
+        "topic", f'a topic such as "clicks", or a list of up to {MAX_TOPICS} different ones',
+        "correct it",
+    )  # fmt: skip
+    return ()
+
+
+def _is_topic(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value.strip()) <= 249 and "\x00" not in value
 
 
 def _read_servers(section: Section) -> tuple[str, ...]:
@@ -275,8 +296,8 @@ def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
         section.bad(
             "topic", 'nothing, since its servers are those of a source "kafka"', "remove it"
         )
-    elif topic is not None and topic == source.topic:
-        section.bad("topic", "another topic than the one that is read", "name another one")
+    elif topic is not None and topic in source.topics:
+        section.bad("topic", "another topic than those that are read", "name another one")
     return QuarantineConfig(topic)
 
 

@@ -69,6 +69,7 @@ class BatchLedger:
             begun = begin(self.ledger, config, new_generation=new_generation)
             self.generation: Generation = begun.generation
             self._bad_share = BadShare(config.store.max_bad_share)
+            self._began = False
             self._upkeep = Upkeep(self.ledger.store, monotonic)
             self._looker = None
             if config.experiment is not None:
@@ -131,7 +132,9 @@ class BatchLedger:
                 raise gap
             log.warning("%s; %d batches are skipped", gap, batch - head.next_offset)
             head = self.ledger.skip(self.generation, head, batch)
-        self._bad_share.began(self.ledger.store, head)
+        if not self._began:  # what is committed from here on is counted beside it
+            self._bad_share.began(self.ledger.store, head)
+            self._began = True
         return head
 
     def _commit(
@@ -160,6 +163,6 @@ class BatchLedger:
 
     def _raise_floor(self) -> None:
         heads = self.ledger.heads(self.generation)
-        floor_ms = floor_after(self.config, heads, self.generation.floor_ms)
+        floor_ms = floor_after(self.config, heads, self.generation.floor_ms, None)
         if floor_ms is not None:
             self.generation = self.ledger.raise_floor(self.generation, floor_ms)

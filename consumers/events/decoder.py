@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from consumers.events.arrow_messages import open_arrow, schema_bytes
 from consumers.events.columns import Column, Lists
-from consumers.events.csv_rows import read_csv, require_columns
-from consumers.events.fields import EPOCH, Use, epochs_by_time, paths, uses
-from consumers.events.json_objects import JsonReader
+from consumers.events.event_ids import EventIds, event_ids
+from consumers.events.fields import EPOCH, EVENT_ID, Use, epochs_by_time, use_of_event_id, uses
+from consumers.events.kinds import Kinds
 from consumers.events.messages import (
     MAX_MESSAGE_BYTES,
     Opened,
@@ -25,11 +25,10 @@ from consumers.events.messages import (
     too_large,
     without_tombstones,
 )
-from consumers.events.record_fields import RecordFields, is_beside
+from consumers.events.reading import Reading
 from consumers.events.refusals import Refused, Unfit, refused
-from consumers.events.stored import from_store, taken
-from consumers.events.texts import from_text
-from consumers.sources.source import Chunk, Values
+from consumers.events.stored import taken
+from consumers.sources.source import Chunk
 from streammetrics import Coded
 
 if TYPE_CHECKING:
@@ -47,6 +46,9 @@ class Decoded:
     record_times_ms: int64 [n], or None where records have no timestamps. `keys` holds what rows
     are sliced by and `columns` what metrics read, by the names of `event_fields.uses`, n rows
     each. `refused` is in order of offset and index. `tombstones` are messages without a value.
+    kinds: int8 [n] where events are joined, see `kinds.py`; `ignored` are then those of no kind.
+    event_ids: of all events that were read, refused ones too, where [dedup] names ids; `repeated`
+    are then those that left since they had come before.
     """
 
     chunk: Chunk
@@ -57,6 +59,10 @@ class Decoded:
     columns: Mapping[str, Column]
     refused: tuple[Refused, ...]
     tombstones: int = 0
+    kinds: NDArray[np.int8] | None = None
+    ignored: int = 0
+    event_ids: EventIds | None = None
+    repeated: int = 0
 
     def __len__(self) -> int:
         """How many good events it holds."""
@@ -82,6 +88,7 @@ class Decoded:
             record_times_ms=None if times is None else times[places],
             keys={n: Coded(c.codes[places], c.values) for n, c in self.keys.items()},
             columns={name: taken(column, places) for name, column in self.columns.items()},
+            kinds=None if self.kinds is None else self.kinds[places],
         )
 
 
@@ -95,20 +102,27 @@ class Decoder:
         self.uses: tuple[Use, ...] = uses(config)
         self.epochs = epochs_by_time(config)
         self.format = config.source.format
-        in_kafka = config.source.kind == "kafka"
-        beside = [use for use in self.uses if in_kafka and is_beside(use.path)]
-        self.beside = RecordFields(beside) if beside else None
-        self.inside = [use for use in self.uses if use not in beside]
-        self.paths = paths(self.inside)
-        self.needed = [path for path, kinds in self.paths.items() if kinds != {"slice"}]
+        mine = use_of_event_id(config)
+        # The first fault of an event is told, so one that has an id is known by its fault.
+        first, *rest = self.uses
+        self.reading = Reading([first, *mine, *rest], in_kafka=config.source.kind == "kafka")
+        self.identity = frozenset(use.path for use in (first, *mine)) if mine else None
+        self.max_ahead_ms = config.windows.max_ahead_s * 1000
+        self.kinds = None if config.join is None else Kinds(config, config.join)
+        self.paths = list(self.reading.paths) if self.kinds is None else self.kinds.paths
+        self.needed = self.reading.needed if self.kinds is None else []
         self.max_event_bytes = config.source.max_event_bytes
-        self.json = JsonReader(self.paths)
         self.list_pairs = [
             (metric.inputs["labels"].column, metric.inputs[other].column, other)
             for metric in config.metrics
             for other in ("scores", "judged")
             if metric.of_lists and other in metric.inputs
         ]
+
+    @property
+    def reads_beside(self) -> bool:
+        """Whether it reads more of a record than its value."""
+        return self.reading.beside is not None if self.kinds is None else self.kinds.beside
 
     def pieces(self, chunk: Chunk) -> Iterator[Decoded]:
         """A chunk's events in pieces of whole messages, so that few are held at a time."""
@@ -126,8 +140,10 @@ class Decoder:
         messages = without_tombstones(chunk)
         bad = self._refused_unread(messages)
         record_columns: Mapping[str, Column] = {}
-        if self.beside is not None:
-            record_columns, unfit = self.beside.read(messages)
+        if self.kinds is not None:
+            return self._of_kinds(self.kinds, messages, bad, len(chunk) - len(messages))
+        if self.reading.beside is not None:
+            record_columns, unfit = self.reading.beside.read(messages)
             for i, why in unfit.items():
                 bad.setdefault(i, why)
         opened = self._opened(messages, bad)
@@ -135,7 +151,7 @@ class Decoder:
 
     def _opened(self, messages: Chunk, bad: dict[int, Unfit]) -> Opened:
         if self.format == "arrow":
-            return open_arrow(messages, self.needed, list(self.paths), bad)
+            return open_arrow(messages, self.needed, self.paths, bad)
         if self.format in ("ndjson", "array"):
             split = lines if self.format == "ndjson" else elements
             return open_texts(messages, split, bad, self.max_event_bytes)
@@ -146,29 +162,68 @@ class Decoder:
     ) -> Decoded:
         chunk, bad = opened.chunk, opened.bad
         at = np.delete(np.arange(len(chunk)), list(bad)) if bad else np.arange(len(chunk))
-        fields, unread = self._read(chunk, at if bad else None)
+        fields, unread = self.reading.read(chunk, at if bad else None)
         if unread:
             bad.update((int(at[i]), why) for i, why in unread.items())
             at = np.delete(at, list(unread))
-        columns: dict[str, Column] = {}
-        unfit: dict[int, Unfit] = {}
-        for use in self.inside:
-            columns[use.name], wrong = _converted(use, fields[use.path], chunk)
-            for i, why in wrong.items():
-                unfit.setdefault(i, why)
+        columns, unfit = self.reading.convert(fields, chunk)
         of_record = at if opened.messages is None else opened.messages[at]
         for name, column in record_columns.items():
             columns[name] = taken(column, of_record)
         for labels, others, name in self.list_pairs:
             for i, why in _unequal(columns[labels], columns[others], name).items():
                 unfit.setdefault(i, why)
+        lost = {i: why for i, why in unfit.items() if why.field in (self.identity or ())}
+        found = self._ids(chunk, at, columns, lost)
+        made = self._made(chunk, at, columns, bad, tombstones).without(unfit)
+        return made if found is None else replace(made, event_ids=found)
+
+    def _ids(
+        self,
+        chunk: Chunk,
+        at: NDArray[np.intp],
+        columns: dict[str, Column],
+        lost: Mapping[int, Unfit],
+    ) -> EventIds | None:
+        """The ids of events, whose column leaves where no join needs it."""
+        if self.identity is None:
+            return None
+        ids: Column = columns.get(EVENT_ID, np.zeros(0, np.int64))
+        if self.kinds is None:
+            del columns[EVENT_ID]
+        times = columns["time"]
+        assert isinstance(times, np.ndarray)
+        records = _record_times(chunk, at)
+        times = times.astype(np.int64, copy=False)
+        return event_ids(at, ids, times, records, self.max_ahead_ms, lost)
+
+    def _of_kinds(
+        self, kinds: Kinds, messages: Chunk, bad: dict[int, Unfit], tombstones: int
+    ) -> Decoded:
+        opened = self._opened(messages, bad)
+        at = np.delete(np.arange(len(opened.chunk)), list(opened.bad))
+        found = kinds.read(opened, messages, at, opened.bad)
+        columns = found.columns or {"time": np.zeros(0, np.int64)}
+        ids = self._ids(opened.chunk, found.at, columns, {})
+        made = self._made(opened.chunk, found.at, columns, opened.bad, tombstones)
+        return replace(made, kinds=found.kinds, ignored=found.ignored, event_ids=ids)
+
+    def _made(
+        self,
+        chunk: Chunk,
+        at: NDArray[np.intp],
+        columns: dict[str, Column],
+        bad: Mapping[int, Unfit],
+        tombstones: int,
+    ) -> Decoded:
         times = columns.pop("time")
         assert isinstance(times, np.ndarray)
         times = times.astype(np.int64, copy=False)
-        keys = {use.name: columns.pop(use.name) for use in self.uses if use.is_key}
+        names = [use.name for use in self.uses if use.is_key and use.name in columns]
+        keys = {name: columns.pop(name) for name in names}
         if self.epochs is not None:
             keys[EPOCH] = self.epochs(times)
-        decoded = Decoded(
+        return Decoded(
             chunk,
             at,
             times,
@@ -178,7 +233,6 @@ class Decoder:
             tuple(refused(chunk, i, why) for i, why in sorted(bad.items())),
             tombstones,
         )
-        return decoded.without(unfit)
 
     def _refused_unread(self, messages: Chunk) -> dict[int, Unfit]:
         """Messages that need no reading to be refused: they are too large."""
@@ -193,31 +247,6 @@ class Decoder:
                 if len(value) > limit:
                     bad.setdefault(i, too_large(len(value), limit))
         return bad
-
-    def _read(
-        self, chunk: Chunk, places: NDArray[np.intp] | None
-    ) -> tuple[Mapping[str, Values], dict[int, Unfit]]:
-        """The fields of the events at these places (None: all), and which cannot be read."""
-        if chunk.columns is not None:
-            if chunk.indices is None:
-                require_columns(self.needed, list(chunk.columns), chunk.partition.topic)
-            nothing: Values = [None] * (len(chunk) if places is None else len(places))
-            return {path: chunk.columns.get(path, nothing) for path in self.paths}, {}
-        values: Sequence[bytes] = chunk.values  # type: ignore[assignment]  # no tombstones
-        if places is not None:
-            values = [values[i] for i in places.tolist()]
-        if chunk.fields is not None:
-            require_columns(list(self.paths), chunk.fields, chunk.partition.topic)
-            return read_csv(values, chunk.fields, list(self.paths))
-        return self.json.read(values)
-
-
-def _converted(use: Use, values: Values, chunk: Chunk) -> tuple[Column, dict[int, Unfit]]:
-    if not isinstance(values, list):
-        return from_store(use, values)
-    if chunk.fields is not None:
-        values = [from_text(use.kind, value) for value in values if isinstance(value, str)]
-    return use.convert(values, use.path)
 
 
 def _unequal(labels: Column, others: Column, name: str) -> dict[int, Unfit]:

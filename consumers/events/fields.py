@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from consumers.config.event import EventConfig
 
 EPOCH: Final = "epoch"  # the column of allocation epochs
+ID: Final = "join id"  # the column of what an impression and its outcomes share
+VALUE: Final = "join value"  # the column of what an outcome adds up
+EVENT_ID: Final = "event id"  # the column of what an event and its repeats share
+KIND: Final = "join kind"  # the column that tells them apart
 _CONVERTERS: Final[Mapping[str, Converter]] = {
     "time_iso": times_iso,
     "time_s": times_in(1000),
@@ -94,10 +98,35 @@ def uses(config: Config) -> tuple[Use, ...]:
         add(EPOCH, event.epoch, "variant", variants(None))
     for metric in config.counted:
         for field in metric.inputs.values():
+            if field.kind == "outcome":
+                continue  # no field of an event: [join] makes it
             row = _ROWS.get(field.kind)
             convert = None if row is None else partial(row, width=field.width)
             add(field.column, field.path, field.kind, convert)
     return tuple(found.values())
+
+
+def uses_of_outcome(config: Config, value: str | None) -> tuple[Use, ...]:
+    """The columns that are read of an outcome: its time, and the number that it adds, if any."""
+    unit = f"time_{config.event.time_unit or 'iso'}"
+    found = [Use("time", config.event.time, unit, _CONVERTERS[unit])]
+    return tuple(found if value is None else [*found, Use(VALUE, value, "real", reals)])
+
+
+def use_of_id(path: str) -> Use:
+    """What an impression and its outcomes share."""
+    return Use(ID, path, "hashed_id", hashed_texts)
+
+
+def use_of_event_id(config: Config) -> list[Use]:
+    """What an event and its repeats share, where the config asks for it."""
+    found = config.dedup
+    return [] if found is None else [Use(EVENT_ID, found.event_id, "hashed_id", hashed_texts)]
+
+
+def use_of_kind(path: str) -> Use:
+    """The field that tells events apart."""
+    return Use(KIND, path, "slice", _CONVERTERS["slice"])
 
 
 def epochs_by_time(config: Config) -> Callable[[NDArray[np.int64]], Coded] | None:

@@ -35,6 +35,8 @@ Reason = Literal[
     "bad_time",  # not ISO 8601 with a zone
     "too_long",  # a name longer than MAX_TEXT
     "unknown_variant",
+    "unknown_kind",  # neither an impression nor an outcome
+    "closed",  # the label windows that it would be joined in are closed
     "future",  # further ahead of its record's timestamp than windows.max_ahead_s
     "metric",  # a metric refuses the values: a label 2, a probability 1.5
 ]

@@ -15,7 +15,7 @@ from consumers.ledger.read import generation_of, read_heads, read_panes, read_qu
 from consumers.ledger.rows import Generation, Head, Pane, QuarantineRow
 from consumers.ledger.schema import delta, head, quarantine, retry
 from consumers.ledger.store import Store
-from streammetrics import PerKey, StreamMetricsError
+from streammetrics import Accumulator, StreamMetricsError, load
 
 
 class Unreadable(Exception):
@@ -75,19 +75,20 @@ def pane_rows(store: Store, generation: Generation, pane: Pane) -> PaneRows:
     return store.read(work)
 
 
-def merged(store: Store, rows: Sequence[Outline]) -> PerKey | None:
+def merged(store: Store, rows: Sequence[Outline]) -> Accumulator | None:
     """The sum of these rows; None where one of them is not there any more (it was compacted).
 
     Raises Unreadable.
     """
 
-    def work(connection: Connection) -> tuple[int, PerKey | None]:
-        total: PerKey | None = None
+    def work(connection: Connection) -> tuple[int, Accumulator | None]:
+        total: Accumulator | None = None
         found = 0
         try:
             for row, stored in read_states(connection, rows):
                 found += 1
-                state = state_of(row, stored)
+                is_plain = row.sum_of is None and len(stored) == row.nbytes
+                state = load(stored) if is_plain else state_of(row, stored)
                 if total is None:
                     total = state
                 else:

@@ -31,7 +31,7 @@ from consumers.ledger.read import generation_of
 from consumers.ledger.rows import Pane, Piece
 from consumers.ledger.schema import delta, generation
 from consumers.ledger.store import Store
-from streammetrics import PerKey
+from streammetrics import PerKey, load
 
 _ROWS_A_QUERY: Final = 100  # SQLite takes at least 999 parameters
 _HOPELESS: Final = 1000  # groups that are remembered
@@ -195,9 +195,9 @@ class Compactor:
     def _fold(self, pane: Pane, group: Group, states: list[bytes], by: Groupings) -> list[_Merged]:
         """The rows that come of a group. Where one key would be too large for a row, the older
         half of the rows and the newer half stay apart."""
-        total = PerKey.from_bytes(states[0])
+        total = load(states[0])
         for state in states[1:]:
-            total.merge(PerKey.from_bytes(state))
+            total.merge(load(state))
         pieces = list(split(pane, total, self._row_bytes, group.ranges))
         boxes = group.boxes
         if len(boxes) > 1 and any(is_too_large(piece, self._row_bytes) for piece in pieces):
@@ -209,7 +209,11 @@ class Compactor:
             ]
         start = min(box.start_offset for box in boxes)
         end = max(box.end_offset for box in boxes)
-        if all(box.for_coarser for box in boxes) and can_stand_for_coarser(pieces, total):
+        if (
+            all(box.for_coarser for box in boxes)
+            and isinstance(total, PerKey)
+            and can_stand_for_coarser(pieces, total)
+        ):
             pieces = [replace(pieces[0], for_coarser=True)]
             return [_Merged(pieces[0], start, end)]
         own = [_Merged(piece, start, end) for piece in pieces]

@@ -60,6 +60,7 @@ from consumers.ledger.write import (
     move_head,
     note_lateness,
     raise_floor,
+    refuse_closed,
     skip_offsets,
     write_delta,
 )
@@ -146,8 +147,9 @@ class Ledger:
         return self._store.read(lambda connection: self._generation(connection, wanted))
 
     def heads(self, of: Generation) -> tuple[Head, ...]:
-        """The heads of a generation that are read, in the order in which they were made."""
-        return self._store.read(lambda connection: read_heads(connection, *live(of)))
+        """The heads of logs that are read, in the order in which they were made."""
+        found = self._store.read(lambda connection: read_heads(connection, *live(of)))
+        return tuple(head for head in found if not head.is_join)
 
     def snapshot(
         self,
@@ -269,6 +271,7 @@ class Ledger:
                 start_ms = piece.pane.start_ms
                 if floor_ms is not None and start_ms is not None and start_ms < floor_ms:
                     raise Fenced(f"windows before {floor_ms} ms are gone")
+            refuse_closed(connection, commit)
             if move_head(connection, commit):
                 write_delta(connection, commit)
             elif not again or not is_at(connection, commit.head, commit.end):

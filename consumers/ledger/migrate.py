@@ -82,9 +82,25 @@ def _looks(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
+def _joins(connection: Connection) -> None:
+    """Version 5: what became of events that are joined, and ids by which repeats are known."""
+    for name in ("late_outcomes", "ignored", "closed_rows", "conflicts", "repeated"):
+        connection.exec_driver_sql(f"ALTER TABLE head ADD COLUMN {name} BIGINT DEFAULT 0 NOT NULL")
+    sqlite = connection.dialect.name == "sqlite"
+    number, reference = ("INTEGER", "INTEGER") if sqlite else ("BIGSERIAL", "BIGINT")
+    for statement in (
+        f"CREATE TABLE seen (id {number} NOT NULL PRIMARY KEY, "
+        f"head {reference} NOT NULL REFERENCES head (id), pane_start_ms BIGINT NOT NULL, "
+        f"ids {'BLOB' if sqlite else 'BYTEA'} NOT NULL)",
+        "CREATE INDEX seen_by_pane ON seen (head, pane_start_ms)",
+    ):
+        connection.exec_driver_sql(statement)
+
+
 # By the version that a step starts from.
 _STEPS: Final[Mapping[int, Callable[[Connection], None]]] = {
     1: _retries_and_tombstones,
     2: _outlines,
     3: _looks,
+    4: _joins,
 }

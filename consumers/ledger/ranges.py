@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from consumers.ledger.rows import Pane, Piece
-from streammetrics import PerKey
+from streammetrics import Accumulator, JoinRows, PerKey
 
 PIECE_BYTES: Final = 8 << 20  # a reader holds one at a time, and a store likes rows of megabytes
 MAX_RANGES: Final = 1 << 16
 
 
 def split(
-    pane: Pane, state: PerKey, limit: int = PIECE_BYTES, at_least: int = 1
+    pane: Pane, state: Accumulator, limit: int = PIECE_BYTES, at_least: int = 1
 ) -> Iterator[Piece]:
     """One piece if it is small enough, else as few ranges of keys as it takes, from `at_least` on.
 
@@ -27,18 +27,30 @@ def split(
         yield Piece(pane, 0, 1, data)
         return
     while True:
-        parts = state.split(ranges)
-        found = [
-            Piece(pane, i, ranges, part.to_bytes())
-            for i, part in enumerate(parts)
-            if len(part.keys()) or part.overflow_state() is not None
-        ]
+        parts = parts_of(state, ranges)
+        found = [Piece(pane, i, ranges, part.to_bytes()) for i, part in parts.items()]
         if ranges >= MAX_RANGES or all(
-            len(piece.state) <= limit or len(parts[piece.key_range].keys()) <= 1 for piece in found
+            len(piece.state) <= limit or _is_one(parts[piece.key_range]) for piece in found
         ):
             yield from found
             return
         ranges *= 2
+
+
+def parts_of(state: Accumulator, ranges: int) -> dict[int, Accumulator]:
+    """The states of equal ranges of keys, or of ids, that hold something."""
+    if isinstance(state, JoinRows):
+        return {place: part for (_, place), part in state.split(None, ranges).items()}
+    assert isinstance(state, PerKey)
+    return {
+        place: part
+        for place, part in enumerate(state.split(ranges))
+        if len(part.keys()) or part.overflow_state() is not None
+    }
+
+
+def _is_one(part: Accumulator) -> bool:
+    return isinstance(part, PerKey) and len(part.keys()) <= 1
 
 
 def can_stand_for_coarser(pieces: Sequence[Piece], state: PerKey) -> bool:

@@ -99,9 +99,10 @@ def _head(row: Row[tuple[object, ...]]) -> Head:
         row.start_offset,
         row.next_offset,
         row.greatest_event_ms,
-        Counters(row.rows, row.late, row.future, row.expired, row.quarantined, row.tombstones),
+        Counters(row.rows, row.late, row.future, row.expired, row.quarantined, row.tombstones,
+                 row.late_outcomes, row.ignored, row.closed_rows, row.conflicts, row.repeated),
         row.skipped,
-    )
+    )  # fmt: skip
 
 
 def last_retry(connection: Connection, of: Generation) -> int:

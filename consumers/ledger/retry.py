@@ -16,7 +16,7 @@ from sqlalchemy import Connection, func, insert, select, update
 from consumers.ledger.rows import Commit, Generation, Head, QuarantineRow
 from consumers.ledger.schema import head, quarantine, retry
 from consumers.ledger.store import Store
-from consumers.ledger.write import check_generation, write_pieces
+from consumers.ledger.write import Fenced, check_generation, refuse_closed, write_pieces
 
 
 class NotOpen(Exception):
@@ -93,6 +93,10 @@ def _count(connection: Connection, number: int, one: Counted, floor_ms: int | No
         )
         if done.rowcount != 1:
             raise NotOpen(f"{entry.partition} offset {entry.offset} is not open any more")
+    try:
+        refuse_closed(connection, one.delta)
+    except Fenced as fenced:
+        raise NotOpen(str(fenced)) from fenced
     write_pieces(connection, one.delta, number)
     connection.execute(
         update(head)

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Final, NamedTuple, Protocol
 
 from consumers.sources.source import Partition
 
 SHOWN: Final = "shown"  # of a metric's description: what is for display, and may change
+# What joined rows are counted for: its offsets are event times, in milliseconds, up to which label
+# windows are closed. No topic and no file has such a name.
+JOIN: Final = Partition("(join)", "(join)", "(join)", 0)
+JOIN_START: Final = -(1 << 62)  # of JOIN: before all event times
 
 
 @dataclass(frozen=True, slots=True)
 class Counters:
     """How many events were read (`rows`, accepted or refused), and what became of some of them;
-    `tombstones` are messages without a value, which are no events."""
+    `tombstones` are messages without a value, which are no events. Where events are joined: of the
+    late, which are not, `late_outcomes` are outcomes; `ignored` are neither impressions nor
+    outcomes; and JOIN has counted `closed` impressions, and left `conflicts` out. `repeated` came
+    before, by their ids."""
 
     rows: int = 0
     late: int = 0
@@ -22,16 +29,15 @@ class Counters:
     expired: int = 0
     quarantined: int = 0
     tombstones: int = 0
+    late_outcomes: int = 0
+    ignored: int = 0
+    closed: int = 0
+    conflicts: int = 0
+    repeated: int = 0
 
     def __add__(self, other: Counters) -> Counters:
-        return Counters(
-            self.rows + other.rows,
-            self.late + other.late,
-            self.future + other.future,
-            self.expired + other.expired,
-            self.quarantined + other.quarantined,
-            self.tombstones + other.tombstones,
-        )
+        mine, theirs = (astuple(one) for one in (self, other))
+        return Counters(*(a + b for a, b in zip(mine, theirs, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,11 @@ class Head:
     greatest_event_ms: int | None
     counters: Counters
     skipped: int
+
+    @property
+    def is_join(self) -> bool:
+        """Whether it follows no log, but says up to which event time label windows are closed."""
+        return self.partition == JOIN
 
 
 class Pane(NamedTuple):
@@ -124,11 +135,21 @@ class Refused(Protocol):
         ...
 
 
+class Seen(NamedTuple):
+    """What a commit changes of the ids that a log has seen: panes that start before `since_ms` are
+    forgotten, rows of the panes `anew` replaced, and `rows` added, each a pane's start and ids."""
+
+    since_ms: int
+    anew: Sequence[int]
+    rows: Sequence[tuple[int, bytes]]
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """What one transaction writes: the records [start, end) of the log that `head` follows.
 
-    `greatest_event_ms` is that of all events before `end`.
+    `greatest_event_ms` is that of all events before `end`. `closed_at_most`: events in it are
+    joined, and label windows may be closed up to this time and no further; None: none are.
     """
 
     head: Head
@@ -138,6 +159,8 @@ class Commit:
     counters: Counters
     pieces: Sequence[Piece] = ()
     refused: Sequence[Refused] = ()
+    closed_at_most: int | None = None
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +293,25 @@ class Snapshot:
 
     @property
     def offsets(self) -> dict[str, int]:
-        """The next offset of each log by its name (`topic/0`)."""
-        return {str(head.partition): head.next_offset for head in self.heads if not head.closed}
+        """The next offset of each log by its name (`topic/0`); where events are joined, also up to
+        which event time label windows are closed."""
+        return {
+            str(head.partition): head.next_offset
+            for head in self.heads
+            if not head.closed and head.next_offset != JOIN_START
+        }
+
+    @property
+    def logs(self) -> tuple[Head, ...]:
+        """The heads that follow logs."""
+        return tuple(head for head in self.heads if not head.is_join)
+
+    @property
+    def closed_ms(self) -> int | None:
+        """Up to which event time label windows are closed: later impressions are not counted yet.
+        None where events are not joined, or none is closed."""
+        joins = [head for head in self.heads if head.is_join and head.next_offset != JOIN_START]
+        return max((head.next_offset for head in joins), default=None)
 
     @property
     def greatest_event_ms(self) -> int | None:

@@ -1,4 +1,4 @@
-"""The tables of a ledger, version 4. A change of them is a new version, and a step in migrate.py.
+"""The tables of a ledger, version 5. A change of them is a new version, and a step in migrate.py.
 
     meta         schema_version
     generation   results that belong together; one is current
@@ -7,6 +7,7 @@
     head         how far each log was counted: one row for each partition (and incarnation)
     delta        states of events that were counted: metric x grouping x pane x range of keys
     quarantine   events that were refused
+    seen         ids of events, by which repeats are known
     retry        a time that refused events were tried again
     experiment   when somebody last looked at an experiment
     look         a look at an experiment: how far the logs were counted then
@@ -40,7 +41,7 @@ from sqlalchemy import (
     select,
 )
 
-VERSION: Final = 4
+VERSION: Final = 5
 
 _tables = MetaData()
 # SQLite numbers rows by itself only in a column whose type is INTEGER, and there it has 64 bits.
@@ -94,6 +95,11 @@ head = Table(
     Column("quarantined", BigInteger, nullable=False, default=0),
     Column("skipped", BigInteger, nullable=False, default=0),
     Column("tombstones", BigInteger, nullable=False, default=0),
+    Column("late_outcomes", BigInteger, nullable=False, default=0),
+    Column("ignored", BigInteger, nullable=False, default=0),
+    Column("closed_rows", BigInteger, nullable=False, default=0),
+    Column("conflicts", BigInteger, nullable=False, default=0),
+    Column("repeated", BigInteger, nullable=False, default=0),
     UniqueConstraint("generation", "cluster", "topic_id", "partition", "incarnation"),
 )
 
@@ -176,6 +182,16 @@ quarantine = Table(
     Column("forwarded", Boolean, nullable=False, default=False),
     UniqueConstraint("head", "offset", "index"),
 )
+
+seen = Table(
+    "seen",
+    _tables,
+    Column("id", _Id, primary_key=True),
+    Column("head", _Id, ForeignKey(head.c.id), nullable=False),
+    Column("pane_start_ms", BigInteger, nullable=False),
+    Column("ids", LargeBinary, nullable=False),  # hashes of 8 bytes, ascending
+)
+Index("seen_by_pane", seen.c.head, seen.c.pane_start_ms)
 
 experiment = Table(
     "experiment",

@@ -7,8 +7,9 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
 from consumers.ledger.read import read_heads
-from consumers.ledger.rows import Commit, Generation, Head, Piece
+from consumers.ledger.rows import JOIN, Commit, Generation, Head, Piece
 from consumers.ledger.schema import delta, generation, head, quarantine
+from consumers.ledger.seen import write_seen
 from consumers.ledger.settings import SettingsChanged
 from consumers.sources.source import Partition
 
@@ -49,6 +50,24 @@ def check_generation(
         )
     floor_ms: int | None = row.floor_ms
     return floor_ms
+
+
+def refuse_closed(connection: Connection, commit: Commit) -> None:
+    """Raise Fenced where label windows that events of this commit belong to are closed. Until the
+    end of the transaction nobody closes more."""
+    if commit.closed_at_most is None:
+        return
+    closed = connection.scalar(
+        select(head.c.next_offset)
+        .where(
+            head.c.generation == commit.head.generation,
+            head.c.closed.is_(False),
+            head.c.topic == JOIN.topic,
+        )
+        .with_for_update(read=True)
+    )
+    if closed is not None and closed > commit.closed_at_most:
+        raise Fenced(f"label windows are closed up to {closed} ms")
 
 
 def live(of: Generation) -> tuple[ColumnElement[bool], ...]:
@@ -108,6 +127,11 @@ def move_head(connection: Connection, commit: Commit) -> bool:
             expired=head.c.expired + counted.expired,
             quarantined=head.c.quarantined + counted.quarantined,
             tombstones=head.c.tombstones + counted.tombstones,
+            late_outcomes=head.c.late_outcomes + counted.late_outcomes,
+            ignored=head.c.ignored + counted.ignored,
+            closed_rows=head.c.closed_rows + counted.closed,
+            conflicts=head.c.conflicts + counted.conflicts,
+            repeated=head.c.repeated + counted.repeated,
         )
     )
     return moved.rowcount == 1
@@ -126,6 +150,8 @@ def is_at(connection: Connection, known: Head, offset: int) -> bool:
 def write_delta(connection: Connection, commit: Commit) -> None:
     """The states and the refused events of the records that the head has moved over."""
     write_pieces(connection, commit)
+    if commit.seen is not None:
+        write_seen(connection, commit.head, commit.seen)
     refused = [
         {
             "generation": commit.head.generation,

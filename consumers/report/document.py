@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from consumers.report.material import EFFECTS, Material, Picture
 from consumers.report.method import method_notes
 from consumers.report.style import STYLE
-from consumers.report.tables import effects_table, units_table, values_table
+from consumers.report.tables import effects_table, join_tables, units_table, values_table
 from consumers.results import printed
 from consumers.results.query import iso_utc
 from consumers.results.results import Results, to_json
@@ -83,6 +83,10 @@ def _body(material: Material, title: str) -> Iterator[str]:
         if results.srm is not None:
             yield units_table(results.srm)
         yield from map(_figure, (p for p in material.pictures if p.kind == EFFECTS))
+    if results.join is not None:
+        yield "<h2>Joined events</h2>"
+        yield from (f'<p class="attention">{told(one, 1000)}</p>' for one in results.join.warnings)
+        yield from join_tables(results.join)
     yield "<h2>Values</h2>"
     blocks = list(blocks_of(rows_shown(results)))
     for block in blocks:
@@ -112,6 +116,8 @@ def _reading(results: Results) -> str:
         n: int = getattr(results, name)
         counts.append(f"{printed.count(n)} {name}")
         marked = marked or n > 0
+    if results.repeated:
+        counts.append(f"{printed.count(results.repeated)} repeated")
     look = ' class="attention"' if marked else ""
     return f"<p{look}>{', '.join(counts)}; newest event <span class='whole'>{newest}</span></p>"
 

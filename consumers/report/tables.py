@@ -7,6 +7,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from consumers.results import printed
+from consumers.results.join_table import HEAD, counts, outcomes
+from consumers.results.joined import JoinFound
 from consumers.results.results import ComparisonRow, ResultRow
 from consumers.results.table import Block
 from streammetrics.experiments import SampleRatioFound
@@ -68,6 +70,13 @@ def units_table(found: SampleRatioFound) -> str:
         caption += f"; as planned: e-value {found.e_value:.4g} (1,000 is an alarm)"
     lines = ((printed.name(variant), printed.count(n)) for variant, n in found.counts)
     return _table(html.escape(caption), ("variant", "units"), 1, lines)
+
+
+def join_tables(found: JoinFound) -> Iterator[str]:
+    """What became of events that are joined, and of each outcome."""
+    caption = f"label window {found.label_window_s:g} s"
+    yield _table(caption, ("what", "count", "share"), 1, counts(found))
+    yield _table("outcomes of closed label windows", HEAD, 1, outcomes(found))
 
 
 def _interval(row: ResultRow, decimals: int) -> str:

@@ -17,6 +17,7 @@ from consumers.ledger.ledger import Ledger
 from consumers.results.experiment_rows import ExperimentRows, Totals
 from consumers.results.figures_table import Truth
 from consumers.results.follow import Follower
+from consumers.results.join_reader import JoinReader
 from consumers.results.query import Query
 from consumers.results.results import Results
 from consumers.results.states import SliceState, results_of
@@ -55,11 +56,17 @@ class Answers:
         self._ledger = ledger
         self._kept: OrderedDict[Query, _Kept] = OrderedDict()
         self._totals: Totals = {}
+        self._joins = JoinReader(ledger)
         self._lock = Lock()
 
     def results(self, query: Query) -> Results:
         """As `read_results`."""
-        return self._with(query, lambda follower, experiment: experiment.beside(follower.results))
+        return self._with(
+            query,
+            lambda follower, experiment: self._joins.beside(
+                lambda: experiment.beside(follower.results)
+            ),
+        )
 
     def rows(self, query: Query) -> Results:
         """As `read_results`, and nothing of an experiment."""

@@ -64,6 +64,17 @@ def number(value: float, decimals: int, *, signed: bool = False) -> str:
     return _rounded(value, decimals, ROUND_HALF_EVEN, signed)
 
 
+def percent(share: float) -> str:
+    """A share, to a tenth of a percent, and never 0 where it is not.
+
+    >>> percent(0.0261), percent(0.00004), percent(0.0), percent(float("nan"))
+    ('2.6 %', '<0.1 %', '0.0 %', 'undefined')
+    """
+    if 0 < share < 0.001:
+        return "<0.1 %"
+    return UNDEFINED if math.isnan(share) else f"{number(100 * share, 1)} %"
+
+
 def chance(value: float) -> str:
     """A p-value, and never 0 where it is not.
 

@@ -15,6 +15,7 @@ from typing import Final
 from consumers.ledger.ledger import Ledger, TooLarge
 from consumers.ledger.rows import DeltaRow, Pane, Snapshot
 from consumers.results.experiment_rows import ExperimentRows
+from consumers.results.join_reader import JoinReader
 from consumers.results.query import Query, require_generation
 from consumers.results.read_plan import Wanted, plan
 from consumers.results.results import Results
@@ -91,9 +92,9 @@ def read_results(ledger: Ledger, query: Query, tell: Tell = silent) -> Results:
     """The answer to a query; see `select` for what it raises. `tell` hears how many bytes of states
     are read, and of how many.
 
-    An experiment of the store is read beside it. Where the states are too large to be in memory
-    together they are read one range of keys at a time, and QueryError says so where that does not
-    help.
+    An experiment of the store is read beside it, and how its join stands. Where the states are too
+    large to be in memory together they are read one range of keys at a time, and QueryError says so
+    where that does not help.
     """
 
     def read() -> Results:
@@ -102,7 +103,8 @@ def read_results(ledger: Ledger, query: Query, tell: Tell = silent) -> Results:
         except TooLarge:
             return streamed_results(ledger, query, tell)
 
-    return ExperimentRows(ledger, query).beside(read)
+    experiment = ExperimentRows(ledger, query)
+    return JoinReader(ledger).beside(lambda: experiment.beside(read))
 
 
 def _merged(rows: Mapping[Pane, Sequence[DeltaRow]]) -> dict[int | None, PerKey]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from consumers.results.inference_json import comparison_json, interval_json, srm_json
+from consumers.results.joined import JoinFound, join_json
 from consumers.results.json_text import Json, dumps, number
 from consumers.results.query import Slice, SliceValue
 from consumers.results.spans import WindowState
@@ -76,7 +77,7 @@ class Results:
 
     comparisons, srm, notes: of the experiment, if there is one, over all rows: what may be
     concluded by window, whether units fell to variants as planned since the start, and sentences
-    about the whole.
+    about the whole. join: how it stands, where events are joined.
     """
 
     generation: int
@@ -92,6 +93,8 @@ class Results:
     comparisons: tuple[ComparisonRow, ...] = ()
     srm: SampleRatioFound | None = None
     notes: tuple[str, ...] = ()
+    repeated: int = 0
+    join: JoinFound | None = None
 
 
 def rows_of(
@@ -161,6 +164,7 @@ def to_json(results: Results) -> bytes:
             "late": results.late,
             "future": results.future,
             "expired": results.expired,
+            "repeated": results.repeated,
             "watermark_ms": results.watermark_ms,
             "results": [_row_json(row) for row in results.rows],
             "comparisons": [
@@ -169,6 +173,7 @@ def to_json(results: Results) -> bytes:
             ],
             "srm": srm_json(results.srm),
             "notes": list(results.notes),
+            "join": join_json(results.join),
         }
     )
 

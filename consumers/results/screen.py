@@ -29,6 +29,7 @@ from rich.text import Text
 
 from consumers.results import printed
 from consumers.results.history import thinned
+from consumers.results.join_table import join_line
 from consumers.results.query import Slice
 from consumers.results.results import ComparisonRow, ResultRow, Results, slice_key
 from consumers.results.sparkline import BARS, scale, sparkline
@@ -97,6 +98,9 @@ def _parts(shown: Shown, style: Style) -> Iterator[RenderableType]:
     title = Text(printed.name(shown.title, 70), "bold")
     yield title.append(f"  {shown.speed}" if shown.speed else "", "not bold dim")
     yield from health(results)
+    if results.join is not None:
+        yield Text(join_line(results.join))
+        yield from (Text(one, "yellow") for one in results.join.warnings)
     if shown.verdict:
         yield Text(printed.name(shown.verdict, 600), "bold green")
     blocks = list(blocks_of(rows_shown(results)))

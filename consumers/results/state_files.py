@@ -25,7 +25,7 @@ from consumers.results.results import bounds
 from consumers.results.states import SliceState
 from consumers.results.stream import Tell, silent
 from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
-from streammetrics.engines import Sealed
+from streammetrics.engines import Sealed, merge_once
 from streammetrics.results import counts_of, views_of
 
 # How the library begins to say what it expected where a state is sound, but not for this version.
@@ -108,12 +108,9 @@ def merge_files(
     report(1)
     for done, path in enumerate(paths[1:], 2):
         state = read_state(path)
-        counted = bool(state.provenance) and total.provenance.covers(state.provenance)
-        if skipped is not None and counted:
-            total.merge(state.empty())  # other settings are other settings
+        if not merge_once(total, state, "refuse" if skipped is None else "skip"):
+            assert skipped is not None
             skipped.append(path)
-        else:
-            total.merge(state)
         report(done)
     return total
 
@@ -236,9 +233,9 @@ def _setting_json(value: object) -> Json:
 def _add_provenance(state: Accumulator, selection: Selection, one: SliceState) -> None:
     """Note the offsets of every log, once for each pane, since panes are what is counted once."""
     metric = next(m for m in selection.snapshot.generation.metrics if m.name == one.metric)
-    sources = _sources(selection.snapshot.heads)
+    sources = _sources(selection.snapshot.logs)
     for piece in _pieces(selection, one):
-        for head in selection.snapshot.heads:
+        for head in selection.snapshot.logs:
             start = metric.start_offsets.get(head.id, head.start_offset)
             state.provenance.add(sources[head.id], start, max(start, head.next_offset), piece)
             # Retries add refused events of these offsets: a state from before one has fewer.

@@ -42,18 +42,18 @@ def state_text(state: Accumulator, style: Style, *, title: str) -> str:
     elif not ranges:
         parts.append(Text("provenance: none, so that a repeated merge cannot be noticed"))
     for source, piece, start, end in ranges[:MAX_RANGES]:
-        counted = f"{printed.name(source, 120)} {_unit(source)} {start} to {end - 1}"
-        parts.append(Text(f"counted {counted}: {printed.name(piece, 200)}"))
+        parts.append(Text(f"counted {_range(source, start, end)}: {printed.name(piece, 200)}"))
     if len(ranges) > MAX_RANGES:
         parts.append(Text(f"{len(ranges) - MAX_RANGES} more ranges: take --json"))
     return rendered(parts, style)
 
 
-def _unit(source: str) -> str:
-    """What a source has a range of."""
-    if source.startswith("sealed/"):
-        return "buckets"
-    return "numbers" if source.endswith("/tasks") else "offsets"
+def _range(source: str, start: int, end: int) -> str:
+    """A source, what it has a range of unless it says so itself, and the range."""
+    unit = "buckets" if source.startswith("sealed/") else "offsets"
+    one = end == start + 1
+    unit = "" if source.endswith(("/tasks", "/batches")) else unit[: -1 if one else None] + " "
+    return f"{printed.name(source, 120)} {unit}{start if one else f'{start} to {end - 1}'}"
 
 
 def _sealed(state: Sealed) -> str:

@@ -70,6 +70,7 @@ def results_of(
         late=counters.late,
         future=counters.future,
         expired=counters.expired,
+        repeated=counters.repeated,
         watermark_ms=snapshot.greatest_event_ms,
         rows=in_order(rows),
         variants=next((m.variants for m in snapshot.generation.metrics if m.variants), ()),

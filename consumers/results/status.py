@@ -13,6 +13,9 @@ from consumers.ledger.ledger import Ledger
 from consumers.ledger.retry import count_entries
 from consumers.ledger.rows import Head, PaneSize, Snapshot
 from consumers.results import printed
+from consumers.results.join_reader import JoinReader
+from consumers.results.join_table import join_table
+from consumers.results.joined import join_json
 from consumers.results.json_text import Json, dumps
 from consumers.results.query import iso_utc, require_generation
 from consumers.results.read_plan import Layout
@@ -33,7 +36,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
             "revision": generation.revision,
             "floor_ms": generation.floor_ms,
             "watermark_ms": seen.greatest_event_ms,
-            "logs": [_head_json(head, idle=head.id in idle) for head in seen.heads],
+            "logs": [_head_json(head, idle=head.id in idle) for head in seen.logs],
             "metrics": [
                 {
                     "name": metric.name,
@@ -50,6 +53,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
                 "panes": len(seen.panes),
                 "nbytes": seen.stored_nbytes,
             },
+            "join": join_json(JoinReader(ledger).found(wanted)[0]),
         }
     )
 
@@ -61,12 +65,13 @@ def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None 
     parts: list[RenderableType] = [
         Text(f"{printed.name(title, 60)}, generation {seen.generation.id}", "bold"),
         Text(""),
-        _logs(seen) if seen.heads else Text("no log was read yet"),
+        _logs(seen) if seen.logs else Text("no log was read yet"),
         Text(""),
         _metrics(seen),
         Text(""),
     ]
     parts.extend(Text(line) for line in _windows(seen))
+    parts.extend(join_table(JoinReader(ledger).found(wanted)[0]))
     entries = count_entries(ledger.store, seen.generation.id)
     if entries.open or entries.done:
         counted = f", {printed.count(entries.done)} were counted by a retry"
@@ -92,13 +97,13 @@ def _logs(seen: Snapshot) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("log", overflow="fold")
     numbers = ["next offset", "read", "quarantined", "late"]
-    has_tombstones = any(head.counters.tombstones for head in seen.heads)
-    if has_tombstones:
-        numbers.append("tombstones")
+    more = [name for name in ("tombstones", "repeated")
+            if any(getattr(head.counters, name) for head in seen.logs)]  # fmt: skip
+    numbers += more
     for name in numbers:
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("newest event", no_wrap=True)
-    for head in seen.heads:
+    for head in seen.logs:
         newest = head.greatest_event_ms
         table.add_row(
             Text(printed.name(head.partition, 80) + _note(head, idle=head.id in idle)),
@@ -106,7 +111,7 @@ def _logs(seen: Snapshot) -> Table:
             printed.count(head.counters.rows),
             printed.count(head.counters.quarantined),
             printed.count(head.counters.late),
-            *([printed.count(head.counters.tombstones)] if has_tombstones else []),
+            *(printed.count(getattr(head.counters, name)) for name in more),
             "none" if newest is None else iso_utc(newest // 1000 * 1000),
         )
     return table
@@ -174,5 +179,6 @@ def _head_json(head: Head, *, idle: bool) -> Json:
         "expired": head.counters.expired,
         "quarantined": head.counters.quarantined,
         "tombstones": head.counters.tombstones,
+        "repeated": head.counters.repeated,
         "skipped": head.skipped,
     }

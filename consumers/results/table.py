@@ -26,6 +26,7 @@ from rich.text import Text
 from consumers.results import printed
 from consumers.results.experiment_table import experiment
 from consumers.results.figures_table import Truth, figures
+from consumers.results.join_table import join_table
 from consumers.results.query import OTHER, Slice, SliceValue, iso_utc
 from consumers.results.results import ResultRow, Results, Window, slice_key
 from consumers.results.terminal import Style, rendered
@@ -83,6 +84,7 @@ def table(
     if not blocks:
         parts.append(Text("\nno rows are counted here yet"))
     parts.extend(experiment(results))
+    parts.extend(join_table(results.join))
     notes = []
     if len(blocks) > MAX_BLOCKS:
         notes.append(f"{len(blocks) - MAX_BLOCKS} more tables: narrow with --where, or take --json")
@@ -130,6 +132,8 @@ def health(results: Results) -> list[Text]:
     for name in ("quarantined", "late", "future", "expired"):
         n: int = getattr(results, name)
         line.append(f", {printed.count(n)} {name}", "yellow" if n else "")
+    if results.repeated:
+        line.append(f", {printed.count(results.repeated)} repeated")
     return [line, Text(f"newest event {newest}")]
 
 

@@ -15,13 +15,16 @@ from consumers.ledger.rows import SHOWN, Head, Snapshot
 
 
 def watermark_ms(seen: Snapshot) -> int | None:
-    """The event time that every partition has reached that is not idle; None before any event."""
+    """The event time that every partition has reached that is not idle; None before any event.
+    Where events are joined, up to which label windows are closed."""
     idle = idle_heads(seen)
     times = [
         head.greatest_event_ms
-        for head in seen.heads
+        for head in seen.logs
         if head.greatest_event_ms is not None and not head.closed and head.id not in idle
     ]
+    if len(seen.logs) < len(seen.heads):
+        return seen.closed_ms  # what is later waits to be joined
     return min(times, default=None)
 
 
@@ -30,7 +33,7 @@ def idle_heads(seen: Snapshot) -> frozenset[int]:
     limit_ms = _idle_timeout_ms(seen)
     if limit_ms is None:
         return frozenset()
-    return frozenset(_behind([head for head in seen.heads if not head.closed], limit_ms))
+    return frozenset(_behind([head for head in seen.logs if not head.closed], limit_ms))
 
 
 def _behind(heads: Sequence[Head], limit_ms: int) -> list[int]:

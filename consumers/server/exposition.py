@@ -172,6 +172,8 @@ def _stored(ledger: Ledger) -> Iterator[Metric]:
         "streammetrics_store_events": ("Events counted so far", seen.counters.rows),
         "streammetrics_store_quarantined_events": ("Events in quarantine",
                                                    seen.counters.quarantined),
+        "streammetrics_store_repeated_events": ("Events that had come before, by their ids",
+                                                seen.counters.repeated),
         "streammetrics_store_state_bytes": ("Size of all states in the store",
                                             seen.stored_nbytes),
         "streammetrics_store_state_rows": ("Rows that hold them",

@@ -17,6 +17,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from consumers.results.query import OTHER, Slice
 from consumers.results.results import ComparisonRow, ResultRow, Results
+from consumers.server.join_gauges import join_gauges
 from streammetrics.experiments import SampleRatioFound
 
 ROWS: Final = 1000  # of one window
@@ -61,6 +62,7 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
     yield from _effect_gauges(total.comparisons[:EFFECTS])
     if total.srm is not None:
         yield from _sample_ratio(total.srm)
+    yield from join_gauges(total.join)
     left_out += len(total.comparisons[EFFECTS:])
     yield GaugeMetricFamily("streammetrics_results_left_out",
                             "Rows and effects that are too many to be shown here",

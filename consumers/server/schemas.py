@@ -59,7 +59,9 @@ def answer(name_: str, /, **fields: Schema) -> Schema:
 
 
 _MS: Final = maybe(WHOLE)
-_READ: Final = dict.fromkeys(("rows_read", "late", "future", "expired", "quarantined"), WHOLE)
+_READ: Final = dict.fromkeys(
+    ("rows_read", "late", "future", "expired", "quarantined", "repeated"), WHOLE
+)
 _STATES: Final = ("open", "closing", "closed", "total")
 _COMPARED: Final = (
     *("control", "treatment", "effect_size", "effect_size_ci_lower", "effect_size_ci_upper"),
@@ -110,7 +112,23 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "Results": answer(
         "results", generation=WHOLE, offsets=COUNTS, **_READ, watermark_ms=_MS,
         results=many(ref("Result")), comparisons=many(ref("Comparison")),
-        srm=maybe(ref("SampleRatio")), notes=many(TEXT),
+        srm=maybe(ref("SampleRatio")), notes=many(TEXT), join=maybe(ref("Join")),
+    ),
+    "Join": shape(
+        closed_ms=_MS, label_window_s=NUMBER, share_pending=NUMBER, share_repeated=NUMBER,
+        **dict.fromkeys(("events", "closed", "pending", "conflicts", "late_impressions",
+                         "late_outcomes", "ignored", "repeated"), WHOLE),
+        outcomes={
+            "type": "object",
+            "additionalProperties": shape(
+                **dict.fromkeys(("waiting", "attributed", "unattributed", "unknown"), WHOLE),
+                **dict.fromkeys(
+                    ("share_unattributed", "share_after_window", "share_last_tenth"), NUMBER
+                ),
+                **dict.fromkeys(("delays_s", "unattributed_delays_s"), many(many(WHOLE))),
+            ),
+        },
+        warnings=many(TEXT),
     ),
     "Store": answer(
         "store", name=TEXT, outline=TEXT, generation=WHOLE, generations=many(WHOLE),
@@ -163,8 +181,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
             shape(
                 **dict.fromkeys(("cluster", "topic", "topic_id"), TEXT), closed=FLAG, idle=FLAG,
                 **dict.fromkeys(("partition", "start_offset", "next_offset", "rows", "late",
-                                 "future", "expired", "quarantined", "tombstones", "skipped"),
-                                WHOLE),
+                                 "future", "expired", "quarantined", "tombstones", "repeated",
+                                 "skipped"), WHOLE),
                 greatest_event_ms=_MS,
             )
         ),
@@ -173,7 +191,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
                   settings={"type": "object", "additionalProperties": TEXT})
         ),
         quarantine=shape(open=WHOLE, done=WHOLE),
-        deltas=shape(rows=WHOLE, panes=WHOLE, nbytes=WHOLE),
+        deltas=shape(rows=WHOLE, panes=WHOLE, nbytes=WHOLE), join=maybe(ref("Join")),
     ),
     "Figure": {"description": "a Vega-Lite specification with its data", "type": "object",
                "required": ["$schema", "data", "description"]},

@@ -43,6 +43,12 @@ JSON_FAULTS: Final[tuple[Callable[[bytes], bytes], ...]] = (
     _changed(variant="treatmnet"),
     _changed(ts="2024-01-01T12:00:00"),
 )
+JOINED_FAULTS: Final = (  # of impressions, which have no label
+    *JSON_FAULTS[:4],
+    *JSON_FAULTS[5:],
+    _changed(kind="imprssion"),
+    _changed(request_id=None),
+)
 # Half an event would leave its whole array without an end.
 ARRAY_FAULTS: Final = JSON_FAULTS[1:]
 TABLE_FAULTS: Final = (  # what a row of typed columns can be

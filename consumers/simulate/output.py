@@ -1,4 +1,4 @@
-"""Where a simulated stream goes: a file, stdout, or a Kafka topic, at a rate or as fast as it
+"""Where a simulated stream goes: a file, stdout, or topics of Kafka; at a rate, or as fast as it
 goes."""
 
 from __future__ import annotations
@@ -6,31 +6,33 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from consumers.cli.progress import Report
+from consumers.simulate.joined import JoinedSimulation, is_outcome
 from consumers.simulate.messages import Sink, packed
 from consumers.simulate.stream import Simulation
 from consumers.worker.run_options import Progress
 
 
 def write(
-    simulation: Simulation,
+    simulation: Simulation | JoinedSimulation,
     where: str,
     rate: float | None,
     report: Report,
     monotonic: Callable[[], float],
     batch_events: int = 1000,
 ) -> None:
-    """Write a stream to a path, `-`, or `kafka://HOST[:PORT]/TOPIC`.
+    """Write a stream to a path, `-`, or `kafka://HOST[:PORT]/TOPIC`. Of two topics the second gets
+    clicks and purchases.
 
     rate: events a second; batches are cut so that they come every tenth of a second at most.
     batch_events: events a message, in formats whose messages carry many.
     """
     started_s, rows = monotonic(), 0
-    with _sink(where) as out, packed(out, simulation.format, batch_events) as sink:
+    with _sinks(where, simulation.format, batch_events) as sink:
         header = simulation.header()
         if header is not None:
             sink([header])
@@ -41,7 +43,7 @@ def write(
 
 
 def _paced(
-    simulation: Simulation, rate: float | None, monotonic: Callable[[], float]
+    simulation: Simulation | JoinedSimulation, rate: float | None, monotonic: Callable[[], float]
 ) -> Iterator[list[bytes]]:
     if rate is None:
         yield from simulation.batches()
@@ -54,6 +56,26 @@ def _paced(
             yield piece
             sent += len(piece)
             time.sleep(max(started_s + sent / rate - monotonic(), 0))
+
+
+@contextmanager
+def _sinks(where: str, format: str, batch_events: int) -> Iterator[Sink]:
+    """A sink of events, which it hands on by the topics that there are."""
+    topics = where.split(",") if where.startswith("kafka://") else [where]
+    server = topics[0].rpartition("/")[0]
+    places = [topics[0], *(f"{server}/{topic}" for topic in topics[1:])]
+    with ExitStack() as stack:
+        sinks = [
+            stack.enter_context(packed(stack.enter_context(_sink(place)), format, batch_events))
+            for place in places
+        ]
+
+        def send(events: list[bytes]) -> None:
+            outcomes = [event for event in events if is_outcome(event)]
+            sinks[0]([event for event in events if not is_outcome(event)])
+            sinks[-1](outcomes)
+
+        yield sinks[0] if len(sinks) == 1 else send
 
 
 @contextmanager

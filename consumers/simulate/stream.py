@@ -85,17 +85,22 @@ class Simulation:
 
     def batches(self) -> Iterator[list[bytes]]:
         """The events, a few thousand at a time, each a record without line end."""
+        for start, drawn in self.drawn():
+            yield self._written(start, drawn)
+
+    def drawn(self) -> Iterator[tuple[int, Draws]]:
+        """Batches of what was drawn, each with the number of its first event."""
         bits = np.random.PCG64(self.seed)
         now_ms = START_MS
         for start in range(0, self.events, BATCH):
             # Whole batches are drawn, so that a longer stream begins with a shorter one.
             draws = bits.random_raw(3 * BATCH).reshape(3, BATCH)[:, : self.events - start]
-            drawn = _Draws(draws, self._activity, now_ms)
+            drawn = Draws(draws, self._activity, now_ms)
             now_ms = int(drawn.clock_ms[-1])
-            yield self._written(start, drawn)
+            yield start, drawn
 
-    def truth(self) -> dict[str, VariantTruth]:
-        """The true click rate and AUC of each variant."""
+    def truth(self, seen: Fraction = Fraction(1)) -> dict[str, VariantTruth]:
+        """The true click rate and AUC of each variant, where a share of all clicks is seen."""
         # A user's readiness is independent of the score, so only its mean matters here.
         weights = np.diff(np.concatenate([np.zeros(1, np.int64), self._activity]))
         ready = sum(
@@ -103,8 +108,8 @@ class Simulation:
         )  # in halves, of _ONE
         found = {}
         for variant, clicks in zip(VARIANTS, _CLICKS, strict=True):
-            whole = 2 * _ONE * _ONE  # the unit of the products below
-            positives = [p * ready for p in clicks.tolist()]
+            whole = 2 * _ONE * _ONE * seen.denominator  # the unit of the products below
+            positives = [p * ready * seen.numerator for p in clicks.tolist()]
             below = area = 0
             for p in positives:
                 area += p * (2 * below + whole - p)
@@ -126,7 +131,7 @@ class Simulation:
         weights[0] += _ONE - int(weights.sum())
         return np.cumsum(weights)
 
-    def _written(self, start: int, drawn: _Draws) -> list[bytes]:
+    def _written(self, start: int, drawn: Draws) -> list[bytes]:
         write = _csv_line if self.format == "csv" else _json_line
         faults = _FAULTS[self.format]
         lines = []
@@ -143,9 +148,9 @@ class Simulation:
             user = 2 * rank + variant
             lines.append(
                 write(
-                    _iso(ms), VARIANTS[variant], f"u{user:06d}", 1 + place // POSITIONS % ITEMS,
-                    1 + place % POSITIONS, _SCORE_TEXTS[level], label,
-                    "new" if user % 3 == 0 else "returning", f"e{self.seed}-{number:09d}",
+                    iso(ms), VARIANTS[variant], f"u{user:06d}", item_of(place),
+                    1 + place % POSITIONS, SCORE_TEXTS[level], label,
+                    segment_of(user), f"e{self.seed}-{number:09d}",
                 ).encode()
             )  # fmt: skip
         for i in np.flatnonzero(drawn.broken).tolist():
@@ -153,33 +158,44 @@ class Simulation:
         return lines
 
 
+def item_of(place: int) -> int:
+    """The number of the item that was shown."""
+    return 1 + place // POSITIONS % ITEMS
+
+
+def segment_of(user: int) -> str:
+    """Which segment a user is in."""
+    return "new" if user % 3 == 0 else "returning"
+
+
 def readiness(rank: int) -> int:
     """How readily the users of a rank click, in halves: 1 or 3."""
     return 3 if rank % 2 else 1
 
 
-class _Draws:
+class Draws:
     """The random choices of one batch. draws: uint64 [3, n]."""
 
     def __init__(self, draws: NDArray[np.uint64], activity: NDArray[np.int64], now: int) -> None:
         whom, click, when = draws
         # Each choice has bits of its own; all are independent.
-        self.ranks = np.searchsorted(activity, _bits(whom, 0, 32), side="right")
-        self.variants = _bits(whom, 32, 1)
-        self.levels = _bits(whom, 33, 11)
-        self.places = _bits(whom, 44, 20)
+        self.ranks = np.searchsorted(activity, bits_of(whom, 0, 32), side="right")
+        self.variants = bits_of(whom, 32, 1)
+        self.levels = bits_of(whom, 33, 11)
+        self.places = bits_of(whom, 44, 20)
         chance = np.stack(_CLICKS)[self.variants, self.levels]
         ready = np.where(self.ranks % 2 == 1, readiness(1), readiness(0))
-        self.labels = (_bits(click, 0, 32) < chance * ready // 2).astype(np.int64)
-        self.broken = _bits(click, 32, 16) < BROKEN_PER_65536
-        self.faults = _bits(click, 48, 16)
-        gaps = 1 + _bits(when, 0, 10) % (2 * MEAN_GAP_MS)
+        self.labels = (bits_of(click, 0, 32) < chance * ready // 2).astype(np.int64)
+        self.broken = bits_of(click, 32, 16) < BROKEN_PER_65536
+        self.faults = bits_of(click, 48, 16)
+        gaps = 1 + bits_of(when, 0, 10) % (2 * MEAN_GAP_MS)
         self.clock_ms = now + np.cumsum(gaps)
-        late = _bits(when, 10, 16) < LATE_PER_65536
-        self.times_ms = self.clock_ms - late * (LEAST_LATE_MS + _bits(when, 26, 21))
+        late = bits_of(when, 10, 16) < LATE_PER_65536
+        self.times_ms = self.clock_ms - late * (LEAST_LATE_MS + bits_of(when, 26, 21))
 
 
-def _bits(draws: NDArray[np.uint64], first: int, n: int) -> NDArray[np.int64]:
+def bits_of(draws: NDArray[np.uint64], first: int, n: int) -> NDArray[np.int64]:
+    """`n` bits of each word, from bit `first` on."""
     return ((draws >> np.uint64(first)) & np.uint64((1 << n) - 1)).astype(np.int64)
 
 
@@ -204,10 +220,11 @@ def _clicks() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 _CLICKS: Final = _clicks()
-_SCORE_TEXTS: Final = [repr(score) for score in _scores().tolist()]
+SCORE_TEXTS: Final = [repr(score) for score in _scores().tolist()]
 
 
-def _iso(ms: int) -> str:
+def iso(ms: int) -> str:
+    """A time as events have it."""
     whole = datetime.fromtimestamp(ms // 1000, UTC)
     return f"{whole:%Y-%m-%dT%H:%M:%S}.{ms % 1000:03d}Z"
 

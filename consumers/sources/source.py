@@ -12,7 +12,7 @@ Every source (file, stdin, memory, Kafka) has this shape, and the service knows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias, runtime_checkable
 
@@ -47,6 +47,9 @@ class Texts:
 
 Integers: TypeAlias = "Sequence[int] | NDArray[np.int64]"
 
+# A partition as a person names it: its number, of every topic that is read, or `clicks/0`.
+Name: TypeAlias = int | str
+
 # One field of many events: plain values, numbers or times as they are stored, texts named once or
 # as they lie.
 Values: TypeAlias = "list[object] | NDArray[np.generic] | Coded | Texts"
@@ -69,6 +72,14 @@ class Partition:
     def __str__(self) -> str:
         """The name that results use as the key of `offsets`, such as `clicks.jsonl/0`."""
         return f"{self.topic}/{self.number}"
+
+    def is_named(self, names: Collection[Name]) -> bool:
+        """Whether one of these names means it.
+
+        >>> Partition("c", "clicks", "1", 0).is_named(["views/0"])
+        False
+        """
+        return self.number in names or str(self) in names
 
 
 # The cluster of logs that a streaming query of Spark feeds: an offset is the number of one of its

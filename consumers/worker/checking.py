@@ -6,15 +6,17 @@ check(config, options)             source and store are there and fit, in lines 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 
 from consumers.config.config import Config
+from consumers.config.dedup import require_keyed
 from consumers.ledger.connect import shown
 from consumers.ledger.ledger import Ledger, LogChanged, NoStoreYet, SchemaMismatch
 from consumers.ledger.rows import Begun, Head
+from consumers.sources.names import names_of, names_without
 from consumers.sources.open_source import open_source, require_package, require_readable
-from consumers.sources.source import GapError, Partition, Source, Unsuitable
+from consumers.sources.source import GapError, Name, Partition, Source, Unsuitable
 from consumers.worker.reconnect import Disconnected
 from consumers.worker.run_options import Options
 
@@ -30,14 +32,19 @@ def require_options(config: Config, options: Options, *, opener: Opener = open_s
     """
     require_readable(config)
     require_package(config)
+    if options.close and config.join is None:
+        raise Unsuitable(
+            "--close: expected a config with [join], since it closes label windows, came one "
+            "without; leave it out"
+        )
     if config.source.kind == "kafka":
         if options.partitions is not None:
             try:
                 with closing(opener(config, options)) as source:
-                    numbers = tuple(partition.number for partition in source.partitions())
+                    partitions = source.partitions()
             except Disconnected:
                 return
-            require_partitions(options.partitions, numbers)
+            require_partitions(options.partitions, partitions)
         return
     if not isinstance(options.start, str):
         raise Unsuitable(
@@ -45,17 +52,19 @@ def require_options(config: Config, options: Options, *, opener: Opener = open_s
             "its own, came a time; leave it out to read from the beginning"
         )
     if options.partitions is not None:
-        require_partitions(options.partitions, (0,))
+        path = config.source.path
+        only = Partition("", "stdin" if path is None else path.name, "", 0)
+        require_partitions(options.partitions, [only])
     if config.source.kind == "file":
         opener(config, options).close()
 
 
-def require_partitions(wanted: tuple[int, ...], there: tuple[int, ...]) -> None:
+def require_partitions(wanted: Collection[Name], there: Collection[Partition]) -> None:
     """Raise Unsuitable where a partition is named that is not there."""
-    missing = sorted(set(wanted) - set(there))
+    missing = names_without(wanted, there)
     if missing:
         raise Unsuitable(
-            f"--partitions: expected some of {', '.join(map(str, there))}, which are there, "
+            f"--partitions: expected some of {names_of(there)}, which are there, "
             f"came {', '.join(map(str, missing))}; leave out what is not there"
         )
 
@@ -83,6 +92,7 @@ def check(
     logs: dict[Partition, tuple[int, int | None]] = {}
     with closing(opener(config, options)) as source:
         ends = source.ends()
+        require_keyed(config.dedup, source.partitions())
         for partition in source.partitions():
             first, end = source.beginning(partition), ends.get(partition)
             logs[partition] = first, end

@@ -15,7 +15,8 @@ from consumers.config.config import Config
 from consumers.ledger.audit import cut_after, cut_before, retries_of
 from consumers.ledger.rows import Head
 from consumers.ledger.store import Store
-from consumers.sources.source import SPARK, Partition, Source, Unsuitable
+from consumers.sources.names import names_of, names_without
+from consumers.sources.source import SPARK, Name, Partition, Source, Unsuitable
 from consumers.worker.recount import Recount, Scratch
 from consumers.worker.run_options import Options
 from consumers.worker.verified import Verified
@@ -28,11 +29,11 @@ Offsets = tuple[int, int | None]  # [from, to); None is as far as it was counted
 class Wanted:
     """What to verify: these partitions and these offsets, by partition; all where both are None."""
 
-    partitions: tuple[int, ...] | None = None
-    offsets: Mapping[int, Offsets] | None = None
+    partitions: tuple[Name, ...] | None = None
+    offsets: Mapping[Name, Offsets] | None = None
 
     @property
-    def numbers(self) -> frozenset[int] | None:
+    def names(self) -> frozenset[Name] | None:
         """The partitions; None for all."""
         if self.partitions is None and self.offsets is None:
             return None
@@ -40,15 +41,17 @@ class Wanted:
 
     def span(self, head: Head) -> tuple[int, int]:
         """The offsets of a head that are wanted. Raises Unsuitable where they were not counted."""
-        start, end = (self.offsets or {}).get(
-            head.partition.number, (head.start_offset, head.next_offset)
-        )
+        start = head.start_offset
+        end: int | None = head.next_offset
+        name: Name = head.partition.number
+        for named, offsets in (self.offsets or {}).items():
+            if head.partition.is_named([named]):
+                name, (start, end) = named, offsets
         to = head.next_offset if end is None else end
         if not head.start_offset <= start < to <= head.next_offset:
-            number = head.partition.number
             raise Unsuitable(
                 f"--offsets: expected some of offsets {head.start_offset} to {head.next_offset} of "
-                f"{head.partition}, which were counted, came {number}:{start}-"
+                f"{head.partition}, which were counted, came {name}:{start}-"
                 f"{'' if end is None else end}; name offsets between these"
             )
         return start, to
@@ -56,19 +59,20 @@ class Wanted:
 
 def chosen_heads(heads: Sequence[Head], wanted: Wanted, found: Verified) -> list[Head]:
     """The heads whose logs can be read again. Raises Unsuitable for a partition without a head."""
-    numbers = wanted.numbers
-    there = sorted({head.partition.number for head in heads})
-    missing = sorted((numbers or frozenset()) - {*there})
+    heads = [head for head in heads if not head.is_join]
+    names = wanted.names
+    there = {head.partition for head in heads}
+    missing = names_without(names or (), there)
     if missing:
         flag = "--partitions" if wanted.partitions and {*missing} & {*wanted.partitions} else (
             "--offsets")  # fmt: skip
         raise Unsuitable(
-            f"{flag}: expected some of {', '.join(map(str, there))}, which were counted, came "
+            f"{flag}: expected some of {names_of(there)}, which were counted, came "
             f"{', '.join(map(str, missing))}; leave out what was not counted"
         )
     chosen = []
     for head in heads:
-        if numbers is not None and head.partition.number not in numbers:
+        if names is not None and not head.partition.is_named(names):
             continue
         if head.partition.cluster == SPARK:
             found.note(
@@ -111,6 +115,12 @@ def recounts_of(
                 continue
             span = _span(store, head, spans[head.id], source.beginning(log), found)
             if span is None:
+                continue
+            if config.dedup is not None and span[0] > head.start_offset:
+                found.note(
+                    f"{log}: which events from offset {span[0]} on are repeats follows from those "
+                    "before, so it is not verified; verify it from its beginning"
+                )
                 continue
             end = ends.get(log, 0)
             if end < span[1]:

@@ -19,7 +19,7 @@ TRIES: Final = 20  # of a pane whose rows are merged by a compactor while we rea
 Of = tuple[int, int | None]  # a head of the ledger, and a retry of it or None
 
 
-class _Moved(Exception):
+class RowsMoved(Exception):
     """Rows were merged while they were read."""
 
 
@@ -50,7 +50,7 @@ def compare_panes(
                 if not one.compare(metric.start_offsets, found):
                     left.append(pane)
                 break
-            except _Moved:
+            except RowsMoved:
                 continue
         else:
             left.append(pane)
@@ -81,7 +81,7 @@ class _Pane:
     def compare(self, starts: Mapping[int, int], found: Verified) -> bool:
         """Compare the states; False where rows count more than what was recounted.
 
-        Raises _Moved where rows were merged while they were read.
+        Raises RowsMoved where rows were merged while they were read.
         """
         scratch, pane = self.scratch, self.pane
         seen = pane_rows(self.store, scratch.generation, pane)
@@ -115,7 +115,7 @@ class _Pane:
             else:
                 theirs[row.head, None].append(row)
         for of in {*theirs, *ours}:
-            said[of][:0] = _differences(
+            said[of][:0] = differences(
                 self.store, scratch.ledger.store, theirs.get(of, []), ours.get(of, [])
             )
             hole = self.recounts[of[0]].coverage.holes.get((pane.metric, pane.grouping))
@@ -123,7 +123,7 @@ class _Pane:
                 said[of].append(str(hole))
         if any(said.values()):
             if pane_rows(self.store, scratch.generation, pane).rows != seen.rows:
-                raise _Moved
+                raise RowsMoved
             for of in sorted(said, key=lambda of: (of[0], of[1] or 0)):
                 if said[of]:
                     found.differs(self._named(of), "; ".join(said[of]))
@@ -158,19 +158,23 @@ def _expected(
     return found
 
 
-def _differences(
+def differences(
     store: Store,
     scratch_store: Store,
     theirs: Sequence[Outline],
     ours: Sequence[Outline],
 ) -> list[str]:
+    """What is wrong with the rows of a ledger, beside those that a recount gives.
+
+    Raises RowsMoved where they were merged while they were read.
+    """
     expected = merged(scratch_store, ours) if ours else None
     try:
         state = merged(store, theirs) if theirs else None
     except Unreadable as error:
         return [f"a delta row cannot be read: {error}"]
     if theirs and state is None:
-        raise _Moved
+        raise RowsMoved
     if state is None and expected is not None:
         return [f"no delta row, where the log has {expected.digest()}"]
     if state is not None and expected is None:

@@ -23,14 +23,16 @@ def commit_of(head: Head, delta: Delta, limit: int = PIECE_BYTES) -> Commit:
     Only the state of one key may be larger. A delta is bounded, so it still fits into a row of
     either database; who can commit less at once does so: see `Limits`.
     """
+    joined = delta.joined
     return Commit(
         head,
         delta.start,
         delta.end,
         delta.greatest_event_ms,
         delta.counters,
-        pieces_of(delta.states(), limit),
+        pieces_of(delta.states(), limit) if joined is None else list(joined.pieces(limit)),
         delta.quarantine,
+        None if joined is None else joined.closed_at_most,
     )
 
 

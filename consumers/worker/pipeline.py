@@ -19,6 +19,7 @@ from consumers.events.refusals import Refused, Unfit
 from consumers.ledger.rows import Counters
 from consumers.sources.source import Partition
 from consumers.worker.family_states import FamilyStates, Piece
+from consumers.worker.join_states import JoinStates
 from consumers.worker.metric_columns import columns_of, of_one_shape
 from streammetrics import InputError
 
@@ -38,8 +39,11 @@ class Delta:
     is refused and moves no watermark; files have no such timestamps, so there the rule has
     nothing to compare with and does not apply.
 
+    Where events are joined, they wait in `joined` for their label windows to close, and no metric
+    counts them yet: see `JoinStates`, which `closed_ms` is for. Late ones are not joined.
     ordered: whether the events have an order. Where they have none (a part of a batch of a
-    cluster), an event is late beside `greatest_event_ms` alone, which is that of earlier batches.
+    cluster, refused events that are tried again), an event is late beside `greatest_event_ms`
+    alone, which is that of earlier events.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class Delta:
         greatest_event_ms: int | None = None,
         floor_ms: int | None = None,
         *,
+        closed_ms: int | None = None,
         ordered: bool = True,
     ) -> None:
         self.config = config
@@ -64,11 +69,18 @@ class Delta:
         self._quarantine_bytes = 0
         self.families = tuple(FamilyStates(family) for family in config.families)
         self._rows_in_states = False
+        self._lateness_ms = config.windows.lateness_s * 1000
+        self.joined: JoinStates | None = None
+        if config.join is not None:
+            self._lateness_ms += config.join.reopen_s * 1000
+            behind = None if greatest_event_ms is None else greatest_event_ms - self._lateness_ms
+            self.joined = JoinStates(config, config.join, closed_ms, behind)
 
     @property
     def nbytes(self) -> int:
         """Bytes of memory that it holds, roughly."""
-        return sum(states.nbytes for states in self.families) + self._quarantine_bytes
+        held = sum(states.nbytes for states in self.families) + self._quarantine_bytes
+        return held if self.joined is None else held + self.joined.nbytes
 
     def add(self, decoded: Decoded) -> None:
         """Take in the next chunk. Raises ValueError if it does not follow the last one."""
@@ -79,8 +91,12 @@ class Delta:
                 f"came {chunk.partition} from {chunk.start}"
             )
         decoded, ahead = self._without_future(decoded)
-        decoded = self._feed(decoded)
+        decoded = self._feed(decoded) if self.joined is None else self._fit(decoded, self.joined)
         late, expired = self._late(decoded), self._below_floor(decoded)
+        late_outcomes = 0
+        if self.joined is not None:
+            late_outcomes = self.joined.absorb(decoded, late)
+            expired[:] = False  # an impression is counted later
         if len(decoded):
             newest = int(decoded.times_ms.max())
             known = self.greatest_event_ms
@@ -94,6 +110,9 @@ class Delta:
             future=ahead,
             expired=int(expired.sum()),
             quarantined=len(decoded.refused),
+            late_outcomes=late_outcomes,
+            ignored=decoded.ignored,
+            repeated=decoded.repeated,
         )
         self.end = chunk.end
 
@@ -142,10 +161,6 @@ class Delta:
         late: Flags = times < before - self._lateness_ms
         return late
 
-    @property
-    def _lateness_ms(self) -> int:
-        return self.config.windows.lateness_s * 1000
-
     def _below_floor(self, decoded: Decoded) -> Flags:
         if self.floor_ms is None:
             return np.zeros(len(decoded), np.bool_)
@@ -173,6 +188,22 @@ class Delta:
                 self._rows_in_states = True
                 break
         return replace(decoded, keys={}, columns={}).without(bad)
+
+    def _fit(self, decoded: Decoded, joined: JoinStates) -> Decoded:
+        """The events that can be joined: those that a metric would refuse leave."""
+        bad = joined.unfit(decoded)
+        places = joined.impressions(decoded)
+        while len(places):
+            some = joined.with_labels(decoded.take(places))
+            try:
+                self._check(some, self.families)
+            except InputError as error:
+                found = self._offenders(some, error)
+                bad |= {int(places[i]): why for i, why in found.items()}
+                places = np.delete(places, list(found))
+                continue
+            break
+        return decoded.without(bad)
 
     def _absorb(self, decoded: Decoded, expired: Flags) -> None:
         some = bool(expired.any())

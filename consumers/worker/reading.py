@@ -11,10 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from consumers.config.config import Config
 from consumers.config.event import EventConfig, Field, Kind
+from consumers.config.join import JoinConfig, Mark
+from consumers.config.joined import DELAYS, ROWS
 from consumers.config.metrics import MetricConfig
 from consumers.ledger.ledger import SettingsChanged
 from consumers.ledger.rows import Generation
@@ -35,6 +37,12 @@ def reading_of(config: Config) -> str:
         "max_event_bytes": config.source.max_event_bytes,
         "max_ahead_s": config.windows.max_ahead_s,
     }
+    if config.join is not None:
+        found["join"] = {
+            "id": config.join.id,
+            "marks": [asdict(mark) for mark in config.join.marks],
+            "values": [one.value for one in config.join.outcomes],
+        }
     return json.dumps(found, sort_keys=True, separators=(",", ":"))
 
 
@@ -65,12 +73,24 @@ def with_reading(config: Config, reading: str) -> Config:
     return replace(
         config,
         event=EventConfig(**event),
+        join=_join_with(config.join, found.get("join")),
         source=replace(config.source, max_event_bytes=found["max_event_bytes"]),
         windows=replace(config.windows, max_ahead_s=found["max_ahead_s"]),
         metrics=with_fields(config.metrics),
         experiment=config.experiment if more else None,
         experiment_metrics=more,
     )
+
+
+def _join_with(join: JoinConfig | None, reading: Mapping[str, Any] | None) -> JoinConfig | None:
+    if join is None or reading is None:
+        return join
+    first, *marks = (Mark(**mark) for mark in reading["marks"])
+    outcomes = tuple(
+        replace(one, mark=mark, value=value)
+        for one, mark, value in zip(join.outcomes, marks, reading["values"], strict=True)
+    )
+    return replace(join, id=reading["id"], impression=first, outcomes=outcomes)
 
 
 def require_same_states(config: Config, of: Generation) -> None:
@@ -100,6 +120,17 @@ def require_same_states(config: Config, of: Generation) -> None:
         was, given = (set(cast("Mapping[str, str]", one["inputs"])) for one in (known, now))
         if was != given:
             found.append(f"metric {metric.name}: other inputs than those of the store")
+    for name in (ROWS, DELAYS) if config.join is not None else ():
+        known, now = live.get(name), config.descriptions[name]
+        if known is None:
+            found.append(f"metric {name}: the store does not count it")
+            continue
+        found.remove(f"metric {name}: not in the config")
+        found += [
+            f"metric {name}: {key} was {_shown(known.get(key))}, is {_shown(now.get(key))}"
+            for key in ("type", "settings", "pane_ms")
+            if known.get(key) != now.get(key)
+        ]
     if found:
         raise SettingsChanged(
             found,

@@ -21,6 +21,8 @@ from consumers.sources.source import Chunk, Partition
 from consumers.worker.coverage import Coverage, starts_of
 from consumers.worker.pieces import commit_of
 from consumers.worker.pipeline import Delta
+from consumers.worker.repeats import without_repeats
+from consumers.worker.seen_ids import SeenIds
 from consumers.worker.trial import Place, Trial, described, places_of
 from consumers.worker.verified import Verified
 
@@ -87,12 +89,14 @@ class Recount:
             covers(store, head),
             [
                 (one.name, i)
-                for family in config.families
+                for family in (config.families if config.join is None else ())
                 for one in family.metrics
                 for i in range(len(family.slices.by))
             ],
             starts_of(scratch.generation.metrics, head.id),
         )
+        dedup = config.dedup
+        self._seen = None if dedup is None else SeenIds(dedup.retention_ms, dedup.pane_ms)
         self._own = scratch.head(head, self.start, None)
         self._delta = Delta(scratch.config, head.partition, self.start)
         self._counters = Counters()
@@ -114,6 +118,8 @@ class Recount:
     # -- the log's own ------------------------------------------------------------------------
     def take(self, decoded: Decoded) -> None:
         """The next whole messages."""
+        if self._seen is not None:
+            decoded = without_repeats(decoded, self._seen)
         chunk = decoded.chunk
         if self._is_full() or self.at in self.cuts:
             self._flush()
@@ -160,7 +166,7 @@ class Recount:
                 self.found.differs(self._named(place), "in quarantine, and not in the log")
             else:
                 self._compare_place(entry, described(decoded, at[place]))
-                if is_open:
+                if is_open and entry.reason != "closed":  # a fact of when, and good otherwise
                     self._good_now(entry)
         if not entries:
             return decoded
@@ -275,6 +281,7 @@ class Recount:
         for name, ledger, log in (
             ("rows", was.rows, now.rows),
             ("tombstones", was.tombstones, now.tombstones),
+            ("repeated", was.repeated, now.repeated),
             ("late (with this lateness_s)", was.late, now.late),
             ("quarantined", was.quarantined, self._open[0]),
             ("future", was.future, self._open[1]),

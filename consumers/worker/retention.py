@@ -8,11 +8,17 @@ from consumers.config.config import Config
 from consumers.ledger.rows import Head
 
 
-def floor_after(config: Config, heads: Sequence[Head], lowest_ms: int | None) -> int | None:
-    """The floor that these heads allow, where it is higher than `lowest_ms`, that of now."""
+def floor_after(
+    config: Config, heads: Sequence[Head], lowest_ms: int | None, closed_ms: int | None
+) -> int | None:
+    """The floor that these heads allow, where it is higher than `lowest_ms`, that of now.
+
+    closed_ms: what is later waits to be joined, and will be counted; None: nothing waits."""
     times = [head.greatest_event_ms for head in heads]
     known = [time for time in times if time is not None]
     if not known or len(known) < len(times):
         return None
     floor_ms = config.floor_ms(min(known))
+    if closed_ms is not None:
+        floor_ms = min(floor_ms, closed_ms // config.windows.pane_ms * config.windows.pane_ms)
     return floor_ms if lowest_ms is None or floor_ms > lowest_ms else None

@@ -109,6 +109,7 @@ class _Attempt:
     ) -> None:
         self.config, self.generation, self.opener = config, generation, opener
         self.heads = {head.id: head for head in ledger.snapshot().heads}
+        self.closed_ms = next((h.next_offset for h in self.heads.values() if h.is_join), None)
         self.decoder = Decoder(config)
         # The payload of an event that came with others is that event alone.
         one = replace(config.source, format="json" if config.source.kind == "kafka" else "jsonl")
@@ -131,7 +132,7 @@ class _Attempt:
     def _of_head(
         self, head: Head, entries: Sequence[QuarantineRow]
     ) -> tuple[list[QuarantineRow], Trial]:
-        trial = Trial(self.config, self.generation, head, self.generation.floor_ms)
+        trial = Trial(self.config, self.generation, head, self.generation.floor_ms, self.closed_ms)
         good = []
         elsewhere = []
         for entry in entries:
@@ -151,7 +152,7 @@ class _Attempt:
             and hashlib.sha256(entry.payload).hexdigest() == entry.sha256
             and self.decoder.format in (*_ONE, *_MANY)
             and (self.decoder.format in _ONE or entry.reason not in _OF_MESSAGES)
-            and self.decoder.beside is None
+            and not self.decoder.reads_beside
         )
 
     def _chunk(self, entry: QuarantineRow) -> Chunk:
@@ -192,8 +193,7 @@ class _Attempt:
         return good
 
     def _records(self, head: Head, offsets: Sequence[int]) -> Iterator[Decoded]:
-        number = head.partition.number
-        options = Options(until_end=True, partitions=(number,))
+        options = Options(until_end=True, partitions=(str(head.partition),))
         with closing(self.opener(self.config, options)) as source:
             if head.partition not in source.partitions():
                 raise SourceError(f"{head.partition}: this is another log than the one counted")

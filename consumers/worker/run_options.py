@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from consumers.sources.source import Name
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -12,15 +14,17 @@ class Options:
 
     until_end: stop at the end offsets seen at the start. start: where to begin in partitions that
     have no head yet; a number is a time in milliseconds. on_gap: what to do where the log has lost
-    what was to be read next. partitions: only these numbers, without a group. The delta of a
-    partition is committed early when it passes `max_delta_rows`, and all are when they pass
-    `max_delta_bytes` together.
+    what was to be read next. partitions: only these, without a group. close: at the end,
+    close all label windows, since there will be no more events. The delta of a partition is
+    committed early when it passes `max_delta_rows`, and all are when they pass `max_delta_bytes`
+    together.
     """
 
     until_end: bool = False
     start: Literal["beginning", "latest"] | int = "beginning"
     on_gap: Literal["stop", "skip"] = "stop"
-    partitions: tuple[int, ...] | None = None
+    partitions: tuple[Name, ...] | None = None
+    close: bool = False
     max_delta_bytes: int = 64 << 20
     max_delta_rows: int = 200_000
 

@@ -33,12 +33,13 @@ class Tried:
 @dataclass(slots=True)
 class Trial:
     """The events of one log that are good now. `floor_ms` is the retention floor, None to count
-    every window."""
+    every window; `closed_ms` up to where label windows are closed."""
 
     config: Config
     generation: Generation
     head: Head
     floor_ms: int | None
+    closed_ms: int | None = None
     _deltas: dict[frozenset[str], Delta] = field(default_factory=dict)
     _first: int | None = None
     _end: int = 0
@@ -69,13 +70,23 @@ class Trial:
         """The delta of the good events, for the offsets that they lie between."""
         pieces: list[Piece] = []
         counters = Counters()
+        closable: list[int] = []
         for later, delta in self._deltas.items():
             found = commit_of(self.head, delta)
             pieces += [piece for piece in found.pieces if piece.pane.metric not in later]
             counters += found.counters
+            closable += [] if found.closed_at_most is None else [found.closed_at_most]
         start = 0 if self._first is None else self._first
         expired = Counters(expired=counters.expired)
-        return Commit(self.head, start, self._end, self.head.greatest_event_ms, expired, pieces)
+        return Commit(
+            self.head,
+            start,
+            self._end,
+            self.head.greatest_event_ms,
+            expired,
+            pieces,
+            closed_at_most=min(closable, default=None),
+        )
 
     @property
     def nbytes(self) -> int:
@@ -83,7 +94,9 @@ class Trial:
         return sum(delta.nbytes for delta in self._deltas.values())
 
     def _later_than(self, offset: int) -> frozenset[str]:
-        """The metrics that start after this offset."""
+        """The metrics that start after this offset. What is joined is not counted yet."""
+        if self.config.join is not None:
+            return frozenset()
         return frozenset(
             metric.name
             for metric in self.generation.metrics
@@ -93,7 +106,15 @@ class Trial:
     def _feed(self, later: frozenset[str], decoded: Decoded) -> dict[Place, Refused]:
         delta = self._deltas.get(later)
         if delta is None:
-            delta = Delta(self.config, self.head.partition, 0, None, self.floor_ms)
+            delta = Delta(
+                self.config,
+                self.head.partition,
+                0,
+                None,
+                self.floor_ms,
+                closed_ms=self.closed_ms,
+                ordered=False,
+            )
             self._deltas[later] = delta
         # Without what the decoder refused, and as if it followed what was fed before.
         chunk = replace(decoded.chunk, start=delta.end, end=delta.end + 1)

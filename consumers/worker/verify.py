@@ -31,6 +31,7 @@ from consumers.sources.open_source import open_source
 from consumers.sources.source import Chunk, Partition, Source
 from consumers.worker.chosen_logs import Opener, Wanted, chosen_heads, recounts_of
 from consumers.worker.compared import compare_panes, named
+from consumers.worker.compared_joined import compare_joined
 from consumers.worker.reading import with_reading
 from consumers.worker.recount import Recount, Scratch
 from consumers.worker.run_options import Options, Progress
@@ -106,6 +107,8 @@ def verify(
             recount.flush()
     for pane in left or ():
         found.skips(f"{named(pane)}: merged with what was counted since; verify again")
+    if config.join is not None:
+        compare_joined(config, ledger, work, now.heads, list(recounts.values()), found)
     found.logs = len(recounts)
     return found
 
@@ -134,8 +137,8 @@ def _replay(
     waiting = {log: one for log, one in recounts.items() if one.at < one.end}
     if not waiting:
         return
-    numbers = tuple(sorted(log.number for log in waiting))
-    with closing(opener(config, replace(READ, partitions=numbers))) as source:
+    names = tuple(sorted(map(str, waiting)))
+    with closing(opener(config, replace(READ, partitions=names))) as source:
         _count(source, Decoder(config), waiting, found, report)
 
 

@@ -17,23 +17,20 @@ from threading import RLock
 from typing import Final
 
 from consumers.config.config import Config
+from consumers.config.dedup import require_keyed
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger.ledger import Fenced, Ledger, LogChanged
 from consumers.ledger.rows import Generation, Head
-from consumers.sources.source import (
-    Chunk,
-    Confirms,
-    Partition,
-    Source,
-    SourceError,
-)
+from consumers.sources.source import Chunk, Confirms, Partition, Source, SourceError
 from consumers.worker.bad_share import BadShare, TooManyBad
-from consumers.worker.checking import require_no_loss, require_partitions
+from consumers.worker.checking import require_no_loss
+from consumers.worker.closing import Closing
 from consumers.worker.pieces import Limits, commit_of
 from consumers.worker.pipeline import Delta
+from consumers.worker.repeats import Repeats
 from consumers.worker.retention import floor_after
 from consumers.worker.run_options import Options, Progress
-from consumers.worker.starting import start_of
+from consumers.worker.starting import chosen, require_within, start_of
 from consumers.worker.stop import Stop
 from consumers.worker.upkeep import Upkeep
 from consumers.worker.vitals import Watch
@@ -83,8 +80,10 @@ class Worker:
         self._ends: dict[Partition, int] = {}
         self._needs_ends = False
         self._limits = Limits(options)
+        self._repeats = Repeats(config, ledger.store)
         self._bad_share = BadShare(config.store.max_bad_share)
         self._upkeep = Upkeep(ledger.store, monotonic)
+        self._closing = Closing(config, ledger, generation)
         self._started_s = self._committed_s = self._looked_s = monotonic()
 
     # -- before the first record --------------------------------------------------------------
@@ -93,30 +92,22 @@ class Worker:
 
         Raises LogChanged, LedgerError or SourceError.
         """
-        self._wanted = self._chosen(self.source.partitions())
+        there, heads = self.source.partitions(), self.ledger.heads(self.generation)
+        self._wanted = chosen(there, self.options.partitions)
+        require_keyed(self.config.dedup, there)
         if not self._wanted and self.options.on_gap == "stop":
-            require_no_loss(self.config, self.ledger.heads(self.generation))
-        known = {
-            (h.partition.topic, h.partition.number) for h in self.ledger.heads(self.generation)
-        }
+            require_no_loss(self.config, heads)
+        known = {(head.partition.topic, head.partition.number) for head in heads}
         needs_ends = self.options.until_end or not self.source.replayable
         ends = self.source.ends() if needs_ends or self.options.start == "latest" else {}
-        for partition in self._wanted:
+        # A join must know the logs that others will read, since it waits for their events.
+        for partition in self._wanted if self.config.join is None else there:
             new = (partition.topic, partition.number) not in known
-            self._resolve(
-                partition, start_of(self.options, self.source, partition, ends) if new else 0
-            )
+            start = start_of(self.options, self.source, partition, ends) if new else 0
+            require_within(self._resolve(partition, start), self.source, ends)
         if needs_ends:
             self._needs_ends = True
             self._ends = {p: end for p, end in ends.items() if p in self._wanted}
-
-    def _chosen(self, partitions: Sequence[Partition]) -> list[Partition]:
-        wanted = self.options.partitions
-        if wanted is None:
-            return list(partitions)
-        if partitions:
-            require_partitions(wanted, tuple(p.number for p in partitions))
-        return [p for p in partitions if p.number in wanted]
 
     def _resolve(self, partition: Partition, start: int, first: int | None = None) -> Head:
         """The head to read from; `first` is where a log that takes another's place begins."""
@@ -143,6 +134,8 @@ class Worker:
             self.commit()
             raise
         self.commit(last=True)
+        if self.options.close and not self._stop.requested:
+            self._closing.last()
         self._report(self.progress())
 
     def step(self) -> bool:
@@ -188,7 +181,7 @@ class Worker:
             delta = self._work[partition].delta
             if delta.end != decoded.chunk.start:
                 return False  # someone else has counted these; reading resumes at the head
-        delta.add(decoded)
+        delta.add(self._repeats.without(decoded))
         self.rows += rows
         if delta.counters.rows >= self.options.max_delta_rows:
             self._commit([partition])
@@ -200,6 +193,7 @@ class Worker:
             self._commit(list(self._work), last=last)
             self._committed_s = self._monotonic()
             self.source.acknowledge({p: w.head.next_offset for p, w in self._work.items()})
+        self._closing.step(self._upkeep)
         self._raise_floor()
 
     def progress(self) -> Progress:
@@ -242,6 +236,7 @@ class Worker:
             for partition in partitions:
                 work = self._work.pop(partition, None)
                 self.rows -= work.delta.counters.rows if work else 0
+            self._repeats.drop(partitions)
             self._watch.released(partitions)
 
     # -- commits ------------------------------------------------------------------------------
@@ -252,7 +247,9 @@ class Worker:
             head.next_offset,
             head.greatest_event_ms,
             self.generation.floor_ms,
+            closed_ms=self._closing.closed_ms,
         )
+        self._repeats.begin(head)
         self._work[head.partition] = _Work(head, delta)
 
     def _commit(self, partitions: Sequence[Partition], *, last: bool = False) -> None:
@@ -267,7 +264,7 @@ class Worker:
                 self._resume(work, "one slice's state is too large for a row of the store")
                 continue
             try:
-                head = self.ledger.commit(self.generation, commit)
+                head = self.ledger.commit(self.generation, self._repeats.with_ids(commit))
             except Fenced as fenced:
                 self._resume(work, str(fenced))
             else:
@@ -281,6 +278,7 @@ class Worker:
         partition, lost = work.head.partition, work.delta.counters.rows
         if not self.source.replayable:
             raise SourceError(f"{why}; {lost} records of {partition} cannot be read again")
+        self._closing.look()
         now = self.ledger.generation(self.generation.id)
         self.generation = replace(self.generation, floor_ms=now.floor_ms)
         head = self.ledger.resolve(self.generation, partition, 0)
@@ -301,11 +299,14 @@ class Worker:
     def _raise_floor(self) -> None:
         """Drop windows that every partition has left behind for longer than the retention."""
         with self._lock:
-            known = self.generation.floor_ms
-            ours = floor_after(self.config, [work.head for work in self._work.values()], known)
+            known, closed_ms = self.generation.floor_ms, self._closing.floor_ms
+            heads = [work.head for work in self._work.values()]
+            ours = floor_after(self.config, heads, known, closed_ms)
             if ours is None or not self._work:
                 return
-            floor_ms = floor_after(self.config, self.ledger.heads(self.generation), known)
+            floor_ms = floor_after(
+                self.config, self.ledger.heads(self.generation), known, closed_ms
+            )
             if floor_ms is None:
                 return
             self.generation = self.ledger.raise_floor(self.generation, floor_ms)

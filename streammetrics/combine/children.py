@@ -55,13 +55,20 @@ class ProductColumn(Column):
 
 
 class Product(Part[ProductColumn]):
-    """The states of the metrics that the setting `metrics` names."""
+    """The states of the metrics that a setting or property names, `metrics` if nothing is said."""
+
+    def __init__(self, of: str = "metrics") -> None:
+        self.of = of
 
     def empty(self, owner: Declared, width: int) -> ProductColumn:
-        return ProductColumn({n: m._empty(width) for n, m in _metrics(owner).items()}, width)
+        metrics = _metrics(owner, self.of)
+        return ProductColumn({n: m._empty(width) for n, m in metrics.items()}, width)
+
+    def idempotent(self, owner: Declared) -> bool:
+        return all(metric.idempotent for metric in _metrics(owner, self.of).values())
 
     def decode(self, owner: Declared, width: int, data: Reader) -> ProductColumn:
-        metrics = _metrics(owner)
+        metrics = _metrics(owner, self.of)
         return ProductColumn({n: metrics[n]._decode(width, data) for n in sorted(metrics)}, width)
 
 
@@ -274,14 +281,17 @@ class Map(Part[MapColumn]):
     def empty(self, owner: Declared, width: int) -> MapColumn:
         return MapColumn(_metric(owner)._empty(0), width, _max_keys(owner))
 
+    def idempotent(self, owner: Declared) -> bool:
+        return _metric(owner).idempotent
+
     def decode(self, owner: Declared, width: int, data: Reader) -> MapColumn:
         column = MapColumn(_metric(owner)._empty(0), width, _max_keys(owner))
         column.read(data)
         return column
 
 
-def _metrics(owner: Declared) -> dict[str, Accumulator]:
-    metrics = owner.settings()["metrics"]
+def _metrics(owner: Declared, of: str) -> dict[str, Accumulator]:
+    metrics = getattr(owner, of)
     assert isinstance(metrics, Mapping)
     return {n: m for n, m in metrics.items() if isinstance(m, Accumulator)}
 

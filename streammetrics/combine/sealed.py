@@ -168,14 +168,16 @@ class Sealed(Accumulator, schema="sealed/1"):
 
     def _proof(self) -> tuple[str, str] | None:
         """The source of the buckets that are in it, and the piece; None of an empty state."""
-        found = {(s, p) for s, p, _, _ in self.provenance if s.startswith(_PREFIX)}
-        if not found and self == self.empty():
+        rows = [row for row in self.provenance if row[0].startswith(_PREFIX)]
+        if not rows and self == self.empty():
             return None
-        named = _SOURCE.fullmatch(next(iter(found))[0]) if len(found) == 1 else None
-        if named is None or named[2] != self.scope:
+        found = {(source, piece) for source, piece, _, _ in rows}
+        named = _SOURCE.fullmatch(rows[0][0]) if len(found) == 1 else None
+        if named is None or named[2] != self.scope or rows[-1][3] > int(named[1]):
+            said = ", ".join(f"{source}: [{start}, {end})" for source, _, start, end in rows[:3])
             raise StateError(
-                expected="a sealed state that says which buckets of its scope it has",
-                came=f"{len(found)} sources of buckets beside it",
+                expected=f"a sealed state that says which buckets of {shown(self.scope)} it has",
+                came=f"{shown(said)} beside it" if rows else "nothing beside it",
                 where="Sealed",
                 todo="keep the whole envelope, to_file_bytes(), and not the bare state bytes",
             )

@@ -247,6 +247,11 @@ class Accumulator(Declared, ABC):
         return self._provenance
 
     @property
+    def idempotent(self) -> bool:
+        """Whether `a + a == a`, as of sets: then it does not matter how often a row is counted."""
+        return all(part.idempotent(self) for part in self._parts.values())
+
+    @property
     def nbytes(self) -> int:
         """Bytes of memory that the state holds."""
         return int(self._stage.nbytes + sum(self.__dict__[name].nbytes for name in self._parts))

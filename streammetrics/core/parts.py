@@ -76,6 +76,10 @@ class Part(ABC, Generic[C_co]):
     def empty(self, owner: Declared, width: int) -> C_co:
         """`width` empty states, for an accumulator with these settings."""
 
+    def idempotent(self, owner: Declared) -> bool:
+        """Whether to merge a state twice is to merge it once."""
+        return False
+
     @abstractmethod
     def decode(self, owner: Declared, width: int, data: Reader) -> C_co:
         """What `encode` wrote; StateError for anything else, before anything large is made."""
@@ -141,6 +145,9 @@ class Extreme(Part[ExtremeColumn]):
 
     def empty(self, owner: Declared, width: int) -> ExtremeColumn:
         return ExtremeColumn(self.sign, np.zeros(width, np.int64), np.zeros(width, np.bool_))
+
+    def idempotent(self, owner: Declared) -> bool:
+        return True
 
     def decode(self, owner: Declared, width: int, data: Reader) -> ExtremeColumn:
         bits = np.frombuffer(data.raw((width + 7) // 8), np.uint8)

@@ -8,7 +8,7 @@ so that a retry or a second delivery cannot count twice in silence.
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from operator import index
 
@@ -43,16 +43,15 @@ class Provenance:
         if not 0 <= start <= end:
             raise _bad_range("0 <= start <= end", f"[{start}, {end})")
         if start < end:
-            known = self._ranges.get((source, piece), [])
-            self._ranges[source, piece] = _united(known, start, end, source, piece)
+            _unite(self._ranges.setdefault((source, piece), []), start, end, source, piece)
 
     def united(self, other: Provenance) -> Mapping[tuple[str, str], Ranges]:
         """The ranges that change when `other` is added, or OverlapError; for `accept`."""
         changed: dict[tuple[str, str], Ranges] = {}
         for key, ranges in other._ranges.items():
-            mine = self._ranges.get(key, [])
+            mine = list(self._ranges.get(key, ()))
             for start, end in ranges:
-                mine = _united(mine, start, end, *key)
+                _unite(mine, start, end, *key)
             changed[key] = mine
         return changed
 
@@ -70,8 +69,9 @@ class Provenance:
         (True, False)
         """
         return all(
-            any(s <= start and end <= e for s, e in self._ranges.get((source, piece), ()))
-            for source, piece, start, end in other
+            _covers(self._ranges.get(key, []), start, end)
+            for key, ranges in other._ranges.items()
+            for start, end in ranges
         )
 
     def copy(self) -> Provenance:
@@ -117,7 +117,13 @@ class Provenance:
         return made
 
 
-def _united(known: Ranges, start: int, end: int, source: str, piece: str) -> Ranges:
+def _covers(known: Ranges, start: int, end: int) -> bool:
+    at = bisect_right(known, start, key=lambda one: one[0])
+    return at > 0 and end <= known[at - 1][1]
+
+
+def _unite(known: Ranges, start: int, end: int, source: str, piece: str) -> None:
+    """Put [start, end) among the ranges, in place: a million that come in order take a second."""
     at = bisect_left(known, (start, end))
     for s, e in known[max(at - 1, 0) : at + 1]:
         if s < end and start < e:
@@ -132,7 +138,7 @@ def _united(known: Ranges, start: int, end: int, source: str, piece: str) -> Ran
         end, last = known[at][1], at + 1
     if at and known[at - 1][1] == start:
         start, first = known[at - 1][0], at - 1
-    return [*known[:first], (start, end), *known[last:]]
+    known[first:last] = [(start, end)]
 
 
 def _bad_range(expected: str, came: str) -> InputError:

@@ -139,6 +139,9 @@ class UnitSet(Part[UnitsColumn]):
         assert isinstance(share, float) and (limit is None or isinstance(limit, int))
         return UnitsColumn(int(Fraction(share) * (1 << 64)) - 1, limit, width)
 
+    def idempotent(self, owner: Declared) -> bool:
+        return True
+
     def decode(self, owner: Declared, width: int, data: Reader) -> UnitsColumn:
         column = self.empty(owner, width)
         column.read(data)

@@ -1,23 +1,25 @@
 """The same state from any engine: partial states, their merge, and sealed ones."""
 
-from streammetrics.engines.partial import (
+from streammetrics.engines.buckets import HASH, user_buckets
+from streammetrics.engines.merging import (
     merge_all,
+    merge_once,
     merged,
-    partial,
     results_rows,
     results_schema,
-    states_schema,
-    update_from,
 )
+from streammetrics.engines.partial import partial, states_schema, update_from
 from streammetrics.engines.sealed import Sealed, Sealing, seal
 from streammetrics.engines.task import Positions, Task
 
 __all__ = [
+    "HASH",
     "Positions",
     "Sealed",
     "Sealing",
     "Task",
     "merge_all",
+    "merge_once",
     "merged",
     "partial",
     "results_rows",
@@ -25,4 +27,5 @@ __all__ = [
     "seal",
     "states_schema",
     "update_from",
+    "user_buckets",
 ]

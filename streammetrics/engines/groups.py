@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Group: TypeAlias = tuple[Scalar, ...]
+Value = TypeVar("Value")
 
 BUCKET: Final = "bucket"
 STATE: Final = "state"
@@ -59,9 +60,9 @@ def grouped(batch: pa.RecordBatch, by: Sequence[str]) -> Coded:
     codes, groups = np.zeros(n, np.intp), [()] if n else []
     for name in by:
         column = coded_values(batch.column(name))
-        size = max(len(column.values), 1)
+        size = len(column.values)
         pairs, codes = np.unique(codes * size + column.codes, return_inverse=True)
-        plain = [int(v) if isinstance(v, bool) else v for v in column.values]
+        plain = plain_group(column.values)
         groups = [(*groups[pair // size], plain[pair % size]) for pair in pairs.tolist()]
     return Coded(codes, tuple(groups))
 
@@ -79,13 +80,27 @@ def columns_of(groups: Sequence[Group], fields: Sequence[pa.Field]) -> list[pa.A
     return found
 
 
-def piece_of(group: Group, bucket: int) -> str:
+def plain_group(values: Iterable[Value]) -> tuple[Value | int, ...]:
+    """These values as keys have them: bools are 0 and 1."""
+    return tuple(int(value) if isinstance(value, bool) else value for value in values)
+
+
+def piece_of(group: Iterable[Scalar], bucket: int) -> str:
     """What names the rows of a group and a user bucket, in provenance.
 
     >>> piece_of(("a", None), 3)
     '["a",null] bucket 3'
     """
-    return f"{encode_key(group).decode()} bucket {bucket}"
+    return f"{piece_of_group(group)} bucket {bucket}"
+
+
+def piece_of_group(group: Iterable[Scalar]) -> str:
+    """What names the rows of a group, all buckets, in provenance.
+
+    >>> piece_of_group(("a", True))
+    '["a",1]'
+    """
+    return encode_key(plain_group(group)).decode()
 
 
 def _field(schema: pa.Schema, name: str) -> pa.Field:

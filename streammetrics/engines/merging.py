@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from streammetrics.combine import KeyedResult, PanelResult, WindowsResult
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.errors import InputError, SettingsError, StateError, shown
 from streammetrics.engines.sealed import Sealed
 from streammetrics.registry import load
 from streammetrics.results.bounded import Bounded
@@ -39,22 +39,14 @@ def merged(states: Iterable[bytes], *, replay: str = "refuse") -> Accumulator:
     >>> merged([clicks.to_file_bytes()] * 3, replay="skip").compute().rows
     2
     """
-    if replay not in ("refuse", "skip"):
-        raise SettingsError(
-            expected='"refuse" or "skip"',
-            came=shown(replay),
-            where="replay",
-            todo="choose one of them",
-        )
+    require_replay(replay)
     total: Accumulator | None = None
     for data in states:
-        state = load(bytes(data))
+        state = read_state(data)
         if total is None:
             total = state
-        elif not (
-            replay == "skip" and state.provenance and total.provenance.covers(state.provenance)
-        ):
-            total.merge(state)
+        else:
+            merge_once(total, state, replay)
     if total is None:
         raise InputError(
             expected="at least one state",
@@ -63,6 +55,43 @@ def merged(states: Iterable[bytes], *, replay: str = "refuse") -> Accumulator:
             todo="take the empty metric where nothing was counted",
         )
     return total
+
+
+def merge_once(total: Accumulator, state: Accumulator, replay: str = "refuse") -> bool:
+    """Merge `state` into `total`; with replay="skip" False, and no change, where all that it
+    counted is counted already. One that does not say what it counted is always new.
+
+    Raises OverlapError where some is counted, and SettingsError where settings differ.
+    """
+    skip = replay == "skip" and bool(state.provenance)
+    if skip and total.provenance.covers(state.provenance):
+        total.merge(state.empty())  # other settings are other settings
+        return False
+    total.merge(state)
+    return True
+
+
+def require_replay(replay: str) -> None:
+    """SettingsError for a rule that is none."""
+    if replay not in ("refuse", "skip"):
+        raise SettingsError(
+            expected='"refuse" or "skip"',
+            came=shown(replay),
+            where="replay",
+            todo="choose one of them",
+        )
+
+
+def read_state(data: object) -> Accumulator:
+    """The state in a cell of a column of states: bytes alone, since a text would name a file."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise StateError(
+            expected="the bytes of a state",
+            came=shown(data),
+            where="states",
+            todo="leave out rows without a state, which an outer join makes for instance",
+        )
+    return load(bytes(data))
 
 
 def merge_all(states: Iterable[bytes], *, replay: str = "refuse") -> bytes:
@@ -83,7 +112,7 @@ def results_rows(state: bytes | Accumulator) -> list[Figure]:
     >>> results_rows(panel)[0]
     ('ctr', 'ratio', 0.5, 0.5, 0.5)
     """
-    whole = state if isinstance(state, Accumulator) else load(state)
+    whole = state if isinstance(state, Accumulator) else read_state(state)
     metric = whole.metric if isinstance(whole, Sealed) else whole
     plain = type(metric).__name__
     return [

@@ -20,23 +20,13 @@ from streammetrics.engines.groups import (
     group_types,
     grouped,
     piece_of,
+    piece_of_group,
 )
-from streammetrics.engines.merging import merge_all, merged, results_rows, results_schema
 from streammetrics.engines.sealed import Sealing, seal
 from streammetrics.engines.task import Counted, Positions, Task
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = [
-    "merge_all",
-    "merged",
-    "partial",
-    "results_rows",
-    "results_schema",
-    "states_schema",
-    "update_from",
-]
 
 _ALL_GROUPS: Final = 1 << 31  # all that a task may have: none is summed with another
 _BYTES: Final = 1 << 26  # of states in one emitted batch, unless one alone is larger
@@ -66,6 +56,7 @@ def partial(
 
     >>> import pyarrow as pa
     >>> from streammetrics import Ratio
+    >>> from streammetrics.engines import merged
     >>> rows = pa.record_batch({"variant": ["a", "b", "a"], "clicks": [1, 0, 0]})
     >>> (made,) = partial([rows], Ratio(), ["variant"], columns={"numerators": "clicks"})
     >>> made["variant"].to_pylist(), merged(made["state"].to_pylist()).compute().ratio
@@ -106,7 +97,7 @@ def _states(
         state = states.state(key)
         ranges.note(state.provenance, piece_of(group, number))
         if sealing is not None:
-            state = seal(state, sealing, number, piece_of(group, number).rpartition(" bucket ")[0])
+            state = seal(state, sealing, number, piece_of_group(group))
         yield group, number, state.to_file_bytes()
 
 

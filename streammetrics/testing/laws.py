@@ -23,6 +23,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, StateError
 from streammetrics.testing.callers import as_array, completed, is_kept, spoil
 from streammetrics.testing.case import Case, Row, compare
+from streammetrics.testing.idempotence_law import idempotence
 from streammetrics.testing.interval_law import intervals
 
 _LARGE_BATCH: Final = 9_000  # rows that are not staged, but go straight into the state
@@ -241,6 +242,7 @@ def bound(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
 LAWS: Final[tuple[Callable[..., None], ...]] = (
     monoid,
     sharding,
+    idempotence,
     waiting,
     operands_kept,
     atomic,

@@ -265,3 +265,25 @@ def test_a_sealing_that_says_nothing_clear_is_refused(wrong: dict[str, Any]) -> 
 def test_a_bucket_that_is_not_there_is_refused(bucket: Any) -> None:
     with pytest.raises(SettingsError, match="from 0 to 3"):
         seal(GroupedAUC(), sealing(4), bucket)
+
+
+def test_a_sealed_state_keeps_nothing_of_the_state_that_it_was_made_from() -> None:
+    clicks = Ratio()
+    clicks.update([1, 0])
+    sealed = seal(clicks, sealing(1))
+    before = sealed.to_bytes()
+    clicks.update([1])
+    assert sealed.to_bytes() == before
+
+
+def test_a_sealed_state_knows_how_many_rows_it_counted_as_one_that_was_read_does() -> None:
+    clicks = Ratio()
+    clicks.update([1, 0, 1])
+    sealed = seal(clicks, sealing(1))
+    assert sealed._mass == load(sealed.to_bytes())._mass > 0
+
+
+def test_buckets_that_do_not_follow_each_other_are_counted_too() -> None:
+    total = sum((seal(Ratio(), sealing(5), i) for i in (4, 0, 2)), Sealed(Ratio(), DAY))
+    assert isinstance(total, Sealed)
+    assert total.buckets == (3, 5) and not total.complete

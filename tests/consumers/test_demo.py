@@ -38,6 +38,20 @@ def test_it_prints_each_variant_and_the_true_difference_and_ends(
     assert "20,000 events simulated and counted" in err
 
 
+def test_it_joins_clicks_that_are_events_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--once", "--join", "--events", "20000"]) == 0
+    out, err = capsys.readouterr()
+    assert "$ streammetrics simulate --join" in err
+    true = truth_of(20_000, join=True).by_figure["ctr", "ratio"]
+    assert 0.99 < true / truth_of(20_000).by_figure["ctr", "ratio"] < 1
+    (line,) = [line for line in out.splitlines() if line.startswith("ctr (ratio)  ")]
+    assert line.split()[-1] == f"{true:+.5f}"
+    assert re.search(r"^revenue \(ratio\) +0\.[0-9]+ +0\.[0-9]+", out, re.M)
+    assert "joined, label window 1800 s" in out
+    assert re.search(r"^  pending +[1-9]", out, re.M)
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
 @pytest.mark.slow
 def test_it_can_be_run_again(capsys: pytest.CaptureFixture[str]) -> None:
     tables = []

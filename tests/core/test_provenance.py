@@ -133,6 +133,17 @@ def test_bytes_that_are_not_its_json_are_refused(data: bytes) -> None:
         Provenance.from_json(data)
 
 
+def test_many_thousand_ranges_are_read_and_united() -> None:
+    many = 50_000
+    rows = [["a", "", 4 * i, 4 * i + 1] for i in range(many)]
+    even = Provenance.from_json(json.dumps(rows, separators=(",", ":")).encode())
+    odd = seen(*(("a", 4 * i + 2, 4 * i + 3) for i in range(many)))
+    assert not even.covers(odd) and even.covers(even.copy())
+    both = even.copy()
+    both.accept(both.united(odd))
+    assert len(list(both)) == 2 * many and both.covers(even) and both.covers(odd)
+
+
 def test_it_stands_outside_equality_digest_and_bytes() -> None:
     plain, sourced = fed([1, 2]), fed([1, 2], ("a", 0, 2))
     assert plain == sourced
@@ -215,8 +226,8 @@ def test_a_merge_looks_at_the_pieces_that_it_adds_and_at_no_others(
     for i in range(1_000):
         total.provenance.add("s", 3 * i, 3 * i + 2, piece=str(i))
     looked: list[object] = []
-    united = provenance._united
-    monkeypatch.setattr(provenance, "_united", lambda *a: looked.append(a) or united(*a))
+    unite = provenance._unite
+    monkeypatch.setattr(provenance, "_unite", lambda *a: looked.append(a) or unite(*a))
     more = Tally()
     more.provenance.add("s", 2, 3, piece="0")
     looked.clear()

@@ -8,6 +8,7 @@ import pytest
 
 from streammetrics import (
     GroupedAUC,
+    HistogramAUC,
     InputError,
     Panel,
     PerKey,
@@ -18,9 +19,13 @@ from streammetrics import (
     load,
 )
 from streammetrics.engines import (
+    Sealing,
+    Task,
+    merge_once,
     merged,
     results_rows,
     results_schema,
+    seal,
 )
 from tests.engines.impressions import SPEC, log, single, states
 
@@ -40,6 +45,25 @@ def test_what_is_no_state_or_no_rule_is_refused() -> None:
         merged([b"nothing"])
     with pytest.raises(SettingsError, match="refuse"):
         merged([], replay="ignore")
+
+
+def test_what_does_not_say_what_it_counted_is_never_a_replay() -> None:
+    state = states(log(), SPEC)[0]["state"]
+    noted = states(log(), SPEC, counted=Task("job", 0))[0]["state"]
+    for first in (state, noted):
+        assert merged([first, state], replay="skip") == load(state) + load(state)
+    assert merged([noted, noted], replay="skip") == load(state)
+
+
+def test_a_replay_with_other_settings_is_no_replay() -> None:
+    first, other = HistogramAUC(), HistogramAUC(resolution=3)
+    for state in (first, other):
+        state.provenance.add("clicks/0", 0, 5)
+    with pytest.raises(SettingsError, match="resolution"):
+        merge_once(first, other, "skip")
+    assert merge_once(first, first.copy(), "skip") is False
+    assert list(first.provenance) == [("clicks/0", "", 0, 5)]
+    assert merge_once(first, HistogramAUC()) is True
 
 
 def large_states() -> Iterator[bytes]:
@@ -62,6 +86,13 @@ def test_results_are_rows_by_name_key_and_window() -> None:
     assert len(names) == 4
     assert names[0].startswith("[0,60000]/ctr/") and names[1] == "[0,60000]/ctr/others"
     assert names[2].startswith("total/ctr/")
+
+
+def test_results_of_a_sealed_metric_have_its_name() -> None:
+    users = GroupedAUC()
+    users.update([0, 1], [0.1, 0.2], groups=[7, 7])
+    sealed = seal(users, Sealing("user", 1, "", "day"))
+    assert results_rows(sealed) == results_rows(users) == [("GroupedAUC", "gauc", 1.0, 1.0, 1.0)]
 
 
 def test_results_have_bounds_and_a_schema() -> None:

@@ -8,10 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from streammetrics import (
-    InputError,
-    load,
-)
+from streammetrics import InputError, MulticlassAUC, RankingMetrics, load
 from streammetrics.engines import (
     merge_all,
     merged,
@@ -101,6 +98,30 @@ def test_rows_that_the_metric_refuses_are_refused() -> None:
 
 def test_large_states_are_emitted_in_several_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     module = sys.modules["streammetrics.engines.partial"]  # the package has a function of its name
-    monkeypatch.setattr(module, "_BYTES", 10_000)
-    made = list(partial(log().to_batches(), SPEC, ["variant", "mobile"], columns=COLUMNS))
-    assert len(made) > 1 and sum(batch.num_rows for batch in made) == 6
+    sizes = [len(row["state"]) for row in states(log(), SPEC, ["variant", "mobile"])]
+    # Each by itself, two of them together, and all.
+    for most, n in ((1, 1), (2 * max(sizes), 2), (sum(sizes), 6)):
+        monkeypatch.setattr(module, "_BYTES", most)
+        made = list(partial(log().to_batches(), SPEC, ["variant", "mobile"], columns=COLUMNS))
+        found = [batch.num_rows for batch in made]
+        assert sum(found) == 6 and max(found) >= n
+        for batch in made:
+            held = sum(map(len, batch["state"].to_pylist()))
+            assert held <= most or batch.num_rows == 1
+        assert len(made) == -(-6 // n)
+
+
+def test_an_empty_batch_among_others_changes_nothing() -> None:
+    scores = pa.array([[0.2, 0.3, 0.5], [0.1, 0.8, 0.1]])
+    rows = pa.record_batch({"labels": pa.array([2, 1]), "scores": scores})
+    spec = MulticlassAUC(3)
+    (made,) = partial([rows.slice(0, 0), rows, rows.slice(2), rows], spec)
+    (plain,) = partial([rows, rows], spec)
+    assert made == plain
+
+
+def test_rows_that_a_metric_does_not_take_one_by_one_have_no_groups() -> None:
+    flat = {"labels": [0, 1, 0, 1], "scores": [0.1, 0.2, 0.3, 0.4], "offsets": [0, 1, 2, 4]}
+    rows = pa.record_batch({**flat, "variant": ["a", "a", "b", "b"]})
+    with pytest.raises(InputError, match="by"):
+        list(partial([rows], RankingMetrics(["NDCG@10"]), ["variant"]))

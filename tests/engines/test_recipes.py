@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from streammetrics import Accumulator, GroupedAUC, HistogramAUC, Panel
-from streammetrics.engines import Sealing, seal
+from streammetrics.engines import Sealing, partial, seal
 from tests.requirements import ROOT, absent
 
 pa = pytest.importorskip("pyarrow")
@@ -88,6 +88,19 @@ def test_a_recipe_prints_the_digests_of_a_single_process(
     assert set(done.stdout.splitlines()) == expected
 
 
+def test_the_rows_to_try_it_on_have_what_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fewer = BLOCKS["rows.py"].replace("100_000", "1_000")
+    exec(compile(fewer, "rows.py", "exec"), {})  # our own text, not data from outside
+    assert len(list(tmp_path.glob("day/*.parquet"))) == 5
+    rows = pq.read_table(tmp_path / "day")
+    columns = {"labels": "label", "scores": "score", "users": "user"}
+    (made,) = partial(rows.to_batches(), SPEC, ["variant"], columns=columns)
+    assert sorted(made["variant"].to_pylist()) == ["bts", "random"]
+
+
 def test_every_python_block_is_a_recipe_that_runs() -> None:
-    assert BLOCKS.keys() == {"counting.py", "beam", *RUN_IN}
+    assert BLOCKS.keys() == {"counting.py", "rows.py", "beam", *RUN_IN}
     assert PAGE.count("```python") == len(BLOCKS)

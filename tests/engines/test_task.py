@@ -57,6 +57,9 @@ def test_positions_are_the_ranges_of_the_tasks_rows() -> None:
     assert merged([second, first]) == single(table)
     with pytest.raises(OverlapError):
         merged([first, row["state"]])
+    backwards = table.take(pa.array(np.arange(N)[::-1]))
+    (row,) = states(backwards, SPEC, counted=here)
+    assert list(load(row["state"]).provenance) == ranges
     missing = table.set_column(7, "offset", pa.array([None] * N, pa.int64()))
     with pytest.raises(InputError, match="an offset in each row"):
         states(missing, SPEC, counted=here)

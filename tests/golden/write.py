@@ -46,6 +46,7 @@ from streammetrics import (
     UserGroups,
     Windows,
 )
+from tests.golden.joins import JOINS
 from tests.golden.many_classes import MANY_CLASSES
 
 FOLDER: Final = Path(__file__).parent
@@ -218,6 +219,7 @@ GOLDEN: Final[Mapping[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]]
         IntraListSimilarity(item_features(), similarity="share_equal"),
         item_lists,
     ),
+    **JOINS,
     **MANY_CLASSES,
     "panel": (_clicks(), _taken(*_PANEL)),
     "per-key": (PerKey(_clicks(), max_keys=4), _taken(*_PANEL, keys="phases")),
@@ -285,6 +287,9 @@ def readable(result: object) -> Any:
         *("lists_under_k", "shown", "items_shown"),
         *("pr_auc_trapezoid", "ks"),
         *("estimate", "variance", "units", "sampled"),
+        *("impressions", "outcomes", "remembered", "first_ms", "last_ms", "result", "delays"),
+        *("closed", "pending", "conflicts", "late_impressions", "closed_before_ms"),
+        *("attributed", "unattributed", "unknown", "cut", "unattributed_delays"),
         *("macro_f1", "macro_auc", "map", "subset_accuracy", "hamming_loss"),
     ):
         if hasattr(result, name):

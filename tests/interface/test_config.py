@@ -10,8 +10,10 @@ from typing import get_args
 
 import pytest
 
-from consumers.config.config import LATER_TABLES, TABLES, load_config
+from consumers.config.config import TABLES, load_config
+from consumers.config.dedup import read_dedup
 from consumers.config.event import ROLE_ARGUMENTS, read_event
+from consumers.config.join import read_join
 from consumers.config.read_experiment import read_experiment
 from consumers.config.schema import Problem, Section
 from consumers.config.tables import (
@@ -34,7 +36,8 @@ def sections(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Section]:
     made = {name: Section(name, {}, problems) for name in TABLES if name != "metrics"}
     here = tmp_path_factory.mktemp("config")
     source = read_source(made["source"], here)
-    read_windows(made["windows"])
+    read_join(made["join"], source, read_windows(made["windows"]))
+    read_dedup(made["dedup"], source)
     event = read_event(made["event"])
     read_slices(made["slices"], event)
     read_experiment(made["experiment"], event, ())
@@ -52,7 +55,8 @@ def test_the_page_has_every_key_of_the_config(sections: Mapping[str, Section]) -
 
 
 @pytest.mark.parametrize(
-    ("number", "source"), [(0, ""), (1, '[source]\nkind = "file"\npath = "x.jsonl"\n')]
+    ("number", "source"),
+    [(0, ""), *((number, '[source]\nkind = "file"\npath = "x.jsonl"\n') for number in (1, 2))],
 )
 def test_the_configs_of_the_page_are_good(tmp_path: Path, number: int, source: str) -> None:
     text = source + block("toml", number)
@@ -66,8 +70,15 @@ def test_the_page_has_the_default_of_every_key(tmp_path: Path) -> None:
     text = """
         source = { kind = "file", path = "x" }
         event = { time = "ts", variant = "v", variants = ["a", "b"] }
-        metrics = { ctr = { type = "Ratio", inputs = { numerators = "n" } } }
+        metrics = { ctr = { type = "Ratio" } }
         experiment = { control = "a", decision = ["ctr"], unit = "u" }
+        [join]
+        id = "i"
+        label_window_s = 1
+        impression = { field = "k", equals = "i" }
+        outcomes = { n = { field = "k", equals = "n" } }
+        [dedup]
+        event_id = "e"
     """
     given = ("event.variant", "event.variants", "experiment.unit")
     (tmp_path / "config.toml").write_text(text, encoding="utf-8")
@@ -116,7 +127,8 @@ def test_keys_that_the_page_calls_required_are_missed(tmp_path: Path) -> None:
         for key in spans(row[0]) if "required" in row[1] else ():
             kind = spans(row[1])[0] if spans(row[1]) else "file"
             path = tmp_path / "config.toml"
-            text = "" if key == "source.kind" else f'[source]\nkind = "{kind}"\n[experiment]\n'
+            text = f'[source]\nkind = "{kind}"\n[experiment]\n[join]\n[dedup]\n'
+            text = "" if key == "source.kind" else text
             path.write_text(text, encoding="utf-8")
             with pytest.raises(Exception, match=re.escape("[{}] {}:".format(*key.split(".")))):
                 load_config(path)
@@ -132,5 +144,5 @@ def test_the_page_has_every_format_role_and_reason() -> None:
     assert f"cut at {PAYLOAD_BYTES} bytes" in PAGE
 
 
-def test_tables_that_come_later_are_errors() -> None:
-    assert set(later("tables of the config")) == set(LATER_TABLES)
+def test_no_table_comes_later() -> None:
+    assert not later("tables of the config")

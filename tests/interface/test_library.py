@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 from ast import literal_eval
@@ -17,6 +18,7 @@ from streammetrics.results.drawn import KINDS
 from streammetrics.results.interval import METHODS, HasIntervals
 from streammetrics.results.shown import Shown
 from tests.interface.page import PAGE, bare, later, signature, spans, table
+from tests.requirements import ROOT
 
 
 def test_the_page_has_every_name_of_the_library() -> None:
@@ -25,6 +27,20 @@ def test_the_page_has_every_name_of_the_library() -> None:
     for row in table("module"):
         assert sorted(spans(row[1])) == sorted(importlib.import_module(spans(row[0])[0]).__all__)
     assert not set(later("names of the library")) & set(streammetrics.__all__)
+
+
+def test_the_page_has_every_name_of_the_modules_that_need_an_engine() -> None:
+    packages = {
+        f"streammetrics.engines.{place.parent.name}": ast.parse(place.read_text(encoding="utf-8"))
+        for place in (ROOT / "streammetrics" / "engines").glob("*/__init__.py")
+    }
+    said = {spans(module)[0]: sorted(spans(names)) for module, names in table("engine")}
+    assert said == {
+        name: sorted(literal_eval(line.value))
+        for name, tree in packages.items()
+        for line in tree.body
+        if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "__all__"
+    }
 
 
 def test_the_page_has_every_member_of_an_accumulator() -> None:
@@ -68,6 +84,9 @@ SAMPLES: Mapping[str, tuple[object, ...]] = {
     "PerKey": (streammetrics.Ratio(),),
     "UserGroups": (streammetrics.Ratio(),),
     "Windows": (streammetrics.Ratio(), 3600),
+    "JoinRows": ({}, {"click": "once"}, 1000),
+    "Joined": (streammetrics.Ratio(), {}, {"click": "once"}, 1000),
+    "LabelDelays": (("click",), 1000),
 }
 
 

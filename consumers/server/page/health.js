@@ -52,7 +52,7 @@ export function show(body) {
   for (const key of ["late", "quarantined"]) {
     fields[key].parentElement.toggleAttribute("data-attention", body[key] > 0);
   }
-  const more = `future ${count(body.future)}, expired ${count(body.expired)}`;
+  const more = ["future", "expired", "repeated"].map((key) => `${key} ${count(body[key])}`).join(", ");
   fields.late.parentElement.title = more;
   tick();
 }

@@ -8,6 +8,7 @@ import { listen } from "/assets/events.js";
 import * as experiment from "/assets/experiment.js";
 import * as filters from "/assets/filters.js";
 import * as health from "/assets/health.js";
+import * as joined from "/assets/joined.js";
 import * as notice from "/assets/notice.js";
 import { count } from "/assets/printed.js";
 import { onTheme } from "/assets/theme.js";
@@ -67,6 +68,7 @@ async function showView(signal) {
   filters.learn(results.results);
   filters.show(store, view, change);
   if (experiment.show(found)) announce(found.sentence);
+  joined.show(results.join);
   const many = cards.show(store, view, results, change);
   say(byId("metrics-title"), many === 1 ? "1 metric" : `${count(many)} metrics`);
   byId("as-text").href = `/results.txt?${question(view, ["window", "by", "where", "metric", "generation"])}`;

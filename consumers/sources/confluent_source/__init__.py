@@ -1,4 +1,4 @@
-"""A Kafka topic as a source, over confluent-kafka (librdkafka): many times as fast a transport.
+"""Kafka topics as a source, over confluent-kafka (librdkafka): many times as fast a transport.
 
 It promises what `kafka_source` promises, by other means:
 
@@ -35,8 +35,8 @@ from consumers.sources.confluent_source.client import (
     made,
 )
 from consumers.sources.kafka_client import masked, require_reachable
-from consumers.sources.source import Chunk, GapError, Listener, Partition, SourceError
-from consumers.sources.topic_reading import Asked, TopicReading
+from consumers.sources.source import Chunk, GapError, Listener, Name, Partition, SourceError
+from consumers.sources.topic_reading import Asked, Place, TopicReading, place_of
 from consumers.worker.reconnect import Disconnected
 
 log = logging.getLogger(__name__)
@@ -49,24 +49,23 @@ MAX_POLL_S: Final = 0.5  # signals are handled when a poll returns
 
 
 class ConfluentSource:
-    """The partitions of one topic, shared with the other members of the group.
+    """The partitions of some topics, shared with the other members of the group.
 
-    `numbers` assigns these partitions by hand, without the group and without a word to it.
+    `names` assigns these partitions by hand, without the group and without a word to it.
     Raises Disconnected where no broker answers, ConfigError for a client setting that is wrong,
-    and SourceError where the topic does not exist.
+    and SourceError where a topic does not exist.
     """
 
     replayable = True
 
-    def __init__(self, config: SourceConfig, numbers: Sequence[int] | None = None) -> None:
-        assert config.topic is not None, "load_config demands it"
-        self.topic = config.topic
-        self._numbers = numbers
+    def __init__(self, config: SourceConfig, names: Sequence[Name] | None = None) -> None:
+        self.topics = config.topics
+        self._names = names
         settings, self._records = client_settings(config)
         self._cooperative = settings["partition.assignment.strategy"] == "cooperative-sticky"
         self._wrong: KafkaError | None = None  # what the client says beside its records
         self._consumer = made(settings, self._heard)
-        self._topic_ids = TopicIds(settings, self.topic)
+        self._topic_ids = TopicIds(settings, self.topics)
         self._is_closed = False
         try:
             require_reachable(config.bootstrap_servers, CONNECT_S)
@@ -79,7 +78,7 @@ class ConfluentSource:
 
     # -- what there is ------------------------------------------------------------------------
     def partitions(self) -> list[Partition]:
-        """All partitions of the topic, in order."""
+        """All partitions of the topics, in order."""
         return self._reading.partitions()
 
     def beginning(self, partition: Partition) -> int:
@@ -92,29 +91,29 @@ class ConfluentSource:
 
     def offset_at(self, partition: Partition, time_ms: int) -> int:
         """The first offset whose record's timestamp is not before `time_ms`, else the end."""
-        asked = [TopicPartition(self.topic, partition.number, time_ms)]
+        asked = [TopicPartition(*place_of(partition), time_ms)]
         (found,) = ask(lambda: self._consumer.offsets_for_times(asked, timeout=ASK_S))
         if found.error is not None:
             raise explained(found.error)
         return int(found.offset) if found.offset >= 0 else self._range(partition)[1]
 
     def _range(self, partition: Partition) -> tuple[int, int]:
-        place = TopicPartition(self.topic, partition.number)
+        place = TopicPartition(*place_of(partition))
         return ask(lambda: self._consumer.get_watermark_offsets(place, timeout=ASK_S))
 
     # -- reading ------------------------------------------------------------------------------
     def assign(self, listener: Listener) -> None:
         """Join the group, or take the partitions given by hand."""
         self._reading.listen(listener)
-        if self._numbers is None:
+        if self._names is None:
             self._consumer.subscribe(
-                [self.topic],
+                list(self.topics),
                 on_assign=self._assigned,
                 on_revoke=lambda _, places: self._released(places, lost=False),
                 on_lost=lambda _, places: self._released(places, lost=True),
             )
             return
-        heads = self._reading.assigned(self._numbers)
+        heads = self._reading.assigned(self._reading.named(self._names))
         self._reading.raise_failure()
         self._reading.start(heads)
         self._consumer.assign(self._places(heads))
@@ -129,41 +128,43 @@ class ConfluentSource:
         if given == before:
             return chunks
         # What came before the new assignment is read again, from the new head.
-        return [c for c in chunks if given[c.partition.number] == before[c.partition.number]]
+        places = [place_of(chunk.partition) for chunk in chunks]
+        kept = zip(places, chunks, strict=True)
+        return [chunk for place, chunk in kept if given[place] == before[place]]
 
     def _consume(self, limit: int, timeout_s: float) -> list[Chunk]:
         if limit < 1:
             return []
         messages = ask(lambda: self._consumer.consume(limit, timeout_s))
         self._reading.raise_failure()
-        ends: dict[int, int] = {}
+        ends: dict[Place, int] = {}
         told = [message for message in messages if message.error() is not None]
         for message in told:
-            error, number, offset = message.error(), message.partition(), message.offset()
+            error, offset = message.error(), message.offset()
             assert error is not None
             if error.name() == "_PARTITION_EOF":
-                assert number is not None and offset is not None
-                ends[number] = offset
+                assert offset is not None
+                ends[_place(message)] = offset
             else:
                 self._heed(error, message)
         self._raise_wrong()
         if told:
             messages = [message for message in messages if message.error() is None]
         chunks = [
-            self._chunk(number, found)
-            for number, found in _by_number(messages).items()
-            if number in self._reading.positions
+            self._chunk(place, found)
+            for place, found in _by_place(messages, self.topics).items()
+            if place in self._reading.positions
         ]
-        for number, end in ends.items():
+        for place, end in ends.items():
             # Control and aborted records at the end, with nothing to show.
-            if end > self._reading.positions.get(number, end):
-                chunks.append(self._reading.chunk(number, end))
+            if end > self._reading.positions.get(place, end):
+                chunks.append(self._reading.chunk(place, end))
         return chunks
 
-    def _chunk(self, number: int, messages: list[Message]) -> Chunk:
+    def _chunk(self, place: Place, messages: list[Message]) -> Chunk:
         offsets = [message.offset() or 0 for message in messages]
         return self._reading.chunk(
-            number,
+            place,
             offsets[-1] + 1,
             offsets,
             [message.value() for message in messages],
@@ -173,33 +174,33 @@ class ConfluentSource:
         )
 
     def confirm(self) -> None:
-        """Raise Disconnected unless all that was read is of the topic that was there at first."""
+        """Raise Disconnected unless all that was read is of the topics that were there at first."""
         self._topic_ids.require_same()
 
     def seek(self, partition: Partition, offset: int) -> None:
         """Read on from there, if the partition is ours."""
-        number = partition.number
-        if number not in self._reading.positions:
+        place = place_of(partition)
+        if place not in self._reading.positions:
             return
-        self._reading.positions[number] = offset
-        ask(lambda: self._consumer.seek(TopicPartition(self.topic, number, offset)))
+        self._reading.positions[place] = offset
+        ask(lambda: self._consumer.seek(TopicPartition(*place, offset)))
 
     # -- for those who watch ------------------------------------------------------------------
     def known_ends(self) -> dict[Partition, int]:
         """The ends that the last fetches told. Asks nobody."""
         found = {}
-        for number in list(self._reading.positions):
-            place = TopicPartition(self.topic, number)
+        for place in list(self._reading.positions):
             with suppress(KafkaException):
-                _, end = self._consumer.get_watermark_offsets(place, cached=True)
+                asked = TopicPartition(*place)
+                _, end = self._consumer.get_watermark_offsets(asked, cached=True)
                 if end >= 0:
-                    found[self._reading.partition(number)] = int(end)
+                    found[self._reading.partition(place)] = int(end)
         return found
 
     def hears(self) -> bool:
         """Whether a broker answers."""
         try:
-            self._consumer.list_topics(self.topic, timeout=HEARS_S)
+            self._consumer.list_topics(self.topics[0], timeout=HEARS_S)
         except KafkaException:
             return False
         return True
@@ -207,7 +208,7 @@ class ConfluentSource:
     # -- Kafka's own offsets ------------------------------------------------------------------
     def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
         """Let Kafka's committed offsets follow, for the lag tools. Failure is no matter."""
-        if self._numbers is not None:
+        if self._names is not None:
             return
         moved = self._reading.not_acknowledged(offsets)
         try:
@@ -227,7 +228,7 @@ class ConfluentSource:
 
     # -- rebalances ---------------------------------------------------------------------------
     def _assigned(self, consumer: Consumer, places: list[TopicPartition]) -> None:
-        heads = self._reading.assigned(sorted(place.partition for place in places))
+        heads = self._reading.assigned(_sorted(places))
         self._reading.start(heads)
         if self._cooperative:
             consumer.incremental_assign(self._places(heads))
@@ -235,16 +236,16 @@ class ConfluentSource:
             consumer.assign(self._places(heads))
 
     def _released(self, places: list[TopicPartition], *, lost: bool) -> None:
-        self._reading.released(sorted(place.partition for place in places), lost=lost)
+        self._reading.released(_sorted(places), lost=lost)
         if self._cooperative:
             self._consumer.incremental_unassign(places)
         else:
             self._consumer.unassign()
 
-    def _places(self, offsets: Mapping[int, int]) -> list[TopicPartition]:
-        return [TopicPartition(self.topic, number, offset) for number, offset in offsets.items()]
+    def _places(self, offsets: Mapping[Place, int]) -> list[TopicPartition]:
+        return [TopicPartition(*place, offset) for place, offset in offsets.items()]
 
-    # -- the topic, and what goes wrong -------------------------------------------------------
+    # -- the topics, and what goes wrong ------------------------------------------------------
     def _begin_reading(self) -> TopicReading:
         try:
             cluster = ask(lambda: self._consumer.cluster_id(timeout=CONNECT_S))
@@ -257,12 +258,10 @@ class ConfluentSource:
         for attempt in range(TOPIC_TRIES):
             time.sleep(TOPIC_PAUSE_S if attempt else 0)
             found = self._topic_ids.ask()
-            if found is not None:
-                numbers = [partition.id for partition in found.partitions]
-                return TopicReading(cluster, self.topic, self._topic_ids.known, numbers)
-        raise SourceError(
-            f"kafka: there is no topic {self.topic!r}; create it, or correct the name"
-        )
+            if len(found) == len(self.topics):
+                return TopicReading(cluster, [found[name] for name in self.topics])
+        missing = next(name for name in self.topics if name not in found)
+        raise SourceError(f"kafka: there is no topic {missing!r}; create it, or correct the name")
 
     def _heard(self, error: KafkaError) -> None:
         """A connection mends itself; what another try will not mend ends the source."""
@@ -275,30 +274,45 @@ class ConfluentSource:
             raise explained(self._wrong)
 
     def _heed(self, error: KafkaError, message: Message) -> None:
-        name, number = error.name(), message.partition()
+        name = error.name()
         if name == "_MAX_POLL_EXCEEDED":
             # The group has given our partitions away; the next call says so and joins again.
             log.warning("kafka: %s", error.str())
             return
         if name in ("_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"):
-            assert number is not None
             self.confirm()
-            partition = self._reading.partition(number)
+            place = _place(message)
+            partition = self._reading.partition(place)
             first, end = self._range(partition)
-            raise GapError(partition, self._reading.positions.get(number, first), first, end)
-        raise explained(error, f"{message.topic()}/{number} at offset {message.offset()}: ")
+            raise GapError(partition, self._reading.positions.get(place, first), first, end)
+        raise explained(
+            error, f"{message.topic()}/{message.partition()} at offset {message.offset()}: "
+        )
 
 
-def _by_number(messages: list[Message]) -> dict[int, list[Message]]:
-    """Messages by the number of their partition. Asking each for something takes a while, so what
-    all messages are asked for is little, and most polls bring messages of one partition."""
+def _by_place(messages: list[Message], topics: Sequence[str]) -> dict[Place, list[Message]]:
+    """Messages by their partition. Asking each for something takes a while, so what all messages
+    are asked for is little, and most polls bring messages of one partition."""
     numbers = [message.partition() or 0 for message in messages]
-    if len(set(numbers)) == 1:
-        return {numbers[0]: messages}
-    found: dict[int, list[Message]] = {number: [] for number in numbers}
-    for number, message in zip(numbers, messages, strict=True):
-        found[number].append(message)
+    if len(topics) == 1:
+        if len(set(numbers)) == 1:
+            return {(topics[0], numbers[0]): messages}
+        places = [(topics[0], number) for number in numbers]
+    else:
+        names = [message.topic() or "" for message in messages]
+        places = list(zip(names, numbers, strict=True))
+    found: dict[Place, list[Message]] = {place: [] for place in places}
+    for place, message in zip(places, messages, strict=True):
+        found[place].append(message)
     return found
+
+
+def _place(message: Message) -> Place:
+    return message.topic() or "", message.partition() or 0
+
+
+def _sorted(places: Sequence[TopicPartition]) -> list[Place]:
+    return sorted((place.topic, place.partition) for place in places)
 
 
 def _headers(message: Message) -> list[tuple[str, bytes]]:

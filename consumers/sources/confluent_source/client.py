@@ -1,10 +1,10 @@
-"""A client of librdkafka: how it is made, what it says, and the id of its topic."""
+"""A client of librdkafka: how it is made, what it says, and the ids of its topics."""
 
 from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Final, TypeVar
 
@@ -15,6 +15,7 @@ from confluent_kafka.admin._topic import TopicDescription
 from consumers.config.schema import ConfigError, Problem
 from consumers.sources.confluent_client import connection_settings
 from consumers.sources.source import SourceError
+from consumers.sources.topic_reading import Topic
 from consumers.worker.reconnect import Disconnected
 
 T = TypeVar("T")
@@ -39,15 +40,15 @@ FATAL: Final = frozenset(  # names of errors after which another try would end a
 
 
 class TopicIds:
-    """What the topic's id is. The reader does not say, so a client beside it asks.
+    """What the topics' ids are. The reader does not say, so a client beside it asks.
 
     Where the broker that it asks went away and came back, that client may wait in vain: another
     one is made in its place.
     """
 
-    def __init__(self, settings: Mapping[str, str], topic: str) -> None:
-        self.known: str | None = None
-        self._topic = topic
+    def __init__(self, settings: Mapping[str, str], topics: Sequence[str]) -> None:
+        self._known: dict[str, str | None] = {}
+        self._topics = list(topics)
         self._settings = connection_settings(settings)
         self._admin: AdminClient | None = self._made()
         self._lost: SourceError | None = None
@@ -55,46 +56,52 @@ class TopicIds:
     def _made(self) -> AdminClient:
         return AdminClient({**self._settings}, logger=RDKAFKA)
 
-    def ask(self) -> TopicDescription | None:
-        """What there is now; None where the topic is not. Raises SourceError."""
-        found = self._answer(TRY_S)
-        if found is None:
+    def ask(self) -> dict[str, Topic]:
+        """Those of the topics that there are now, by name. Raises SourceError."""
+        answers = self._answers(TRY_S)
+        if answers is None:
             self._admin = self._made()
-            found = self._answer(ASK_S)
-        if found is None:
+            answers = self._answers(ASK_S)
+        if answers is None:
             raise Disconnected("kafka: the broker does not answer")
-        try:
-            described: TopicDescription = found.result(0)
-        except KafkaException as error:
-            if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
-                return None
-            raise explained(error.args[0]) from error
-        if self.known is None:
-            self.known = _name_of(described.topic_id)
-        return described
+        found = {}
+        for name, answer in answers.items():
+            try:
+                described: TopicDescription = answer.result(0)
+            except KafkaException as error:
+                if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
+                    continue
+                raise explained(error.args[0]) from error
+            numbers = tuple(sorted(partition.id for partition in described.partitions))
+            found[name] = Topic(name, _name_of(described.topic_id), numbers)
+            self._known.setdefault(name, found[name].id)
+        return found
 
-    def _answer(self, limit_s: float) -> Future[TopicDescription] | None:
-        """What the broker says, which may be an error; None if it says nothing."""
+    def _answers(self, limit_s: float) -> dict[str, Future[TopicDescription]] | None:
+        """What the broker says, which may be errors; None if it says nothing."""
         assert self._admin is not None, "it is not closed"
-        topics = TopicCollection([self._topic])
-        asked: Future[TopicDescription]
-        asked = self._admin.describe_topics(topics, request_timeout=limit_s)[self._topic]
-        try:
-            error = asked.exception(limit_s + 1)
-        except TimeoutError:
-            return None
-        silent = isinstance(error, KafkaException) and error.args[0].name() in SILENT
-        return None if silent else asked
+        asked: dict[str, Future[TopicDescription]] = self._admin.describe_topics(
+            TopicCollection(self._topics), request_timeout=limit_s
+        )
+        for answer in asked.values():
+            try:
+                error = answer.exception(limit_s + 1)
+            except TimeoutError:
+                return None
+            if isinstance(error, KafkaException) and error.args[0].name() in SILENT:
+                return None
+        return asked
 
     def require_same(self) -> None:
-        """Raise Disconnected where the topic is not the one that was there at first, or nobody
+        """Raise Disconnected where a topic is not the one that was there at first, or nobody
         says; from then on at once."""
         if self._lost is not None:
             raise self._lost
         try:
             found = self.ask()
-            if found is None or _name_of(found.topic_id) != self.known:
-                raise Disconnected(f"kafka: topic {self._topic!r} was deleted and made anew")
+            for name, known in self._known.items():
+                if name not in found or found[name].id != known:
+                    raise Disconnected(f"kafka: topic {name!r} was deleted and made anew")
         except SourceError as error:
             self._lost = error
             raise

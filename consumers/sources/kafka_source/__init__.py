@@ -1,4 +1,4 @@
-"""A Kafka topic as a source, over kafka-python, which no module outside of this package knows.
+"""Kafka topics as a source, over kafka-python, which no module outside of this package knows.
 
 What the ledger's promise needs of it, and where the client would do otherwise:
 
@@ -35,8 +35,8 @@ from consumers.sources.kafka_source.client import (
     Record,
     connected,
 )
-from consumers.sources.source import Chunk, GapError, Listener, Partition, SourceError
-from consumers.sources.topic_reading import Asked, TopicReading
+from consumers.sources.source import Chunk, GapError, Listener, Name, Partition, SourceError
+from consumers.sources.topic_reading import Asked, Place, Topic, TopicReading, place_of
 from consumers.worker.reconnect import Disconnected
 
 T = TypeVar("T")
@@ -50,24 +50,23 @@ MAX_POLL_S: Final = 0.5  # signals are handled when a poll returns
 
 
 class KafkaSource:
-    """The partitions of one topic, shared with the other members of the group.
+    """The partitions of some topics, shared with the other members of the group.
 
-    `numbers` assigns these partitions by hand, without the group and without a word to it.
+    `names` assigns these partitions by hand, without the group and without a word to it.
     Raises Disconnected where no broker answers, ConfigError for a client setting that is wrong,
-    and SourceError where the topic does not exist.
+    and SourceError where a topic does not exist.
     """
 
     replayable = True
 
-    def __init__(self, config: SourceConfig, numbers: Sequence[int] | None = None) -> None:
-        assert config.topic is not None, "load_config demands it"
-        self.topic = config.topic
-        self._numbers = numbers
+    def __init__(self, config: SourceConfig, names: Sequence[Name] | None = None) -> None:
+        self.topics = config.topics
+        self._names = names
         self._settings = client_settings(config, DEFAULTS)
         self._settings["partition_assignment_strategy"] = [
             ASSIGNORS[name] for name in assignment_strategies(config)
         ]
-        if numbers is not None:
+        if names is not None:
             self._settings["group_id"] = None
         self._client = connected(self._settings, config.bootstrap_servers)
         try:
@@ -80,7 +79,7 @@ class KafkaSource:
 
     # -- what there is ------------------------------------------------------------------------
     def partitions(self) -> list[Partition]:
-        """All partitions of the topic, in order."""
+        """All partitions of the topics, in order."""
         return self._reading.partitions()
 
     def beginning(self, partition: Partition) -> int:
@@ -104,11 +103,11 @@ class KafkaSource:
     def assign(self, listener: Listener) -> None:
         """Join the group, or take the partitions given by hand."""
         self._reading.listen(listener)
-        if self._numbers is None:
+        if self._names is None:
             told = _Rebalance(self._assigned, self._released)
-            self._consumer.subscribe([self.topic], listener=told)
+            self._consumer.subscribe(list(self.topics), listener=told)
             return
-        places = [TopicPartition(self.topic, number) for number in self._numbers]
+        places = [TopicPartition(*place) for place in self._reading.named(self._names)]
         self._consumer.assign(places)
         self._assigned(places)
         self._reading.raise_failure()
@@ -123,44 +122,43 @@ class KafkaSource:
             reading.raise_failure()
             raise self._explained(error) from error
         reading.raise_failure()
-        self._require_same_topic()
+        self._require_same_topics()
         if not batches:
             return self._moved(before)
         chunks = []
         with reading.lock:
             self._seek_anew(before)
             for place, records in batches.items():
-                if self._is_kept(place.partition, before):
-                    chunks.append(self._chunk(place.partition, records))
+                if self._is_kept(tuple(place), before):
+                    chunks.append(self._chunk(tuple(place), records))
         return chunks
 
     def seek(self, partition: Partition, offset: int) -> None:
         """Read on from there, if the partition is ours."""
         with self._reading.lock:
-            if partition.number in self._reading.positions:
-                self._reading.positions[partition.number] = offset
+            if place_of(partition) in self._reading.positions:
+                self._reading.positions[place_of(partition)] = offset
                 self._consumer.seek(_place(partition), offset)
 
-    def _moved(self, before: Counter[int]) -> list[Chunk]:
+    def _moved(self, before: Counter[Place]) -> list[Chunk]:
         """Positions that have moved over control and aborted records, with nothing to show."""
         reading, chunks = self._reading, []
-        for number in list(reading.positions):
-            place = TopicPartition(self.topic, number)
+        for place in list(reading.positions):
             try:
-                position = self._consumer.position(place, timeout_ms=0)
+                position = self._consumer.position(TopicPartition(*place), timeout_ms=0)
             except Exception as error:
                 raise self._explained(error) from error
             with reading.lock:
-                kept = self._is_kept(number, before)
-                if kept and position is not None and position > reading.positions[number]:
-                    chunks.append(reading.chunk(number, position))
+                kept = self._is_kept(place, before)
+                if kept and position is not None and position > reading.positions[place]:
+                    chunks.append(reading.chunk(place, position))
         with reading.lock:
             self._seek_anew(before)
         return chunks
 
-    def _chunk(self, number: int, records: list[Record]) -> Chunk:
+    def _chunk(self, place: Place, records: list[Record]) -> Chunk:
         return self._reading.chunk(
-            number,
+            place,
             records[-1].offset + 1,
             [record.offset for record in records],
             [record.value for record in records],
@@ -169,40 +167,40 @@ class KafkaSource:
             Asked(records, lambda record: record.headers),
         )
 
-    def _is_kept(self, number: int, before: Counter[int]) -> bool:
+    def _is_kept(self, place: Place, before: Counter[Place]) -> bool:
         reading = self._reading
-        return number in reading.positions and reading.given[number] == before[number]
+        return place in reading.positions and reading.given[place] == before[place]
 
-    def _seek_anew(self, before: Counter[int]) -> None:
+    def _seek_anew(self, before: Counter[Place]) -> None:
         """Where a partition was given to us during the poll, the client may have set its position
         after we sought: what it returned belongs to an earlier assignment."""
-        for number, position in self._reading.positions.items():
-            if not self._is_kept(number, before):
-                self._consumer.seek(TopicPartition(self.topic, number), position)
+        for place, position in self._reading.positions.items():
+            if not self._is_kept(place, before):
+                self._consumer.seek(TopicPartition(*place), position)
 
     # -- for those who watch ------------------------------------------------------------------
     def known_ends(self) -> dict[Partition, int]:
         """The ends that the last fetches told. Asks nobody."""
         found = {}
-        for number in list(self._reading.positions):
+        for place in list(self._reading.positions):
             with suppress(errors.KafkaError):  # it was revoked a moment ago
-                end = self._consumer.highwater(TopicPartition(self.topic, number))
+                end = self._consumer.highwater(TopicPartition(*place))
                 if end is not None:
-                    found[self._reading.partition(number)] = int(end)
+                    found[self._reading.partition(place)] = int(end)
         return found
 
     def hears(self) -> bool:
         """Whether we are connected with the leaders of our partitions. A fetch is always under way
         there, and the client ends a connection on which none is answered."""
         cluster = self._client.cluster
-        places = [TopicPartition(self.topic, number) for number in list(self._reading.positions)]
+        places = [TopicPartition(*place) for place in list(self._reading.positions)]
         leaders = {cluster.leader_for_partition(place) for place in places}
         return all(leader is not None and self._client.connected(leader) for leader in leaders)
 
     # -- Kafka's own offsets ------------------------------------------------------------------
     def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
         """Let Kafka's committed offsets follow, for the lag tools. Failure is no matter."""
-        if self._numbers is not None:
+        if self._names is not None:
             return
         moved = self._committable(self._reading.not_acknowledged(offsets))
         try:
@@ -211,10 +209,10 @@ class KafkaSource:
         except Exception as error:  # nothing that we count depends on it
             log.debug("kafka: offsets were not committed: %s", error)
 
-    def _committable(self, offsets: dict[int, int]) -> dict[TopicPartition, OffsetAndMetadata]:
+    def _committable(self, offsets: dict[Place, int]) -> dict[TopicPartition, OffsetAndMetadata]:
         return {
-            TopicPartition(self.topic, number): OffsetAndMetadata(offset, "", -1)
-            for number, offset in offsets.items()
+            TopicPartition(*place): OffsetAndMetadata(offset, "", -1)
+            for place, offset in offsets.items()
         }
 
     def close(self) -> None:
@@ -233,33 +231,34 @@ class KafkaSource:
 
     # -- rebalances, in the client's thread ---------------------------------------------------
     def _assigned(self, places: Sequence[TopicPartition]) -> None:
-        heads = self._reading.assigned([place.partition for place in places])
+        heads = self._reading.assigned([tuple(place) for place in places])
         with self._reading.lock:
             self._reading.start(heads)
-            for number, head in heads.items():
-                self._consumer.seek(TopicPartition(self.topic, number), head)
+            for place, head in heads.items():
+                self._consumer.seek(TopicPartition(*place), head)
 
     def _released(self, places: Sequence[TopicPartition], lost: bool) -> None:
-        self._reading.released([place.partition for place in places], lost=lost)
+        self._reading.released([tuple(place) for place in places], lost=lost)
 
-    # -- the topic ----------------------------------------------------------------------------
+    # -- the topics ---------------------------------------------------------------------------
     def _begin_reading(self) -> TopicReading:
+        topics = [self._topic(name) for name in self.topics]
+        return TopicReading(self._client.cluster.cluster_id or "kafka", topics)
+
+    def _topic(self, name: str) -> Topic:
         for attempt in range(TOPIC_TRIES):
             time.sleep(TOPIC_PAUSE_S if attempt else 0)
-            numbers = self._ask(lambda: self._consumer.partitions_for_topic(self.topic))
+            numbers = self._ask(lambda: self._consumer.partitions_for_topic(name))
             if numbers:
-                cluster = self._client.cluster
-                topic_id = cluster.topic_id(self.topic)
-                name = str(topic_id) if topic_id else None
-                return TopicReading(cluster.cluster_id or "kafka", self.topic, name, numbers)
-        raise SourceError(
-            f"kafka: there is no topic {self.topic!r}; create it, or correct the name"
-        )
+                topic_id = self._client.cluster.topic_id(name)
+                return Topic(name, str(topic_id) if topic_id else None, tuple(sorted(numbers)))
+        raise SourceError(f"kafka: there is no topic {name!r}; create it, or correct the name")
 
-    def _require_same_topic(self) -> None:
-        found, known = self._client.cluster.topic_id(self.topic), self._reading.topic_id
-        if found is not None and known is not None and str(found) != known:
-            raise Disconnected(f"kafka: topic {self.topic!r} was deleted and made anew")
+    def _require_same_topics(self) -> None:
+        for name, topic in self._reading.topics.items():
+            found = self._client.cluster.topic_id(name)
+            if found is not None and topic.id is not None and str(found) != topic.id:
+                raise Disconnected(f"kafka: topic {name!r} was deleted and made anew")
 
     def _ask(self, call: Callable[[], T]) -> T:
         try:
@@ -274,7 +273,7 @@ class KafkaSource:
         if isinstance(error, errors.LogTruncationError):
             for place, found in error.divergent_offsets.items():
                 end = None if found is None else found.offset
-                head = self._reading.positions.get(place.partition, 0)
+                head = self._reading.positions.get(tuple(place), 0)
                 return self._gap(place, head, end)
         if isinstance(error, errors.UnsupportedCodecError):
             return SourceError(
@@ -286,7 +285,7 @@ class KafkaSource:
         return Disconnected(f"kafka: {error!r}")
 
     def _gap(self, place: TopicPartition, head: int, end: int | None) -> GapError:
-        partition = self._reading.partition(place.partition)
+        partition = self._reading.partition(tuple(place))
         first = self.beginning(partition)
         return GapError(partition, head, first, self.ends()[partition] if end is None else end)
 

@@ -13,8 +13,8 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError
 from streammetrics.engines.beam.batches import batches_of
 from streammetrics.engines.beam.coder import StateCoder
+from streammetrics.engines.merging import merge_once, read_state, require_replay
 from streammetrics.engines.partial import update_from
-from streammetrics.registry import load
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +30,7 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
     spec: an empty accumulator. columns: argument of its `update` -> column of the tables.
     replay: "refuse" states that count the same rows, or "skip" those that are wholly counted.
 
-    >>> from streammetrics import Ratio
+    >>> from streammetrics import Ratio, load
     >>> fn = StatesFn(Ratio())
     >>> clicks = Ratio()
     >>> clicks.update([1, 0])
@@ -47,6 +47,7 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
         replay: str = "refuse",
     ) -> None:
         super().__init__()
+        require_replay(replay)
         self._spec = spec
         self._columns = columns
         self._replay = replay
@@ -58,7 +59,7 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
         self, mutable_accumulator: Accumulator | None, element: bytes | pa.Table | pa.RecordBatch
     ) -> Accumulator | None:
         if isinstance(element, bytes):
-            more = load(element)
+            more = read_state(element)
             return more if mutable_accumulator is None else self._sum(mutable_accumulator, more)
         state = mutable_accumulator
         if state is None or self._spec is None:
@@ -96,7 +97,5 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
         return NullableCoder(StateCoder())
 
     def _sum(self, total: Accumulator, state: Accumulator) -> Accumulator:
-        if self._replay == "skip" and total.provenance.covers(state.provenance):
-            return total
-        total.merge(state)
+        merge_once(total, state, self._replay)
         return total

@@ -9,11 +9,11 @@ import apache_beam as beam
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.keys import encode_key
 from streammetrics.engines.beam.counting import Counting, Group
 from streammetrics.engines.beam.states_fn import StatesFn
 from streammetrics.engines.buckets import HASH, require_buckets
-from streammetrics.engines.partial import merged, results_rows
+from streammetrics.engines.groups import piece_of_group
+from streammetrics.engines.merging import merged, require_replay, results_rows
 from streammetrics.engines.sealed import Sealing, seal
 from streammetrics.engines.task import Positions
 
@@ -99,6 +99,7 @@ class Merge(beam.PTransform):  # type: ignore[misc]
 
     def __init__(self, *, replay: str = "refuse", fanout: int | None = None) -> None:
         super().__init__()
+        require_replay(replay)
         self._replay = replay
         self._fanout = fanout
 
@@ -159,8 +160,8 @@ def _sealed(pair: tuple[Group, Iterable[bytes]], sealing: Sealing) -> tuple[Grou
     group, states = pair
     *of, bucket = group
     assert isinstance(bucket, int)
-    piece = encode_key(tuple(int(v) if isinstance(v, bool) else v for v in of)).decode()
-    return group, seal(merged(states), sealing, bucket, piece).to_file_bytes()
+    sealed = seal(merged(states), sealing, bucket, piece_of_group(of))
+    return group, sealed.to_file_bytes()
 
 
 def _without_bucket(pair: tuple[Group, bytes]) -> tuple[Group, bytes]:

@@ -13,7 +13,8 @@ from pyspark.sql.types import DoubleType, StringType, StructField, StructType
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.engines import Positions, Task, merge_all, partial, results_rows
-from streammetrics.engines.spark.tables import BUCKET, STATE, Rows, rows_of, states_type
+from streammetrics.engines.groups import BUCKET, STATE
+from streammetrics.engines.spark.tables import Rows, rows_of, states_type
 
 Batches = Iterator[pa.RecordBatch]
 

@@ -11,15 +11,8 @@ from pyspark.sql import functions as F
 
 from streammetrics.classification import BinaryConfusion, HistogramAUC
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.engines.groups import piece_of
-from streammetrics.engines.spark.tables import (
-    BUCKET,
-    STATE,
-    columns_of,
-    quoted,
-    require_columns,
-    states_type,
-)
+from streammetrics.engines.groups import BUCKET, STATE, piece_of
+from streammetrics.engines.spark.tables import columns_of, quoted, require_columns, states_type
 
 Counting = BinaryConfusion | HistogramAUC
 
@@ -104,8 +97,8 @@ def _state(
         given = (cells[name].to_numpy() for name in (_TRUTH, _CELL, _ROWS))
         state = spec.from_counts(*given)
         if job is not None:
-            group = tuple(int(v) if isinstance(v, bool) else v for v in (k.as_py() for k in key))
-            state.provenance.add(f"{job}/tasks", 0, 1, piece_of(group, 0))
+            piece = piece_of((value.as_py() for value in key), 0)
+            state.provenance.add(f"{job}/tasks", 0, 1, piece)
         row = [pa.array([value.as_py()], value.type) for value in key]
         row += [pa.array([0], pa.int32()), pa.array([state.to_file_bytes()], pa.binary())]
         yield pa.RecordBatch.from_arrays(row, [*by, BUCKET, STATE])

@@ -12,8 +12,8 @@ from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.engines import Positions, Sealing, merged, partial, seal
-from streammetrics.engines.groups import piece_of
-from streammetrics.engines.spark.tables import BUCKET, STATE, Rows, rows_of
+from streammetrics.engines.groups import BUCKET, STATE, piece_of, piece_of_group
+from streammetrics.engines.spark.tables import Rows, rows_of
 
 
 def stream(
@@ -63,10 +63,9 @@ class Cumulative(StatefulProcessor):  # type: ignore[misc]  # pyspark is not in 
         given = list(rows)
         group = {name: given[0][name] for name in (*self._by, BUCKET)}
         total = merged(bytes(row[STATE]) for row in given)
-        plain = tuple(int(v) if isinstance(v, bool) else v for v in group.values())
-        piece = piece_of(plain[:-1], int(plain[-1]))
+        of = [group[name] for name in self._by]
         if self._note_batches:
-            _note_batch(total, piece)
+            _note_batch(total, piece_of(of, group[BUCKET]))
         if self._held.exists():
             before = merged([bytes(self._held.get()[0])])
             before.merge(total)
@@ -75,7 +74,7 @@ class Cumulative(StatefulProcessor):  # type: ignore[misc]  # pyspark is not in 
         shown = (
             total
             if self._sealing is None
-            else seal(total, self._sealing, group[BUCKET], piece.rpartition(" bucket ")[0])
+            else seal(total, self._sealing, group[BUCKET], piece_of_group(of))
         )
         yield Row(**group, **{STATE: shown.to_file_bytes()})
 

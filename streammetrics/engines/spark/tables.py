@@ -12,9 +12,8 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.engines import Positions, Sealing
-
-BUCKET = "bucket"
-STATE = "state"
+from streammetrics.engines.buckets import require_buckets
+from streammetrics.engines.groups import BUCKET, STATE
 
 
 @dataclass(frozen=True)
@@ -108,13 +107,8 @@ def _require_buckets(user: str | None, n_buckets: int | None, scope: str) -> Non
             where="states",
             todo="name the column whose rows shall meet in a task, and in how many buckets",
         )
-    if n_buckets is not None and (type(n_buckets) is not int or not 1 <= n_buckets < 1 << 31):
-        raise SettingsError(
-            expected="an integer from 1 to 2**31 - 1",
-            came=shown(n_buckets),
-            where="states(n_buckets)",
-            todo="pass in how many buckets the users shall be",
-        )
+    if n_buckets is not None:
+        require_buckets(n_buckets)
 
 
 def require_columns(df: DataFrame, names: Sequence[str]) -> None:

@@ -87,7 +87,7 @@ def test_a_bad_value_is_named_as_it_was_given(
     ("flag", "said"),
     [
         (["--from", "yesterday"], "--from: expected a time in ISO UTC"),
-        (["--partitions", "a"], "--partitions: expected numbers, such as 0,1, came 'a'"),
+        (["--partitions", "a"], "--partitions: expected numbers, such as 0,1, or names of"),
         (["-X", "linger"], "-X: expected KEY=VALUE, came 'linger'"),
         (["-X", "linger_ms=5"], "-X linger_ms: expected a setting that applies here"),
         (["--workers", "0"], "--workers: expected 1 or more, came 0"),

@@ -154,11 +154,6 @@ def test_an_unknown_name_gets_a_did_you_mean(text: str, where: str, hint: str) -
     assert f"did you mean {hint}?" in problems(text)[where]
 
 
-@pytest.mark.parametrize("table", ["join"])
-def test_a_table_of_a_later_version_says_so(table: str) -> None:
-    assert "not in this version" in problems(toml(rest=f"[{table}]\nunit = 'user'"))[f"[{table}]"]
-
-
 @pytest.mark.parametrize("format", ["json", "ndjson", "array", "arrow"])
 def test_a_message_of_kafka_may_carry_many_events(format: str) -> None:
     assert config(toml(source=f'{KAFKA}\nformat = "{format}"')).source.format == format

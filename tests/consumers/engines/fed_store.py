@@ -65,7 +65,7 @@ def counted(job: Job, tasks: Sequence[Sequence[pa.RecordBatch]]) -> tuple[list[P
             key = (one.column("family")[0].as_py(), one.column("grouping")[0].as_py())
             groups.setdefault(key, []).append(one)
     found = [piece for some in groups.values() for piece in merge_states(some, job.config)]
-    return read_merged(pa.Table.from_batches(found))
+    return read_merged(pa.Table.from_batches(found)) if found else ([], [])  # no tasks at all
 
 
 class Fed:

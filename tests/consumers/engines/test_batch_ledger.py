@@ -172,7 +172,9 @@ def test_a_row_is_late_beside_the_batches_before_whatever_its_own_order(tmp_path
     assert fed.seen().counters.late == 0
     fed.feed(1, [row(0), row(20)], [row(8.9), row(9.1)])
     assert fed.seen().counters.late == 2
-    assert fed.seen().greatest_event_ms == 20 * 60_000
+    for number, tasks in enumerate(([[row(5)]], []), 2):  # an older batch, and one without tasks
+        fed.feed(number, *tasks)
+        assert fed.seen().greatest_event_ms == 20 * 60_000
 
 
 def test_rows_that_are_ahead_of_the_time_of_their_record_are_refused(tmp_path: Path) -> None:
@@ -219,6 +221,28 @@ def test_too_many_bad_rows_stop_the_query_and_none_of_the_batch_is_counted(tmp_p
     with pytest.raises(TooManyBad, match="1001 of 1001 events"):
         fed.feed(0, [row(variant="z")] * 1001)
     assert fed.seen().counters.rows == 0
+
+
+def test_the_share_of_bad_rows_is_that_of_all_batches_of_a_process(tmp_path: Path) -> None:
+    fed = Fed(tmp_path, rest="[store]\nmax_bad_share = 0.1")
+    with closing(fed.opened()) as ledger:
+
+        def feed(number: int, n: int) -> None:
+            bad = [[table([row(variant="z")] * n)]]
+            ledger.count(number, lambda job: counted(job, bad))
+
+        feed(0, 500)
+        feed(1, 499)  # 1,000 events and more are judged
+        with pytest.raises(TooManyBad, match="1001 of 1001 events"):
+            feed(2, 2)
+    assert fed.seen().counters.rows == 999
+
+
+def test_the_share_of_bad_rows_is_that_of_the_batches_before_a_restart_too(tmp_path: Path) -> None:
+    fed = Fed(tmp_path, rest="[store]\nmax_bad_share = 0.1")
+    fed.feed(0, [row(variant="z")] * 600)
+    with pytest.raises(TooManyBad, match="1200 of 1200 events"):
+        fed.feed(1, [row(variant="z")] * 600)
 
 
 def test_other_settings_are_refused(tmp_path: Path) -> None:

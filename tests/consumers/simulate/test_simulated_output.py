@@ -10,6 +10,7 @@ import pytest
 
 from consumers.cli.main import main
 from consumers.config.config import load_config
+from consumers.demo import JOINED_CONFIG
 from consumers.simulate.output import write
 from consumers.simulate.stream import Simulation
 from consumers.sources.open_source import open_source
@@ -90,3 +91,31 @@ def test_a_topic_that_is_not_there_is_exit_1_with_what_to_do(
 def test_a_broker_that_is_not_there_is_exit_75(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", "--events", "1", "-o", "kafka://127.0.0.1:1/x"]) == 75
     assert "no broker answers: 127.0.0.1:1" in capsys.readouterr().err
+
+
+def test_impressions_and_outcomes_on_two_topics_are_what_they_are_in_one_file(
+    kafka: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    topics = [create_topic(kafka, 2), create_topic(kafka, 3)]
+    to = f"kafka://{kafka}/{','.join(topics)}"
+    assert main(["simulate", "--join", "--events", "6000", "-o", to]) == 0
+    file = str(tmp_path / "events.jsonl")
+    assert main(["simulate", "--join", "--events", "6000", "-o", file]) == 0
+    source = (
+        f'kind = "kafka"\nbootstrap_servers = "{kafka}"\ntopic = {json.dumps(topics)}\n'
+        f'group = "{topics[0]}"\n'
+    )
+    in_one = JOINED_CONFIG.replace("size_s = 21600", "size_s = 21600\nlateness_s = 7200")
+    on_two = in_one.replace('kind = "file"\npath = "events.jsonl"\n', source)
+    found = []
+    for name, text in (("one", in_one), ("two", on_two)):
+        config = tmp_path / f"{name}.toml"
+        config.write_text(text.replace("demo.db", f"{name}.db"), encoding="utf-8")
+        assert main(["run", str(config), "--until-end", "--close", "--no-serve"]) == 0
+        capsys.readouterr()
+        assert main(["results", str(tmp_path / f"{name}.db"), "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    one, two = found
+    assert two["results"] == one["results"] and len(one["results"]) > 10
+    assert two["join"] == {**one["join"], "closed_ms": two["join"]["closed_ms"]}
+    assert one["join"]["pending"] == 0 and one["join"]["repeated"] > 0

@@ -12,7 +12,7 @@ from typing import Any
 from consumers.config.tables import KafkaLibrary, SourceConfig
 from consumers.sources.confluent_source import ConfluentSource
 from consumers.sources.kafka_source import KafkaSource
-from consumers.sources.source import Chunk, Partition
+from consumers.sources.source import Chunk, Name, Partition
 from tests.kafka_broker import unique_topic
 
 LIMIT_S = 20.0
@@ -72,7 +72,7 @@ class Library:
             "kafka",
             "json",
             bootstrap_servers=tuple(bootstrap.split(",")),
-            topic=topic,
+            topics=tuple(topic.split(",")),
             group=group or unique_topic("group"),
             client=self.settings(client),
             library=self.name,
@@ -83,17 +83,17 @@ class Library:
             return dict(client)
         return {OTHER_NAMES.get(name, name): value for name, value in client.items()}
 
-    def source(self, config: SourceConfig, numbers: tuple[int, ...] | None = None) -> KafkaSource:
+    def source(self, config: SourceConfig, names: tuple[Name, ...] | None = None) -> KafkaSource:
         """A source of this library; both have the same type for the tests."""
         kind: Any = KafkaSource if self.name == "kafka-python" else ConfluentSource
-        source: KafkaSource = kind(config, numbers)
+        source: KafkaSource = kind(config, names)
         return source
 
     @contextmanager
     def opened(
-        self, *args: Any, numbers: tuple[int, ...] | None = None, **client: Any
+        self, *args: Any, names: tuple[Name, ...] | None = None, **client: Any
     ) -> Iterator[KafkaSource]:
-        with closing(self.source(self.config(*args, **client), numbers)) as source:
+        with closing(self.source(self.config(*args, **client), names)) as source:
             yield source
 
 

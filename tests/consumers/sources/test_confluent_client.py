@@ -16,7 +16,7 @@ from consumers.sources.confluent_client import (
 
 def config(**client: str | int | float | bool) -> SourceConfig:
     return SourceConfig(
-        "kafka", "json", bootstrap_servers=("h:1", "i:2"), topic="t", group="g", client=client
+        "kafka", "json", bootstrap_servers=("h:1", "i:2"), topics=("t",), group="g", client=client
     )
 
 

@@ -30,7 +30,7 @@ KNOWN = {
 
 def settings(**client: str | int | float | bool) -> dict[str, object]:
     source = SourceConfig(
-        "kafka", "json", bootstrap_servers=("h:1", "i:2"), topic="t", group="g", client=client
+        "kafka", "json", bootstrap_servers=("h:1", "i:2"), topics=("t",), group="g", client=client
     )
     return client_settings(source, KNOWN)
 

@@ -81,7 +81,7 @@ def test_a_seek_reads_again_from_there(library: Library, kafka: str, topic: str)
 
 
 def test_partitions_given_by_hand_need_no_group(library: Library, kafka: str, topic: str) -> None:
-    with library.opened(kafka, topic, numbers=(1,)) as source:
+    with library.opened(kafka, topic, names=(1,)) as source:
         reader = Reader({1: 8})
         source.assign(reader)
         assert reader.heard == [("assigned", (1,))]

@@ -44,7 +44,7 @@ def verified(
 ) -> Verified:
     def opener(config: Config, options: Options) -> MemorySource:
         wanted = [
-            p for p in run.logs if options.partitions is None or p.number in options.partitions
+            p for p in run.logs if options.partitions is None or p.is_named(options.partitions)
         ]
         return MemorySource({p: run.logs[p] for p in wanted}, CHUNKS)
 

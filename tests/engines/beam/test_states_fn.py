@@ -8,7 +8,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.coders import registry
 
-from streammetrics import HistogramAUC, InputError, OverlapError, Ratio, load
+from streammetrics import HistogramAUC, InputError, OverlapError, Ratio, SettingsError, load
 from streammetrics.engines.beam import StateCoder, StatesFn
 from streammetrics.registry import metric_types
 from tests.engines.beam.pipelines import COLUMNS, SPEC, fed, log, run, shards
@@ -106,3 +106,8 @@ def test_the_same_rows_twice_are_refused_or_skipped_on_request() -> None:
     assert total.compute().denominator == 10
     with pytest.raises(OverlapError):
         skipping.add_inputs(None, [noted("log/0", 0, 10), noted("log/0", 5, 15)])
+    bare = load(twice[0]).to_bytes()  # says nothing, so it is never a replay
+    total = load(skipping.extract_output(skipping.add_inputs(None, [bare, twice[0], bare])))
+    assert total.compute().denominator == 30
+    with pytest.raises(SettingsError, match="refuse"):
+        StatesFn(replay="ignore")

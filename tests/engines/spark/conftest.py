@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.requirements import absent
+from tests.requirements import ROOT, absent
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+# Jobs of seconds: what the better compiler of a JVM costs is more than it gives, twice as much.
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _quick_jvms() -> Iterator[None]:
+    """Every JVM that starts from here, those of further processes too."""
+    with pytest.MonkeyPatch.context() as patch:
+        given = os.environ.get("JAVA_TOOL_OPTIONS", "")
+        patch.setenv("JAVA_TOOL_OPTIONS", f"{given} {QUICK_JVM}".strip())
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +58,20 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     finally:
         session.stop()
         patch.undo()
+
+
+@pytest.fixture(scope="session")
+def spark_kafka(spark: SparkSession, kafka: str) -> str:
+    """The broker, where Spark has its source of Kafka; its jars come from Maven."""
+    from tests.kafka_broker import Unavailable, fetch_jars
+
+    try:
+        jars = fetch_jars(ROOT / ".cache" / "spark-kafka", Path(__file__).parent / "pom.xml")
+    except (Unavailable, FileNotFoundError) as error:
+        absent("kafka", str(error))
+    for jar in sorted(jars.glob("*.jar")):
+        spark.sql(f"ADD JAR '{jar}'")
+    return kafka
 
 
 @pytest.fixture(autouse=True)

@@ -14,11 +14,9 @@ from tests.requirements import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.cluster, pytest.mark.timeout(600)]
 
 
-@pytest.mark.parametrize("fault", ["killed", "slow"])
-def test_the_digests_stay_those_of_one_process(fault: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tests.engines.spark.cluster", fault, str(tmp_path)]
+def test_the_digests_stay_those_of_one_process(tmp_path: Path) -> None:
     done = subprocess.run(
-        command,
+        [sys.executable, "-m", "tests.engines.spark.cluster", str(tmp_path)],
         cwd=ROOT,
         env={**os.environ, "PYSPARK_PYTHON": sys.executable},
         capture_output=True,
@@ -28,5 +26,5 @@ def test_the_digests_stay_those_of_one_process(fault: str, tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stdout + done.stderr[-5000:]
     assert "same digests" in done.stdout
-    assert (tmp_path / "rows").exists()
-    assert fault != "slow" or (tmp_path / "rows second").exists()
+    happened = {path.name for path in tmp_path.iterdir()}
+    assert happened >= {"killed rows", "killed states", "slow rows", "slow rows second"}

@@ -12,7 +12,6 @@ from streammetrics import Accumulator
 from tests.engines.log_rows import COLUMNS, SPEC, Key, alone, digests, log_table
 from tests.engines.spark.reading import held
 from tests.engines.spark.test_stream import Upserts, run
-from tests.requirements import ROOT, absent
 
 pytest.importorskip("pyarrow", reason="no pyarrow: pip install 'streammetrics[parquet]'")
 
@@ -25,27 +24,14 @@ FIELDS = "variant string, user bigint, label smallint, score float"
 
 
 @pytest.fixture(scope="module")
-def topic(kafka: str) -> tuple[str, str]:
+def topic(spark_kafka: str) -> tuple[str, str]:
     """A broker, and a topic of two partitions that has the rows of TABLE, one an event."""
     from tests.kafka_broker import Record, create_topic, produce
 
-    name = create_topic(kafka, 2)
+    name = create_topic(spark_kafka, 2)
     rows = TABLE.select(["variant", "user", "label", "score"]).to_pylist()
-    produce(kafka, name, [Record(json.dumps(r).encode(), i % 2) for i, r in enumerate(rows)])
-    return kafka, name
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _source(spark: SparkSession, kafka: str) -> None:
-    """Spark's source of Kafka is there; its jars come from Maven."""
-    from tests.kafka_broker import Unavailable, fetch_jars
-
-    try:
-        jars = fetch_jars(ROOT / ".cache" / "spark-kafka", Path(__file__).parent / "pom.xml")
-    except (Unavailable, FileNotFoundError) as error:
-        absent("kafka", str(error))
-    for jar in sorted(jars.glob("*.jar")):
-        spark.sql(f"ADD JAR '{jar}'")
+    produce(spark_kafka, name, [Record(json.dumps(r).encode(), i % 2) for i, r in enumerate(rows)])
+    return spark_kafka, name
 
 
 def events(records: DataFrame) -> DataFrame:

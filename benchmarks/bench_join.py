@@ -1,0 +1,124 @@
+"""Joins: events a second through the sets and out again, and bytes for each row that waits.
+
+`python -m benchmarks.bench_join`. The aims are 300,000 events a second on a core, and at most 48
+bytes for an impression that waits (id, time, score, user, variant).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import tracemalloc
+
+import numpy as np
+
+from benchmarks.harness import versions
+from benchmarks.workloads import unit_floats
+from streammetrics import Coded, HistogramAUC, Joined, JoinRows
+
+COLUMNS = {"scores": "float32", "user": "int64", "variant": "key"}
+OUTCOMES = {"click": "once"}
+WINDOW_MS = 1_800_000
+SPAN_MS = 10_800_000  # of the events: six label windows
+CLICKS = 0.1  # for each impression; every twentieth event comes twice
+
+
+class Stream:
+    """n impressions in order of time, and clicks that follow them, in order of theirs."""
+
+    def __init__(self, n: int) -> None:
+        random = np.random.default_rng(10)
+        self.ids = random.permutation(n)
+        self.times = np.sort(random.integers(0, SPAN_MS, n))
+        self.scores = unit_floats(n).astype(np.float32)
+        self.users = random.integers(0, n // 10, n)
+        self.variants = random.integers(0, 2, n)
+        clicked = np.flatnonzero(random.random(n) < CLICKS)
+        clicked = np.concatenate([clicked, clicked[::20]])
+        times = self.times[clicked] + random.integers(0, 2 * WINDOW_MS, len(clicked))
+        order = np.argsort(times)
+        self.clicks, self.click_times = self.ids[clicked][order], times[order]
+        self.events = n + len(clicked)
+
+    def feed(self, state: JoinRows, start: int, end: int) -> None:
+        """The impressions [start, end), and clicks of about the same time."""
+        at = slice(start, end)
+        state.update_impressions(
+            self.ids[at],
+            self.times[at],
+            scores=self.scores[at],
+            user=self.users[at],
+            variant=Coded(self.variants[at], ("bts", "random")),
+        )
+        n, m = len(self.ids), len(self.clicks)
+        some = slice(start * m // n, end * m // n)
+        state.update_outcomes("click", self.clicks[some], self.click_times[some])
+
+
+def empty() -> JoinRows:
+    """Sets of the standard row."""
+    return JoinRows(COLUMNS, OUTCOMES, WINDOW_MS)
+
+
+def through(stream: Stream, batch: int, n: int) -> tuple[float, float, int]:
+    """Seconds to feed n impressions and to close them step by step, and rows that closed."""
+    state, fed, closed, rows = empty(), 0.0, 0.0, 0
+    step = -(-n // 12 // batch) * batch  # closes as often as half a label window ends
+    for start in range(0, n, step):
+        began = time.process_time()
+        for at in range(start, min(start + step, n), batch):
+            stream.feed(state, at, min(at + batch, n))
+        state.compute()  # what waits is put in order
+        now = time.process_time()
+        newest = int(stream.times[min(start + step, n) - 1])
+        rows += len(state.close(newest - WINDOW_MS))
+        fed, closed = fed + now - began, closed + time.process_time() - now
+    return fed, closed, rows
+
+
+def memory(stream: Stream) -> tuple[float, float, float]:
+    """Bytes for an impression that waits: as held, at the worst moment, and in the ledger."""
+    n = len(stream.ids)
+    state = empty()
+    tracemalloc.start()
+    for at in range(0, n, 1000):
+        stream.feed(state, at, min(at + 1000, n))
+    state.compute()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return state.nbytes / n, peak / n, len(state.to_bytes()) / n
+
+
+def main() -> None:
+    n = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    stream = Stream(n)
+    print(f"JoinRows, {stream.events:,} events, {n:,} impressions, by seconds of a core")
+    print(versions(), "", sep="\n")
+    print(f"{'batch':>8}{'fed, events/s':>16}{'and closed':>14}")
+    for batch in (100, 1000, 10_000, 100_000):
+        few = min(n, 2000 * batch)
+        fed, closed, _ = through(stream, batch, few)
+        events = few * stream.events / n
+        print(f"{batch:>8,}{events / fed:>16,.0f}{events / (fed + closed):>14,.0f}")
+    held, peak, written = memory(stream)
+    print(f"\nbytes for an impression, with {CLICKS} clicks: {held:.1f} held, {peak:.1f} at the")
+    print(f"worst moment, {written:.1f} written")
+    joined = Joined(
+        HistogramAUC(), {"scores": "float32"}, OUTCOMES, WINDOW_MS, inputs={"labels": "click"}
+    )
+    kinds = Coded(np.zeros(n, np.intp), ("impression",))
+    began = time.process_time()
+    for at in range(0, n, 10_000):
+        some = slice(at, at + 10_000)
+        joined.update(
+            Coded(kinds.codes[some], kinds.values),
+            stream.ids[some],
+            stream.times[some],
+            scores=stream.scores[some],
+        )
+    joined.close(SPAN_MS)
+    print(f"Joined(HistogramAUC): {n / (time.process_time() - began):,.0f} impressions/s")
+
+
+if __name__ == "__main__":
+    main()

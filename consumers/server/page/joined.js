@@ -1,0 +1,81 @@
+// What became of events that are joined: which impressions wait, and how late their outcomes come.
+
+import { byId, h } from "/assets/elements.js";
+import { count, duration, name, number, value } from "/assets/printed.js";
+
+const BARS = "▁▂▃▄▅▆▇█";
+
+let mark = "";
+
+/** Show the `join` of an answer; nothing where events are not joined. */
+export function show(join) {
+  const section = byId("joined");
+  section.hidden = join === null;
+  const next = JSON.stringify(join);
+  if (join === null || next === mark) return;
+  mark = next;
+  byId("joined-body").replaceChildren(
+    h("p", { id: "joined-counts" }, counts(join)),
+    outcomes(join),
+    ...join.warnings.map((why) => h("p", { class: "note", "data-attention": true }, `▲ ${why}`)),
+  );
+}
+
+function counts(join) {
+  const late = join.late_impressions + join.late_outcomes;
+  return [
+    `${count(join.closed)} impressions counted`,
+    `${count(join.pending)} pending${share(join.share_pending)}`,
+    ...(join.conflicts ? [`${count(join.conflicts)} in conflict and left out`] : []),
+    `${count(join.repeated)} events repeated${share(join.share_repeated)}`,
+    `${count(late)} too late to be joined`,
+  ].join(", ");
+}
+
+function outcomes(join) {
+  const titles = ["Outcome", "Attributed", "Unattributed", "After the window", "Delays"];
+  const caption = `Outcomes of closed label windows of ${duration(join.label_window_s)}`;
+  const table = h("table", { class: "effects" }, h("caption", {}, caption));
+  table.append(
+    h("thead", {}, h("tr", {}, ...titles.map((title) => h("th", { scope: "col" }, title)))),
+    h("tbody", {}, ...Object.entries(join.outcomes).map((one) => line(...one, join.label_window_s))),
+  );
+  const label = { class: "scroll", tabindex: 0, role: "region", "aria-label": caption };
+  return h("div", label, table);
+}
+
+function line(outcome, one, window) {
+  const cell = (...parts) => h("td", { class: "number" }, ...parts);
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, name(outcome)),
+    cell(count(one.attributed)),
+    cell(`${count(one.unattributed)}${share(one.share_unattributed)}`),
+    cell(one.attributed ? percent(one.share_after_window) : ""),
+    h("td", {}, delays(one.delays_s, window)),
+  );
+}
+
+/** A bar for each power of two of a second, from the shortest delay to the longest. */
+function delays(bins, window) {
+  if (bins.length === 0) return null;
+  const most = Math.max(...bins.map(([, , n]) => n));
+  const counts = new Map(bins.map(([, end, n]) => [end, n]));
+  const [first, last] = [bins[0], bins[bins.length - 1]];
+  let bars = "";
+  for (let end = first[1]; end <= last[1]; end *= 2) {
+    const n = counts.get(end) ?? 0;
+    bars += n === 0 ? " " : BARS[Math.min(Math.floor((8 * n) / most), 7)];
+  }
+  const ends = `${duration(first[0])} to ${duration(Math.min(last[1], window))}`;
+  const said = bins.map(([start, end, n]) => `${count(n)} in ${start} to ${end} s`).join("; ");
+  return h("span", { title: said }, h("span", { "aria-hidden": "true" }, `${bars} `), ends);
+}
+
+const share = (found) => (value(found) > 0 ? ` (${percent(found)})` : "");
+
+function percent(found) {
+  const exact = value(found);
+  return exact > 0 && exact < 0.001 ? "<0.1 %" : `${number(100 * exact, 1)} %`;
+}

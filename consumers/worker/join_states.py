@@ -1,0 +1,127 @@
+"""What the events of one partition add to what waits to be joined. Pure.
+
+Impressions and outcomes are kept as sets, by panes of event time, until somebody closes the label
+windows (see closer.py): no metric has counted them before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from consumers.config.config import Config, JoinConfig
+from consumers.config.join_labels import outcome_field
+from consumers.config.joined import ROWS, columns_to_keep, empty_rows
+from consumers.events.decoder import Decoded
+from consumers.events.fields import EVENT_ID, ID, VALUE
+from consumers.events.kinds import IMPRESSION
+from consumers.events.refusals import Unfit
+from consumers.ledger.ranges import split
+from consumers.ledger.rows import Pane, Piece
+from streammetrics import Coded
+
+MAX_VALUE: Final = 1e150  # of an outcome: as many as there may be add up to a finite number
+
+
+class JoinStates:
+    """Impressions and outcomes since the last commit.
+
+    closed_ms: up to where label windows are closed; None: nowhere. behind_ms: what is older is late
+    by the partition's own events; None before its first. Label windows are closed only where no
+    partition can bring an event that they need. To a partition that was passed over then, since it
+    had been silent for so long, an older event may come all the same: it is refused.
+    """
+
+    def __init__(
+        self, config: Config, join: JoinConfig, closed_ms: int | None, behind_ms: int | None
+    ) -> None:
+        self.join = join
+        self.rows = empty_rows(config, join)
+        self._names = [use.name for use in columns_to_keep(config)]
+        self._time_field = config.event.time
+        least = None if closed_ms is None else closed_ms + join.label_window_ms
+        is_held = behind_ms is not None and least is not None and behind_ms >= least
+        self._least_ms = None if is_held else least
+        self._oldest_ms: int | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it holds, roughly."""
+        return self.rows.nbytes
+
+    @property
+    def closed_at_most(self) -> int | None:
+        """How far label windows may be closed for these events to be joined; None: there are
+        none."""
+        return None if self._oldest_ms is None else self._oldest_ms - self.join.label_window_ms
+
+    def unfit(self, decoded: Decoded) -> dict[int, Unfit]:
+        """The events that cannot be joined, by their place: their label windows are closed, or
+        their values are so large that a sum of them might not be finite."""
+        found: dict[int, Unfit] = {}
+        values = decoded.columns.get(VALUE)
+        if isinstance(values, np.ndarray):
+            for i in np.flatnonzero(np.abs(values) > MAX_VALUE).tolist():
+                detail = f"at most {MAX_VALUE:g} may be added up, came {values[i]:g}"
+                found[i] = Unfit("metric", self._value_of(decoded, i), detail)
+        if self._least_ms is not None:
+            detail = f"label windows are closed for events before {self._least_ms} ms"
+            late = np.flatnonzero(decoded.times_ms < self._least_ms).tolist()
+            found |= dict.fromkeys(late, Unfit("closed", self._time_field, detail))
+        return found
+
+    def _value_of(self, decoded: Decoded, i: int) -> str | None:
+        """The field that an outcome's value stands in."""
+        assert decoded.kinds is not None
+        kind = int(decoded.kinds[i])
+        return None if kind == IMPRESSION else self.join.outcomes[kind - 1].value
+
+    def impressions(self, decoded: Decoded) -> NDArray[np.intp]:
+        """The places of the impressions."""
+        assert decoded.kinds is not None
+        return np.flatnonzero(decoded.kinds == IMPRESSION)
+
+    def with_labels(self, decoded: Decoded) -> Decoded:
+        """Impressions as if each had no outcome: what a metric refuses then it always refuses."""
+        zeros = np.zeros(len(decoded))
+        labels = {outcome_field(one).column: zeros for one in self.join.outcomes}
+        return replace(decoded, columns={**decoded.columns, **labels})
+
+    def absorb(self, decoded: Decoded, late: NDArray[np.bool_]) -> int:
+        """Add the events that are not late; how many of the late ones are outcomes."""
+        kinds = decoded.kinds
+        assert kinds is not None
+        for kind in np.unique(kinds[~late]).tolist():
+            some = decoded.take(np.flatnonzero((kinds == kind) & ~late))
+            ids, times = some.columns[ID], some.times_ms
+            assert isinstance(ids, np.ndarray)
+            if kind == IMPRESSION:
+                self.rows.update_impressions(ids, times, **self._columns(some))
+            else:
+                one = self.join.outcomes[kind - 1]
+                values = some.columns[VALUE] if one.value is not None else None
+                assert values is None or isinstance(values, np.ndarray)
+                event_ids = some.columns.get(EVENT_ID)
+                assert event_ids is None or isinstance(event_ids, np.ndarray)
+                self.rows.update_outcomes(one.name, ids, times, values=values, event_ids=event_ids)
+            oldest = int(times.min())
+            self._oldest_ms = oldest if self._oldest_ms is None else min(self._oldest_ms, oldest)
+        return int((late & (kinds != IMPRESSION)).sum())
+
+    def _columns(self, decoded: Decoded) -> dict[str, NDArray[np.generic] | Coded]:
+        found: dict[str, NDArray[np.generic] | Coded] = {}
+        for name in self._names:
+            column = decoded.keys.get(name) or decoded.columns[name]
+            assert isinstance(column, np.ndarray | Coded)
+            found[name] = column
+        return found
+
+    def pieces(self, limit: int) -> Iterator[Piece]:
+        """Every state to be stored, by pane."""
+        pane_ms = self.join.pane_ms
+        for (start_ms, _), state in sorted(self.rows.split(pane_ms, 1).items()):
+            yield from split(Pane(ROWS, 0, start_ms, start_ms + pane_ms), state, limit)

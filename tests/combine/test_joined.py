@@ -1,0 +1,130 @@
+"""Joined and LabelDelays: a metric of impressions with the labels that came, and when."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    ExactAUC,
+    InputError,
+    Joined,
+    LabelDelays,
+    PerKey,
+    Ratio,
+    SettingsError,
+    Windows,
+)
+
+
+def clicks(**settings: Any) -> Joined:
+    given: dict[str, Any] = {"columns": {}, "outcomes": {"click": "once"}, "label_window_ms": 10}
+    return Joined(Ratio(), **{**given, **settings})
+
+
+def test_before_its_window_closes_an_impression_is_pending_and_no_negative() -> None:
+    state = clicks()
+    state.update("impression", [1, 2], [0, 1])
+    found = state.compute()
+    assert (found.closed, found.pending, found.share_pending) == (0, 2, 1.0)
+    assert math.isnan(found.result.ratio)  # type: ignore[attr-defined]
+    state.update(["click", "impression"], [1, 3], [9, 11])
+    found = state.compute()
+    assert (found.closed, found.pending, found.closed_before_ms) == (1, 2, 1)
+    assert found.result.ratio == 1.0  # type: ignore[attr-defined]
+    assert state + state == state
+
+
+def test_what_comes_after_its_time_was_closed_is_late() -> None:
+    state = clicks()
+    state.update("impression", [1, 2], [0, 50])
+    state.close(20)
+    state.update(["impression", "click", "click"], [9, 1, 2], [19, 5, 51])
+    found = state.compute()
+    assert (found.late_impressions, found.late_outcomes) == (1, 1)
+    assert (found.closed, found.pending) == (1, 1)
+    state.close(100)
+    assert state.compute().result.ratio == 0.5  # type: ignore[attr-defined]
+    assert state.compute().delays["click"].attributed == 1
+
+
+def test_closing_in_steps_and_in_shards_counts_what_one_state_counts() -> None:
+    random = np.random.default_rng(7)
+    n = 3_000
+    shown = random.permutation(n)
+    shown_at = np.sort(random.integers(0, 1000, n))
+    clicked = random.choice(n, 500, replace=False)
+    kinds = np.array(["impression"] * n + ["click"] * 500)
+    ids = np.concatenate([shown, shown[clicked]])
+    times = np.concatenate([shown_at, shown_at[clicked] + random.integers(0, 20, 500)])
+    scores = random.random(n + 500)
+    metric = Windows(PerKey(ExactAUC(), 5), 0.1)
+    columns = {"scores": "float64", "keys": "int64"}
+    whole = Joined(metric, columns, {"click": "once"}, 10)
+    shards = [whole.empty() for _ in range(3)]
+    order = np.argsort(times, kind="stable")
+    for number, at in enumerate(np.array_split(order, 30)):
+        for i, shard in enumerate(shards):
+            mine = at[ids[at] % 3 == i]
+            shard.update(
+                kinds[mine], ids[mine], times[mine], scores=scores[mine], keys=ids[mine] % 2
+            )
+            if number % (i + 2) == 0:
+                shard.close(int(times[at].min()) - 10)
+    whole.update(kinds, ids, times, scores=scores, keys=ids % 2)
+    joined = sum(shards[1:], start=shards[0])
+    for state in (whole, joined):
+        state.close(2_000)
+    assert joined == whole
+    assert whole.compute().result.total.results.keys() == {0, 1}  # type: ignore[attr-defined]
+
+
+def test_what_the_metric_would_refuse_is_refused_when_it_comes() -> None:
+    state = Joined(ExactAUC(), {"scores": "float64"}, {"click": "once"}, 10)
+    state.update("impression", [1], [0], scores=[0.5])
+    before = state.digest()
+    with pytest.raises(InputError, match="scores"):
+        state.update("impression", [2], [0], scores=[math.nan])
+    assert state.digest() == before
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"inputs": {"scores": "click"}},
+        {"inputs": {"numerators": "tap"}},
+        {"inputs": ["click"]},
+        {"outcomes": {"click": "once", "sale": "sum"}},
+        {"columns": {"click": "bool"}},
+    ],
+)
+def test_arguments_that_nothing_fills_are_named(settings: dict[str, Any]) -> None:
+    with pytest.raises(SettingsError) as caught:
+        clicks(**settings)
+    assert caught.value.where == "Joined.inputs"
+
+
+def test_an_outcome_of_several_is_named_as_the_label() -> None:
+    both = {"click": "once", "sale": "sum"}
+    state = clicks(outcomes=both, inputs={"numerators": "sale", "denominators": "click"})
+    state.update(["impression", "sale", "click"], [1, 1, 1], [0, 1, 2], values=[0, 7.5, 0])
+    state.close(100)
+    assert state.compute().result.ratio == 7.5  # type: ignore[attr-defined]
+
+
+def test_a_window_that_cuts_shows_in_the_share_of_its_last_tenth() -> None:
+    delays = LabelDelays(("click",), 10_000)
+    delays.update(["click"] * 4, [0, 8_999, 9_000, 9_999])
+    assert delays.compute()["click"].share_cut == 0.5
+    nothing = delays.empty().compute()["click"]
+    assert math.isnan(nothing.share_cut)
+    assert math.isnan(nothing.share_unattributed)
+
+
+@pytest.mark.parametrize("names", [(), ("a", "a"), ("",), (1,), "click", None])
+def test_names_of_outcomes_differ(names: Any) -> None:
+    with pytest.raises(SettingsError, match="different names"):
+        LabelDelays(names, 10)

@@ -1,0 +1,145 @@
+"""Impressions and outcomes in one log: each is read as its kind."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from consumers.config.config import Config
+from consumers.events.decoder import Decoded, Decoder
+from consumers.events.fields import ID, VALUE
+from consumers.sources.source import Values
+from streammetrics import Coded, hash_ids
+from tests.consumers.small_config import chunk, config
+
+EVENT = 'time = "ts"\ntime_unit = "s"\nvariant = "variant"\nvariants = ["a", "b"]\nscore = "score"'
+JOIN = """
+[join]
+id = "id"
+impression = { field = "kind", equals = "shown" }
+label_window_s = 60
+others = "OTHERS"
+[join.outcomes]
+click = { field = "kind", equals = "click" }
+paid = { field = "kind", equals = "paid", counts = "sum", value = "price" }
+"""
+SHOWN = {"kind": "shown", "id": "x", "ts": 10, "variant": "b", "score": 0.5}
+CLICK = {"kind": "click", "id": "x", "ts": 11}
+PAID = {"kind": "paid", "id": "y", "ts": 12, "price": 2.5}
+
+
+def split(others: str = "refuse", **parts: str) -> Config:
+    rest, slices = JOIN.replace("OTHERS", others), 'by = [["variant"], ["phase"]]'
+    return config(event=EVENT, slices=slices, rest=rest, **parts)
+
+
+def decode(events: Sequence[Any], of: Config | None = None) -> Decoded:
+    lines = [json.dumps(event).encode() for event in events]
+    return Decoder(of or split()).decode(chunk(lines))
+
+
+def test_each_event_has_what_its_kind_has() -> None:
+    found = decode([CLICK, SHOWN, PAID, SHOWN])
+    assert found.kinds is not None
+    assert found.kinds.tolist() == [1, 0, 2, 0]
+    assert found.times_ms.tolist() == [11_000, 10_000, 12_000, 10_000]
+    ids = found.columns[ID]
+    assert ids.tolist() == hash_ids(["x", "x", "y", "x"]).tolist()  # type: ignore[union-attr]
+    assert found.columns[VALUE].tolist()[2] == 2.5  # type: ignore[union-attr]
+    assert found.columns["score:real"].tolist()[1] == 0.5  # type: ignore[union-attr]
+    variant = found.keys["variant"]
+    assert variant.values[variant.codes[1]] == "b"
+
+
+def test_an_outcome_may_have_fields_of_an_impression_that_are_no_good() -> None:
+    found = decode([{**CLICK, "score": None, "variant": "z"}, SHOWN])
+    assert not found.refused
+    assert len(found) == 2
+
+
+@pytest.mark.parametrize(
+    ("event", "reason", "field"),
+    [
+        ({**SHOWN, "score": "high"}, "wrong_type", "score"),
+        ({**SHOWN, "variant": "z"}, "unknown_variant", "variant"),
+        ({"kind": "shown", "ts": 1}, "missing_field", None),
+        ({**CLICK, "ts": "late"}, "wrong_type", "ts"),
+        ({**PAID, "price": None}, "wrong_type", "price"),
+        ({"kind": "paid", "id": "x", "ts": 1}, "missing_field", "price"),
+        ({"kind": "seen", "id": "x", "ts": 1}, "unknown_kind", "kind"),
+        ({"id": "x", "ts": 1}, "unknown_kind", "kind"),
+    ],
+)
+def test_an_event_is_refused_for_what_its_kind_lacks(
+    event: dict[str, Any], reason: str, field: str | None
+) -> None:
+    found = decode([CLICK, event, SHOWN])
+    (refused,) = found.refused
+    assert (refused.offset, len(found)) == (1, 2)
+    assert refused.reason in (reason, "missing_field")
+    assert field is None or refused.field == field
+
+
+def test_events_of_no_kind_can_be_skipped() -> None:
+    found = decode([CLICK, {"kind": "seen"}, SHOWN, {}], split("skip"))
+    assert (found.ignored, len(found), found.refused) == (2, 2, ())
+
+
+def test_what_is_no_json_is_refused_before_anyone_asks_for_its_kind() -> None:
+    found = Decoder(split("skip")).decode(chunk([b"{", json.dumps(CLICK).encode()]))
+    assert [one.reason for one in found.refused] == ["not_json"]
+    assert (found.ignored, len(found)) == (0, 1)
+
+
+def test_a_log_without_impressions_is_read_all_the_same() -> None:
+    found = decode([CLICK, CLICK])
+    assert found.take(found.at[:1]).columns[ID].shape == (1,)  # type: ignore[union-attr]
+    assert len(decode([])) == 0
+
+
+def test_rows_of_csv_have_empty_fields_where_their_kind_has_none() -> None:
+    fields = ("kind", "id", "ts", "variant", "phase", "score", "price")
+    lines = [b"click,x,11,,,,", b"shown,x,10,b,,0.5,", b"paid,y,12,,,,2.5", b"shown,x,10,b,,,"]
+    of = split(source='kind = "file"\npath = "events.csv"')
+    found = Decoder(of).decode(chunk(lines, fields=fields))
+    assert found.kinds is not None
+    assert found.kinds.tolist() == [1, 0, 2]
+    assert found.columns["score:real"].tolist()[1] == 0.5  # type: ignore[union-attr]
+    assert [(one.offset, one.field) for one in found.refused] == [(3, "score")]
+
+
+def test_rows_of_a_column_store_have_nulls_where_their_kind_has_none() -> None:
+    columns: dict[str, Values] = {
+        "kind": Coded(np.array([0, 1, 0]), ("click", "shown")),
+        "id": Coded(np.array([0, 0, 1]), ("x", "y")),
+        "ts": np.array([11, 10, 12]),
+        "variant": Coded(np.array([0, 1, 0]), (None, "b")),
+        "score": [None, 0.5, None],
+    }
+    of = split(source='kind = "file"\npath = "events.parquet"')
+    found = Decoder(of).decode(replace(chunk([b"", b"", b""]), columns=columns))
+    assert found.kinds is not None
+    assert (found.kinds.tolist(), found.refused) == ([1, 0, 1], ())
+    assert found.times_ms.tolist() == [11_000, 10_000, 12_000]
+    assert found.columns["score:real"].tolist()[1] == 0.5  # type: ignore[union-attr]
+
+
+def test_events_in_messages_have_their_kinds_and_what_stands_in_their_records() -> None:
+    servers = 'kind = "kafka"\nbootstrap_servers = "a:1"\ntopic = "t"\ngroup = "g"'
+    of = config(
+        source=f'{servers}\nformat = "ndjson"',
+        event=EVENT.replace('"variant"', '"header.arm"', 1),
+        slices="by = [[]]",
+        rest=JOIN.replace("OTHERS", "skip"),
+    )
+    lines = b"\n".join(json.dumps(event).encode() for event in (CLICK, SHOWN, {"kind": "x"}))
+    records = replace(chunk([lines, lines]), headers=[[("arm", b"a")], []])
+    found = Decoder(of).decode(records)
+    assert found.kinds is not None
+    assert (found.kinds.tolist(), found.ignored) == ([1, 0, 1], 2)
+    assert [(one.offset, one.index, one.field) for one in found.refused] == [(1, 1, "header.arm")]

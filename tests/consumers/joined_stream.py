@@ -1,0 +1,132 @@
+"""A stream of impressions and clicks over several partitions, out of order and with repeats, and
+the same as whole events, which is what must come of it."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from consumers.config.config import Config
+from consumers.ledger.ledger import Ledger
+from consumers.results.query import parse_query
+from consumers.results.reader import read_results
+from consumers.sources.memory_source import Log, MemorySource, Step
+from consumers.sources.source import Partition
+from consumers.worker.run_options import Options
+from consumers.worker.service import begin
+from consumers.worker.stop import Stop
+from consumers.worker.worker import Worker
+from tests.consumers.small_config import config
+
+WINDOW_MS = 40_000
+LATENESS_MS = 10_000
+START_MS = 1_700_000_000_000
+LOGS = tuple(Partition("test", "events", "id", number) for number in range(3))
+EVENT = 'time = "ts"\ntime_unit = "ms"\nvariant = "variant"\nvariants = ["a", "b"]\nscore = "score"'
+WINDOWS = "size_s = 60\nlateness_s = 10\nretention_s = 86400"
+SLICES = 'by = [[], ["variant"]]'
+METRICS = 'auc = { type = "HistogramAUC" }\nctr = { type = "Ratio" }'
+JOIN = """\
+[store]
+commit_interval_s = 0.5
+[join]
+id = "id"
+impression = { field = "kind", equals = "shown" }
+label_window_s = 40
+[join.outcomes]
+click = { field = "kind", equals = "click" }
+"""
+SPLIT = config(event=EVENT, windows=WINDOWS, slices=SLICES, metrics=METRICS, rest=JOIN)
+WHOLE = config(
+    event=f'{EVENT}\nlabel = "label"', windows=WINDOWS, slices=SLICES, metrics=METRICS
+)  # fmt: skip
+
+Event = Mapping[str, Any]
+Found = Mapping[tuple[object, ...], str]
+
+
+def shown(id_: str, at_ms: int, score: float = 0.5, variant: str = "a") -> Event:
+    """An impression; times count from START_MS."""
+    return {"kind": "shown", "id": id_, "ts": START_MS + at_ms, "score": score, "variant": variant}
+
+
+def click(id_: str, at_ms: int) -> Event:
+    """A click."""
+    return {"kind": "click", "id": id_, "ts": START_MS + at_ms}
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Events by partition in their order, and the whole events that come of them."""
+
+    parts: Mapping[Partition, Sequence[Event]]
+    whole: Sequence[Event]
+
+
+def stream(seed: int, impressions: int = 120) -> Stream:
+    """Clicks in other partitions than their impressions, some too late, some without one; events
+    come up to the lateness out of order, and some again."""
+    rng = random.Random(seed)
+    came: dict[Partition, list[tuple[int, Event]]] = {log: [] for log in LOGS}
+    whole = []
+    for number in range(impressions):
+        at_ms = number * 2_000 + rng.randrange(2_000)
+        one = shown(f"i{number}", at_ms, rng.randrange(64) / 64, rng.choice("ab"))
+        delays = [rng.randrange(2 * WINDOW_MS) for _ in range(rng.choice((0, 0, 1, 2)))]
+        whole.append({**one, "label": int(any(delay < WINDOW_MS for delay in delays))})
+        clicks = [click(f"i{number}", at_ms + delay) for delay in delays]
+        if rng.random() < 0.05:
+            clicks.append(click(f"nobody {number}", at_ms))
+        for event in (one, *clicks):
+            log = rng.choice(LOGS)
+            for _ in range(rng.choice((1, 1, 2))):
+                came[log].append((event["ts"] + rng.randrange(LATENESS_MS), event))
+    parts = {log: [e for _, e in sorted(some, key=lambda p: p[0])] for log, some in came.items()}
+    return Stream(parts, whole)
+
+
+def logs_of(parts: Mapping[Partition, Sequence[Event]]) -> dict[Partition, Log]:
+    """The events as JSON."""
+    return {log: Log([json.dumps(e).encode() for e in events]) for log, events in parts.items()}
+
+
+def worker_of(
+    of: Config,
+    ledger: Ledger,
+    source: MemorySource,
+    *,
+    monotonic: Callable[[], float],
+    close: bool = False,
+) -> Worker:
+    """A worker that has written down where it starts, and has its partitions."""
+    generation = begin(ledger, of).generation
+    options = Options(until_end=True, close=close)
+    made = Worker(of, ledger, generation, source, options, stop=Stop(), monotonic=monotonic)
+    made.prepare()
+    return made
+
+
+def run(of: Config, ledger: Ledger, logs: Mapping[Partition, Log], script: Sequence[Step] = (),
+        *, close: bool = True) -> Worker:  # fmt: skip
+    """Count to the end."""
+    source = MemorySource(logs, script, limit=20)
+    worker = worker_of(of, ledger, source, monotonic=lambda: 0.0, close=close)
+    worker.run()
+    return worker
+
+
+def found(ledger: Ledger) -> Found:
+    """The digests of all results, by what they are of."""
+    rows = read_results(ledger, parse_query("all")).rows
+    return {
+        (row.window.start_ms, str(sorted(row.slice.items())), row.metric, row.view): str(row.digest)
+        for row in rows
+    }
+
+
+def at(of: Config, url: str) -> Config:
+    """The config with another store."""
+    return replace(of, store=replace(of.store, url=url))

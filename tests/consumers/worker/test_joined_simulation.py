@@ -1,0 +1,147 @@
+"""Workers that join events, killed and rebalanced between an impression and its click: what is
+counted is what whole events would have given, to the byte."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from consumers.ledger import closing as ledger_closing
+from consumers.ledger.compact import Compactor
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.rows import Commit
+from consumers.ledger.write import write_delta
+from consumers.sources.memory_source import (
+    Again,
+    Deliver,
+    Lose,
+    MemorySource,
+    Revoke,
+    Stall,
+    Step,
+)
+from consumers.worker.verify import verify
+from consumers.worker.worker import Worker
+from tests.consumers import joined_stream as joined
+from tests.consumers.lives import Killed
+from tests.postgres_server import Postgres
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with closing(Ledger.open(str(tmp_path / "joined.db"), create=True)) as ledger:
+        yield ledger
+
+
+@contextmanager
+def scratch_ledger() -> Iterator[Ledger]:
+    """A store that goes away."""
+    with TemporaryDirectory() as folder:
+        ledger = Ledger.open(f"{folder}/scratch.db", create=True)
+        try:
+            yield ledger
+        finally:
+            ledger.close()
+
+
+def whole(events: joined.Stream) -> joined.Found:
+    """What the whole events give."""
+    with scratch_ledger() as ledger:
+        in_order = sorted(events.whole, key=lambda event: event["ts"])
+        joined.run(joined.WHOLE, ledger, joined.logs_of({joined.LOGS[0]: in_order}))
+        return joined.found(ledger)
+
+
+def require_verified(ledger: Ledger, events: joined.Stream) -> None:
+    """The logs say the same."""
+    with scratch_ledger() as scratch:
+        seen = verify(
+            joined.SPLIT,
+            ledger,
+            scratch,
+            monotonic=lambda: 0.0,
+            opener=lambda config, options: MemorySource(joined.logs_of(events.parts)),
+        )
+    assert seen.is_good, (seen.differences, seen.notes)
+    assert not seen.notes
+
+
+def test_joined_events_give_what_whole_events_give(ledger: Ledger) -> None:
+    events = joined.stream(seed=0)
+    worker = joined.run(joined.SPLIT, ledger, joined.logs_of(events.parts))
+    assert joined.found(ledger) == whole(events)
+    assert worker.ledger.snapshot().counters.closed == len(events.whole)
+    require_verified(ledger, events)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_crashes_rebalances_repeats_and_compactions_change_nothing(
+    ledger: Ledger, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(seed)
+    events = joined.stream(seed)
+    logs = joined.logs_of(events.parts)
+    clock = map(float, count())
+
+    def failing(connection: object, commit: Commit) -> None:
+        write_delta(connection, commit)  # type: ignore[arg-type]
+        if rng.random() < 0.3:
+            raise Killed("in the transaction that closes")
+
+    monkeypatch.setattr(ledger_closing, "write_delta", failing)
+
+    def life() -> tuple[Worker, MemorySource]:
+        mine = rng.sample(joined.LOGS, rng.choice((1, 2, 3)))
+        script: list[Step] = [
+            rng.choice((Deliver(rng.randrange(1, 30)), Again(), Stall())) for _ in range(9)
+        ]
+        script.insert(rng.randrange(9), rng.choice((Revoke, Lose))((mine[0],)))
+        source = MemorySource(logs, script, assigned=mine, limit=10)
+        worker = joined.worker_of(joined.SPLIT, ledger, source, monotonic=lambda: next(clock))
+        source.assign(worker)
+        return worker, source
+
+    lives = [life(), life()]
+    for _ in range(60):
+        at = rng.randrange(2)
+        try:
+            lives[at][0].step()
+            if rng.random() < 0.1:
+                raise Killed("between two steps")
+        except Killed:
+            lives[at] = life()
+        if rng.random() < 0.2:
+            list(Compactor(ledger.store, above=2).steps())
+    monkeypatch.undo()
+    joined.run(joined.SPLIT, ledger, logs)
+    assert joined.found(ledger) == whole(events)
+    require_verified(ledger, events)
+
+
+def test_what_has_not_closed_is_not_counted_and_is_verified_all_the_same(ledger: Ledger) -> None:
+    events = joined.stream(seed=1)
+    joined.run(joined.SPLIT, ledger, joined.logs_of(events.parts), close=False)
+    seen = ledger.snapshot()
+    assert seen.closed_ms is not None
+    expected = sum(event["ts"] < seen.closed_ms for event in events.whole)
+    assert 0 < seen.counters.closed == expected < len(events.whole)
+    require_verified(ledger, events)
+
+
+@pytest.mark.postgres
+def test_postgresql_gives_the_same(postgres: Postgres) -> None:
+    events = joined.stream(seed=2)
+    url = postgres.new_store()
+    with closing(Ledger.open(url, create=True)) as ledger:
+        joined.run(joined.SPLIT, ledger, joined.logs_of(events.parts), close=False)
+        list(Compactor(ledger.store, above=1).steps())
+        joined.run(joined.SPLIT, ledger, joined.logs_of(events.parts))
+        assert joined.found(ledger) == whole(events)
+        require_verified(ledger, events)
+    postgres.drop(url)

@@ -1,0 +1,218 @@
+"""Events that come twice are counted once: [dedup], in a worker and in the ledger."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from consumers.config.config import ConfigError
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.settings import SettingsChanged
+from consumers.results.query import parse_query
+from consumers.results.reader import read_results
+from consumers.sources.memory_source import Assign, Deliver, Log, Lose, Revoke, Step
+from consumers.worker.chosen_logs import Wanted
+from consumers.worker.run_options import Options
+from tests.consumers.folded import KNOWN_BROKEN, Counted, counted, fold, records
+from tests.consumers.joined_stream import EVENT as SPLIT_EVENT
+from tests.consumers.joined_stream import JOIN, click, shown
+from tests.consumers.lives import POINTS
+from tests.consumers.small_config import EVENT, event, toml
+from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.worker.verified_run import CHUNKS, tried, verified
+from tests.requirements import ROOT
+
+EACH = "[store]\ncommit_interval_s = 0.01\n"
+DEDUP = '[dedup]\nevent_id = "id"\nretention_s = 86400\nkeyed = true'
+Values = list[bytes | None]
+
+
+def twice(seed: int, n: int) -> tuple[Values, Values]:
+    """Records that have ids, with repeats among them, and the same without."""
+    rng = random.Random(seed)
+    once: Values = []
+    for i, value in enumerate(records(seed, n)):
+        if value is None or value in KNOWN_BROKEN:
+            once.append(value)
+            continue
+        once.append(json.dumps({**json.loads(value), "id": f"{seed} {i}"}).encode())
+    again: Values = []
+    for value in once:
+        again.append(value)
+        if rng.random() < 0.3:
+            earlier = again[-1 - rng.randrange(min(len(again), 50))]
+            if earlier is not None and earlier not in KNOWN_BROKEN:
+                again.append(earlier)
+    return again, once
+
+
+def run_of(folder: Path, rest: str = DEDUP) -> Run:
+    made = {ONE: Log(twice(1, 300)[0]), TWO: Log(twice(2, 150)[0])}
+    run = Run(folder, made, rest=EACH + rest)
+    run.clock.tick_s = 0.02
+    return run
+
+
+def without_repeats(found: Counted) -> tuple[object, object, object]:
+    """What a ledger says of events that came once: states, kept counters, refused payloads."""
+    kept = {
+        log: replace(counters, rows=counters.rows - counters.repeated, repeated=0)
+        for log, counters in found.counters.items()
+    }
+    return found.states, kept, len(found.refused)
+
+
+def ledger_of(run: Run) -> Counted:
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        return counted(ledger)
+
+
+def once() -> Counted:
+    return fold({ONE: twice(1, 300)[1], TWO: twice(2, 150)[1]})
+
+
+def test_repeats_are_counted_as_repeats_and_no_metric_sees_them(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    run(UNTIL_END, CHUNKS)
+    found = ledger_of(run)
+    assert without_repeats(found) == without_repeats(once())
+    extra = len(twice(1, 300)[0]) - len(twice(1, 300)[1])
+    assert found.counters[ONE].repeated == extra > 20
+    assert found.heads[ONE][0] == len(twice(1, 300)[0])
+
+
+@pytest.mark.parametrize("limit", [1, 7, 1000])
+def test_chunks_and_commits_leave_no_trace(tmp_path: Path, limit: int) -> None:
+    run = run_of(tmp_path)
+    run(UNTIL_END, [Deliver(limit)] * 600)
+    assert without_repeats(ledger_of(run)) == without_repeats(once())
+
+
+def test_rebalances_hand_over_what_was_seen(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    steps: list[Step] = [
+        *[Deliver(40)] * 3, Revoke((ONE,)), *[Deliver(9)] * 2, Assign((ONE,)), *[Deliver(40)] * 2,
+        Lose((ONE, TWO)), Assign((ONE, TWO)), *[Deliver(40)] * 20,
+    ]  # fmt: skip
+    run(UNTIL_END, steps)
+    assert without_repeats(ledger_of(run)) == without_repeats(once())
+
+
+def test_a_repeat_in_another_run_is_known(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    first, second = event(phase="one")[:-1] + b', "id": "x"}', event()[:-1] + b', "id": "y"}'
+    run.logs.clear()
+    run.logs[ONE] = Log([first, second])
+    run()
+    run.logs[ONE].append(first, second, first)
+    run()
+    (head,) = run.seen().heads
+    assert (head.counters.rows, head.counters.repeated) == (5, 3)
+
+
+def test_the_log_read_again_says_the_same(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    run(UNTIL_END, CHUNKS)
+    found = verified(run, tmp_path)
+    assert found.is_good, found.differences
+    assert found.logs == 2
+
+
+def test_a_part_of_a_log_is_not_verified_and_that_is_said(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    run(UNTIL_END, CHUNKS)
+    found = verified(run, tmp_path, wanted=Wanted(offsets={0: (200, None)}))
+    assert found.logs == 0
+    assert any("are repeats follows from those before" in note for note in found.notes)
+
+
+def test_the_repeat_of_a_refused_event_is_a_repeat_and_a_retry_counts_the_event_once(
+    tmp_path: Path,
+) -> None:
+    bad = event(variant="c")[:-1] + b', "id": "x"}'
+    run = Run(tmp_path, {ONE: Log([bad, bad, event()[:-1] + b', "id": "y"}'])}, rest=DEDUP)
+    run()
+    (head,) = run.seen().heads
+    assert (head.counters.quarantined, head.counters.repeated) == (1, 1)
+    more = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
+    other = Run(tmp_path, run.logs, event=more, rest=DEDUP)
+    other()
+    assert tried(other, other.config) == 1
+    assert verified(other, tmp_path).is_good
+
+
+def test_an_event_without_an_id_is_refused(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: Log([event()])}, rest=DEDUP)
+    run()
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        (entry,) = ledger.quarantine()
+    assert (entry.reason, entry.field) == ("missing_field", "id")
+
+
+def test_several_partitions_are_refused_unless_repeats_come_to_the_same(tmp_path: Path) -> None:
+    run = run_of(tmp_path, rest=DEDUP.replace("keyed = true", ""))
+    with pytest.raises(ConfigError, match=r"\[dedup\] keyed: expected true, since a topic has"):
+        run()
+
+
+def test_other_ids_are_other_settings(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    run(UNTIL_END, CHUNKS)
+    other = run_of(tmp_path, rest=DEDUP.replace("86400", "3600"))
+    with pytest.raises(SettingsChanged, match="dedup"):
+        other()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("point", POINTS)
+def test_a_worker_killed_at_any_point_forgets_nothing_that_it_has_counted(
+    tmp_path: Path, point: str
+) -> None:
+    lines = [value for value in twice(1, 300)[0] if value is not None and b"\n" not in value]
+    (tmp_path / "events.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    found = []
+    for name, fuse in (("killed", point), ("whole", "-")):
+        config = tmp_path / f"{name}.toml"
+        store = f'[store]\nurl = "{name}.db"\ncommit_interval_s = 0.01\n'
+        config.write_text(toml(rest=store + DEDUP), encoding="utf-8")
+        count = "1" if fuse == "in the listener" else "2"
+        command = [sys.executable, "-m", "tests.consumers.killed_worker", fuse, count, "-"]
+        words = ["run", str(config), "--until-end", "--no-serve"]
+        for place in (command, [sys.executable, "-m", "consumers.cli"]):
+            done = subprocess.run([*place, *words], cwd=ROOT, capture_output=True, check=False)
+            assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+        assert done.returncode == 0, done.stderr.decode()
+        with closing(Ledger.open(str(config.with_suffix(".db")))) as ledger:
+            found.append(counted(ledger))
+    assert found[0] == found[1]
+    assert sum(counters.repeated for counters in found[0].counters.values()) > 20
+
+
+def test_outcomes_of_one_moment_are_told_apart_by_their_ids(tmp_path: Path) -> None:
+    """The same click in two partitions is one, and two clicks at once are two."""
+    clicks = [{**click("i", 5), "event": name} for name in ("a", "b")]
+    impression = {**shown("i", 0), "event": "c"}
+    values = [json.dumps(one).encode() for one in (impression, *clicks, clicks[0])]
+    logs = {ONE: Log(list(values)), TWO: Log(list(values[1:3]))}
+    counts = JOIN.replace('equals = "click"', 'equals = "click", counts = "count"')
+    rest = counts + DEDUP.replace('"id"', '"event"')
+    ctr = 'ctr = { type = "Ratio" }'
+    run = Run(tmp_path, logs, event=SPLIT_EVENT, slices="by = [[]]", metrics=ctr, rest=rest)
+    run(Options(until_end=True, close=True))
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        (found,) = (
+            row.value
+            for row in read_results(ledger, parse_query("total")).rows
+            if row.view == "numerator"
+        )
+    assert found == 2
+    (one,) = (head for head in run.seen().heads if head.partition == ONE)
+    assert one.counters.repeated == 1

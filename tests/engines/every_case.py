@@ -1,0 +1,84 @@
+"""Rows of every public accumulator as tables of an engine, and what one process makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import hypothesis
+import numpy as np
+from hypothesis import strategies as st
+
+from streammetrics import Accumulator
+from streammetrics.core.rows import Coded
+from streammetrics.testing import Case
+from tests.cases import CASES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ROWS = 6
+OWN = "similarity='nearness'"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows of a case: the batch that an engine has of them, and their state."""
+
+    name: str
+    spec: Accumulator
+    batch: pa.RecordBatch
+    whole: Accumulator
+
+
+@cache
+def every_case() -> list[Rows]:
+    """Rows of every case, but for similarities of one's own: workers know ours alone."""
+    return [rows_of(case) for case in CASES if OWN not in repr(case.empty)]
+
+
+def rows_of(case: Case[Any]) -> Rows:
+    """Some rows of one case."""
+    columns = {name: _plain(name, given) for name, given in case.columns(_drawn(case)).items()}
+    whole = case.empty.empty()
+    whole.update(**columns)
+    return Rows(str(case), case.empty, _arrow(columns), whole)
+
+
+def _drawn(case: Case[Any]) -> list[Any]:
+    """The last rows that hypothesis thinks of."""
+    found: list[list[Any]] = []
+
+    @hypothesis.settings(max_examples=5, phases=[hypothesis.Phase.generate], database=None)
+    @hypothesis.given(st.lists(case.row, min_size=ROWS, max_size=ROWS))
+    def draw(rows: list[Any]) -> None:
+        found.append(rows)
+
+    draw()
+    return found[-1]
+
+
+def _plain(name: str, given: Any) -> Any:
+    """A column as Arrow may hold it: its keys are of one type, and UTF-8."""
+    if isinstance(given, Coded):
+        given = [given.values[code] for code in given.codes]
+    return [ascii(key) for key in given] if name == "keys" else given
+
+
+def _arrow(columns: Mapping[str, Any]) -> pa.RecordBatch:
+    """The columns of `update` as a batch of an engine: flat ones with offsets as lists."""
+    import pyarrow as pa
+
+    offsets = columns.get("offsets")
+    found = {}
+    for name, given in columns.items():
+        if name == "offsets" or given is None:
+            continue
+        array = pa.array([one.tolist() if isinstance(one, np.ndarray) else one for one in given])
+        of_items = offsets is not None and len(array) == int(offsets[-1])
+        if of_items and name != "n_relevant":
+            array = pa.ListArray.from_arrays(pa.array(np.asarray(offsets), pa.int32()), array)
+        found[name] = array
+    return pa.record_batch(found)
