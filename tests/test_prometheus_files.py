@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Ledger
+from consumers.results.joined import JoinFound
 from consumers.server.exposition import exposition
 from consumers.server.health import Watched
+from consumers.server.join_gauges import join_gauges
 from consumers.worker.vitals import Vitals
 from tests.consumers import experiment_run
 from tests.consumers.running import Running, until
@@ -24,6 +26,7 @@ from tests.requirements import ROOT, absent
 RULES = ROOT / "docs" / "alerts.yml"
 DASHBOARD = json.loads((ROOT / "docs" / "grafana-dashboard.json").read_text(encoding="utf-8"))
 SERIES = re.compile(r"\bstreammetrics_\w+")
+NO_JOIN = JoinFound(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {})  # its series are there all the same
 VARIABLES = {
     "$instance": ".*",
     "$metric": ".*",
@@ -74,6 +77,7 @@ def scrape(store: Path) -> bytes:
 
 def test_every_series_that_they_name_is_one_that_we_write(tmp_path: Path) -> None:
     text = scrape(experiment_run.run(experiment_run.write(tmp_path))).decode()
+    text += "".join(f"# TYPE {one.name} gauge\n" for one in join_gauges(NO_JOIN))
     known = set(re.findall(r"^# TYPE (\S+)", text, re.MULTILINE))
     known |= {f"{name}{end}" for name in known for end in ("_bucket", "_count", "_sum")}
     named = set(SERIES.findall(" ".join(expressions()) + RULES.read_text(encoding="utf-8")))

@@ -33,8 +33,8 @@ from tests.experiments.arms import two
 from tests.figures.specs import check, fed
 
 HOSTILE = "<script>alert(1)</script>"
-# Of a mapping of several metrics at each time or key there is no one figure.
-NONE = {"Windows", "PerKey", "Panel"}
+# Of a mapping of several metrics at each time or key there is no one figure, nor of what waits.
+NONE = {"JoinRows", "Panel", "PerKey", "Windows"}
 
 
 def clicks(ones: int, rows: int) -> Ratio:
