@@ -151,14 +151,19 @@ def test_workers_killed_between_impression_and_click_lose_and_double_nothing(
     command = [*COMMAND, "run", "--until-end", "--no-serve", str(config)]
     for aim in (60, 200, 400):
         worker = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
-        limit_s = time.monotonic() + 60
-        while rows(config) < aim and worker.poll() is None:
-            assert time.monotonic() < limit_s
-            time.sleep(0.005)
+        until_counted(config, aim, worker)
         worker.send_signal(signal.SIGKILL)
         worker.wait()
     ran(config, "run", "--until-end", "--close", "--no-serve")
     assert joined(config) == whole(tmp_path, events)
+
+
+def until_counted(config: Path, aim: int, worker: subprocess.Popen[bytes]) -> None:
+    """Wait until so many events are committed, or the worker has ended."""
+    limit_s = time.monotonic() + 60
+    while rows(config) < aim and worker.poll() is None:
+        assert time.monotonic() < limit_s
+        time.sleep(0.005)
 
 
 def rows(config: Path) -> int:
