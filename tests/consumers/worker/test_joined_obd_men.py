@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -25,7 +26,9 @@ from tests.consumers.split_obd_men import JOIN, TOML, as_lines, split
 from tests.requirements import ROOT
 
 pytestmark = pytest.mark.slow
-COMMAND = [sys.executable, "-m", "consumers.cli", "run", "--until-end", "--close", "--no-serve"]
+
+WHOLE = [sys.executable, "-m", "consumers.cli", "run", "--until-end", "--no-serve"]
+COMMAND = [*WHOLE, "--close"]
 EVENTS = 4_000
 EXPERIMENT = """
 [experiment]
@@ -49,7 +52,7 @@ def folder(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     whole, parts = split(chosen, seed=7)
     (folder / "whole.jsonl").write_bytes(as_lines(whole))
     (folder / "parts.jsonl").write_bytes(as_lines(parts))
-    run(write(folder, "whole", 'label = "label"', ""))
+    run(write(folder, "whole", 'label = "label"', ""), WHOLE)
     return folder
 
 
@@ -61,8 +64,8 @@ def write(folder: Path, name: str, label: str, rest: str, events: str | None = N
     return path
 
 
-def run(config: Path) -> None:
-    done = subprocess.run([*COMMAND, str(config)], cwd=ROOT, capture_output=True, check=False)
+def run(config: Path, command: Sequence[str] = COMMAND) -> None:
+    done = subprocess.run([*command, str(config)], cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
 
 
@@ -88,8 +91,8 @@ def test_the_split_events_give_the_same_bytes_and_verify(folder: Path) -> None:
 def test_an_experiment_sees_impressions_once_their_label_windows_are_closed(folder: Path) -> None:
     whole = write(folder, "tried", 'label = "label"', EXPERIMENT, "whole")
     parts = write(folder, "tried_in_parts", "", f"{EXPERIMENT}\n{JOIN}", "parts")
-    for config in (whole, parts):
-        run(config)
+    run(whole, WHOLE)
+    run(parts)
     assert totals(parts) == totals(whole)
     assert len(totals(parts)) == 4
 
