@@ -30,7 +30,7 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 	$(PYTEST) -n 2 --dist=loadfile -m "not kafka and not postgres and not slow" $(SUITE)
 
 test: .venv/.dev .cache/ranx/.made  ## all tests; those that skip say why, and how to enable them
-	$(PYTEST) -n 5 -rs $(SUITE)
+	$(PYTEST) -n 3 -rs $(SUITE)
 
 test-engines: .venv/.dev  ## Spark, Beam, and recipes of other engines (2 GB to download)
 	$(MAKE) test-spark test-beam test-recipes
