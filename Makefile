@@ -16,7 +16,7 @@ SUITE := --doctest-modules streammetrics consumers tests \
   --ignore=streammetrics/engines/spark --ignore=streammetrics/engines/beam
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-engines test-cluster chaos peers docs screenshots demo bench coverage
+.PHONY: help setup check test test-faults test-engines test-cluster chaos peers docs screenshots demo bench coverage
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -29,8 +29,11 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 	$(BIN)/mypy
 	$(PYTEST) -n 2 --dist=loadfile -m "not kafka and not postgres and not slow" $(SUITE)
 
-test: .venv/.dev .cache/ranx/.made  ## all tests; those that skip say why, and how to enable them
-	$(PYTEST) -n 3 -rs $(SUITE)
+test: .venv/.dev .cache/ranx/.made  ## all tests but those below; those that skip say why, and how to enable them
+	$(PYTEST) -n 3 -rs -m "not faults" $(SUITE)
+
+test-faults: .venv/.dev  ## kill, stall and cut off the broker, the stores and workers, in ten minutes
+	$(PYTEST) -n 3 -rs -m faults tests/consumers
 
 test-engines: .venv/.dev  ## Spark, Beam, and recipes of other engines (2 GB to download)
 	$(MAKE) test-spark test-beam test-recipes

@@ -29,6 +29,36 @@ hypothesis.settings.load_profile("default")
 # spare: what is written to disk for good costs stores a third of their time, and proves nothing.
 MEMORY = Path("/dev/shm")
 
+LEFT_OUT_OF_CHECK = ("kafka", "postgres", "slow")
+# Kills, stalls and cuts off real parts, over and over: `make test-faults` runs these.
+FAULTS = frozenset(
+    [
+        "test_compact_at_once",
+        "test_failing_postgres",
+        "test_kafka_broker_faults",
+        "test_kafka_gaps",
+        "test_kafka_group_faults",
+        "test_kafka_health",
+        "test_kafka_join",
+        "test_kafka_protocol_faults",
+        "test_kafka_repeats",
+        "test_kafka_security",
+        "test_kafka_source_failures",
+        "test_killed_retry",
+        "test_joined_obd_men",
+        "test_large_slices",
+        "test_lost_connections",
+        "test_restart",
+        "test_restart_postgres",
+        "test_retry_of_sources",
+        "test_sigterm",
+        "test_soak",
+        "test_store_faults",
+        "test_verify_beside_workers",
+        "test_watched_run",
+    ]
+)
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse a misspelt STREAMMETRICS_REQUIRE before any test runs."""
@@ -45,7 +75,8 @@ def _has_room(folder: Path) -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that use a real part are marked; those of the broker share the worker that owns it.
+    """Tests that use a real part are marked, those of its faults too; those of the broker share
+    the worker that owns it.
 
     What takes long comes first, so that no worker is alone with it at the end.
     """
@@ -59,6 +90,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             # The first of them waits for the download and the start of the broker.
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(300))
+        if item.path.stem in FAULTS and any(map(item.get_closest_marker, LEFT_OUT_OF_CHECK)):
+            item.add_marker(pytest.mark.faults)
 
 
 def pytest_collection_finish() -> None:

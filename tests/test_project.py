@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import FAULTS
 from tests.requirements import ROOT
 
 TOP = {
@@ -115,6 +116,11 @@ def test_the_version_has_an_entry_in_the_changelog_with_its_state_format() -> No
 def test_both_packages_ship_their_types() -> None:
     assert (ROOT / "streammetrics" / "py.typed").is_file()
     assert (ROOT / "consumers" / "py.typed").is_file()
+
+
+def test_each_file_of_the_faults_is_there_and_ci_runs_them() -> None:
+    assert {path.stem for path in (ROOT / "tests").rglob("test_*.py")} >= FAULTS
+    assert "make test-faults" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
 def test_ci_can_be_run() -> None:
