@@ -38,7 +38,10 @@ def test_a_plan_comes_back_out_of_the_store(tmp_path: Path) -> None:
     assert plan.weights("start") == {"old": 9, "new": 1}
     assert plan.weights("1970-01-01T01:00:00Z") == {"old": 1, "new": 1}
     assert set(found.metrics) == {"experiment/ctr", "experiment/units"}
-    assert found.alphas == {"ctr": pytest.approx(0.1), "ctr.ratio": pytest.approx(0.1)}
+    assert found.alphas == {
+        "ctr": pytest.approx(0.1, rel=1e-15),
+        "ctr.ratio": pytest.approx(0.1, rel=1e-15),
+    }
     experiment = load_config(config).experiment
     assert experiment is not None
     assert plan == plan_of(experiment.plan, ("old", "new"))
@@ -94,7 +97,7 @@ def test_each_guardrail_has_a_level_of_its_own_and_decisions_share_one(tmp_path:
         found = declared(ledger.generation())
     assert found is not None
     assert found.alphas == {
-        "ctr": pytest.approx(0.025),
-        "ctr.denominator": pytest.approx(0.025),
-        "ctr.numerator": pytest.approx(0.05),
+        "ctr": pytest.approx(0.025, rel=1e-15),
+        "ctr.denominator": pytest.approx(0.025, rel=1e-15),
+        "ctr.numerator": pytest.approx(0.05, rel=1e-15),
     }
