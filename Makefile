@@ -32,7 +32,7 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 test: .venv/.dev .cache/ranx/.made  ## all tests but those below; those that skip say why, and how to enable them
 	$(PYTEST) -n 3 -rs -m "not faults" $(SUITE)
 
-test-faults: .venv/.dev  ## kill, stall and cut off the broker, the stores and workers, in ten minutes
+test-faults: .venv/.dev  ## kill, stall and cut off the broker, the stores and workers
 	$(PYTEST) -n 3 -rs -m faults tests/consumers
 
 test-engines: .venv/.dev  ## Spark, Beam, and recipes of other engines (2 GB to download)
