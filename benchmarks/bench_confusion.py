@@ -40,7 +40,7 @@ def timing(
 
 
 def ask(quick: bool) -> Answer:
-    rows = 1_000_000 if quick else 2_000_000
+    rows = 1_000_000 if quick else 10_000_000
     truth, guess = classes(rows, 2)
     scores = (guess + uniform_scores(rows)) / np.float32(2)  # as the guess says
     found = answer(

@@ -39,7 +39,7 @@ def batched(values: NDArray[np.float64], size: int) -> Timing:
 
 
 def ask(quick: bool) -> Answer:
-    rows = 1_000_000 if quick else 2_000_000
+    rows = 1_000_000 if quick else 10_000_000
     unit, wild = unit_floats(rows), wild_floats(rows)
     clicks = labels(rows).astype(np.float64)
     keys = generator().integers(0, KEYS, rows)

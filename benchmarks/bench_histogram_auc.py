@@ -46,7 +46,7 @@ def timing(
 
 
 def ask(quick: bool) -> Answer:
-    rows = 1_000_000 if quick else 2_000_000
+    rows = 1_000_000 if quick else 10_000_000
     clicks = click_scores(rows)
     uniform = uniform_scores(rows)
     found = answer(
