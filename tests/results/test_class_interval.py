@@ -99,18 +99,17 @@ def test_views_over_the_labels_of_rows_take_a_row_as_one() -> None:
     truth, predicted = random.integers(0, 2, (200, 3)), random.random((200, 3)) >= 0.5
     wrong = (truth != predicted).mean(axis=1)
     found = labels().confidence_interval(view="hamming_loss")
-    assert found.se == approx(wrong.std(ddof=1) / math.sqrt(200)) and (found.df, found.n) == (
-        199,
-        200,
-    )
+    assert found.se == approx(wrong.std(ddof=1) / math.sqrt(200), rel=1e-12)
+    assert (found.df, found.n) == (199, 200)
     both, said = (truth & predicted).sum(axis=1), predicted.sum(axis=1)
     share = both.sum() / said.sum()
     residuals = (both - share * said) / said.sum()
     found = labels().confidence_interval(view="precision(micro)")
-    assert found.se == approx(math.sqrt(200 / 199 * (residuals**2).sum()))
+    assert found.se == approx(math.sqrt(200 / 199 * (residuals**2).sum()), rel=1e-12)
     each = both[said > 0] / said[said > 0]
     found = labels().confidence_interval(view="precision(samples)")
-    assert found.se == approx(each.std(ddof=1) / math.sqrt(len(each))) and found.n == len(each)
+    assert found.se == approx(each.std(ddof=1) / math.sqrt(len(each)), rel=1e-12)
+    assert found.n == len(each)
     assert labels().confidence_interval(view="subset_accuracy").method == "wilson"
 
 
