@@ -12,6 +12,7 @@ import pytest
 
 from consumers.engines.batch_ledger import BatchLedger
 from consumers.experiment.reading import declared
+from consumers.ledger.compaction import ABOVE, LEAVE
 from consumers.ledger.ledger import Fenced, Ledger, LogChanged, SettingsChanged
 from consumers.ledger.view import view
 from consumers.sources.source import GapError, SourceError
@@ -78,6 +79,15 @@ def test_an_experiment_is_counted_and_looked_at_as_by_a_worker(tmp_path: Path) -
         of = declared(ledger.generation())
         assert of is not None
         assert view(ledger, lambda now: now.looks(of.fingerprint)) == 1  # the clock stood still
+
+
+def test_the_rows_of_many_batches_are_merged_on_the_way(tmp_path: Path) -> None:
+    fed = Fed(tmp_path)
+    with closing(fed.opened()) as ledger:
+        for number in range(2 * ABOVE):
+            tasks = [[table([row(1, score=number / 100)])]]
+            ledger.count(number, lambda job, tasks=tasks: counted(job, tasks))  # type: ignore[misc]
+    assert max(size.rows for size in fed.seen().panes) <= ABOVE + LEAVE + 1
 
 
 def test_few_keys_are_kept_and_the_rest_is_summed_as_a_worker_does(tmp_path: Path) -> None:
