@@ -16,6 +16,7 @@ from benchmarks.list_peers import peers
 from streammetrics import AP, HR, MRR, NDCG, Measure, RankingMetrics
 
 MEASURES = (NDCG @ 10, MRR @ 10, HR @ 10, AP @ 10)
+TASKS = {"scored, float32": "four measures", "ranked already": "four measures, ranked"}
 FEW = 2_000  # lists of the smallest batches
 
 
@@ -71,7 +72,7 @@ def ask(quick: bool) -> Answer:
         "ranked already": None,
     }
     for name, given in cases.items():
-        task = "four measures" if name == "scored, float32" else ""
+        task = TASKS.get(name, "")
         job = lambda given=given: whole(work, given)  # noqa: E731
         found.add(measure(name, lists, job, task=task, peak=True))
     found.add(

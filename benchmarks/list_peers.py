@@ -10,7 +10,6 @@ import json
 import math
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,7 +37,7 @@ def peers(lists: ScoredLists) -> Iterator[Found]:
         why = missing(module)
         yield why or peer(lists.first(min(n, len(lists.offsets) - 1)).without_ties())
     if RANX.is_file():
-        yield _ranx(min(20_000, len(lists.offsets) - 1), lists)
+        yield from _ranx(min(20_000, len(lists.offsets) - 1), lists)
     else:
         yield "ranx has no environment: make .cache/ranx/.made"
     yield from _torchmetrics(500, lists)
@@ -159,14 +158,14 @@ def _polars(lists: ScoredLists) -> Timing:
     return _timed("polars", lists, job)
 
 
-def _ranx(n: int, lists: ScoredLists) -> Timing:
+def _ranx(n: int, lists: ScoredLists) -> Iterator[Timing]:
     """In the environment that it has of its own, on the same lists, made there again."""
     command = [str(RANX), "-m", "benchmarks.ranx_lists", str(n), str(len(lists.offsets) - 1)]
     printed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    found = json.loads(printed)
     measures = (NDCG @ DEPTH, MRR @ DEPTH, HR @ DEPTH, AP @ DEPTH)
-    _agree(lists.first(n).without_ties(), dict(zip(measures, found["means"], strict=True)))
-    return replace(Timing(**found["timing"]), task="four measures", peer="ranx")
+    for found in json.loads(printed):
+        _agree(lists.first(n).without_ties(), dict(zip(measures, found["means"], strict=True)))
+        yield Timing(**found["timing"])
 
 
 def _torchmetrics(n: int, lists: ScoredLists) -> Iterator[Found]:

@@ -1,5 +1,8 @@
 """ranx on the lists of bench_ranking, in the environment of its own; prints JSON.
 
+Twice: of lists in its Qrels and Run, and of arrays that are ranked already, which is the fastest
+way in that it has.
+
 `.cache/ranx/bin/python -m benchmarks.ranx_lists LISTS [OF]`, as bench_ranking does.
 """
 
@@ -8,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 
@@ -19,23 +23,30 @@ MEASURES = ("ndcg_burges@10", "mrr@10", "hit_rate@10", "map@10")
 
 def main(n: int, of: int) -> None:
     from numba.typed import List
-    from ranx import evaluate
+    from ranx import Qrels, Run, evaluate
 
     lists = scored_lists(of).first(n).without_ties()
     judged, run = List(), List()
-    for a, b in zip(lists.offsets, lists.offsets[1:], strict=False):
+    named: tuple[dict[str, dict[str, int]], dict[str, dict[str, float]]] = ({}, {})
+    for i, (a, b) in enumerate(zip(lists.offsets, lists.offsets[1:], strict=False)):
         ids, grades, scores = np.arange(b - a), lists.grades[a:b], lists.scores[a:b]
+        names = [str(j) for j in ids.tolist()]
+        named[0][str(i)] = dict(zip(names, grades.tolist(), strict=True))
+        named[1][str(i)] = dict(zip(names, scores.tolist(), strict=True))
         best = np.argsort(-grades.astype(np.int64), kind="stable")
         order = np.argsort(-scores, kind="stable")
         judged.append(np.column_stack([ids, grades])[best].astype(np.float64))
         run.append(np.column_stack([ids, scores])[order].astype(np.float64))
-    means = evaluate(judged, run, list(MEASURES))
-    timing = measure(
-        f"ranx, ranked already, {len(run):,} lists",
-        len(run),
-        lambda: evaluate(judged, run, list(MEASURES)),
-    )
-    print(json.dumps({"means": [float(means[m]) for m in MEASURES], "timing": asdict(timing)}))
+    found = []
+    for name, peer, task, given in (
+        ("of Qrels and Run", "ranx", "four measures", (Qrels(named[0]), Run(named[1]))),
+        ("ranked already", "ranx of arrays", "four measures, ranked", (judged, run)),
+    ):
+        job = partial(evaluate, *given, list(MEASURES))
+        means = job()
+        timing = measure(f"ranx, {name}, {n:,} lists", n, job, task=task, peer=peer)
+        found.append({"means": [float(means[m]) for m in MEASURES], "timing": asdict(timing)})
+    print(json.dumps(found))
 
 
 if __name__ == "__main__":
