@@ -46,7 +46,7 @@ class IntegerIds(Ids):
         out = np.empty(len(ids), np.uint32)
         for i in range(0, len(ids), _BLOCK):
             some, here = ids[i : i + _BLOCK], out[i : i + _BLOCK]
-            misses = self._look(some, here)
+            misses = self._look_on(some, here, self._look(some, here))
             for j in range(0, len(misses), _CHUNK):
                 miss = misses[j : j + _CHUNK]
                 here[miss] = self._probe(some[miss])
@@ -66,6 +66,22 @@ class IntegerIds(Ids):
             np.take(self.ids, here, out=known, mode="clip")
             misses.append(np.flatnonzero(known != some) + i)
         return np.concatenate(misses)
+
+    def _look_on(
+        self, ids: NDArray[np.int64], out: Indices, misses: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
+        """Look at the second place of these, where most are; which of them are not there."""
+        left = [misses[:0]]
+        for i in range(0, len(misses), _CHUNK):
+            miss = misses[i : i + _CHUNK]
+            some = ids[miss]
+            places, steps = self._paths(some)
+            places += steps
+            places &= len(self.table) - 1
+            here = self.table[places]
+            out[miss] = here
+            left.append(miss[self.ids[here] != some])
+        return np.concatenate(left)
 
     def index_all(self, other: Self) -> Indices:
         return self.index(other.ids[: other.n])
