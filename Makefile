@@ -27,7 +27,7 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(PYTEST) -n 2 --dist=loadfile -m "not kafka and not postgres and not slow" $(SUITE)
+	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow" $(SUITE)
 
 test: .venv/.dev .cache/ranx/.made  ## all tests but those below; those that skip say why, and how to enable them
 	$(PYTEST) -n 3 -rs -m "not faults" $(SUITE)

@@ -171,29 +171,37 @@ def test_other_ids_are_other_settings(tmp_path: Path) -> None:
         other()
 
 
+def counted_after(folder: Path, fuse: str) -> Counted:
+    """What a ledger holds that a worker fills until its `fuse`, and the next one fills up."""
+    lines = [value for value in twice(1, 300)[0] if value is not None and b"\n" not in value]
+    (folder / "events.jsonl").write_bytes(b"\n".join(lines) + b"\n")
+    config = folder / "run.toml"
+    store = '[store]\nurl = "run.db"\ncommit_interval_s = 0.01\n'
+    config.write_text(toml(rest=store + DEDUP), encoding="utf-8")
+    count = "1" if fuse == "in the listener" else "2"
+    command = [sys.executable, "-m", "tests.consumers.killed_worker", fuse, count, "-"]
+    words = ["run", str(config), "--until-end", "--no-serve"]
+    for place in (command, [sys.executable, "-m", "consumers.cli"]):
+        done = subprocess.run([*place, *words], cwd=ROOT, capture_output=True, check=False)
+        assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
+    assert done.returncode == 0, done.stderr.decode()
+    with closing(Ledger.open(str(config.with_suffix(".db")))) as ledger:
+        return counted(ledger)
+
+
+@pytest.fixture(scope="module")
+def never_killed(tmp_path_factory: pytest.TempPathFactory) -> Counted:
+    return counted_after(tmp_path_factory.mktemp("whole"), "-")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("point", POINTS)
 def test_a_worker_killed_at_any_point_forgets_nothing_that_it_has_counted(
-    tmp_path: Path, point: str
+    tmp_path: Path, never_killed: Counted, point: str
 ) -> None:
-    lines = [value for value in twice(1, 300)[0] if value is not None and b"\n" not in value]
-    (tmp_path / "events.jsonl").write_bytes(b"\n".join(lines) + b"\n")
-    found = []
-    for name, fuse in (("killed", point), ("whole", "-")):
-        config = tmp_path / f"{name}.toml"
-        store = f'[store]\nurl = "{name}.db"\ncommit_interval_s = 0.01\n'
-        config.write_text(toml(rest=store + DEDUP), encoding="utf-8")
-        count = "1" if fuse == "in the listener" else "2"
-        command = [sys.executable, "-m", "tests.consumers.killed_worker", fuse, count, "-"]
-        words = ["run", str(config), "--until-end", "--no-serve"]
-        for place in (command, [sys.executable, "-m", "consumers.cli"]):
-            done = subprocess.run([*place, *words], cwd=ROOT, capture_output=True, check=False)
-            assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()
-        assert done.returncode == 0, done.stderr.decode()
-        with closing(Ledger.open(str(config.with_suffix(".db")))) as ledger:
-            found.append(counted(ledger))
-    assert found[0] == found[1]
-    assert sum(counters.repeated for counters in found[0].counters.values()) > 20
+    found = counted_after(tmp_path, point)
+    assert found == never_killed
+    assert sum(counters.repeated for counters in found.counters.values()) > 20
 
 
 def test_outcomes_of_one_moment_are_told_apart_by_their_ids(tmp_path: Path) -> None:
