@@ -150,10 +150,11 @@ class Accumulator(Declared, ABC):
 
     def _bare(self) -> Self:
         """An instance with these settings, whose state is still to be put in."""
-        new = object.__new__(type(self))
-        for name in self._settings:
-            new.__dict__[name] = self.__dict__[name]
-        new.__dict__["_head_bytes"] = self._head()
+        new, state = object.__new__(type(self)), self.__dict__
+        if "_fixed" not in state:
+            self._head()
+            state["_fixed"] = {name: state[name] for name in (*self._settings, "_head_bytes")}
+        new.__dict__.update(state["_fixed"], _fixed=state["_fixed"])
         return new
 
     def merge(self, other: Self | Iterable[Self]) -> None:
@@ -177,8 +178,10 @@ class Accumulator(Declared, ABC):
         counted = self.provenance.united(other.provenance) if other._provenance else None
         self._flush()
         other._flush()
-        mass = other._mass if self._mass + other._mass <= MAX_MASS else other._exact_mass()
-        self._require_room(mass, "merge")
+        mass = other._mass
+        if self._mass + mass > MAX_MASS:
+            mass = other._exact_mass()
+            self._require_room(mass, "merge")
         self._merge_slots(other.copy() if other is self else other, _SLOT_0)
         self.__dict__["_mass"] += mass
         if counted is not None:
@@ -186,10 +189,13 @@ class Accumulator(Declared, ABC):
 
     def _merge_slots(self, other: Accumulator, to: Slots) -> None:
         """Add state i of `other` to state `to[i]`."""
-        self._flush()
-        other._flush()
+        if self._stage.n:
+            self._flush()
+        if other._stage.n:
+            other._flush()
+        mine, theirs = self.__dict__, other.__dict__
         for name in self._parts:
-            self.__dict__[name].merge(other.__dict__[name], to)
+            mine[name].merge(theirs[name], to)
 
     def _widen(self, width: int) -> None:
         for name in self._parts:
@@ -209,7 +215,8 @@ class Accumulator(Declared, ABC):
     def __add__(self, other: Self) -> Self:
         if not isinstance(other, Accumulator):
             return NotImplemented
-        total = self.copy()
+        total = self.empty()  # and not a copy, for which some states are put in order
+        total._merge(self)
         total._merge(other)
         return total
 
@@ -274,9 +281,11 @@ class Accumulator(Declared, ABC):
         new.__dict__.update(_mass=0, _stage=Stage(), _provenance=None, _width=width)
         for name, part in self._parts.items():
             new.__dict__[name] = part.decode(self, width, data)
-        mass = new._exact_mass()
-        new._require_room(mass, "from_bytes")
-        new.__dict__["_mass"] = mass
+        bound = max([new.__dict__[name].bound for name in self._parts], default=0)
+        if bound > MAX_MASS:
+            bound = new._exact_mass()
+            new._require_room(bound, "from_bytes")
+        new.__dict__["_mass"] = bound
         return new
 
     @classmethod

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from streammetrics.core.bag_groups import Groups
 from streammetrics.core.bag_keys import Keys
 from streammetrics.core.bag_layout import U64, Layout, Rule, layout_for
-from streammetrics.core.bag_table import Table, exact_total, read_table, table_of, write_table
+from streammetrics.core.bag_table import Table, read_table, table_of, write_table
 from streammetrics.core.codec import Reader, Writer
+from streammetrics.core.counts import exact_total
 from streammetrics.core.declared import Declared
 from streammetrics.core.distinct import distinct
 from streammetrics.core.ids import Ids
@@ -188,27 +189,15 @@ class BagColumn(Column):
         other._purge()
         indices: U64 | None = None
         if self.ids is not None and other.ids is not None:
-            self.ids = self.ids if self.totals.any() else other.ids.twin()  # theirs will do
-            indices = self.ids.index_all(other.ids).astype(np.uint64)
+            if self.totals.any():
+                indices = self.ids.index_all(other.ids).astype(np.uint64)
+            else:
+                self.ids = other.ids.twin()  # theirs will do, as they are
             self._lay_out()
         np.add.at(self.totals, to, other.totals)
         np.add.at(self.excess, to, other.excess)
         self._drop()
-        mine, theirs = self.keys.layout, other.keys.layout
-        over = self.over if self.over.any() else None
-        in_place = bool((to == np.arange(len(to))).all())
-        if indices is None and over is None and mine == theirs and in_place:
-            self.keys.share(other.keys)
-            return
-        slot_of = to.astype(np.uint64)
-
-        def renamed(lead: U64) -> tuple[U64, NDArray[np.intp] | None]:
-            slots, groups = theirs.parts(lead)
-            slots = slot_of[slots]
-            keep = None if over is None else np.flatnonzero(~over[slots])
-            return mine.lead(slots, None if indices is None else indices[groups]), keep
-
-        self.keys.carry(other.keys, renamed)
+        self.keys.merge(other.keys, to, indices, self.over if self.over.any() else None)
         self._count()
 
     def take(self, slots: Slots) -> Self:

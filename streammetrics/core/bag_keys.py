@@ -73,11 +73,35 @@ class Keys:
                 pieces.append(piece)
         self._put(moved, ascending=bool((lead[1:] > lead[:-1]).all()))
 
-    def share(self, other: Keys) -> None:
-        """Add the keys of another of the same layout, as they are."""
-        for store, theirs in zip(self.stores, other.stores, strict=True):
-            for run in theirs.flush():
-                store.add_sorted(run)
+    def merge(
+        self,
+        other: Keys,
+        to: NDArray[np.intp],
+        groups: U64 | None,
+        over: NDArray[np.bool_] | None,
+    ) -> None:
+        """Add the keys of another: those of slot i to slot `to[i]` and of group i as `groups[i]`,
+        or of the same groups, but none to the slots that are `over`."""
+        mine, theirs = self.layout, other.layout
+        same_slots = bool((to == np.arange(len(to))).all())
+        if groups is None and over is None and mine == theirs and same_slots:
+            for store, of_other in zip(self.stores, other.stores, strict=True):
+                for run in of_other.flush():
+                    store.add_sorted(run)
+            return
+        slot_of = to.astype(np.uint64)
+        one_slot = groups is not None and over is None and len(to) == 1
+        leads = mine.lead(slot_of, groups) if one_slot else None  # a lead is a group's number
+
+        def renamed(lead: U64) -> tuple[U64, NDArray[np.intp] | None]:
+            if leads is not None:
+                return leads.take(lead.view(np.intp), mode="clip"), None  # clip: no copy
+            slots, of_group = theirs.parts(lead)
+            slots = slot_of[slots]
+            keep = None if over is None else np.flatnonzero(~over[slots])
+            return mine.lead(slots, of_group if groups is None else groups[of_group]), keep
+
+        self.carry(other, renamed)
 
     def carry(self, other: Keys, change: Change, ascending: bool = False) -> None:
         """Add the keys of another under other leads; `ascending`: their order stays."""
@@ -118,6 +142,8 @@ class Keys:
 
     def _put(self, moved: list[list[Run]], ascending: bool) -> None:
         for store, pieces in zip(self.stores, moved, strict=True):
-            if pieces:
-                # Joined even if there is one: it may be a view of a run that others hold.
-                (store.add_sorted if ascending else store.add)(Run.join(pieces))
+            if ascending and pieces:
+                store.add_sorted(pieces[0] if len(pieces) == 1 else Run.join(pieces))
+            else:
+                for piece in pieces:
+                    store.add(piece)

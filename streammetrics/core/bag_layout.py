@@ -232,13 +232,16 @@ class Layout:
         return Fields(np.zeros(n, np.uint64), np.full(n, store, np.uint64), tail)
 
     def close(self, fields: Fields, counts: Words | None) -> list[Run]:
-        """Put keys together, one Run for each store, in the order in which they came."""
+        """Put keys together, one Run for each store, in the order in which they came; the words
+        are in arrays of their own."""
         lead, over, tail = fields.lead, fields.over, fields.tail
         if self.form == "wide":
             high = lead << np.uint64(self.over_bits)
-            return [Run(tail, high if over is None else high | over, counts)]
+            return [Run(tail.copy(), high if over is None else high | over, counts)]
         if self.form == "narrow":
-            return [Run(lead << np.uint64(self.tail_bits) | tail, None, counts)]
+            low = lead << np.uint64(self.tail_bits)
+            low |= tail
+            return [Run(low, None, counts)]
         sign = (tail >> np.uint64(32) if over is None else over) != 0
         words: Words = tail.astype(self.kind)
         places = np.flatnonzero(~sign), np.flatnonzero(sign)

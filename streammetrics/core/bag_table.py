@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.bag_layout import U64, Layout, Rule
 from streammetrics.core.codec import Reader, Writer, damaged
+from streammetrics.core.counts import exact_total
 from streammetrics.core.distinct import distinct
 from streammetrics.core.ids import Ids, Indices, StringIds
 from streammetrics.core.integer_ids import IntegerIds
@@ -162,8 +163,9 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
     codes = data.words(k) if rule.value_bits == 64 else data.ints(k).astype(np.uint64)
     if not are_codes(codes, rule.values):
         raise damaged("a value that is not a number")
+    ends = np.cumsum(sizes)
     starts = np.zeros(k + 1, np.bool_)
-    starts[np.cumsum(sizes) - sizes] = True
+    starts[ends - sizes] = True
     if not bool((starts[1:k] | (codes[1:] > codes[:-1])).all()):
         raise damaged("values out of order")
     counts: list[Words] = []
@@ -179,8 +181,9 @@ def read_table(rule: Rule, width: int, data: Reader) -> Table:
         raise damaged("counts of 2**63 rows or more")
     if k and not rows.min():
         raise damaged("a value without rows")
-    held = np.zeros(width, np.int64)
-    np.add.at(held, np.repeat(slots, sizes), rows)
+    running, held = np.zeros(k + 1, np.int64), np.zeros(width, np.int64)
+    np.cumsum(rows, out=running[1:])
+    np.add.at(held, slots, running[ends] - running[ends - sizes])
     over = np.zeros(width, np.bool_) if rule.max_rows is None else totals > rule.max_rows
     there = np.where(over, 0, totals)
     if not bool((held == there).all()):
@@ -220,12 +223,6 @@ def _bounded(sizes: NDArray[np.int64], data: Reader) -> NDArray[np.int64]:
     if n > data.left:
         raise damaged(f"{n} entries in {data.left} bytes")
     return sizes
-
-
-def exact_total(counts: NDArray[np.int64]) -> int:
-    """The sum of non-negative counts, however large."""
-    # The parts of 32 bits cannot overflow where the whole could.
-    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
 
 
 def ranges(

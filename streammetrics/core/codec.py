@@ -8,6 +8,7 @@ size is made, and every failure is a StateError.
 from __future__ import annotations
 
 import zlib
+from struct import Struct
 from typing import Final
 
 import numpy as np
@@ -20,6 +21,15 @@ FILE_MAGIC: Final = b"SMFI"
 VERSION: Final = 1
 MAX_HEAD: Final = 1 << 20  # bytes of settings; far above any real ones
 _WIDTHS: Final = {0: None, 1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
+# Of each width but 0 the type, and the least integer that needs it: widths double.
+_KINDS: Final[dict[int, tuple[np.dtype[np.unsignedinteger], int]]] = {
+    1: (np.dtype(np.uint8), 1),
+    2: (np.dtype("<u2"), 1 << 8),
+    4: (np.dtype("<u4"), 1 << 16),
+    8: (np.dtype("<u8"), 1 << 32),
+}
+_START: Final = Struct("<4sBIQ")  # magic, version, lengths
+_RESIDUE: Final = 0x2144DF1C  # the CRC-32 of anything with its own CRC-32 after it
 
 
 def damaged(came: str, where: str = "state bytes") -> StateError:
@@ -110,8 +120,23 @@ class Reader:
         self.at += n
         return self.data[self.at - n : self.at]
 
+    def _width(self) -> int:
+        """The next byte, which says how many bytes an integer has."""
+        at = self.at
+        if at >= self.end:
+            self.raw(1)
+        self.at = at + 1
+        width = self.data[at]
+        if width and width not in _KINDS:
+            raise damaged(f"integers of {width} bytes")
+        return width
+
     def uint(self, limit: int = 1 << 63) -> int:
         """A varint of at most `limit`."""
+        at = self.at
+        if at < self.end and self.data[at] <= min(limit, 127):  # as most are
+            self.at = at + 1
+            return self.data[at]
         n = shift = 0
         while True:
             byte = self.raw(1)[0]
@@ -120,36 +145,40 @@ class Reader:
             if n > limit or shift > 4096:
                 raise damaged(f"an integer above its limit of {limit}")
             if byte < 128:
-                if not byte and shift > 7:
+                if not byte:
                     raise damaged("an integer that is longer than it needs to be")
                 return n
 
+    def narrow(self, n: int) -> tuple[NDArray[np.unsignedinteger], int]:
+        """The same as `ints`, as they lie in the bytes, and the greatest of them (0: of none)."""
+        width = self._width()
+        if not width:
+            return np.zeros(n, np.uint8), 0
+        kind, least = _KINDS[width]
+        at, size = self.at, n * width
+        if size > self.end - at:
+            self.raw(size)
+        self.at = at + size
+        if not n:
+            raise _unfit(0, width)
+        values = np.frombuffer(self.data, kind, n, at)
+        top: int = values.item(values.argmax())
+        if not least <= top < 1 << 63:
+            raise _unfit(top, width)
+        return values, top
+
     def ints(self, n: int) -> NDArray[np.int64]:
         """int64 [n] as `Writer.ints` wrote them; `n` must be bounded by the caller."""
-        width = self.raw(1)[0]
-        if width not in _WIDTHS:
-            raise damaged(f"integers of {width} bytes")
-        kind = _WIDTHS[width]
-        if kind is None:
-            return np.zeros(n, np.int64)
-        values = np.frombuffer(self.raw(n * width), kind)
-        top = int(values.max()) if n else 0
-        if top >= 1 << 63:
-            raise damaged("a count of 2**63 or more")
-        if top < 256 ** (width // 2):  # widths double, and only the least that will do is written
-            raise damaged(f"integers of {width} bytes that need fewer")
-        return values.astype(np.int64)
+        return self.narrow(n)[0].astype(np.int64)
 
     def int_(self) -> int:
         """As `ints` of one integer."""
-        width = self.raw(1)[0]
-        if width not in _WIDTHS:
-            raise damaged(f"integers of {width} bytes")
+        width = self._width()
+        if not width:
+            return 0
         value = int.from_bytes(self.raw(width), "little")
-        if value >= 1 << 63:
-            raise damaged("a count of 2**63 or more")
-        if width != _width(value):
-            raise damaged(f"integers of {width} bytes that need fewer")
+        if not _KINDS[width][1] <= value < 1 << 63:
+            raise _unfit(value, width)
         return value
 
     def words(self, n: int) -> NDArray[np.uint64]:
@@ -166,6 +195,13 @@ class Reader:
             raise damaged(f"{self.left} bytes too many")
 
 
+def _unfit(top: int, width: int) -> StateError:
+    """The error for integers of which the greatest is too large, or no reason for their width."""
+    if top >= 1 << 63:
+        return damaged("a count of 2**63 or more")
+    return damaged(f"integers of {width} bytes that need fewer")
+
+
 def frame(magic: bytes, head: bytes, body: bytes) -> bytes:
     """magic, version, lengths, head, body, CRC-32 of all before it."""
     if magic == STATE_MAGIC and len(head) > MAX_HEAD:
@@ -175,36 +211,27 @@ def frame(magic: bytes, head: bytes, body: bytes) -> bytes:
             where="to_bytes",
             todo="split the panel, or shorten its settings",
         )
-    start = b"".join(
-        (
-            magic,
-            VERSION.to_bytes(1, "little"),
-            len(head).to_bytes(4, "little"),
-            len(body).to_bytes(8, "little"),
-            head,
-            body,
-        )
-    )
+    start = b"".join((_START.pack(magic, VERSION, len(head), len(body)), head, body))
     return start + zlib.crc32(start).to_bytes(4, "little")
 
 
 def unframe(magic: bytes, data: bytes | memoryview) -> tuple[bytes, memoryview]:
     """The head and the body of a frame."""
     view = memoryview(data)
-    if len(view) < 21 or view[:4] != magic:
-        raise damaged(f"{len(view)} bytes that do not begin with {magic.decode()}")
-    if view[4] != VERSION:
+    size = len(view)
+    if size < 21 or view[:4] != magic:
+        raise damaged(f"{size} bytes that do not begin with {magic.decode()}")
+    _, version, n_head, n_body = _START.unpack_from(view)
+    if version != VERSION:
         raise StateError(
             expected=f"format version {VERSION}",
-            came=f"version {view[4]}",
+            came=f"version {version}",
             where="state bytes",
             todo="read it with the release of streammetrics that wrote it, or a later one",
         )
-    n_head = int.from_bytes(view[5:9], "little")
-    n_body = int.from_bytes(view[9:17], "little")
     too_long = magic == STATE_MAGIC and n_head > MAX_HEAD
-    if too_long or 21 + n_head + n_body != len(view):
-        raise damaged(f"{len(view)} bytes where {21 + n_head + n_body} are claimed")
-    if zlib.crc32(view[:-4]) != int.from_bytes(view[-4:], "little"):
+    if too_long or 21 + n_head + n_body != size:
+        raise damaged(f"{size} bytes where {21 + n_head + n_body} are claimed")
+    if zlib.crc32(data) != _RESIDUE:
         raise damaged("a checksum that does not match")
     return bytes(view[17 : 17 + n_head]), view[17 + n_head : -4]

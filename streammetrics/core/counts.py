@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,30 +18,42 @@ _ALWAYS_DENSE: Final = 64  # cells; a sparse form of so few would be larger
 _DENSE_WHEN_FED: Final = 1 << 16  # cells; a single state of these costs half a megabyte at most
 _FEW_PENDING: Final = 1 << 15
 _MOST: Final = (1 << 63) - 1
+_UNKNOWN: Final = 1 << 32  # the greatest count of a table of int64, of which nobody keeps account
+_NONE: Final = np.empty(0, np.int64)
 
 
 class CountsColumn(Column):
     """`width` tables of counts of one shape.
 
     Dense: `table` [width, cells]. Sparse: sorted codes (slot * cells + cell) with their counts,
-    and pending runs that are folded in when they outgrow what is settled.
+    and pending runs that are folded in when they outgrow what is settled. A table is of int64 once
+    rows are added; until then, read or merged, it is as narrow as `top` allows, which no count in
+    it exceeds.
     """
 
     def __init__(self, shape: tuple[int, ...], width: int) -> None:
         self.shape, self.cells, self.width = shape, prod(shape), width
-        self.fed = 0  # rows added while sparse
-        self.codes = np.empty(0, np.int64)
-        self.counts = np.empty(0, np.int64)
+        self.fed = 0  # rows added, or cells merged, while sparse
+        self.codes = self.counts = _NONE
         self.pending: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
         self.n_pending = 0
-        self.table: NDArray[np.int64] | None = None
-        if self.cells <= _ALWAYS_DENSE:
+        self.table: NDArray[np.integer] | None = None
+        self.top = _UNKNOWN
+        if 0 < self.cells <= _ALWAYS_DENSE:
             self.table = np.zeros((width, self.cells), np.int64)
 
     @property
     def mass(self) -> int:
-        cells = self.counts if self.table is None else self.table[: self.width].reshape(-1)
-        return _sum(cells) + sum(_sum(counts) for _, counts in self.pending)
+        cells: NDArray[np.integer] = self.counts
+        if self.table is not None:
+            cells = self.table[: self.width].reshape(-1)
+        return exact_total(cells) + sum([exact_total(counts) for _, counts in self.pending])
+
+    @property
+    def bound(self) -> int:
+        if self.table is None or self.table.itemsize == 8:
+            return self.mass
+        return self.top * self.table.size
 
     @property
     def nbytes(self) -> int:
@@ -56,13 +68,9 @@ class CountsColumn(Column):
     ) -> None:
         """Add 1, or the weight, to each given cell (flat index within one state)."""
         at = cells if slots is None else slots * self.cells + cells
-        if self.table is None and self._wants_table(len(at)):
-            self._make_table()
-        if self.table is not None:
-            np.add.at(self.table.reshape(-1), at, 1 if weights is None else weights)
-            return
-        self.fed += len(at)
-        if weights is None:
+        if self._dense(len(at)):
+            np.add.at(self._cells(), at, 1 if weights is None else weights)
+        elif weights is None:
             self._append(*_counted(np.sort(at)))
         else:
             self._append(at.astype(np.int64), weights.astype(np.int64))
@@ -70,7 +78,7 @@ class CountsColumn(Column):
     def dense(self, slot: int = 0) -> NDArray[np.int64]:
         """One state as an array of the declared shape."""
         if self.table is not None:
-            dense: NDArray[np.int64] = self.table[slot].reshape(self.shape).copy()
+            dense: NDArray[np.int64] = self.table[slot].reshape(self.shape).astype(np.int64)
             return dense
         out = np.zeros(self.cells, np.int64)
         cells, counts = self.occupied(slot)
@@ -81,7 +89,7 @@ class CountsColumn(Column):
         """The flat indices of one state's occupied cells, ascending, and their counts."""
         if self.table is not None:
             cells = np.flatnonzero(self.table[slot] != 0)
-            return cells, self.table[slot][cells]
+            return cells, self.table[slot][cells].astype(np.int64, copy=False)
         self._settle()
         a, b = np.searchsorted(self.codes, [slot * self.cells, (slot + 1) * self.cells])
         return self.codes[a:b] - slot * self.cells, self.counts[a:b].copy()
@@ -92,23 +100,26 @@ class CountsColumn(Column):
                 self.codes, self.counts = self._sparse()
                 self.table = None
             else:
-                grown = np.zeros((max(width, 2 * len(self.table)), self.cells), np.int64)
+                shape = max(width, 2 * len(self.table)), self.cells
+                grown = np.zeros(shape, self.table.dtype)
                 grown[: self.width] = self.table[: self.width]
                 self.table = grown
         self.width = width
 
     def merge(self, other: Self, to: Slots) -> None:
-        if self.table is not None and other.table is not None and self.width == other.width == 1:
-            self.table[:1] += other.table[:1]
-            return
         if not self.cells:
+            return
+        if other.table is not None and self.width == other.width == 1:
+            self._merge_table(other.table, other.top)
             return
         codes, counts = other._sparse()
         if other.width > 1:
             slots, cells = np.divmod(codes, self.cells)
-            self._place(to[slots] * self.cells + cells, counts)
-        elif other.width:
-            self._place(codes + to.item(0) * self.cells, counts, once=True)
+            codes = to[slots] * self.cells + cells
+        elif to.any():
+            codes = codes + to.item(0) * self.cells
+        if len(codes):
+            self._place(codes, counts)
 
     def take(self, slots: Slots) -> Self:
         new = type(self)(self.shape, len(slots))
@@ -116,7 +127,7 @@ class CountsColumn(Column):
         if self.table is None and self._is_full():
             self._make_table()
         if self.table is not None:
-            new.table = self.table[slots]
+            new.table, new.top = self.table[slots], self.top
             return new
         first = np.searchsorted(self.codes, slots * self.cells)
         sizes = np.searchsorted(self.codes, (slots + 1) * self.cells) - first
@@ -147,28 +158,30 @@ class CountsColumn(Column):
         if data.uint(1):
             if width * cells > data.left:
                 raise damaged(f"a table of {width * cells} cells in {data.left} bytes")
-            everything = data.ints(width * cells)
-            n = np.count_nonzero(everything)
-            if 4 * n <= width * cells:
-                raise damaged(f"a table of {width * cells} cells with {n} occupied")
-            self.table = everything.reshape(width, cells)
+            everything, self.top = data.narrow(width * cells)
+            used = np.count_nonzero(everything)
+            if 4 * used <= width * cells:
+                raise damaged(f"a table of {width * cells} cells with {used} occupied")
+            self.table = everything.astype(_kind(self.top)).reshape(width, cells)
             return
-        sizes = data.ints(width)
-        n = sum(sizes.tolist())
+        sizes: list[int] = [data.int_()] if width == 1 else data.ints(width).tolist()
+        n = sum(sizes)
         if n > data.left or 4 * n > width * cells:
             raise damaged(f"{n} of {width * cells} cells in {data.left} bytes")
-        at = data.ints(n)
-        counts = data.ints(n)
+        places, last = data.narrow(n)
+        amounts, _ = data.narrow(n)
         if not n:
             return
+        at, counts = places.astype(np.int64), amounts.astype(np.int64)
         codes = at if width == 1 else np.repeat(np.arange(width) * cells, sizes) + at
-        ascending = bool((codes[1:] > codes[:-1]).all())
-        if not (ascending and at.max() < cells and counts.min() > 0):
+        in_order = places if width == 1 else codes
+        ascending = bool((in_order[1:] > in_order[:-1]).all())
+        if not (ascending and last < cells and amounts.min() > 0):
             raise damaged("cells out of order, out of range or empty")
         if self.table is None:
             self.codes, self.counts = codes, counts
         else:
-            self.table.reshape(-1)[codes] = counts
+            self._cells()[codes] = counts
 
     def _sparse(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All occupied codes, ascending, and their counts."""
@@ -177,18 +190,35 @@ class CountsColumn(Column):
             return self.codes, self.counts
         flat = self.table[: self.width].reshape(-1)
         codes = np.flatnonzero(flat != 0)
-        return codes, flat[codes]
+        return codes, flat[codes].astype(np.int64, copy=False)
 
-    def _place(
-        self, codes: NDArray[np.int64], counts: NDArray[np.int64], once: bool = False
-    ) -> None:
-        """Add counts to the cells of these codes. once: no code is there twice."""
+    def _cells(self) -> NDArray[np.int64]:
+        """All cells of a table, to add rows to."""
+        assert self.table is not None
+        if self.table.itemsize < 8:
+            self.table, self.top = self.table.astype(np.int64), _UNKNOWN
+        return cast("NDArray[np.int64]", self.table.reshape(-1))
+
+    def _merge_table(self, theirs: NDArray[np.integer], top: int) -> None:
+        """Add a table in which no count exceeds `top`."""
+        if self.table is None and not (len(self.codes) or self.pending):
+            self.table, self.top = theirs.copy(), top
+            return
         if self.table is None:
-            self._append(codes, counts)
-        elif once:
-            self.table.reshape(-1)[codes] += counts
+            self._make_table()
+        mine = self.table
+        assert mine is not None
+        self.top += top
+        if self.top >> 8 * mine.itemsize and mine.itemsize < 8:
+            self.table = mine = mine.astype(_kind(self.top))
+        np.add(mine, theirs, out=mine)
+
+    def _place(self, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        """Add counts to the cells of these codes."""
+        if self._dense(len(codes)):
+            np.add.at(self._cells(), codes, counts)
         else:
-            np.add.at(self.table.reshape(-1), codes, counts)
+            self._append(codes, counts)
 
     def _append(self, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
         self.pending.append((codes, counts))
@@ -215,9 +245,13 @@ class CountsColumn(Column):
             here = np.flatnonzero(self.counts != 0)
             self.codes, self.counts = self.codes[here], self.counts[here]
 
-    def _wants_table(self, n: int) -> bool:
-        small = self.width == 1 and self.cells <= _DENSE_WHEN_FED
-        return small and 4 * (self.fed + n) > self.cells
+    def _dense(self, n: int) -> bool:
+        """Whether there is a table; made here for a small state that `n` more rows may fill."""
+        if self.table is None:
+            self.fed += n
+            if self.width == 1 and self.cells <= _DENSE_WHEN_FED and 4 * self.fed > self.cells:
+                self._make_table()
+        return self.table is not None
 
     def _is_full(self) -> bool:
         """Whether more than a quarter of the cells that are kept sparse is occupied."""
@@ -230,10 +264,11 @@ class CountsColumn(Column):
 
     def _make_table(self) -> None:
         codes, counts = self._sparse()
-        table = np.zeros(self.width * self.cells, np.int64)
+        self.top = int(counts.max(initial=0))
+        table = np.zeros(self.width * self.cells, _kind(self.top))
         table[codes] = counts
         self.table = table.reshape(self.width, self.cells)
-        self.codes, self.counts = np.empty(0, np.int64), np.empty(0, np.int64)
+        self.codes = self.counts = _NONE
 
 
 class Counts(Part[CountsColumn]):
@@ -244,15 +279,23 @@ class Counts(Part[CountsColumn]):
 
     def shape(self, owner: Declared) -> tuple[int, ...]:
         """The shape of one state under these settings."""
-        return tuple(a if isinstance(a, int) else int(getattr(owner, a)) for a in self.axes)
+        return tuple([a if isinstance(a, int) else int(getattr(owner, a)) for a in self.axes])
 
     def empty(self, owner: Declared, width: int) -> CountsColumn:
         return CountsColumn(self.shape(owner), width)
 
     def decode(self, owner: Declared, width: int, data: Reader) -> CountsColumn:
-        column = self.empty(owner, width)
+        known = owner.__dict__.get(self.name)  # a state of these settings
+        column = CountsColumn(known.shape if known is not None else self.shape(owner), width)
         column.read(data)
         return column
+
+
+def _kind(top: int) -> type[np.integer]:
+    """The least type of cells that holds counts up to this one."""
+    if top < 1 << 16:
+        return np.uint8 if top < 1 << 8 else np.uint16
+    return np.uint32 if top < 1 << 32 else np.int64
 
 
 def _counted(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -263,8 +306,8 @@ def _counted(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.in
     return codes[first], np.diff(first, append=len(codes))
 
 
-def _sum(counts: NDArray[np.int64]) -> int:
-    """The sum of counts [n], however large it is."""
+def exact_total(counts: NDArray[np.integer]) -> int:
+    """The sum of counts [n], which are at least 0, however large it is."""
     n = len(counts)
     if not n:
         return 0

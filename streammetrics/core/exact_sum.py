@@ -116,8 +116,9 @@ class ExactSumColumn(Column):
         at = other.first - self.first
         if other.width == 1:
             slot = to.item(0)
-            self.limbs[slot, at : at + n] += other.limbs[0]
-            self.infinities[slot] += other.infinities[0]
+            limbs, infinities = self.limbs[slot, at : at + n], self.infinities[slot]
+            np.add(limbs, other.limbs[0], out=limbs)
+            np.add(infinities, other.infinities[0], out=infinities)
             return
         np.add.at(self.limbs[:, at : at + n], to, other.limbs[: other.width])
         np.add.at(self.infinities, to, other.infinities[: other.width])

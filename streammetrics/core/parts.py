@@ -32,6 +32,11 @@ class Column(ABC):
         """An upper bound of the sum of all counts inside; 0 where nothing can overflow."""
 
     @property
+    def bound(self) -> int:
+        """As `mass`, and perhaps larger where that takes less time."""
+        return self.mass
+
+    @property
     @abstractmethod
     def nbytes(self) -> int:
         """Bytes of memory that the states hold."""

@@ -7,7 +7,7 @@ its bits with the sign bit flipped; all codes are there.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,8 +69,12 @@ def are_codes(codes: NDArray[np.uint64], values: str) -> bool:
     """Whether each is the code of a "float32", "float64" (no NaN, and no -0.0) or "int64"."""
     if values == "int64" or not len(codes):
         return True
-    ends_32 = codes_of(np.array([-np.inf, 0.0, np.inf], np.float32))
-    ends_64 = codes_of(np.array([-np.inf, 0.0, np.inf], np.float64))
-    ends = (ends_32 if values == "float32" else ends_64).astype(np.uint64)
-    inside = bool(ends[0] <= codes.min() and codes.max() <= ends[2])
-    return inside and not bool((codes == ends[1] - np.uint64(1)).any())
+    least, zero, most = _ENDS[values]
+    inside = bool(least <= codes.min() and codes.max() <= most)
+    return inside and not bool((codes == zero - np.uint64(1)).any())
+
+
+_ENDS: Final = {  # the codes of -inf, 0 and inf
+    "float32": codes_of(np.array([-np.inf, 0, np.inf], np.float32)).astype(np.uint64),
+    "float64": codes_of(np.array([-np.inf, 0, np.inf], np.float64)),
+}

@@ -7,8 +7,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from streammetrics.core.codec import damaged
 from streammetrics.core.content import Content
@@ -26,6 +25,8 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 # No exponent: Python would spend hours on raising ten to the power of "1e999999999".
 _FRACTION: Final = re.compile(r"-?[0-9]{1,100}(/[1-9][0-9]{0,99})?")
 MAX_NESTING: Final = 16  # metrics within metrics; three are in use
+_HEADS: Final[dict[bytes, Declared]] = {}  # empty accumulators of the heads that came last
+_MOST_HEADS: Final = 64
 
 
 class _FrozenMap(Mapping[str, Setting]):
@@ -76,32 +77,25 @@ def decode_head(
     """
     if contents:
         return _read_head(head, _Known(classes, contents))
-    return _decoded_head(head, _Known(classes, {}))
+    made = _HEADS.get(head)
+    if made is None:
+        made = _read_head(head, _Known(classes, {}))
+        if len(_HEADS) >= _MOST_HEADS:
+            _HEADS.clear()
+        _HEADS[head] = made
+    return made
 
 
 def forget_heads() -> None:
     """Forget what was made of heads, because a class has changed."""
-    _decoded_head.cache_clear()
+    _HEADS.clear()
 
 
-class _Known:
-    """Schemas and contents; equal to every other, so that a cache asks for the head alone."""
+class _Known(NamedTuple):
+    """Schemas, and the bytes of contents by their digests."""
 
-    def __init__(
-        self, classes: Mapping[str, type[Declared]], contents: Mapping[str, bytes]
-    ) -> None:
-        self.classes, self.contents = classes, contents
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Known)
-
-    def __hash__(self) -> int:
-        return 0
-
-
-@lru_cache(maxsize=64)
-def _decoded_head(head: bytes, known: _Known) -> Declared:
-    return _read_head(head, known)
+    classes: Mapping[str, type[Declared]]
+    contents: Mapping[str, bytes]
 
 
 def _read_head(head: bytes, known: _Known) -> Declared:

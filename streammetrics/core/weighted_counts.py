@@ -56,9 +56,10 @@ class WeightedCountsColumn(CountsColumn):
 
     def read(self, data: Reader) -> None:
         super().read(data)
-        self.excess = data.ints(self.width)
-        if not self.excess.any():
+        excess, most = data.narrow(self.width)
+        if not most:
             return
+        self.excess = excess.astype(np.int64)
         codes, counts = self._sparse()
         # In two halves, since hostile counts may have a sum past 2**63.
         room = np.zeros((2, self.width), np.int64)
@@ -80,6 +81,8 @@ class WeightedCounts(Part[WeightedCountsColumn]):
         return WeightedCountsColumn(self.table.shape(owner), width)
 
     def decode(self, owner: Declared, width: int, data: Reader) -> WeightedCountsColumn:
-        column = self.empty(owner, width)
+        known = owner.__dict__.get(self.name)  # a state of these settings
+        shape = known.shape if known is not None else self.table.shape(owner)
+        column = WeightedCountsColumn(shape, width)
         column.read(data)
         return column

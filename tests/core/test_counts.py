@@ -141,13 +141,51 @@ def test_random_operations_agree_with_a_dictionary(
 
 def test_a_sparse_and_a_dense_state_of_equal_counts_have_equal_bytes() -> None:
     cells = np.arange(WIDE // 2)
-    dense, sparse = empty(WIDE), empty(WIDE)
+    dense, two = empty(WIDE), empty(WIDE, 2)
     dense.add(cells)
     for cell in cells:
-        sparse.merge(one_cell(int(cell)), np.zeros(1, np.intp))
+        two.merge(one_cell(int(cell)), np.zeros(1, np.intp))
+    sparse = two.take(np.zeros(1, np.intp))
     assert dense.table is not None
     assert sparse.table is None
     assert encoded(dense) == encoded(sparse)
+
+
+def test_tables_that_were_read_add_up_past_every_width_of_their_cells() -> None:
+    total, model = empty(WIDE), dict.fromkeys(range(WIDE), 0)
+    for count in (200, 100, 60_000, 10_000, 1 << 31, 1 << 31, 1 << 40, 1):
+        fed = empty(WIDE)
+        fed.add(np.arange(WIDE), None, np.full(WIDE, count, np.int64))
+        read = Counts("size").decode(Tally(WIDE), 1, Reader(encoded(fed)))
+        assert read.bound >= read.mass == fed.mass
+        total.merge(read, np.zeros(1, np.intp))
+        for cell in range(WIDE):
+            model[cell] += count
+        assert encoded(read) == encoded(fed)
+        assert total.bound >= total.mass
+        check(total, [model])
+    assert total.nbytes == 8 * WIDE
+
+
+def test_a_table_that_was_read_does_not_change_with_the_bytes() -> None:
+    fed = empty(WIDE)
+    fed.add(np.arange(WIDE))
+    data = bytearray(encoded(fed))
+    read = Counts("size").decode(Tally(WIDE), 1, Reader(memoryview(data)))
+    first = empty(WIDE)
+    first.merge(read, np.zeros(1, np.intp))
+    first.merge(read, np.zeros(1, np.intp))
+    data[2:] = bytes(len(data) - 2)
+    assert encoded(read) == encoded(fed)
+    check(first, [dict.fromkeys(range(WIDE), 2)])
+
+
+def test_rows_are_added_to_a_table_that_was_read() -> None:
+    fed = empty(WIDE)
+    fed.add(np.arange(WIDE), None, np.full(WIDE, 255, np.int64))
+    read = Counts("size").decode(Tally(WIDE), 1, Reader(encoded(fed)))
+    read.add(np.zeros(3, np.intp))
+    check(read, [{cell: 255 + 3 * (cell == 0) for cell in range(WIDE)}])
 
 
 def one_cell(cell: int) -> CountsColumn:
