@@ -9,6 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from itertools import cycle, islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.answer import Answer, Found, alone, answer
 from benchmarks.area_peers import missing
@@ -18,6 +22,7 @@ from streammetrics import ExactAUC, SlidingAUC
 
 EVENTS = 20_000
 WINDOWS = (1_000, 10_000, 100_000, 1_000_000)
+TIED = 1_000  # rows
 SHARE = 0.3  # of positives; the rarer they are, the less an event costs
 
 
@@ -74,10 +79,8 @@ def ask(quick: bool) -> Answer:
     for rows in WINDOWS[: 2 if quick else None]:
         found.add(*timings(rows, n))
     found.add(*(_river(rows, n // 10) for rows in WINDOWS[: 2 if quick else 3]))
-    found.notes.append(
-        "river's rolling area is right where no scores are equal, as here: equal ones count for it "
-        "as if they were in order."
-    )
+    if not missing("river"):
+        found.notes.append(_of_ties())
     return found
 
 
@@ -85,15 +88,9 @@ def _river(rows: int, n: int) -> Found:
     """Its window in C++, read after each event."""
     if why := missing("river"):
         return why
-    from river.metrics import RollingROCAUC
-
     truth, scores = labels(rows + n, SHARE), unit_floats(rows + n)
-    metric = RollingROCAUC(window_size=rows)
-    for label, score in zip(truth.tolist(), scores.tolist(), strict=True):
-        metric.update(label, score)
-    ours = ExactAUC(score_type="float64")
-    ours.update(truth[-rows:], scores[-rows:])
-    area = float(ours.compute().auc)
+    metric = _rolling(truth, scores, rows)
+    area = _area(truth[-rows:], scores[-rows:])
     assert math.isclose(metric.get(), area, rel_tol=1e-9), (metric.get(), area)
     events = cycle(zip(truth.tolist(), scores.tolist(), strict=True))
 
@@ -104,6 +101,36 @@ def _river(rows: int, n: int) -> Found:
 
     name = f"river, window of {rows:,}, {n:,} events"
     return measure(name, n, job, task=f"window of {rows:,}", peer="river")
+
+
+def _of_ties() -> str:
+    """What river's area is where scores are equal, as two digits are of a thousand rows."""
+    truth, scores = labels(TIED, SHARE), np.round(unit_floats(TIED), 2)
+    theirs, area = _rolling(truth, scores, TIED).get(), _area(truth, scores)
+    pair = _rolling(np.array([0, 1], np.uint8), np.full(2, 0.5), 2).get()
+    if math.isclose(theirs, area, rel_tol=1e-9) and pair == 0.5:
+        return "river's rolling area is right where scores are equal, too."
+    return (
+        "river's rolling area is right where no scores are equal, as here. One negative and one "
+        f"positive of equal score have an area of 0.5, and {pair} by river; {TIED:,} rows with "
+        f"scores of two digits have {area:.6f}, and {theirs:.6f} by river."
+    )
+
+
+def _rolling(truth: NDArray[np.uint8], scores: NDArray[np.float64], rows: int) -> Any:
+    """River's metric over the last rows of these."""
+    from river.metrics import RollingROCAUC
+
+    metric = RollingROCAUC(window_size=rows)
+    for label, score in zip(truth.tolist(), scores.tolist(), strict=True):
+        metric.update(label, score)
+    return metric
+
+
+def _area(truth: NDArray[np.uint8], scores: NDArray[np.float64]) -> float:
+    ours = ExactAUC(score_type="float64")
+    ours.update(truth, scores)
+    return float(ours.compute().auc)
 
 
 if __name__ == "__main__":

@@ -91,7 +91,8 @@ def sum_by_levels(values: NDArray[np.float64], top: float) -> list[float] | None
         np.subtract(whole, big, out=whole)
         sums.append(float(np.add.reduce(whole)))
         rest = np.subtract(rest, whole, out=rest if level else None)
-        if np.maximum.reduce(rest) == 0 == np.minimum.reduce(rest):
+        # The first alone most often tells that something is left.
+        if rest.item(0) == 0 == np.maximum.reduce(rest) == np.minimum.reduce(rest):
             return sums
         room -= 37
     return None

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from streammetrics.kernels.alike import alike
 from streammetrics.kernels.double_double import (
     Floats,
     Pair,
@@ -70,6 +71,9 @@ def _tied_terms(lists: Ranked, rel: int, cut: int | None) -> tuple[Pair, Indices
     relevant = ties.relevant(rel)
     above = ties.above(relevant)
     at = np.flatnonzero(relevant > 0 if cut is None else (relevant > 0) & (ties.begins < cut))
+    owners = ties.lists[at]
+    different = alike(ties.begins[at], ties.sizes[at], relevant[at], above[at])
+    at = at[different.firsts]
     begins, sizes, r = ties.begins[at], ties.sizes[at], relevant[at]
     last = begins + sizes if cut is None else np.minimum(begins + sizes, cut)
     others = np.maximum(sizes - 1, 1)
@@ -80,6 +84,5 @@ def _tied_terms(lists: Ranked, rel: int, cut: int | None) -> tuple[Pair, Indices
     each = ((above[at] + 1) * others - (begins + 1) * (r - 1)).astype(np.float64)
     sums = scaled(minus(table.take(last), table.take(begins)), each)
     sums = add(sums, Pair(whole, np.zeros(len(at))))
-    return over(
-        scaled(sums, r.astype(np.float64)), (sizes * others).astype(np.float64)
-    ), ties.lists[at]
+    sums = scaled(sums, r.astype(np.float64))
+    return over(sums, (sizes * others).astype(np.float64)).take(different.which), owners

@@ -7,10 +7,11 @@ group of a list with something relevant matters.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import numpy as np
 
+from streammetrics.kernels.alike import alike
 from streammetrics.kernels.double_double import Pair, minus, quotient, times, totals
 from streammetrics.kernels.list_sort import of_like_length
 from streammetrics.kernels.lists import Ranked
@@ -24,14 +25,8 @@ def reciprocal_rank(lists: Ranked, rel: int, cut: int | None) -> Pair:
     first = lists.within(cut, rel).firsts()
     table = reciprocals(int(first.ranks.max(initial=0)) + 1)
     high[first.lists], low[first.lists] = table.take(first.ranks)
-    for owners, begins, none in _first_groups(lists, rel, cut):
-        steps = none.high.shape[1] - 1
-        found = minus(Pair(*(part[:, :-1] for part in none)), Pair(*(part[:, 1:] for part in none)))
-        ranks = begins[:, None] + np.arange(steps)
-        terms = times(found, reciprocals(int(ranks.max()) + 1).take(ranks))
-        rows = np.repeat(np.arange(len(owners)), steps)
-        terms = Pair(*(part.ravel() for part in terms))
-        high[owners], low[owners] = totals(terms, rows, len(owners))
+    owners, found = _of_first_groups(lists, rel, cut, _mean_reciprocal)
+    high[owners], low[owners] = found
     return Pair(high, low)
 
 
@@ -39,33 +34,49 @@ def hit(lists: Ranked, rel: int, cut: int | None) -> Pair:
     """1 where an item of grade `rel` or more is among the first `cut`, else 0; [n]."""
     high, low = np.zeros(lists.n), np.zeros(lists.n)
     high[lists.within(cut, rel).lists] = 1.0
-    for owners, _, none in _first_groups(lists, rel, cut):
-        one = Pair(np.ones(len(owners)), np.zeros(len(owners)))
-        high[owners], low[owners] = minus(one, Pair(none.high[:, -1], none.low[:, -1]))
+    owners, found = _of_first_groups(lists, rel, cut, _some_share)
+    high[owners], low[owners] = found
     return Pair(high, low)
 
 
-def _first_groups(
-    lists: Ranked, rel: int, cut: int | None
-) -> Iterator[tuple[Indices, Indices, Pair]]:
-    """The first group with something relevant of each list with ties: the list [s], the ranks
-    above it [s], and in which share of all orders its first t items hold nothing relevant, for t
-    from 0 to as many as matter [s, t]."""
+def _mean_reciprocal(begins: Indices, none: Pair) -> Pair:
+    steps = none.high.shape[1] - 1
+    found = minus(Pair(*(part[:, :-1] for part in none)), Pair(*(part[:, 1:] for part in none)))
+    ranks = begins[:, None] + np.arange(steps)
+    terms = times(found, reciprocals(int(ranks.max()) + 1).take(ranks))
+    rows = np.repeat(np.arange(len(begins)), steps)
+    return totals(Pair(*(part.ravel() for part in terms)), rows, len(begins))
+
+
+def _some_share(begins: Indices, none: Pair) -> Pair:
+    one = Pair(np.ones(len(begins)), np.zeros(len(begins)))
+    return minus(one, Pair(none.high[:, -1], none.low[:, -1]))
+
+
+def _of_first_groups(
+    lists: Ranked, rel: int, cut: int | None, value: Callable[[Indices, Pair], Pair]
+) -> tuple[Indices, Pair]:
+    """Which lists have ties with something relevant, and a value of the first such group of each.
+
+    value: of groups, the ranks above them [s], and in which share of all orders the first t items
+    hold nothing relevant, for t from 0 to as many as matter [s, t].
+    """
     ties = lists.ties
     relevant = ties.relevant(rel)
     at = np.flatnonzero(relevant > 0)
     if cut is not None:
         at = at[ties.begins[at] < cut]
-    if not len(at):
-        return
     owners = ties.lists[at]
     first = np.ones(len(at), np.bool_)
     np.not_equal(owners[1:], owners[:-1], out=first[1:])
     at, owners = at[first], owners[first]
+    different = alike(ties.begins[at], ties.sizes[at], relevant[at])
+    at = at[different.firsts]
     begins, sizes, relevant = ties.begins[at], ties.sizes[at], relevant[at]
     steps = sizes - relevant + 1  # after so many, one has come
     if cut is not None:
         steps = np.minimum(steps, cut - begins)
+    found = Pair(np.empty(len(at)), np.empty(len(at)))
     for some in of_like_length(steps):
         t = np.arange(int(steps[some].max()))
         left = sizes[some, None] - t
@@ -75,7 +86,8 @@ def _first_groups(
             np.where(beyond, 1, np.maximum(dull, 0)).astype(np.float64),
             np.where(beyond, 1, left).astype(np.float64),
         )
-        yield owners[some], begins[some], _products(factors)
+        found.high[some], found.low[some] = value(begins[some], _products(factors))
+    return owners, found.take(different.which)
 
 
 def _products(factors: Pair) -> Pair:

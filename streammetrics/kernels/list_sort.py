@@ -8,10 +8,9 @@ hidden is looked for afterwards, and only in lists in which it can matter.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
-from numpy.lib.stride_tricks import as_strided
 from numpy.typing import NDArray
 
 from streammetrics.core.score_bits import Scores, codes_of
@@ -21,37 +20,28 @@ from streammetrics.kernels.ties import CODE_BITS, IRRELEVANT, PADDING, Grades, I
 CODE: Final = np.uint64(PADDING)  # the bits of a key that hold the code
 LAST: Final = np.uint64(0xFFFF_FFFF_FFFF_FFFF)  # after the key of any item, at a score of -inf too
 NARROWEST: Final = 8  # items; a shorter list costs as much
+_PADS: Final = np.array([0, LAST], np.uint64)
+
+T = TypeVar("T", bound=np.generic)
 
 
-def sort_keys(lists: Lists, scores: Scores, spare: int) -> Keys:
-    """Keys that sort by score, high to low, and in a tie the best grade first; [items + spare]."""
-    keys = np.empty(len(scores) + spare, np.uint64)
-    keys[len(scores) :] = LAST
-    head = keys[: len(scores)]
-    codes = _ascending(scores)
-    np.copyto(head, codes)
-    if codes.dtype == np.uint32:
-        head <<= np.uint64(CODE_BITS)
-        top = LAST >> np.uint64(1)  # so that no key has the upper bits of `LAST`
-    else:  # the last 5 of 64 bits give way, which the look at possible ties makes good
-        head &= ~CODE
-        top = LAST  # whose upper bits are those of a NaN
-    head += lists.grades
-    if lists.judged is None:
-        np.subtract(top - np.uint64(1), head, out=head)
-    else:
-        head += lists.judged
-        np.subtract(top, head, out=head)
-    return keys
-
-
-def _ascending(scores: Scores) -> NDArray[np.unsignedinteger]:
-    """Integers that order as scores do, as wide as these."""
+def sort_keys(scores: Scores, grades: Grades, judged: NDArray[np.bool_] | None) -> Keys:
+    """Keys that sort by score, high to low, and in a tie the best grade first; of any shape."""
+    # Where no sign is set, as in probabilities, bits are in order.
+    signed = bool(scores.view(f"i{scores.itemsize}").min(initial=0) < 0)
+    codes = codes_of(scores) if signed else scores.view(f"u{scores.itemsize}")
+    keys = codes.astype(np.uint64)
+    top = LAST >> np.uint64(1)  # so that no key has the upper bits of `LAST`
     if scores.dtype == np.float32:
-        bits = scores.view(np.int32)
-        if bits.min(initial=0) >= 0:  # none is negative, as probabilities are: bits are in order
-            return bits.view(np.uint32)
-    return codes_of(scores)
+        keys <<= np.uint64(CODE_BITS)
+    else:  # the last 5 of 64 bits give way, which the look at possible ties makes good
+        keys &= ~CODE
+        top = LAST if signed else top  # whose upper bits are those of a NaN
+    keys += grades
+    if judged is not None:
+        keys += judged
+        return np.subtract(top, keys, out=keys)
+    return np.subtract(top - np.uint64(1), keys, out=keys)
 
 
 def grade_codes(lists: Lists) -> Grades:
@@ -62,26 +52,37 @@ def grade_codes(lists: Lists) -> Grades:
     return codes
 
 
-def as_rows(keys: Keys, offsets: Lengths, some: Indices) -> Keys:
-    """The keys of these lists as the rows of a matrix, padded with `LAST`."""
-    starts, lengths = offsets[some], offsets[some + 1] - offsets[some]
-    n_items, width = int(offsets[-1]), int(lengths.max())
-    shortest = int(lengths.min())
-    if shortest == width and len(some) * width == n_items:  # all items, in lists of one length
-        return keys[:n_items].reshape(-1, width)
-    # Copying whole rows of overlapping windows is several times faster than picking items.
-    rows = as_strided(keys, (n_items + 1, width), (8, 8), writeable=False)[starts]
-    if shortest < width:
-        beyond = np.arange(shortest, width) >= lengths[:, None]
-        np.copyto(rows[:, shortest:], LAST, where=beyond)
+def key_rows(keys: Keys, offsets: Lengths, some: Indices) -> Keys:
+    """The keys of these lists as the rows of a matrix, padded with `LAST`; a view of keys where
+    they stand so already."""
+    starts = offsets[some]
+    lengths = offsets[some + 1] - starts
+    width = int(lengths.max())
+    if lengths.min() == width and (np.diff(starts) == width).all():
+        return keys[int(starts[0]) : int(starts[-1]) + width].reshape(-1, width)
+    rows = windows(keys, starts, width)
+    rows |= windows(np.repeat(_PADS, width), width - lengths, width)
+    return rows
+
+
+def windows(values: NDArray[T], starts: Lengths, width: int) -> NDArray[T]:
+    """So many values from each start on, as rows; beyond the last value anything.
+
+    Copying whole rows of overlapping windows is several times faster than picking items.
+    """
+    last = len(values) - width
+    every = np.ndarray((last + 1, width), values.dtype, values, 0, 2 * values.strides)
+    rows = every[np.minimum(starts, last)]
+    for i in np.flatnonzero(starts > last).tolist():
+        rows[i, : len(values) - starts[i]] = values[starts[i] :]
     return rows
 
 
 def of_like_length(lengths: Lengths) -> Iterator[Indices]:
-    """Groups of lists whose lengths differ by a factor of two at most; empty ones have none."""
-    longest = int(lengths.max(initial=0))
-    if longest and longest <= max(2 * int(lengths.min()), NARROWEST) and lengths.all():
-        yield np.arange(len(lengths))
+    """Groups of lists, empty ones in none, that make matrices of which half may be padding."""
+    n, longest = len(lengths), int(lengths.max(initial=0))
+    if longest and n * longest <= max(2 * int(lengths.sum()), n * NARROWEST) and lengths.all():
+        yield np.arange(n)
         return
     low, high = 0, NARROWEST
     while low < longest:

@@ -18,8 +18,7 @@ def nonzero(
 
     `np.flatnonzero` looks for the next place from each, at the price of a mispredicted branch,
     where one in ten values or fewer is not zero, and above that it runs without branches. So
-    there are always enough: the last ones are ours. The counts come from a bit for each value,
-    64 to a word: those of the words before, and of the bits before in the same word.
+    there are always enough: the last ones are ours.
 
     >>> nonzero(np.array([0, 3, 0, 1], np.uint8), np.array([0, 2, 4]))
     (array([1, 3]), array([0, 1, 2]))
@@ -30,14 +29,22 @@ def nonzero(
     np.not_equal(values, 0, out=found[:n])
     found[n:] = True
     at = np.flatnonzero(found)[:-ours]
-    if not len(ends):
-        return at, _NOWHERE
-    bits = np.zeros((n // 64 + 1) * 8, np.uint8)
-    packed = np.packbits(found[:n], bitorder="little")
+    return at, below(found[:n], ends) if len(ends) else _NOWHERE
+
+
+def below(found: NDArray[np.bool_], ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many of the first `ends` [m] values [n] are true; ends are from 0 to n.
+
+    They are a bit each, 64 to a word: what counts are the words before, and in the same word the
+    bits before.
+    """
+    bits = np.zeros((len(found) // 64 + 1) * 8, np.uint8)
+    packed = np.packbits(found, bitorder="little")
     bits[: len(packed)] = packed
     words = bits.view("<u8")
     before = np.zeros(len(words), np.int64)
     np.cumsum(np.bitwise_count(words[:-1]), out=before[1:])
     word, bit = ends >> 6, (ends & 63).astype(np.uint64)
     inside = words[word] & ((np.uint64(1) << bit) - np.uint64(1))
-    return at, before[word] + np.bitwise_count(inside)
+    counts: NDArray[np.int64] = before[word] + np.bitwise_count(inside)
+    return counts

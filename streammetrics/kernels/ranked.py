@@ -10,8 +10,8 @@ import numpy as np
 from streammetrics.core.score_bits import Scores
 from streammetrics.kernels.list_sort import (
     NARROWEST,
-    as_rows,
     in_full,
+    key_rows,
     may_be_open,
     of_like_length,
     sort_keys,
@@ -97,9 +97,9 @@ def _sorted(
 ) -> Iterator[tuple[Relevant, TieGroups | None]]:
     """Sort each list by score; lists of like length are sorted as the rows of one matrix."""
     lengths = np.diff(lists.offsets)
-    keys = sort_keys(lists, scores, spare=int(lengths.max(initial=0)))
+    keys = sort_keys(scores, lists.grades, lists.judged)
     for some in of_like_length(lengths):
-        rows = as_rows(keys, lists.offsets, some)
+        rows = key_rows(keys, lists.offsets, some)
         rows.sort(axis=1)
         width = rows.shape[1]
         top = width if depth is None else min(depth, width)

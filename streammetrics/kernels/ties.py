@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.discounts import MAX_GRADE
+from streammetrics.kernels.places import below, nonzero
 
 Indices = NDArray[np.intp]
 Grades = NDArray[np.uint8]
@@ -53,13 +54,15 @@ class TieGroups:
     """`g` tie groups with something relevant, list by list, high scores first.
 
     lists: intp [g], the list of each. begins: [g], how many ranks are above it. sizes: [g], its
-    items. unjudged_above: [g], items above it that nobody judged. ends: [g + 1], where the codes
-    of each group's items begin, and where the last ones have ended. codes: uint8 [items].
+    items. unjudged, unjudged_above: [g], items in it and above it that nobody judged. ends:
+    [g + 1], where the codes of each group's relevant items begin, the best first, and where the
+    last ones have ended. codes: uint8 [relevant items].
     """
 
     lists: Indices
     begins: Indices
     sizes: Indices
+    unjudged: Indices
     unjudged_above: Indices
     ends: Indices
     codes: Grades
@@ -67,8 +70,8 @@ class TieGroups:
     @classmethod
     def none(cls) -> TieGroups:
         """No groups."""
-        nothing = np.empty(0, np.intp)
-        return cls(nothing, nothing, nothing, nothing, np.zeros(1, np.intp), np.empty(0, np.uint8))
+        no = np.empty(0, np.intp)
+        return cls(no, no, no, no, no, np.zeros(1, np.intp), np.empty(0, np.uint8))
 
     @classmethod
     def of(cls, lists: Indices, keys: Keys, codes: Grades, depth: int) -> TieGroups:
@@ -77,18 +80,29 @@ class TieGroups:
         rows, width = keys.shape
         new = np.ones(keys.shape, np.bool_)
         np.not_equal(keys[:, 1:], keys[:, :-1], out=new[:, 1:])
-        starts = np.flatnonzero(new)
         flat = codes.reshape(-1)
-        best = flat[starts]  # of each group, whose best grade comes first
-        row, begin = np.divmod(starts, width)
-        sizes = np.diff(starts, append=rows * width)
-        unjudged = np.concatenate([[0], np.cumsum(flat == UNJUDGED)])
-        unjudged_above = unjudged[starts] - unjudged[row * width]
-        kept = np.flatnonzero((best < IRRELEVANT) & (begin < depth))
-        sizes = sizes[kept]
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        at = np.arange(int(ends[-1])) + np.repeat(starts[kept] - ends[:-1], sizes)
-        return cls(lists[row[kept]], begin[kept], sizes, unjudged_above[kept], ends, flat[at])
+        starts, _ = nonzero(new.reshape(-1))
+        kept = np.flatnonzero(flat[starts] < IRRELEVANT)  # the best grade of a group comes first
+        starts, ends = starts[kept], np.append(starts, rows * width)[kept + 1]
+        row = starts // width
+        tops = row * width
+        if depth < width:
+            some = np.flatnonzero(starts - tops < depth)
+            starts, ends, row, tops = starts[some], ends[some], row[some], tops[some]
+        n = len(row)
+        edges = np.concatenate([tops, starts, ends])
+        above, before, after = below(flat == UNJUDGED, edges).reshape(3, n)
+        relevant = np.diff(below(flat < IRRELEVANT, edges[n:]).reshape(2, n), axis=0)[0]
+        inside, at = _runs(starts, relevant)
+        return cls(
+            lists[row],
+            starts - tops,
+            ends - starts,
+            after - before,
+            before - above,
+            inside,
+            flat[at],
+        )
 
     @staticmethod
     def join(several: Sequence[TieGroups]) -> TieGroups:
@@ -100,6 +114,7 @@ class TieGroups:
             np.concatenate([t.lists for t in several]),
             np.concatenate([t.begins for t in several]),
             np.concatenate([t.sizes for t in several]),
+            np.concatenate([t.unjudged for t in several]),
             np.concatenate([t.unjudged_above for t in several]),
             np.concatenate([[0], *(t.ends[1:] + n for t, n in zip(several, items, strict=True))]),
             np.concatenate([t.codes for t in several]),
@@ -109,21 +124,19 @@ class TieGroups:
         return len(self.lists)
 
     def sums(self, weights: NDArray[np.int64]) -> NDArray[np.int64]:
-        """weights[grade], summed over the items of each group; [g]. weights: [16]."""
-        return self._totals(np.append(weights[::-1], 0))
+        """weights[grade], summed over the items of each group; [g]. weights: [16], the first 0."""
+        if not len(self):
+            return np.zeros(0, np.int64)
+        return np.add.reduceat(weights[IRRELEVANT - self.codes], self.ends[:-1])
 
     def judged(self) -> NDArray[np.int64]:
         """How many items that somebody judged each group has; [g]."""
-        return self._totals(np.append(np.ones(MAX_GRADE + 1, np.int64), 0))
-
-    def _totals(self, by_code: NDArray[np.int64]) -> NDArray[np.int64]:
-        if not len(self):
-            return np.zeros(0, np.int64)
-        weights = by_code[self.codes - (IRRELEVANT - MAX_GRADE)]
-        return np.add.reduceat(weights, self.ends[:-1])
+        return self.sizes - self.unjudged
 
     def relevant(self, rel: int) -> NDArray[np.int64]:
         """How many items of grade `rel` or more each group has; [g]."""
+        if rel <= 1:
+            return np.diff(self.ends)
         return self.sums((np.arange(MAX_GRADE + 1) >= rel).astype(np.int64))
 
     def moved(self, first: int) -> TieGroups:
@@ -132,13 +145,12 @@ class TieGroups:
 
     def take(self, at: Indices) -> TieGroups:
         """Those at these places."""
-        sizes = self.sizes[at]
-        ends = np.concatenate([[0], np.cumsum(sizes)])
-        items = np.arange(int(ends[-1])) + np.repeat(self.ends[at] - ends[:-1], sizes)
+        ends, items = _runs(self.ends[at], np.diff(self.ends)[at])
         return TieGroups(
             self.lists[at],
             self.begins[at],
-            sizes,
+            self.sizes[at],
+            self.unjudged[at],
             self.unjudged_above[at],
             ends,
             self.codes[items],
@@ -148,3 +160,10 @@ class TieGroups:
         """The sum of values [g] over the groups that come before each in its list; [g]."""
         before = np.cumsum(values) - values
         return before - before[first_of_run(self.lists)]
+
+
+def _runs(starts: Indices, sizes: Indices) -> tuple[Indices, Indices]:
+    """Where runs [g] begin once they stand one after the other, and the last one has ended
+    [g + 1]; and the place of each of their items from which it comes."""
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    return ends, np.arange(int(ends[-1])) + np.repeat(starts - ends[:-1], sizes)

@@ -20,15 +20,16 @@ def list_offsets(offsets: ArrayLike, n_items: int, of: str) -> NDArray[np.int64]
         raise InputError(
             expected=error.expected, came=error.came, where=error.where, todo=error.todo
         ) from None
-    if not len(ends) or ends[0] != 0 or ends[-1] != n_items:
+    if not len(ends) or ends.item(0) != 0 or ends.item(-1) != n_items:
         raise InputError(
             expected=f"offsets from 0 to {n_items}, the number of {of}",
             came=f"{ends[0]} to {ends[-1]}" if len(ends) else "none",
             where="offsets",
             todo="pass where each list begins and, last, where the last one ends",
         )
-    falling = np.flatnonzero(ends[1:] < ends[:-1])
-    if len(falling):
+    falls = ends[1:] < ends[:-1]
+    if falls.any():
+        falling = np.flatnonzero(falls)
         at = int(falling[0])
         raise InputError(
             expected="offsets that do not fall",

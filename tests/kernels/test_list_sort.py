@@ -8,12 +8,13 @@ import pytest
 
 from streammetrics.kernels.list_sort import (
     LAST,
-    as_rows,
     grade_codes,
     in_full,
+    key_rows,
     may_be_open,
     of_like_length,
     sort_keys,
+    windows,
 )
 from streammetrics.kernels.lists import Lists
 from streammetrics.kernels.ties import IRRELEVANT, PADDING, UNJUDGED, Keys
@@ -29,16 +30,9 @@ def keys(
     kind: type[np.floating] = np.float64,
     *,
     judged: Sequence[bool] | None = None,
-    spare: int = 0,
 ) -> Keys:
-    array = np.array(scores, kind)
-    lists = Lists(
-        np.array(grades, np.uint8),
-        array,
-        np.array([0, len(scores)]),
-        judged=None if judged is None else np.array(judged),
-    )
-    return sort_keys(lists, array, spare)
+    known = None if judged is None else np.array(judged)
+    return sort_keys(np.array(scores, kind), np.array(grades, np.uint8), known)
 
 
 def keys_of(
@@ -54,9 +48,8 @@ def keys_of(
 def test_no_item_is_tied_with_the_padding(
     kind: type[np.floating], score: float, judged: list[bool] | None
 ) -> None:
-    [key, padding] = keys([score], [0], kind, judged=judged, spare=1).tolist()
-    assert padding == LAST
-    assert key >> 5 < padding >> 5
+    [key] = keys([score], [0], kind, judged=judged).tolist()
+    assert key >> 5 < int(LAST) >> 5
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
@@ -91,44 +84,45 @@ def test_whether_scores_of_an_update_are_negative_changes_no_order(
         assert found == sorted(found)
 
 
-def test_the_keys_of_padding_stand_last() -> None:
-    for kind in (np.float32, np.float64):
-        for judged in (None, [True], [False]):
-            found = keys_of([-np.inf], [0], kind, judged=judged, spare=2)
-            assert found[0] < found[1] == found[2] == int(LAST)
-
-
 def test_scores_stay_as_they_were() -> None:
     scores = np.array([0.5, -0.0])
-    grades = np.zeros(2, np.uint8)
-    sort_keys(Lists(grades, scores, np.array([0, 2])), scores, 0)
+    sort_keys(scores, np.zeros(2, np.uint8), None)
     assert scores.tobytes() == np.array([0.5, -0.0]).tobytes()
 
 
 def test_lists_become_rows_that_are_padded_to_the_longest() -> None:
-    flat = np.array([1, 2, 3, 4, 5, 6, LAST, LAST, LAST], np.uint64)
+    flat = np.array([1, 2, 3, 4, 5, 6], np.uint64)
     offsets = np.array([0, 3, 3, 4, 6])
-    rows = as_rows(flat, offsets, np.array([0, 2, 3]))
+    rows = key_rows(flat, offsets, np.array([0, 2, 3]))
     assert rows.tolist() == [[1, 2, 3], [4, LAST, LAST], [5, 6, LAST]]
-    assert flat.tolist() == [1, 2, 3, 4, 5, 6, LAST, LAST, LAST]
+    assert flat.tolist() == [1, 2, 3, 4, 5, 6]
 
 
 def test_rows_with_as_many_places_as_there_are_items_are_padded_too() -> None:
-    flat = np.array([1, 2, 3, 4, 5, 6, LAST, LAST, LAST], np.uint64)
-    rows = as_rows(flat, np.array([0, 3, 5, 6]), np.array([0, 1]))
+    flat = np.array([1, 2, 3, 4, 5, 6], np.uint64)
+    rows = key_rows(flat, np.array([0, 3, 5, 6]), np.array([0, 1]))
     assert rows.tolist() == [[1, 2, 3], [4, 5, LAST]]
 
 
 def test_lists_of_one_length_are_rows_as_they_stand() -> None:
-    flat = np.array([1, 2, 3, 4, LAST, LAST], np.uint64)
-    assert as_rows(flat, np.array([0, 2, 2, 4]), np.array([0, 2])).tolist() == [[1, 2], [3, 4]]
+    flat = np.array([1, 2, 3, 4], np.uint64)
+    assert key_rows(flat, np.array([0, 2, 2, 4]), np.array([0, 2])).tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("starts", [[0], [0, 3], [0, 1], [2, 4], [1, 2, 3, 5, 6], [4, 0, 6]])
+def test_windows_hold_what_comes_from_each_start_on(starts: list[int]) -> None:
+    values = np.arange(7)
+    rows = windows(values, np.array(starts), 3)
+    assert rows.shape == (len(starts), 3)
+    for row, start in zip(rows.tolist(), starts, strict=True):
+        assert row[: 7 - start] == list(range(start, min(start + 3, 7)))
 
 
 def test_every_list_with_items_is_in_one_group_of_like_length() -> None:
     lengths = np.array([0, 1, 8, 9, 16, 17, 300, 0, 5])
     groups = [some.tolist() for some in of_like_length(lengths)]
     assert groups == [[1, 2, 8], [3, 4], [5], [6]]
-    assert [some.tolist() for some in of_like_length(np.array([20, 40]))] == [[0, 1]]
+    assert [some.tolist() for some in of_like_length(np.array([20, 60]))] == [[0, 1]]
     assert list(of_like_length(np.array([0, 0]))) == []
     assert list(of_like_length(np.empty(0, np.int64))) == []
 
@@ -165,7 +159,7 @@ def test_full_keys_are_equal_exactly_where_scores_are(kind: type[np.floating]) -
     offsets = np.array([0, 7, 207, 400])
     lists = Lists(grades, scores, offsets, judged=judged)
     some = np.array([0, 1, 2])
-    rows = as_rows(sort_keys(lists, scores, 200), offsets, some)
+    rows = key_rows(sort_keys(scores, grades, judged), offsets, some)
     rows.sort(axis=1)
     full, codes = in_full(rows, lists, scores, some)
     for i in range(3):

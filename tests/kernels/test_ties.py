@@ -25,7 +25,8 @@ def test_groups_begin_and_end_where_scores_change() -> None:
     assert tied.lists.tolist() == [4, 4, 6, 6]
     assert tied.begins.tolist() == [0, 1, 0, 2]
     assert tied.sizes.tolist() == [1, 3, 2, 2]
-    assert (IRRELEVANT - tied.codes).tolist() == [1, 2, 0, 0, 3, 1, 1, 0]
+    assert (IRRELEVANT - tied.codes).tolist() == [1, 2, 3, 1, 1]
+    assert tied.ends.tolist() == [0, 1, 2, 4, 5]
 
 
 def test_a_group_that_begins_above_the_depth_is_there_with_all_its_items() -> None:
