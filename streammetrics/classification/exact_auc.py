@@ -88,7 +88,7 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
     ) -> None:
         """Count rows: labels [n], scores [n], weights [n] or 1 each; all or none."""
-        if weights is not None or not (self._plain and self._update_clean(labels, scores)):
+        if weights is not None or not (self._plain and self._stage.take_clean(labels, scores)):
             self._update(self.check(labels, scores, weights=weights))
 
     def check(

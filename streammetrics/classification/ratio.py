@@ -55,10 +55,10 @@ class Ratio(Accumulator, schema="ratio/2"):
 
     def check(self, numerators: ArrayLike, denominators: ArrayLike | None = None) -> Rows:
         """The rows that `update` would add."""
-        tops = checks.scores(numerators, "numerators")
+        tops = checks.addends(numerators, "numerators")
         if denominators is None:
             return Rows(len(tops), (tops, None))
-        bottoms = checks.scores(denominators, "denominators")
+        bottoms = checks.addends(denominators, "denominators")
         checks.same_length(len(tops), bottoms, "denominators", "numerators")
         return Rows(len(tops), (tops, bottoms))
 

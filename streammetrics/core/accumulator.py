@@ -21,7 +21,7 @@ from streammetrics.core.parts import Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Rows
 from streammetrics.core.settings import decode_head
-from streammetrics.core.stage import SMALL, STAGE_BATCHES, STAGE_ROWS, Stage
+from streammetrics.core.stage import SMALL, Stage
 
 MAX_MASS: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64
 _HALF_MASS: Final = MAX_MASS // 2
@@ -90,31 +90,23 @@ class Accumulator(Declared, ABC):
         if not rows.n:
             return
         stage = self._stage
-        if self._mass + stage.mass + rows.mass > MAX_MASS:
+        mass = self._mass + stage.mass + rows.mass
+        if mass > MAX_MASS:
             self._require_room(rows.mass, "update")
         if rows.n >= SMALL:
             self.__dict__["_mass"] += rows.mass
             self._absorb(rows, None)
-            return
-        if not stage.take(rows):
+        elif not stage.take(rows):
             self._flush()
             stage.take(rows)
-        if stage.full:
-            self._flush()
+        if mass > _HALF_MASS:  # clean rows do not ask for room
+            stage.close()
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether labels 0 or 1 and scores in [0, 1] are rows as they are, under the settings."""
+        """Whether labels 0 or 1 and scores in [0, 1] are rows as they are, under the settings;
+        then `update` may give them to the stage's `take_clean`."""
         return False
-
-    def _update_clean(self, labels: object, scores: object) -> bool:
-        """Whether these were clean enough to be counted without further checks."""
-        stage = self._stage
-        if self._mass > _HALF_MASS or not stage.take_clean(labels, scores):
-            return False
-        if stage.n >= STAGE_ROWS or stage.batches >= STAGE_BATCHES:  # as `full`, without a call
-            self._flush()
-        return True
 
     def _flush(self) -> None:
         if self._stage.n:

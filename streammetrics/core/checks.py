@@ -163,6 +163,18 @@ def scores(values: ArrayLike, name: str = "scores") -> NDArray[np.floating]:
     return array
 
 
+def addends(values: ArrayLike, name: str) -> NDArray[np.generic]:
+    """Numbers to be summed, as `scores` has them, but arrays of bytes as they are."""
+    if (
+        type(values) is np.ndarray
+        and values.dtype.itemsize == 1
+        and values.dtype.kind in "bui"
+        and values.ndim == 1
+    ):
+        return values
+    return scores(values, name)
+
+
 def probabilities(
     values: ArrayLike,
     name: str = "scores",

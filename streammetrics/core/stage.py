@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from streammetrics.core.rows import Column, Rows
 
 SMALL: Final = 1 << 13  # rows; a batch of so many has no need to wait
-# Rows that are worth one pass of the kernels. With a last small batch they are still at most 32 k,
-# which is one chunk for every kernel: a second one of a few rows would cost a quarter more.
-STAGE_ROWS: Final = (1 << 15) - SMALL
+STAGE_ROWS: Final = 1 << 15  # rows that are worth one pass of the kernels, and one chunk of each
 STAGE_BATCHES: Final = 1 << 12
 
 _ARRAY: Final = np.ndarray
@@ -29,6 +27,11 @@ _TOP: Final = 3 if sys.byteorder == "little" else 0  # where a float32 has its s
 # Such bytes of scores from 0 to below 1/2 as they are, and all others as none of ASCII.
 _BELOW_HALF: Final = bytes(i if i < 0x3F else 0x80 for i in range(256))
 
+# The C library may give the memory of each array back to the system, and be given it again page by
+# page, which can take longer than all work on it; glibc does until it has once seen a large one go.
+# So one does, without being touched: it costs a few microseconds and no memory.
+np.empty(1 << 22, np.uint8)
+
 
 class Stage:
     """Copies of small batches, all of one kind.
@@ -38,19 +41,22 @@ class Stage:
     of an array column is the same in every batch of a metric.
     """
 
-    __slots__ = ("batches", "bytes", "kind", "kinds", "more", "n", "rows", "tails")
+    __slots__ = ("batches", "bytes", "clean", "kind", "kinds", "more", "n", "rows", "tails")
 
     def __init__(self) -> None:
         self.n = self.more = self.batches = 0
-        # The type of the scores that wait, where all came in by `take_clean`.
+        # The type of scores that `take_clean` may add to what waits, if any, and of those that it
+        # could add to a batch of these kinds.
         self.kind: np.dtype[np.generic] | None = None
+        self.clean: np.dtype[np.generic] | None = None
         self.kinds: list[object] = []  # dtypes of the columns, or what else they are
         self.bytes: list[list[bytes]] = []  # pieces of each column, where all are arrays
         self.tails: list[tuple[int, ...]] = []
         self.rows: list[Rows] = []
 
     def take(self, rows: Rows) -> bool:
-        """Keep a copy of `rows`; False if batches of another kind wait and must go first."""
+        """Keep a copy of `rows`; False if what waits must go first: it is of another kind, or
+        there would be too much."""
         columns = rows.columns
         kinds: list[object] = []
         for c in columns:
@@ -61,44 +67,43 @@ class Stage:
             else:
                 kinds = [rows.shape()]
                 break
+        n = self.n + rows.n
+        if self.n and (n > STAGE_ROWS or self.batches >= STAGE_BATCHES or kinds != self.kinds):
+            return False
         if kinds != self.kinds:
-            if self.n:
-                return False
             self.kinds = kinds
             self.bytes = [] if type(kinds[0]) is tuple else [[] for _ in columns]
             self.tails = [c.shape[1:] if type(c) is _ARRAY else () for c in columns]
+            self.clean = _clean_kind(kinds, self.tails)
         if self.bytes:
             for pieces, c in zip(self.bytes, columns, strict=True):
                 if c is not None:
                     pieces.append(c.tobytes())  # type: ignore[union-attr]
         else:
             self.rows.append(rows.copy())
-        self.n += rows.n
+        self.n = n
         self.more += rows.mass - rows.n
         self.batches += 1
-        self.kind = None
+        self.kind = self.clean
         return True
 
     def take_clean(self, labels: object, scores: object) -> bool:
-        """Keep a copy of a small batch of labels 0 or 1 and of scores in [0, 1].
+        """Keep a copy of labels 0 or 1 and of scores in [0, 1], after a batch of their kind.
 
         Labels are of uint8, bool or int64, scores of float32 or float64. False for anything
-        else, which goes the usual way with its checks and messages, and for what follows that
-        while it waits. For a hundred rows the usual way takes three times as long.
+        else, and where nothing waits or too much: that goes the usual way with its checks and
+        messages, which takes three times as long for a hundred rows.
         """
-        if self.n and self.kind is None:
-            return False
+        kind = self.kind
         if not (
             type(labels) is _ARRAY
             and type(scores) is _ARRAY
-            and labels.ndim == 1
-            and scores.ndim == 1
-            and 0 < (n := len(labels)) < SMALL
+            and scores.dtype is kind
+            and labels.ndim == 1 == scores.ndim
+            and 0 < (n := len(labels)) <= STAGE_ROWS - self.n
             and len(scores) == n
+            and self.batches < STAGE_BATCHES
         ):
-            return False
-        kind = scores.dtype
-        if kind is not self.kind and self.n:
             return False
         if n <= _FEW and kind is _FLOAT32 and labels.dtype is _UINT8:
             truth, floats = labels.tobytes(), scores.tobytes()
@@ -110,13 +115,12 @@ class Stage:
             ):
                 return False
         else:
+            words, one = (_UINT32, _ONE_BITS_32) if kind is _FLOAT32 else (_UINT64, _ONE_BITS_64)
+            bits = scores.view(words)
             known = _clean_labels(labels)
-            if known is None or not _in_unit(scores):
+            if known is None or bits.item(bits.argmax()) > one:
                 return False
             truth, floats = known.tobytes(), scores.tobytes()
-        if kind is not self.kind:
-            self.kind, self.kinds = kind, [_UINT8, kind]
-            self.bytes, self.tails = [[], []], [(), ()]
         labels_of, scores_of = self.bytes
         labels_of.append(truth)
         scores_of.append(floats)
@@ -124,10 +128,9 @@ class Stage:
         self.batches += 1
         return True
 
-    @property
-    def full(self) -> bool:
-        """Whether there are rows, or batches, enough."""
-        return self.n >= STAGE_ROWS or self.batches >= STAGE_BATCHES
+    def close(self) -> None:
+        """Let no row in by `take_clean` until what waits is gone."""
+        self.kind = None
 
     @property
     def mass(self) -> int:
@@ -158,6 +161,13 @@ class Stage:
         self.n = self.more = self.batches = 0
         self.kind = None
         return joined
+
+
+def _clean_kind(kinds: list[object], tails: list[tuple[int, ...]]) -> np.dtype[np.generic] | None:
+    """The type of the scores of such columns, where `take_clean` may add to them."""
+    if len(kinds) == 2 and kinds[0] is _UINT8 and not any(tails):
+        return next((kind for kind in (_FLOAT32, _FLOAT64) if kinds[1] is kind), None)
+    return None
 
 
 def clean_rows(labels: object, scores: object) -> Rows | None:

@@ -22,6 +22,7 @@ from streammetrics.kernels.edge_search import EdgeSearch
 
 CHUNK: Final = 1 << 15  # rows whose temporaries stay in the L2 cache
 _MANY: Final = 1 << 13  # scores that are worth a table of edges
+_FEW: Final = 64  # scores that mostly show whether there are large ones
 _FRACTION_BITS: Final[dict[np.dtype[np.floating], int]] = {
     np.dtype(np.float32): 23,
     np.dtype(np.float64): 52,
@@ -38,7 +39,6 @@ class _Buffers:
     def __init__(self, real: np.dtype[np.floating]) -> None:
         self.size = np.empty(CHUNK, real)
         self.side = np.empty(CHUNK, real)
-        self.truth = np.empty(CHUNK, _INTEGER[real])
         self.cells = np.empty(CHUNK, np.intp)
 
 
@@ -148,34 +148,22 @@ class RelativeGrid(Grid):
     def _cells(
         self, labels: NDArray[np.uint8], scores: NDArray[np.floating], room: _Buffers
     ) -> NDArray[np.intp]:
-        # q is the bucket of the distance from 0 (or from 1), 0 where that is below floor. The
-        # bucket is q or 2 steps + 2 - q if mirrored, else steps + 1 + q or steps + 1 - q.
-        # `below` is 0 for the first and -1 for the second, and x ^ -1 is -1 - x.
+        # Two distances, s and its mirror image 1 - s or 0 - s, clipped to what has buckets: one of
+        # them is at an end, so that the difference of their top bits counts the buckets from it.
+        # 1 - s is exact where it is below 1/2, and never rounded to below it. Clipped as floats,
+        # and by `clip`: numpy's `maximum` takes three times as long, and that of integers more.
         n, c = len(scores), self._constants[scores.dtype]
         size, side = room.size[:n], room.side[:n]
-        if self.mirrored and scores.item(scores.argmax()) <= 0.5:
-            # No score is in the mirror, as where clicks are rare: half of the steps do nothing.
-            np.maximum(scores, c.least, out=size)
-            q = size.view(c.kind)
-            q >>= c.shift
-            q += c.start
-            return _with_labels(q, labels, c.n_buckets, room)
-        if self.mirrored:
-            np.subtract(c.half, scores, out=side)
-            np.subtract(c.one, scores, out=size)
-            np.minimum(size, scores, out=size)
-        else:
-            np.copyto(side, scores)
-            np.absolute(scores, out=size)
-            np.minimum(size, c.ceiling, out=size)
-        # Clipped as floats: numpy's integer maximum takes five times as long.
-        np.maximum(size, c.least, out=size)
-        q, below = size.view(c.kind), side.view(c.kind)
+        scores.clip(c.least, c.most, out=size)
+        q, mirror = size.view(c.kind), side.view(c.kind)
         q >>= c.shift
-        below >>= c.sign_shift
-        q ^= below
-        below &= c.flip
-        q += below
+        if self.mirrored and _none_above(scores, c.most):
+            q += c.low_start  # no score is in the mirror, as where clicks are rare
+            return _with_labels(q, labels, c.n_buckets, room)
+        np.subtract(c.pole, scores, out=side)
+        side.clip(c.least, c.most, out=side)
+        mirror >>= c.shift
+        q -= mirror
         q += c.start
         return _with_labels(q, labels, c.n_buckets, room)
 
@@ -184,14 +172,12 @@ class _Constants(NamedTuple):
     """What `RelativeGrid._cells` needs, in the types of its arrays."""
 
     kind: np.dtype[np.signedinteger]
-    half: np.floating
-    one: np.floating
-    ceiling: np.floating
-    least: np.floating  # a distance of bucket 0
+    pole: np.floating  # what a score and its mirror image add up to
+    least: np.floating  # the greatest distance below `floor`, above 0 so that -0.0 is below it
+    most: np.floating  # the distance beyond which all are in one bucket
     shift: np.signedinteger
-    sign_shift: np.signedinteger
-    flip: np.signedinteger
     start: np.signedinteger
+    low_start: np.signedinteger  # where the mirror image is `most` for all
     n_buckets: np.signedinteger
 
     @staticmethod
@@ -200,20 +186,14 @@ class _Constants(NamedTuple):
         kind = _INTEGER[real]
         shift = _FRACTION_BITS[real] - grid.resolution
         origin = (int(real.type(grid.floor).view(kind)) >> shift) - 1
-        if grid.mirrored:
-            flip, start = grid.n_buckets + 2 * origin, -origin
-        else:
-            flip, start = 1 + 2 * origin, grid._steps + 1 - origin
         return _Constants(
             kind=kind,
-            half=real.type(0.5),
-            one=real.type(1),
-            ceiling=real.type(grid.ceiling),
-            least=_of_bits(origin << shift, kind, real),
+            pole=real.type(1 if grid.mirrored else 0),
+            least=np.nextafter(real.type(grid.floor), real.type(0)),
+            most=real.type(0.5 if grid.mirrored else grid.ceiling),
             shift=kind.type(shift),
-            sign_shift=kind.type(8 * kind.itemsize - 1),
-            flip=kind.type(flip),
-            start=kind.type(start),
+            start=kind.type(grid._steps + 1),
+            low_start=kind.type(-origin),
             n_buckets=kind.type(grid.n_buckets),
         )
 
@@ -236,10 +216,10 @@ class EqualGrid(Grid):
     ) -> NDArray[np.intp]:
         n, real = len(scores), scores.dtype.type
         kind = _INTEGER[scores.dtype]
-        size = room.size[:n]
+        size = room.side[:n]
         np.multiply(scores, real(self.n_buckets), out=size)
-        np.minimum(size, real(self.n_buckets - 0.5), out=size)
-        q = room.side[:n].view(kind)
+        size.clip(real(0), real(self.n_buckets - 0.5), out=size)  # `minimum` takes three times that
+        q = room.size[:n].view(kind)
         np.copyto(q, size, casting="unsafe")
         return _with_labels(q, labels, kind.type(self.n_buckets), room)
 
@@ -273,10 +253,10 @@ class EdgeGrid(Grid):
         return EdgeSearch(self.edges)
 
 
-def _of_bits(
-    bits: int, kind: np.dtype[np.signedinteger], real: np.dtype[np.floating]
-) -> np.floating:
-    return real.type(np.array([bits], kind).view(real)[0])
+def _none_above(scores: NDArray[np.floating], top: np.floating) -> bool:
+    """Whether no score is above `top`; the first few mostly tell."""
+    few = scores[:_FEW]
+    return bool(few[few.argmax()] <= top and scores[scores.argmax()] <= top)
 
 
 def _with_labels(
@@ -285,8 +265,8 @@ def _with_labels(
     n_buckets: np.signedinteger,
     room: _Buffers,
 ) -> NDArray[np.intp]:
-    """The cells q + labels * n_buckets, as intp; q is written over."""
-    truth, cells = room.truth[: len(q)], room.cells[: len(q)]
+    """The cells q + labels * n_buckets, as intp; q, in `room.size`, and `side` are written over."""
+    truth, cells = room.side[: len(q)].view(q.dtype), room.cells[: len(q)]
     np.copyto(truth, labels)
     truth *= n_buckets
     q += truth

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from streammetrics import BinaryConfusion, HistogramAUC, InputError
+from streammetrics import BinaryConfusion, HistogramAUC, InputError, StateError
+from streammetrics.core.accumulator import MAX_MASS
+from streammetrics.core.rows import Column, Rows
 from streammetrics.core.stage import STAGE_BATCHES, STAGE_ROWS, Stage
 
 LABELS = np.array([0, 1, 1], np.uint8)
@@ -124,15 +126,54 @@ def test_rows_do_not_wait_once_there_are_enough(kind: Fast) -> None:
 
 def test_the_room_is_full_after_rows_enough_or_batches_enough() -> None:
     rows, batches = Stage(), Stage()
-    many = STAGE_ROWS // 8
-    for _ in range(8):
-        assert not rows.full
-        assert rows.take_clean(np.zeros(many, np.uint8), np.zeros(many, np.float32))
-    assert rows.full
-    for _ in range(STAGE_BATCHES):
-        assert not batches.full
-        assert batches.take_clean(LABELS[:1], SCORES[:1])
-    assert batches.full
+    many = np.zeros(STAGE_ROWS // 8, np.uint8), np.zeros(STAGE_ROWS // 8, np.float32)
+    few = LABELS[:1], SCORES[:1]
+    for stage, columns, n in ((rows, many, 8), (batches, few, STAGE_BATCHES)):
+        assert stage.take(Rows(len(columns[0]), columns))
+        for _ in range(n - 1):
+            assert stage.take_clean(*columns)
+        assert not stage.take_clean(*columns)
+        assert not stage.take(Rows(len(columns[0]), columns))
+    assert rows.n == STAGE_ROWS
     assert batches.nbytes == 5 * STAGE_BATCHES
     assert batches.empty().n == STAGE_BATCHES
     assert (batches.n, batches.mass, batches.nbytes) == (0, 0, 0)
+
+
+def test_what_would_not_fit_waits_for_the_next_pass() -> None:
+    stage, n = Stage(), STAGE_ROWS // 2 + 1
+    columns = np.zeros(n, np.uint8), np.zeros(n, np.float32)
+    assert stage.take(Rows(n, columns))
+    assert not stage.take_clean(*columns)
+    assert stage.take_clean(*(column[:-2] for column in columns))
+    assert stage.n == STAGE_ROWS
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        (LABELS.astype(np.int8), SCORES),
+        (LABELS, SCORES.astype(np.float16)),
+        (LABELS, SCORES, SCORES),
+        (LABELS, None),
+        (np.stack([LABELS, LABELS], axis=1), np.stack([SCORES, SCORES], axis=1)),
+    ],
+)
+def test_clean_rows_join_only_rows_of_their_kind(columns: tuple[Column, ...]) -> None:
+    stage = Stage()
+    assert stage.take(Rows(3, columns))
+    assert not stage.take_clean(LABELS, SCORES)
+
+
+@pytest.mark.parametrize("large", [10, STAGE_ROWS])
+def test_near_the_limit_of_mass_no_row_comes_in_unseen(large: int) -> None:
+    metric = BinaryConfusion()
+    metric.update(LABELS, SCORES)
+    metric.update(
+        np.zeros(large, np.uint8), np.zeros(large), weights=np.full(large, 2**63 // large - 1)
+    )
+    while metric._mass + metric._stage.mass < MAX_MASS:
+        metric.update(LABELS[:1], SCORES[:1])
+        assert metric._stage.kind is None
+    with pytest.raises(StateError):
+        metric.update(LABELS[:1], SCORES[:1])
