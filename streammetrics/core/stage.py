@@ -27,11 +27,6 @@ _TOP: Final = 3 if sys.byteorder == "little" else 0  # where a float32 has its s
 # Such bytes of scores from 0 to below 1/2 as they are, and all others as none of ASCII.
 _BELOW_HALF: Final = bytes(i if i < 0x3F else 0x80 for i in range(256))
 
-# The C library may give the memory of each array back to the system, and be given it again page by
-# page, which can take longer than all work on it; glibc does until it has once seen a large one go.
-# So one does, without being touched: it costs a few microseconds and no memory.
-np.empty(1 << 22, np.uint8)
-
 
 class Stage:
     """Copies of small batches, all of one kind.
