@@ -141,7 +141,7 @@ class BagColumn(Column):
         if units is not None:
             add_excess(self.excess, slots, units)
         self._drop()
-        if self.over.any():
+        if self.rule.max_rows is not None and self.over.any():
             here = np.zeros(rows.n, np.intp) if slots is None else slots
             rows = rows.take(np.flatnonzero(~self.over[here]))
         if isinstance(groups, np.ndarray) and rows.n < _WAIT // 2:

@@ -2,8 +2,7 @@
 
 An update appends to what is staged. A full stage is sorted once and becomes a run; runs of like
 size wait for each other, and many are merged at once. So a key is sorted a few times in its life
-however many there are, and an update never pays for what is already there. Merging is
-concatenation and numpy's SIMD sort, which beats a linear merge of few runs.
+however many there are, and an update never pays for what is already there.
 """
 
 from __future__ import annotations
@@ -12,10 +11,10 @@ from typing import Final
 
 import numpy as np
 
-from streammetrics.core.sorted_run import Run, combined
+from streammetrics.core.sorted_run import Run, combined, merged
 
-STAGE: Final = 1 << 18  # keys; a sort of so many stays in the second-level cache
-FAN: Final = 64  # runs of one tier that are merged at once
+STAGE: Final = 1 << 20  # keys; fewer would come to lie in many small arrays, which are slow to fill
+FAN: Final = 128  # runs of one tier that are merged at once
 
 
 class Tiers:
@@ -65,7 +64,7 @@ class Tiers:
         """All keys as one sorted run. What the multiset holds does not change."""
         runs = self.flush()
         if len(runs) != 1:
-            self.runs = [combined(runs) if runs else self._nothing()]
+            self.runs = [merged(runs) if runs else self._nothing()]
         return self.runs[0]
 
     def twin(self) -> Tiers:
@@ -87,9 +86,9 @@ class Tiers:
         for start in sorted(tiers):
             tier = start
             while len(tiers.get(tier, ())) >= FAN:
-                merged = combined(tiers.pop(tier))
-                tier = _tier(len(merged))
-                tiers.setdefault(tier, []).append(merged)
+                run = merged(tiers.pop(tier))
+                tier = _tier(len(run))
+                tiers.setdefault(tier, []).append(run)
         self.runs = [run for runs in tiers.values() for run in runs]
 
 

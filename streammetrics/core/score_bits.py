@@ -16,6 +16,7 @@ Codes = NDArray[np.unsignedinteger]  # uint32 or uint64
 Scores = NDArray[np.floating]  # float32 or float64
 Values: TypeAlias = "NDArray[np.floating] | NDArray[np.int64]"
 TYPES = ("float32", "float64", "int64")
+_DTYPES: Final = {name: np.dtype(name) for name in TYPES}
 
 
 def codes_of(values: Values) -> Codes:
@@ -43,6 +44,8 @@ def codes_of(values: Values) -> Codes:
 
 def in_type(values: Values, name: str) -> Values:
     """The values as "float32", "float64" or "int64"; what is beyond float32 is infinite there."""
+    if values.dtype is _DTYPES[name]:
+        return values
     if name == "int64":
         return values.astype(np.int64, copy=False)
     if name == "float64":

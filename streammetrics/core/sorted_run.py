@@ -7,14 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.equal_cuts import equal_cuts
+
 Words: TypeAlias = NDArray[np.unsignedinteger]
 
-_CHUNK: Final = 1 << 15
+_CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
+_RANGE: Final = 1 << 17  # keys that are merged at once
 _FEW_HIGHS: Final = 4
 
 
@@ -39,6 +43,11 @@ class Run:
         """Bytes of memory."""
         return sum(0 if a is None else a.nbytes for a in (self.low, self.high, self.counts))
 
+    @property
+    def lead(self) -> Words:
+        """The first word of each key."""
+        return self.low if self.high is None else self.high
+
     def take(self, at: NDArray[np.intp]) -> Run:
         """These entries."""
         high, counts = self.high, self.counts
@@ -57,54 +66,116 @@ class Run:
             None if counts is None else counts[start:end],
         )
 
+    def changes(self, start: int, end: int, ignored_bits: int = 0) -> NDArray[np.bool_]:
+        """Where each key of these, without its lowest bits, differs from the one after it."""
+        low = self.low[start : end + 1]
+        if ignored_bits:
+            new = (low[1:] ^ low[:-1]) >= low.dtype.type(1 << ignored_bits)
+        else:
+            new = low[1:] != low[:-1]
+        if self.high is not None:
+            high = self.high[start : end + 1]
+            new |= high[1:] != high[:-1]
+        return new
+
+    def repeated(self) -> Run:
+        """Each key as often as it counts."""
+        high, counts = self.high, self.counts
+        if counts is None:
+            return self
+        return Run(np.repeat(self.low, counts), None if high is None else np.repeat(high, counts))
+
     def firsts(self, ignored_bits: int = 0) -> NDArray[np.bool_]:
         """Where a key, without its lowest bits, differs from the one before it; bool [n]."""
         first = np.ones(len(self.low), np.bool_)
-        step = self.low.dtype.type(1 << ignored_bits)
         for i in range(0, len(self.low) - 1, _CHUNK):
-            low = self.low[i : i + _CHUNK + 1]
-            new = first[i + 1 : i + _CHUNK + 1]
-            if ignored_bits:
-                np.greater_equal(low[1:] ^ low[:-1], step, out=new)
-            else:
-                np.not_equal(low[1:], low[:-1], out=new)
-            if self.high is not None:
-                high = self.high[i : i + _CHUNK + 1]
-                new |= high[1:] != high[:-1]
+            first[i + 1 : i + _CHUNK + 1] = self.changes(i, i + _CHUNK, ignored_bits)
         return first
 
     @staticmethod
-    def join(runs: Sequence[Run]) -> Run:
-        """Runs one after another, in arrays of their own."""
-        highs = [r.high for r in runs if r.high is not None]
-        counts = None
-        if any(r.counts is not None for r in runs):
-            counts = np.concatenate([_ones(r) if r.counts is None else r.counts for r in runs])
-        return Run(
-            np.concatenate([r.low for r in runs]), np.concatenate(highs) if highs else None, counts
-        )
+    def room(n: int, like: Run) -> Run:
+        """Arrays for n keys such as these, still without any."""
+        high = None if like.high is None else np.empty(n, np.uint64)
+        return Run(np.empty(n, like.low.dtype), high)
+
+    @staticmethod
+    def join(runs: Sequence[Run], room: Run | None = None) -> Run:
+        """Runs one after another, in arrays of their own, or in `room` of their length."""
+        room = Run.room(sum(map(len, runs)), runs[0]) if room is None else room
+        np.concatenate([r.low for r in runs], out=room.low)
+        if room.high is not None:
+            np.concatenate([r.high for r in runs if r.high is not None], out=room.high)
+        if all(r.counts is None for r in runs):
+            return room
+        counts = [_ones(len(r)) if r.counts is None else r.counts for r in runs]
+        return Run(room.low, room.high, np.concatenate(counts))
+
+    def cut(self, n: int, counts: Words | None) -> Run:
+        """The first n keys with these counts. The arrays, which nobody else has seen, are cut."""
+        self.low.resize(n, refcheck=False)  # no byte moves; room that had no keys cost nothing
+        if self.high is not None:
+            self.high.resize(n, refcheck=False)
+        return Run(self.low, self.high, counts)
 
 
 def combined(runs: Sequence[Run], *, ours: bool = False) -> Run:
-    """One sorted run of what all the given hold, sorted or not; all with `high` or none.
+    """One sorted run of keys in any order, all with `high` or none.
 
-    `ours`: fresh keys in any order; a single run of them may be sorted where it lies.
+    `ours`: the arrays are fresh; those of a single run may be sorted where they lie.
     """
-    run = runs[0] if ours and len(runs) == 1 else Run.join(runs)
-    if run.counts is None:
-        return _counted(_sorted(run.low, run.high))
-    return _summed(_sorted_with(run.low, run.high, run.counts, in_runs=not ours))
+    run = _sorted(runs[0] if ours and len(runs) == 1 else Run.join(runs))
+    counted = _counted(run)
+    return run.cut(len(counted), counted.counts)
 
 
-def _ones(run: Run) -> NDArray[np.uint8]:
-    return np.ones(len(run), np.uint8)
+def merged(runs: Sequence[Run]) -> Run:
+    """One sorted run of sorted runs, all with `high` or none; they stay as they are.
+
+    Each key range of all runs is sorted by itself, in the cache: numpy's SIMD sort beats a merge.
+    """
+    if len(runs) == 1:
+        return runs[0]
+    n = sum(map(len, runs))
+    room, end = Run.room(n, runs[0]), 0
+    sizes: list[int] = []
+    counts: list[Words | None] = []
+    for ends in pairwise(equal_cuts([run.lead for run in runs], _RANGE)):
+        some = [run.slice(a, b) for run, a, b in zip(runs, *ends, strict=True) if a < b]
+        if not some:
+            continue
+        here = room.slice(end, end + sum(map(len, some)))
+        run = _counted(_sorted(Run.join(some, here), in_runs=True))
+        here.low[: len(run)] = run.low
+        if here.high is not None and run.high is not None:
+            here.high[: len(run)] = run.high
+        sizes.append(len(run))
+        counts.append(run.counts)
+        end += len(run)
+    if all(held is None for held in counts):
+        return room
+    filled = [_ones(k) if held is None else held for k, held in zip(sizes, counts, strict=True)]
+    run = room.cut(end, np.concatenate(filled))
+    if all(held is not None for held in counts):
+        return run
+    if 2 * end > n and all(run.counts is None for run in runs):
+        return run.repeated()
+    return combined([run], ours=True)
 
 
-def _sorted(low: Words, high: NDArray[np.uint64] | None) -> Run:
-    """Sort keys that are ours to change."""
-    if high is None or not len(low):
+def _ones(n: int) -> NDArray[np.uint8]:
+    return np.ones(n, np.uint8)
+
+
+def _sorted(run: Run, *, in_runs: bool = False) -> Run:
+    """Sort keys that are ours to change; in_runs: they are sorted runs one after another."""
+    low, high, counts = run.low, run.high, run.counts
+    if not len(low):
+        return run
+    if counts is not None:
+        return _sorted_with(low, high, counts, in_runs)
+    if high is None:
         low.sort()
-        return Run(low, high)
+        return run
     least, most = int(high.min()), int(high.max())
     if least == most:
         low.sort()
@@ -118,12 +189,8 @@ def _sorted(low: Words, high: NDArray[np.uint64] | None) -> Run:
     return Run(low, high)
 
 
-def _sorted_with(
-    low: Words, high: NDArray[np.uint64] | None, counts: Words, *, in_runs: bool
-) -> Run:
-    """Sort keys together with their counts; in_runs: they are sorted runs one after another."""
-    if not len(low):
-        return Run(low, high, counts)
+def _sorted_with(low: Words, high: NDArray[np.uint64] | None, counts: Words, in_runs: bool) -> Run:
+    """Sort keys together with their counts."""
     if high is None:
         bits = int(counts.max()).bit_length()
         if int(low.max()).bit_length() + bits <= 64:
@@ -166,22 +233,40 @@ def _order(low: Words, high: NDArray[np.uint64]) -> NDArray[np.intp]:
 
 
 def _counted(run: Run) -> Run:
-    """Replace repetitions by counts where most keys repeat."""
-    first = run.firsts()
-    if 2 * int(np.count_nonzero(first)) > len(run):
+    """Count equal keys of a sorted run: all where there are counts, and else where most keys
+    repeat. The keys, which are ours to change, close up."""
+    low, high, held = run.low, run.high, run.counts
+    n, chunks = len(run), range(0, len(run) - 1, _CHUNK)
+    different = 1 + sum(int(np.count_nonzero(run.changes(i, i + _CHUNK))) for i in chunks)
+    if different >= n or (held is None and 2 * different > n):
         return run
-    at = np.flatnonzero(first)
-    keys = run.take(at)
-    return Run(keys.low, keys.high, narrowed(np.diff(at, append=len(run))))
-
-
-def _summed(run: Run) -> Run:
-    """Sum the counts of equal keys."""
-    at = np.flatnonzero(run.firsts())
-    if len(at) == len(run) or run.counts is None:
-        return run
-    keys = run.take(at)
-    return Run(keys.low, keys.high, narrowed(np.add.reduceat(run.counts, at, dtype=np.int64)))
+    counts: list[Words] = []
+    kept, before, done = 1, 0, 0  # keys so far; rows of all before the last of them; rows so far
+    for i in chunks:
+        at = np.flatnonzero(run.changes(i, i + _CHUNK))
+        if not len(at):
+            done += 0 if held is None else int(held[i : min(i + _CHUNK, n - 1)].sum(dtype=np.int64))
+            continue
+        starts = np.empty(len(at) + 1, np.int64)  # rows before each new key, and the one before
+        starts[0] = before
+        if held is None:
+            np.add(at, i + 1, out=starts[1:])
+        else:
+            running = np.cumsum(held[i : min(i + _CHUNK, n - 1)], dtype=np.int64)
+            np.add(running[at], done, out=starts[1:])
+            done += int(running[-1])
+        before = int(starts[-1])
+        counts.append(narrowed(starts[1:] - starts[:-1]))
+        at += i + 1
+        end = kept + len(at)
+        low[kept:end] = low[at]
+        if high is not None:
+            high[kept:end] = high[at]
+        kept = end
+    last = n if held is None else done + int(held[-1])
+    counts.append(narrowed(np.array([last - before])))
+    few = run.slice(0, kept)
+    return Run(few.low, few.high, np.concatenate(counts))
 
 
 def narrowed(counts: NDArray[np.int64]) -> Words:

@@ -21,7 +21,7 @@ from streammetrics.kernels.area import Pairs
 Words = NDArray[np.unsignedinteger]
 Ints = NDArray[np.int64]
 
-_CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
+_CHUNK: Final = 1 << 16  # keys at a time: temporaries stay in the second-level cache
 LARGE: Final = 1 << 31  # rows of a group from which 2·P·N may pass an int64
 
 
@@ -32,16 +32,39 @@ def sorted_pairs(words: Words, counts: NDArray[np.unsignedinteger] | None = None
     one = words.dtype.type(1)
     p = total = ties = 0
     for i in range(0, len(words), _CHUNK):
-        here = words[i : i + _CHUNK + 1]
-        at = np.flatnonzero((here[:_CHUNK] & one) != 0)
+        at = np.flatnonzero((words[i : i + _CHUNK] & one) != 0)
         p += len(at)
         total += int(at.sum()) + i * len(at)
-        turns = np.flatnonzero((here[1:] ^ here[:-1]) == one)
-        if len(turns):
-            negatives, positives = _tie_sizes(words, turns + i, None)
-            ties += int((negatives * positives).sum())
+        first = max(i - 1, 0)  # a key more at either end, to see whether a tie has more than two
+        near = words[first : i + _CHUNK + 2]
+        change = near[1:] ^ near[:-1]
+        turns, equal = change == one, change == 0
+        here = slice(i - first, i - first + _CHUNK)
+        ties += int(np.count_nonzero(turns[here]))
+        turns[1:-1] &= equal[:-2] | equal[2:]
+        if len(turns) > 1:
+            turns[0] &= equal[1]
+            turns[-1] &= equal[-2]
+        larger = np.flatnonzero(turns[here])
+        if len(larger):
+            negatives, positives = _sizes_within(words, larger + i, first, first + len(near))
+            ties += int((negatives * positives).sum()) - len(larger)
     below_or_tied = total - p * (p - 1) // 2
     return Pairs(below_or_tied - ties, ties, p, len(words) - p)
+
+
+def _sizes_within(words: Words, turns: NDArray[np.intp], start: int, end: int) -> tuple[Ints, Ints]:
+    """`_tie_sizes` of places in words[start:end], which are looked for there, in the cache, first:
+    one tie at most begins before them, and one ends after them."""
+    near = words[start:end]
+    last = near[turns - start]  # the negatives of each tie
+    begins = np.searchsorted(near, last, "left") + start
+    ends = np.searchsorted(near, last | near.dtype.type(1), "right") + start
+    if begins[0] == start:
+        begins[begins == start] = np.searchsorted(words, near[0], "left")
+    if ends[-1] == end:
+        ends[ends == end] = np.searchsorted(words, near[-1], "right")
+    return turns + 1 - begins, ends - turns - 1
 
 
 def joined_pairs(planes: Sequence[Pairs]) -> Pairs:

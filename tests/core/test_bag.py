@@ -40,6 +40,7 @@ def tiny(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         (multiset, "STAGE", 50),
         (multiset, "FAN", 4),
         (sorted_run, "_CHUNK", 9),
+        (sorted_run, "_RANGE", 13),
         (bag_keys, "_CHUNK", 7),
         (bag_module, "_WAIT", 20),
         (bag_module, "_PIECE", 37),

@@ -7,7 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from streammetrics.core.sorted_run import Run, Words, combined
+from streammetrics.core import sorted_run
+from streammetrics.core.sorted_run import Run, Words, combined, merged
 
 RNG = np.random.default_rng(2)
 Key = tuple[int, int]
@@ -95,6 +96,60 @@ def test_sorting_leaves_what_is_shared_as_it_was() -> None:
     low = np.array([3, 1, 2], np.uint64)
     combined([Run(low)])
     assert low.tolist() == [3, 1, 2]
+
+
+@pytest.fixture
+def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorted_run, "_RANGE", 40)
+    monkeypatch.setattr(sorted_run, "_CHUNK", 7)
+
+
+@pytest.mark.usefixtures("small_ranges")
+@pytest.mark.parametrize("values", [1, 3, 40, 300, 10**6])
+@pytest.mark.parametrize("n_highs", [0, 1, 3, 300])
+def test_merged_runs_hold_what_each_held(values: int, n_highs: int) -> None:
+    runs = [
+        combined([Run(words(n, values), highs(n, n_highs) if n_highs else None)])
+        for n in (1, 300, 20, 500, 41)
+    ]
+    before = [(keys_of(run), held(run)) for run in runs]
+    run = merged(runs)
+    assert held(run) == sum((counter for _, counter in before), Counter[Key]())
+    assert keys_of(run) == sorted(keys_of(run))
+    assert [(keys_of(run), held(run)) for run in runs] == before
+    assert run.counts is not None or 2 * len(set(keys_of(run))) > len(run)
+    if run.counts is not None:
+        assert len(set(keys_of(run))) == len(run) and len(run.counts) == len(run)
+    assert run.nbytes == sum(c.nbytes for c in (run.low, run.high, run.counts) if c is not None)
+
+
+@pytest.mark.usefixtures("small_ranges")
+@pytest.mark.parametrize("n_highs", [0, 2])
+@pytest.mark.parametrize(("repeats", "counted"), [(90, False), (900, True)])
+def test_repetitions_in_one_range_alone(n_highs: int, repeats: int, counted: bool) -> None:
+    # None of the runs has counts, since in each most keys differ, but low keys come in all runs.
+    once = [np.arange(200 * (i + 1), 200 * (i + 2), dtype=np.uint64) for i in range(3)]
+    again = np.arange(repeats // 9, dtype=np.uint64)
+    lows = [*once, *[again] * 9]
+    runs = [Run(low, low >> np.uint64(6) if n_highs else None) for low in lows]
+    run = merged(runs)
+    assert (run.counts is not None) == counted
+    assert held(run) == sum(map(held, runs), Counter[Key]())
+    assert keys_of(run) == sorted(keys_of(run))
+
+
+@pytest.mark.usefixtures("small_ranges")
+def test_a_range_in_which_no_run_has_counts_beside_one_in_which_some_have() -> None:
+    low = np.arange(300, dtype=np.uint64)
+    counted = Run(low[200:], None, np.arange(1, 101, dtype=np.uint8))
+    run = merged([Run(low), Run(low[:150]), counted])
+    assert held(run) == held(Run(low)) + held(Run(low[:150])) + held(counted)
+    assert run.low.tolist() == low.tolist()
+
+
+def test_a_single_run_is_already_merged() -> None:
+    run = Run(np.array([1, 2], np.uint64))
+    assert merged([run]) is run
 
 
 @pytest.mark.parametrize("ignored", [0, 1, 4])
