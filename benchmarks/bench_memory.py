@@ -36,7 +36,7 @@ from streammetrics import (
 )
 
 BATCH = 10_000
-FLOOR = 1 << 16  # bytes, below which objects of Python count
+FLOOR = 1 << 17  # bytes, below which objects of Python count
 WITHIN = 0.05
 Fed = Callable[[Accumulator, slice], None]
 
