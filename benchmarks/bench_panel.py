@@ -1,4 +1,4 @@
-"""A panel of ten metrics on batches of 1,000 rows, beside the sum of its kernels.
+"""A panel of ten metrics, and one of forty, on batches of 1,000 rows, beside their kernels.
 
 A metric's kernel is what it takes a row where its rows come in one batch, so that checks and calls
 are spread over a million rows; the rest of what it takes in batches of 1,000 is not kernel. All of
@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.answer import Answer, alone, answer, digits, markdown
-from benchmarks.harness import measure
+from benchmarks.harness import Timing, measure
 from benchmarks.workloads import click_scores, labels_of, users
 from streammetrics import (
     Accumulator,
@@ -54,6 +54,27 @@ def batches(takes: dict[str, str], columns: Columns, size: int) -> list[Columns]
     ]
 
 
+def together(name: str, times: int, columns: Columns, size: int) -> Timing:
+    """All metrics in one panel, each so many times."""
+    metrics, inputs = {}, {}
+    for i in range(times):
+        for metric, (empty, _) in METRICS.items():
+            metrics[f"{metric} {i}"] = empty
+        inputs[f"Ratio {i}"] = {"numerators": "labels"}
+        inputs[f"Units {i}"] = {"units": "users"}
+    panel = Panel(metrics, inputs=inputs)
+    renamed = {"labels": "labels", "scores": "scores", "groups": "users", "users": "users"}
+    cut = batches(renamed, columns, size)
+
+    def job() -> None:
+        state = panel.empty()
+        for batch in cut:
+            state.update(**batch)
+        state.compute()
+
+    return measure(name, len(columns["labels"]), job, peak=True)
+
+
 def ask(quick: bool) -> Answer:
     rows = 100_000 if quick else 1_000_000
     scores = click_scores(rows)
@@ -83,29 +104,21 @@ def ask(quick: bool) -> Answer:
         kernels, singles = kernels + kernel.median, singles + single.median
         rest = max(0.0, 1 - kernel.median / single.median)
         table.append([name, digits(kernel.median), digits(single.median), f"{100 * rest:.0f} %"])
-    panel = Panel(
-        {name: empty for name, (empty, _) in METRICS.items()},
-        inputs={"Ratio": {"numerators": "labels"}, "Units": {"units": "users"}},
-    )
-    renamed = {"labels": "labels", "scores": "scores", "groups": "users", "users": "users"}
-    cut = batches(renamed, columns, BATCH)
-
-    def together() -> None:
-        state = panel.empty()
-        for batch in cut:
-            state.update(**batch)
-        state.compute()
-
-    whole = measure("Panel of ten", rows, together, peak=True)
+    whole = together("Panel of ten", 1, columns, BATCH)
     # The kernels as a line: they are measured above, each on its own.
     found.add(whole, replace(whole, name="sum of the kernels", median=kernels, least=kernels,
                              greatest=kernels, repeats=1, peak=None))  # fmt: skip
+    few = {name: column[: rows // 10] for name, column in columns.items()}
+    found.add(together("Panel of ten, batches of 50", 1, few, 50))
+    forty = together("Panel of forty", 4, columns, BATCH)
+    found.add(forty)
     table.append(["sum", digits(kernels), digits(singles), ""])
     ratio = whole.median / kernels
     found.notes += [
         markdown([["ns a row", "one batch", f"batches of {BATCH:,}", "not kernel"], *table]),
         f"The panel takes {ratio:.2f} times the sum of its kernels, and "
-        f"{whole.median / singles:.2f} times that of its metrics one by one.",
+        f"{whole.median / singles:.2f} times that of its metrics one by one. One of forty, four "
+        f"of each of these, takes {forty.median / kernels / 4:.2f} times the sum of its kernels.",
     ]
     return found
 
