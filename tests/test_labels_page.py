@@ -27,6 +27,7 @@ def test_every_page_picture_and_test_that_it_names_is_there() -> None:
     assert [path for path in paths if not path.exists()] == []
 
 
+@pytest.mark.slow
 def test_the_table_of_the_page_is_what_the_demonstration_prints(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -40,6 +40,7 @@ def private(text: str) -> list[str]:
     return [found.group(0).strip() for found in PRIVATE.finditer("\n" + text)]
 
 
+@pytest.mark.slow
 def test_no_file_names_a_path_of_a_machine_or_a_package_index() -> None:
     met = {}
     for path in files():
@@ -123,6 +124,7 @@ def test_each_file_of_the_faults_is_there_and_ci_runs_them() -> None:
     assert "make test-faults" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_ci_can_be_run() -> None:
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)

@@ -58,6 +58,7 @@ def test_every_figure_of_the_counts(
     assert result.top_k_ties(2) == result.top_k_ties(3) == 0
 
 
+@pytest.mark.slow
 def test_every_area(cases: list[Case], rows: tuple[NDArray[np.int64], NDArray[np.float64]]) -> None:
     exact, in_buckets = MulticlassAUC(10, exact=True), MulticlassAUC(10)
     exact.update(*rows)

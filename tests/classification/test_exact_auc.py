@@ -183,6 +183,7 @@ def test_a_state_that_claims_to_be_huge_is_refused_at_once() -> None:
         ExactAUC.from_bytes(bytes(data[:-9]))
 
 
+@pytest.mark.slow
 def test_real_clicks_have_the_area_that_others_computed(data: Path) -> None:
     lines = (data / "obd_men_events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]

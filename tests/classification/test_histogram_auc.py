@@ -135,6 +135,7 @@ def test_an_empty_state_takes_few_bytes_and_a_few_rows_take_few_more() -> None:
     assert len(metric.to_bytes()) <= empty + 16
 
 
+@pytest.mark.slow
 def test_the_state_grows_with_what_it_holds() -> None:
     metric = HistogramAUC(resolution=16)
     assert metric.nbytes < 1000

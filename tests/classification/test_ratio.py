@@ -14,6 +14,7 @@ from streammetrics.core.errors import InputError
 numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(numbers, numbers), max_size=8))
 def test_the_ratio_is_that_of_the_exact_sums(rows: list[tuple[float, float]]) -> None:
     metric = Ratio()

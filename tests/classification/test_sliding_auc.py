@@ -53,6 +53,7 @@ def test_after_each_event_it_is_the_area_of_the_last_rows(events: list[Row], row
         assert same(metric.compute(), exact(events[max(0, i + 1 - rows) : i + 1]))
 
 
+@pytest.mark.slow
 @given(EVENTS, st.sampled_from([0.1, 0.3, 1, 1.1, 2.5, 1e10]), st.sampled_from([0.0, 1e9, -7.7]))
 def test_after_each_event_it_is_the_area_of_the_last_seconds(
     events: list[Row], seconds: float, start: float
@@ -67,6 +68,7 @@ def test_after_each_event_it_is_the_area_of_the_last_seconds(
         assert same(metric.compute(), exact(inside))
 
 
+@pytest.mark.slow
 @given(EVENTS, st.lists(st.integers(0, 60), max_size=5), st.sampled_from([3, 0.25, 1e9]))
 def test_batches_of_any_size_give_what_single_events_give(
     events: list[Row], cuts: list[int], size: float
@@ -85,6 +87,7 @@ def test_batches_of_any_size_give_what_single_events_give(
         assert same(many.compute(), one.compute())
 
 
+@pytest.mark.slow
 def test_every_small_sequence_in_every_window() -> None:
     every = list(product((0, 1), (-1.0, 0.0, 2.0)))
     for n in range(5):

@@ -64,6 +64,7 @@ def test_closing_gives_what_every_impression_finds_among_all_outcomes(
     assert left(out) == exact.left
 
 
+@pytest.mark.slow
 @ways
 @given(
     rows=st.lists(EVENT, max_size=25),
@@ -91,6 +92,7 @@ def test_closing_at_growing_times_is_closing_once_at_the_last(
     assert steps.to_bytes() == once.to_bytes()
 
 
+@pytest.mark.slow
 @ways
 @given(rows=st.lists(EVENT, max_size=25), before=st.integers(-5, 40))
 def test_parts_by_id_close_apart_and_come_together_again(
@@ -107,6 +109,7 @@ def test_parts_by_id_close_apart_and_come_together_again(
     assert sum(parts.values(), start=whole.empty()) == whole
 
 
+@pytest.mark.slow
 @ways
 @given(rows=st.lists(EVENT, max_size=25), before=st.integers(-5, 40))
 def test_what_stays_goes_through_bytes_and_panes(

@@ -102,6 +102,7 @@ def test_outcomes_of_equal_time_and_value_are_told_apart_by_their_event_ids() ->
     assert state.close(100).labels["click"].tolist() == [3]
 
 
+@pytest.mark.slow
 def test_small_batches_cost_what_they_hold_and_give_the_same_set() -> None:
     random = np.random.default_rng(3)
     ids, times = random.integers(0, 40_000, 60_000), random.integers(0, 1_000, 60_000)

@@ -50,6 +50,7 @@ def test_each_result_is_that_of_the_rows_of_all_other_slots(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", list(most_are_slow(CASES)))
 def test_each_state_without_one_is_the_same_however_many_are_held(case: Case[Any]) -> None:
     """All parts of all metrics: the bytes are those of the other states merged one by one."""

@@ -43,6 +43,7 @@ def tally(keys: Sequence[Key], limit: int = 3) -> PerKey:
     return state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", list(most_are_slow([*PLAIN, panel()])))
 @pytest.mark.parametrize("limit", list(further_are_slow(2, 100)))
 def test_every_state_equals_that_of_the_plain_metric_fed_with_its_rows(

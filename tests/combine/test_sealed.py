@@ -107,6 +107,7 @@ def run(case: Case[Any], examples: int) -> None:
     holds()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", list(most_are_slow(SEALABLE)), ids=str)
 def test_any_dealing_of_users_to_buckets_gives_the_same_bytes_and_the_same_result(
     case: Case[Any],

@@ -20,6 +20,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_it_prints_each_variant_and_the_true_difference_and_ends(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -38,6 +39,7 @@ def test_it_prints_each_variant_and_the_true_difference_and_ends(
     assert "20,000 events simulated and counted" in err
 
 
+@pytest.mark.slow
 def test_it_joins_clicks_that_are_events_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--once", "--join", "--events", "20000"]) == 0
     out, err = capsys.readouterr()

@@ -63,6 +63,7 @@ def tiny(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     yield
 
 
+@pytest.mark.slow
 @most_are_slow
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("width", list(further_are_slow(17, 1, 2)))
@@ -95,6 +96,7 @@ def test_bytes_are_those_of_the_rows_however_they_came(rule: Rule, width: int) -
         assert data(back) == data(whole)
 
 
+@pytest.mark.slow
 @any_rule
 @pytest.mark.usefixtures("tiny")
 def test_merging_moves_states_to_their_slots_and_leaves_them_as_they_were(rule: Rule) -> None:
@@ -135,6 +137,7 @@ def test_taken_states_are_theirs_alone(rule: Rule, slots: list[int]) -> None:
         assert data(alone) == data(taken)
 
 
+@pytest.mark.slow
 @most_are_slow
 def test_every_small_multiset_in_every_order_has_the_same_bytes(rule: Rule) -> None:
     known = names(rule)[:2]

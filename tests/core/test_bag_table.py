@@ -32,6 +32,7 @@ def test_bytes_cut_anywhere_are_refused(rule: Rule) -> None:
             read_table(rule, 1, Reader(whole[:end]))
 
 
+@pytest.mark.slow
 @most_are_slow
 def test_a_changed_byte_is_refused_or_gives_another_bag(rule: Rule) -> None:
     whole = good(rule)

@@ -100,6 +100,7 @@ def test_copies_and_parts_keep_the_numbers() -> None:
         made.update([[0, 2]])
 
 
+@pytest.mark.slow
 def test_a_pickle_carries_the_numbers_once_and_another_process_counts_with_them() -> None:
     vectors = np.arange(1.0, 20_001).reshape(-1, 2)
     keyed = PerKey(Panel({"a": IntraListSimilarity(vectors), "b": IntraListSimilarity(vectors)}))

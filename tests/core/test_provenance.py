@@ -133,6 +133,7 @@ def test_bytes_that_are_not_its_json_are_refused(data: bytes) -> None:
         Provenance.from_json(data)
 
 
+@pytest.mark.slow
 def test_many_thousand_ranges_are_read_and_united() -> None:
     many = 50_000
     rows = [["a", "", 4 * i, 4 * i + 1] for i in range(many)]

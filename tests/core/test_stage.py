@@ -165,6 +165,7 @@ def test_clean_rows_join_only_rows_of_their_kind(columns: tuple[Column, ...]) ->
     assert not stage.take_clean(LABELS, SCORES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("large", [10, STAGE_ROWS])
 def test_near_the_limit_of_mass_no_row_comes_in_unseen(large: int) -> None:
     metric = BinaryConfusion()

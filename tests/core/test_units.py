@@ -51,6 +51,7 @@ def encoded(column: UnitsColumn) -> bytes:
     return out.bytes_()
 
 
+@pytest.mark.slow
 @given(rows_of_three, rows_of_three, st.sampled_from([ALL, HALF, 1]), st.sampled_from([None, 1, 3]))
 def test_a_merge_is_the_set_of_both_in_any_order(
     left: list[tuple[int, int]], right: list[tuple[int, int]], last: int, limit: int | None
@@ -62,6 +63,7 @@ def test_a_merge_is_the_set_of_both_in_any_order(
     assert encoded(one) == encoded(other) == encoded(filled(left + right, last, limit))
 
 
+@pytest.mark.slow
 @given(rows_of_three, st.sampled_from([ALL, HALF]), st.sampled_from([None, 2]))
 def test_a_column_comes_back_from_its_bytes(
     rows: list[tuple[int, int]], last: int, limit: int | None

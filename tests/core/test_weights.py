@@ -217,6 +217,7 @@ def test_excess_is_what_units_have_over_rows() -> None:
     assert excess.tolist() == [7, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_a_rounded_weight_is_off_by_half_a_unit_at_most_and_said_to_be_rounded(kind: type) -> None:
     random, seen = Random(6), {True: 0, False: 0}

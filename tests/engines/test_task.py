@@ -65,6 +65,7 @@ def test_positions_are_the_ranges_of_the_tasks_rows() -> None:
         states(missing, SPEC, counted=here)
 
 
+@pytest.mark.slow
 def test_tasks_that_have_whole_users_seal_them() -> None:
     table, n = log(), 8
     sealing = Sealing(of="user", n_buckets=n, hash="mod", scope="today")

@@ -53,6 +53,7 @@ def test_a_confidence_sequence_reads_a_comparison() -> None:
     assert bounded.lower < found.lower and found.upper < bounded.upper
 
 
+@pytest.mark.slow
 def test_it_is_the_same_as_what_others_say_of_the_real_clicks(data: Path) -> None:
     lines = (data / "obd_men_events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]

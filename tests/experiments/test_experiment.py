@@ -13,6 +13,7 @@ from streammetrics.experiments import Experiment
 from tests.experiments.arms import clicks, plan, units
 
 
+@pytest.mark.slow
 def test_the_real_stream_is_convincing_once_and_not_always(data: Path) -> None:
     lines = (data / "obd_men_events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]

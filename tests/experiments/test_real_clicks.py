@@ -61,6 +61,7 @@ def near(found: float, expected: float) -> bool:
     return abs(found - expected) <= 8 * math.ulp(expected)
 
 
+@pytest.mark.slow
 def test_the_effect_and_the_lift_are_theirs_to_the_last_bit(
     clicks: Clicks, cases: list[Case]
 ) -> None:

@@ -37,6 +37,7 @@ def test_the_band_of_buckets_holds_every_point_of_the_exact_roc_curve(rows: int,
         assert not outside(drawn, points.fpr, points.tpr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("most", [10, CURVE])
 def test_the_band_of_buckets_holds_every_point_of_the_exact_precision(seed: int, most: int) -> None:
@@ -45,6 +46,7 @@ def test_the_band_of_buckets_holds_every_point_of_the_exact_precision(seed: int,
     assert not outside(pr_points(curve_of(coarse), most), points.recall, points.precision)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", list(further_are_slow(20, 5, CURVE)))
 def test_a_thinned_exact_curve_has_a_band_that_holds_what_was_left_out(most: int) -> None:
     exact = fed(ExactAUC(), 20_000)

@@ -63,6 +63,7 @@ def test_what_could_not_be_told_apart_stays_as_it_is() -> None:
     assert placed(spec, {"a": Place(0, 0), "b": Place(0, 1)}) is spec
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("series", [["a"], ["a", "b"], [""]])
 def test_a_placed_figure_is_still_a_figure(series: list[str]) -> None:
     spec = placed(drawn(*series), {one: Place(i + 9, i + 9) for i, one in enumerate(series)})

@@ -103,6 +103,7 @@ def test_without_altair_a_plot_says_what_to_install(monkeypatch: pytest.MonkeyPa
         fed(ExactAUC(), 50).plot()
 
 
+@pytest.mark.slow
 def test_a_picture_is_svg_with_names_as_text_and_no_script() -> None:
     found = svg(values([NamedValue("ctr", "<script>alert(1)</script>", 0.5)], x="CTR"))
     assert found.startswith("<svg")

@@ -33,6 +33,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "demo.db"
 
 
+@pytest.mark.slow
 def test_the_page_explains_every_key_of_a_join(
     store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -46,6 +47,7 @@ def test_the_page_explains_every_key_of_a_join(
     assert json.loads(capsys.readouterr().out)["join"] == join
 
 
+@pytest.mark.slow
 def test_the_page_has_every_series_of_a_join_with_its_labels(store: Path) -> None:
     watched = Watched(dict, time.monotonic, time.time)
     with closing(Ledger.open(str(store))) as ledger:
@@ -59,6 +61,7 @@ def test_the_page_has_every_series_of_a_join_with_its_labels(store: Path) -> Non
     }
 
 
+@pytest.mark.slow
 def test_an_answer_with_a_join_is_as_openapi_says(store: Path) -> None:
     with closing(Ledger.open(str(store))) as ledger:
         client = Client(application(ledger, store=str(store)))

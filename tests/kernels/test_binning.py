@@ -49,6 +49,7 @@ def around(grid: Grid) -> NDArray[np.float64]:
     return found[inside]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grid", UNIT_GRIDS + REAL_GRIDS, ids=str)
 def test_a_higher_score_is_never_in_a_lower_bucket(grid: Grid) -> None:
     buckets = grid.buckets(around(grid))

@@ -34,6 +34,7 @@ def around(edges: tuple[float, ...]) -> Floats:
     return np.concatenate([*beside, sizes, -sizes, 1 - sizes, rest])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "edges",
     [
@@ -53,6 +54,7 @@ def test_a_place_is_how_many_edges_lie_at_or_below(edges: tuple[float, ...]) -> 
     assert EdgeSearch(edges).places(scores).tolist() == expected
 
 
+@pytest.mark.slow
 @given(many, st.lists(st.floats(allow_nan=False), min_size=1, max_size=40))
 def test_any_edges_and_any_scores(edges: list[float], scores: list[float]) -> None:
     values = np.array([*scores, *edges])

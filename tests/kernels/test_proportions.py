@@ -65,6 +65,7 @@ def test_wilson_covers_exactly_as_often_as_it_should(n: int, p: float, coverage:
     assert round(float(sum_), 10) == coverage
 
 
+@pytest.mark.slow
 @given(st.integers(1, 10**12), st.floats(0, 1), st.floats(0.1, 8))
 def test_wilson_solves_its_equation(n: int, at: float, q: float) -> None:
     s = round(at * n)

@@ -42,6 +42,7 @@ def test_areas_that_are_known_give_the_correctly_rounded_value(a: Fraction, b: F
     assert found == (ratio(exact, Fraction(1)),) * 3
 
 
+@pytest.mark.slow
 @given(st.lists(UNIT, min_size=3, max_size=3), st.lists(UNIT, min_size=3, max_size=3))
 def test_the_ends_are_the_nearest_floats_around_all_that_may_be(
     measured: list[Fraction], base: list[Fraction]

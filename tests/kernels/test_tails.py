@@ -48,6 +48,7 @@ def test_the_tail_of_t_is_known_to_12_digits(p: float, df: float) -> None:
     assert t_sf(-t, df) == 1 - t_sf(t, df)
 
 
+@pytest.mark.slow
 @given(shares, freedoms)
 @settings(max_examples=60)
 def test_the_quantile_of_t_is_known_to_13_digits(p: float, df: float) -> None:

@@ -30,6 +30,7 @@ def measured(metric: IntraListSimilarity, *lists: list[int]) -> float:
 # -- real lists ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["random", "bts"])
 def test_lists_of_a_shop_have_the_similarity_that_others_computed(data: Path, variant: str) -> None:
     case = ils_cases(data)[variant]
@@ -91,6 +92,7 @@ def test_a_long_list_is_refused_and_one_at_the_limit_is_not() -> None:
 # -- similarities -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_cosines_are_right_to_a_few_units_in_the_last_place() -> None:
     random = Random(2)
     vectors = [
@@ -106,6 +108,7 @@ def test_cosines_are_right_to_a_few_units_in_the_last_place() -> None:
             assert abs(Decimal(measured(metric, [i, j])) - exact) < 4 * Decimal(2) ** -53
 
 
+@pytest.mark.slow
 def test_equal_and_opposite_vectors_have_the_cosines_1_and_minus_1() -> None:
     random = Random(3)
     for _ in range(200):

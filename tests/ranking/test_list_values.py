@@ -63,6 +63,7 @@ def test_the_order_of_rows_changes_no_bit(ties: str) -> None:
     assert bits(flat(shuffled), EVERY, ties) == bits(flat(items), EVERY, ties)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", list(further_are_slow("expected", "worst", "best")))
 def test_other_lists_in_the_update_change_no_bit(ties: str) -> None:
     items = [*some_items(60, 5, 12, 8), *some_items(6, 40, 300, 9)]
@@ -94,6 +95,7 @@ def test_the_order_of_measures_changes_no_bit(ties: str) -> None:
     assert [one[::-1] for one in backwards] == straight
 
 
+@pytest.mark.slow
 def test_a_list_without_ties_has_the_bits_of_one_that_came_ranked() -> None:
     rng = np.random.default_rng(11)
     grades = [rng.choice([UNJUDGED, 0, 0, 0, 1, 2], n).tolist() for n in rng.integers(1, 80, 200)]
@@ -139,6 +141,7 @@ def test_pooled_values_weigh_what_they_are_over() -> None:
     assert other.weights is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ties", list(further_are_slow("expected", "worst", "best")))
 def test_a_value_and_its_rest_are_exact_to_twice_the_digits(ties: str) -> None:
     items = [one for one in some_items(120, 6, 25, 13) if one]

@@ -128,6 +128,7 @@ def test_worked_examples_of_groups(data: Path) -> None:
     assert 100 * a.rela_impr(b) == rela_impr["value"] == 100.0
 
 
+@pytest.mark.slow
 def test_on_buckets_the_relative_improvement_of_real_models_is_bounded(data: Path) -> None:
     rows = clicks(data)
     fit, late = rows({"where": {"phase": "fit"}}), rows({"where": {"phase": "eval"}})

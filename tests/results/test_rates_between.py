@@ -55,6 +55,7 @@ def test_every_rate_is_between_its_ends_wherever_the_rows_lie(name: str) -> None
         assert math.isnan(found.value) or found.low <= found.value <= found.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("worth", [0, 1])
 @pytest.mark.parametrize("weight", list(further_are_slow(0.5, 0, 1)))
 def test_what_0_over_0_is_worth_is_between_the_ends_too(weight: float, worth: float) -> None:

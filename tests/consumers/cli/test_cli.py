@@ -157,6 +157,7 @@ def test_a_state_that_cannot_be_written_is_named_as_it_was_asked_for(
     assert capsys.readouterr().err.startswith(f"streammetrics: {asked}: No such file or directory;")
 
 
+@pytest.mark.slow
 def test_an_old_generation_stays_readable(tmp_path: Path, capsys: Capture) -> None:
     store = str(make_store(tmp_path))
     files = [str(tmp_path / name) for name in ("before.state", "after.state")]

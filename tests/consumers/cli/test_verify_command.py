@@ -19,6 +19,7 @@ pytestmark = pytest.mark.usefixtures("each_store")
 Capture = pytest.CaptureFixture[str]
 
 
+@pytest.mark.slow
 def test_a_good_store_is_verified_with_exit_code_0(tmp_path: Path, capsys: Capture) -> None:
     make_store(tmp_path)
     capsys.readouterr()
@@ -56,6 +57,7 @@ def test_a_range_of_offsets_is_verified_alone(tmp_path: Path, capsys: Capture) -
     assert out.endswith(": the ledger says what the log says\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -88,6 +90,7 @@ def test_nothing_to_read_is_not_good(tmp_path: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out.splitlines()[-1] == "nothing could be verified"
 
 
+@pytest.mark.slow
 def test_a_retry_counts_says_what_stays_and_can_be_verified(
     tmp_path: Path, capsys: Capture
 ) -> None:

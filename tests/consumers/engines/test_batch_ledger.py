@@ -51,6 +51,7 @@ METRICS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cuts", [(300,), (10, 200, 210), (1, 2, 3, 150)])
 def test_batches_and_tasks_of_any_size_give_the_digests_of_a_worker(
     tmp_path: Path, cuts: tuple[int, ...]
@@ -66,6 +67,7 @@ def test_batches_and_tasks_of_any_size_give_the_digests_of_a_worker(
     assert len(of_worker) > 20
 
 
+@pytest.mark.slow
 def test_an_experiment_is_counted_and_looked_at_as_by_a_worker(tmp_path: Path) -> None:
     rest = '[experiment]\ncontrol = "a"\ndecision = ["ctr"]\nmde = 0.05'
     rows = random_rows(300)
@@ -81,6 +83,7 @@ def test_an_experiment_is_counted_and_looked_at_as_by_a_worker(tmp_path: Path) -
         assert view(ledger, lambda now: now.looks(of.fingerprint)) == 1  # the clock stood still
 
 
+@pytest.mark.slow
 def test_the_rows_of_many_batches_are_merged_on_the_way(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
     with closing(fed.opened()) as ledger:
@@ -90,6 +93,7 @@ def test_the_rows_of_many_batches_are_merged_on_the_way(tmp_path: Path) -> None:
     assert max(size.rows for size in fed.seen().panes) <= ABOVE + LEAVE + 1
 
 
+@pytest.mark.slow
 def test_few_keys_are_kept_and_the_rest_is_summed_as_a_worker_does(tmp_path: Path) -> None:
     parts = {"slices": 'by = [[], ["user"], ["user", "phase"]]\nmax_keys = 5'}
     rows = random_rows(200)
@@ -100,6 +104,7 @@ def test_few_keys_are_kept_and_the_rest_is_summed_as_a_worker_does(tmp_path: Pat
     assert fed.digests() == of_worker
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_store")
 def test_a_batch_that_is_done_again_is_skipped(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
@@ -140,6 +145,7 @@ def test_of_two_lives_that_count_a_batch_at_once_one_does(tmp_path: Path) -> Non
     assert fed.seen().counters.rows == 1
 
 
+@pytest.mark.slow
 def test_batches_that_are_missing_stop_the_query_or_are_skipped_on_request(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
     fed.feed(4, [row()])  # the first that the store sees
@@ -150,6 +156,7 @@ def test_batches_that_are_missing_stop_the_query_or_are_skipped_on_request(tmp_p
     assert (head.start_offset, head.next_offset, head.skipped) == (4, 8, 2)
 
 
+@pytest.mark.slow
 def test_a_query_that_begins_anew_is_another_log(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
     fed.feed(0, [row()])
@@ -176,6 +183,7 @@ def test_rows_that_are_refused_go_to_quarantine_with_their_place_in_the_batch(
     assert (counters.rows, counters.quarantined) == (5, 3)
 
 
+@pytest.mark.slow
 def test_a_row_is_late_beside_the_batches_before_whatever_its_own_order(tmp_path: Path) -> None:
     fed = Fed(tmp_path)
     fed.feed(0, [row(10), row(0)])
@@ -226,6 +234,7 @@ def test_a_floor_that_rises_meanwhile_has_the_batch_counted_again(tmp_path: Path
     assert (len(tries), counters.rows, counters.expired) == (2, 2, 1)
 
 
+@pytest.mark.slow
 def test_too_many_bad_rows_stop_the_query_and_none_of_the_batch_is_counted(tmp_path: Path) -> None:
     fed = Fed(tmp_path, rest="[store]\nmax_bad_share = 0.1")
     with pytest.raises(TooManyBad, match="1001 of 1001 events"):
@@ -263,6 +272,7 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
         other.feed(1, [row()])
 
 
+@pytest.mark.slow
 def test_a_store_that_a_worker_has_fed_is_fed_on(tmp_path: Path) -> None:
     rows = random_rows(100)
     whole = digests(worked(tmp_path, rows))
@@ -295,6 +305,7 @@ def test_a_commit_is_on_the_disk_before_the_engine_hears_of_it(tmp_path: Path) -
         assert found.exec_driver_sql("PRAGMA foreign_keys").scalar() == 1
 
 
+@pytest.mark.slow
 def test_a_refusal_that_never_ends_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fed = Fed(tmp_path)
 

@@ -43,6 +43,7 @@ def test_run_says_that_the_query_writes_by_itself(
     assert not (tmp_path / "fed.db").exists()
 
 
+@pytest.mark.slow
 def test_verify_says_that_there_is_no_log_to_read_again(
     fed: Fed, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -72,6 +73,7 @@ def test_export_says_which_batches_it_counted_and_they_do_not_count_twice(
     assert "came [0, 2) twice" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_rows_that_were_refused_are_counted_by_a_retry(fed: Fed, tmp_path: Path) -> None:
     parts = {"event": 'time = "ts"\nvariant = "variant"\nvariants = ["a", "b", "c"]\n'
                       'user = "user"\nlabel = "label"\nscore = "score"'}  # fmt: skip

@@ -93,6 +93,7 @@ def test_what_stands_in_texts_divides_nothing(value: bytes, expected: list[bytes
     assert messages.elements(value) == expected
 
 
+@pytest.mark.slow
 def test_a_text_that_nothing_closes_is_read_once() -> None:
     text = b'"' + b'\\"' * (1 << 20)  # from each quote to the end it would take hours
     assert messages.elements(b"[" + text + b"]") == [text]

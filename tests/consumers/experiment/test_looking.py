@@ -72,6 +72,7 @@ def test_a_run_to_the_end_looks_at_the_end(ledger: Ledger) -> None:
     assert 0 < reading.lower < 0.25 < reading.upper
 
 
+@pytest.mark.slow
 def test_who_reads_never_looks(
     ledger: Ledger, store: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,6 +93,7 @@ def test_the_same_look_is_one_whoever_takes_it(ledger: Ledger) -> None:
     assert monitor(ledger) == before
 
 
+@pytest.mark.slow
 def test_a_look_is_due_every_so_often(ledger: Ledger) -> None:
     forget(ledger)
     now_s = [100_000.0]
@@ -133,6 +135,7 @@ def test_of_two_who_look_at_once_one_does(
     assert (len(taken), looks(ledger)) == (1, 1)
 
 
+@pytest.mark.slow
 def test_who_dies_between_claim_and_look_costs_one_look(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +155,7 @@ def test_who_dies_between_claim_and_look_costs_one_look(
     assert looks(ledger) == 1
 
 
+@pytest.mark.slow
 def test_a_store_that_is_away_costs_a_look_and_no_more(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -168,6 +172,7 @@ def test_where_nothing_was_counted_nobody_looks(tmp_path: Path) -> None:
         assert looks(ledger) == 0
 
 
+@pytest.mark.slow
 def test_results_say_what_may_be_concluded(ledger: Ledger) -> None:
     found = json.loads(to_json(read_results(ledger, Query())))
     (one,) = found["comparisons"]
@@ -185,6 +190,7 @@ def test_results_say_what_may_be_concluded(ledger: Ledger) -> None:
     assert not [row for row in found["results"] if "/" in row["metric"]]
 
 
+@pytest.mark.slow
 def test_a_window_is_compared_by_what_it_says_now(ledger: Ledger) -> None:
     rows = read_results(ledger, parse_query("all")).comparisons
     assert [row.window.start_ms for row in rows] == [None, 0, 3_600_000]
@@ -207,6 +213,7 @@ def test_a_person_reads_effect_intervals_and_a_sentence(ledger: Ledger) -> None:
         assert said in text, text
 
 
+@pytest.mark.slow
 def test_without_a_horizon_nothing_is_always_valid(tmp_path: Path) -> None:
     with closing(Ledger.open(str(run(write(tmp_path, ""))))) as ledger:
         found = json.loads(to_json(read_results(ledger, Query())))

@@ -77,6 +77,7 @@ def test_metrics_have_their_own_horizons_where_the_config_says_so(tmp_path: Path
     assert found.plan.horizon_of("ctr.numerator", "new") == Horizon(mde=20.0, alpha=alpha)
 
 
+@pytest.mark.slow
 def test_another_least_effect_is_another_plan(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -223,6 +223,7 @@ def test_a_snapshot_over_its_memory_limit_says_so_before_it_reads(
         ledger.snapshot(lambda seen: [TOTAL, HOUR], max_bytes=9)
 
 
+@pytest.mark.slow
 def test_many_panes_are_read_at_once(ledger: Ledger, generation: Generation, head: Head) -> None:
     panes = [Pane("auc", g, i * 1000, i * 1000 + 1000) for g in range(2) for i in range(1200)]
     ledger.commit(generation, commit(head, 4, TOTAL, *panes))

@@ -63,6 +63,7 @@ def test_workers_that_begin_at_once_start_one_generation(ledgers: Sequence[Ledge
     assert len(ledgers[0].generations()) == 1
 
 
+@pytest.mark.slow
 def test_a_head_that_all_resolve_at_once_is_one(ledgers: Sequence[Ledger]) -> None:
     generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
     for number in range(ROUNDS):
@@ -72,6 +73,7 @@ def test_a_head_that_all_resolve_at_once_is_one(ledgers: Sequence[Ledger]) -> No
     assert len(ledgers[0].heads(generation)) == ROUNDS
 
 
+@pytest.mark.slow
 def test_of_two_logs_under_one_name_one_is_followed(ledgers: Sequence[Ledger]) -> None:
     generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
     for number in range(ROUNDS):
@@ -89,6 +91,7 @@ def test_a_head_that_all_close_at_once_has_one_follower(ledgers: Sequence[Ledger
     assert len(ledgers[0].snapshot().heads) == 2
 
 
+@pytest.mark.slow
 def test_of_those_who_commit_the_same_records_one_succeeds(ledgers: Sequence[Ledger]) -> None:
     generation = ledgers[0].begin(PRINTS, DESCRIPTIONS).generation
     head = ledgers[0].resolve(generation, LOG, 0)
@@ -100,6 +103,7 @@ def test_of_those_who_commit_the_same_records_one_succeeds(ledgers: Sequence[Led
     assert (seen.counters.rows, len(seen.deltas)) == (4 * ROUNDS, ROUNDS)
 
 
+@pytest.mark.slow
 def test_no_window_below_the_floor_is_left_by_those_who_commit_while_it_rises(
     ledgers: Sequence[Ledger],
 ) -> None:
@@ -124,6 +128,7 @@ def test_no_window_below_the_floor_is_left_by_those_who_commit_while_it_rises(
     assert seen.counters.rows == WORKERS * 20
 
 
+@pytest.mark.slow
 def test_a_metric_that_is_added_under_way_starts_where_each_head_stands(
     ledgers: Sequence[Ledger],
 ) -> None:

@@ -100,6 +100,7 @@ def test_a_look_that_is_taken_again_is_one_look(looked: Ledger) -> None:
     assert len(monitor(looked).looks) == len(ROWS)
 
 
+@pytest.mark.slow
 def test_the_same_look_of_many_at_once_is_one(ledgers: Sequence[Ledger]) -> None:
     for one in ROWS:
         assert sorted(together(lambda n, one=one: take(ledgers[n].store, one))) == [  # type: ignore[misc]

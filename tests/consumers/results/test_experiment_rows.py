@@ -53,6 +53,7 @@ def test_windows_without_new_rows_are_not_read_again(
         assert not experiment_rows.ExperimentRows(ledger, other).beside(lambda: first).comparisons
 
 
+@pytest.mark.slow
 def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +83,7 @@ def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
     assert read == [every, *[every - {"experiment/ctr2"}] * 2, *[every - {"experiment/ctr"}] * 2]
 
 
+@pytest.mark.slow
 def test_a_view_without_a_formula_has_no_interval_and_others_have_one(tmp_path: Path) -> None:
     with closing(Ledger.open(str(run(write(tmp_path))))) as ledger:
         rows = read_results(ledger, Query()).rows
@@ -90,6 +92,7 @@ def test_a_view_without_a_formula_has_no_interval_and_others_have_one(tmp_path: 
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query", [Query(), Query("all"), Query("all", where=(("variant", "new"),))]
 )

@@ -181,6 +181,7 @@ def test_hostile_names_are_data_and_never_a_page(tmp_path: Path) -> None:
     assert found[0]["slice"] == {"variant": HOSTILE}
 
 
+@pytest.mark.slow
 def test_a_commit_shows_in_the_next_answer(tmp_path: Path) -> None:
     store = make_store(tmp_path, EVENTS[:2])
     with closing(Ledger.open(str(store))) as ledger:

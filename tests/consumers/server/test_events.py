@@ -57,6 +57,7 @@ def test_a_page_hears_of_what_was_counted(tmp_path: Path) -> None:
         assert httpx.get(url + "api/health").json()["committed_s"] is not None
 
 
+@pytest.mark.slow
 def test_open_streams_do_not_hold_up_the_end(store: Path) -> None:
     with ExitStack() as stack:
         url = stack.enter_context(serving(str(store), "127.0.0.1", 0, ALONE))

@@ -56,6 +56,7 @@ def key(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
     return name, frozenset(labels.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("window", ["total", "latest"])
 def test_every_row_that_a_table_shows_is_there_to_the_bit(store: Path, window: str) -> None:
     found = scraped(store)
@@ -79,6 +80,7 @@ def test_every_row_that_a_table_shows_is_there_to_the_bit(store: Path, window: s
     assert found[key("streammetrics_results_left_out")] == 0
 
 
+@pytest.mark.slow
 def test_effects_are_those_of_the_experiment_to_the_bit(tested: Path) -> None:
     found, results = scraped(tested), read(tested, Query())
     finding = results.comparisons[0].finding
@@ -101,6 +103,7 @@ def test_a_store_without_an_experiment_has_no_effects(store: Path) -> None:
                    for name in names)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_an_effect_without_an_always_valid_interval_shows_itself_alone(tmp_path: Path) -> None:
     found = scraped(experiment_run.run(experiment_run.write(tmp_path, experiment="")))
     assert any(name == "streammetrics_effect" for name, _ in found)
@@ -116,6 +119,7 @@ def test_hostile_variants_are_labels_and_nothing_else(tmp_path: Path) -> None:
     assert not any(name == "evil" for name, _ in found)
 
 
+@pytest.mark.slow
 def test_the_number_of_rows_is_bounded_and_what_is_left_out_is_counted(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ def stream(**settings: int | str) -> list[bytes]:
     return [line for batch in Simulation(**settings).batches() for line in batch]  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_for_ever() -> None:
     digest = hashlib.sha256(b"\n".join(stream(events=20_000, seed=7))).hexdigest()
     assert digest == "6e52431fc67a7644b9766dcfe3ec2b63b379f7f4daf794e4f02a39b473059e0d"

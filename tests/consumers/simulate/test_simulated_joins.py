@@ -44,11 +44,13 @@ def at_ms(event: Event) -> float:
     return datetime.fromisoformat(event["ts"]).timestamp() * 1000
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_for_ever() -> None:
     digest = hashlib.sha256(b"\n".join(lines(20_000, 7))).hexdigest()
     assert digest == "3c4520e946bc637ef908281d60e496792aace9946947d397926439556aedd168"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("events", [0, 1, 9_000])
 def test_there_are_as_many_events_as_asked_for_and_a_longer_stream_begins_with_a_shorter_one(
     events: int,
@@ -77,6 +79,7 @@ def test_impressions_have_no_label_and_outcomes_have_little_else_than_the_id() -
     assert all(event["amount"] >= 5 for event in events if event["kind"] == "purchase")
 
 
+@pytest.mark.slow
 def test_some_events_come_twice_and_some_impressions_never() -> None:
     events = good(60_000)
     ids = Counter(event["event_id"] for event in events if event.get("event_id"))
@@ -87,6 +90,7 @@ def test_some_events_come_twice_and_some_impressions_never() -> None:
     assert 0 < len(clicked - shown) < 0.02 * len(clicked)
 
 
+@pytest.mark.slow
 def test_delays_are_those_that_the_truth_counts_with() -> None:
     events = good(60_000)
     shown = {e["request_id"]: at_ms(e) for e in events if e["kind"] == "impression"}
@@ -129,6 +133,7 @@ def test_flags_that_do_not_fit_are_errors_of_usage(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_of_two_topics_the_second_has_the_outcomes(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: dict[str, list[bytes]] = {}
 

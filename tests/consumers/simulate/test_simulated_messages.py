@@ -26,6 +26,7 @@ def sent(format: Format, size: int, events: int = 10_000) -> list[bytes]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", MESSAGES)
 def test_messages_carry_the_stream_and_its_faults(format: Format) -> None:
     values = sent(format, 1000)

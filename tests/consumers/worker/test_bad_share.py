@@ -24,6 +24,7 @@ def run_of(folder: Path, values: Sequence[bytes | None]) -> Run:
     return run
 
 
+@pytest.mark.slow
 def test_a_run_that_starts_again_lets_no_more_bad_events_in(tmp_path: Path) -> None:
     run = run_of(tmp_path, [b"{"] * 5000)
     for _ in range(3):
@@ -42,6 +43,7 @@ def test_good_events_get_in_once_the_cause_is_mended(tmp_path: Path) -> None:
     assert run.heads() == [(0, 1400)]
 
 
+@pytest.mark.slow
 def test_old_bad_events_do_not_count_for_ever(tmp_path: Path) -> None:
     run = run_of(tmp_path, [b"{"] * 900 + [GOOD] * 2000)
     run(replace(UNTIL_END), [Deliver(100)] * 100, config=with_limit(run, 1.0))

@@ -159,6 +159,7 @@ def test_a_retry_counts_an_event_whose_windows_are_open_and_no_other(
     assert seen.is_good, (seen.differences, seen.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_bytes", [200, 5_000, 1 << 26])
 def test_what_waits_is_read_in_parts_and_the_result_is_the_same(
     ledger: Ledger, max_bytes: int, tmp_path: Path

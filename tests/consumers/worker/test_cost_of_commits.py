@@ -27,6 +27,7 @@ def test_rows_are_of_windows_and_bytes_are_of_new_events(tmp_path: Path) -> None
     assert sum(cost.nbytes for cost in again) == sum(cost.nbytes for cost in small)
 
 
+@pytest.mark.slow
 def test_a_commit_of_a_few_events_is_a_few_small_rows(tmp_path: Path) -> None:
     for found in costs(loaded(tmp_path), (5, 5)):
         for cost in found:

@@ -60,6 +60,7 @@ def test_progress_counts_events_and_heads_count_messages(tmp_path: Path) -> None
     assert (head.next_offset, head.counters) == (2, Counters(rows=7, tombstones=1))
 
 
+@pytest.mark.slow
 def test_many_refused_events_in_one_delivery_do_not_pile_up(
     tmp_path: Path, commits: list[tuple[int, int, int]]
 ) -> None:

@@ -86,6 +86,7 @@ def test_real_lists_have_the_values_that_others_computed(
             assert rows[variant, view]["digest"] == catalog.digest()
 
 
+@pytest.mark.slow
 def test_bad_lists_are_in_quarantine_with_their_reasons(folder: Path, capsys: Capture) -> None:
     capsys.readouterr()
     assert main(["quarantine", str(folder / "lists.db"), "--json"]) == 0
@@ -128,6 +129,7 @@ def test_a_state_file_is_shown_and_added_up_without_the_vectors(
     assert set(views) == {"ils", "coverage", "novelty", "personalization", "popularity"}
 
 
+@pytest.mark.slow
 def test_other_vectors_do_not_go_on_with_the_same_store(folder: Path, capsys: Capture) -> None:
     items = (folder / ITEMS).read_text().splitlines()
     (folder / ITEMS).write_text("\n".join([items[0], *reversed(items[1:])]))

@@ -72,6 +72,7 @@ def require_verified(ledger: Ledger, events: joined.Stream) -> None:
     assert not seen.notes
 
 
+@pytest.mark.slow
 def test_joined_events_give_what_whole_events_give(ledger: Ledger) -> None:
     events = joined.stream(seed=0)
     worker = joined.run(joined.SPLIT, ledger, joined.logs_of(events.parts))
@@ -80,6 +81,7 @@ def test_joined_events_give_what_whole_events_give(ledger: Ledger) -> None:
     require_verified(ledger, events)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_crashes_rebalances_repeats_and_compactions_change_nothing(
     ledger: Ledger, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -124,6 +126,7 @@ def test_crashes_rebalances_repeats_and_compactions_change_nothing(
     require_verified(ledger, events)
 
 
+@pytest.mark.slow
 def test_what_has_not_closed_is_not_counted_and_is_verified_all_the_same(ledger: Ledger) -> None:
     events = joined.stream(seed=1)
     joined.run(joined.SPLIT, ledger, joined.logs_of(events.parts), close=False)

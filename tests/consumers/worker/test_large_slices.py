@@ -52,6 +52,7 @@ def small_rows(each_store: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Limits, "__init__", lambda self, options: whole(self, options, ROW))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("poll", [100, 5000], ids=["many polls", "one poll"])
 @pytest.mark.usefixtures("small_rows")
 def test_no_row_is_over_the_limit_and_nothing_is_lost(tmp_path: Path, poll: int) -> None:

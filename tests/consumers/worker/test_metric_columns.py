@@ -60,6 +60,7 @@ def test_a_number_is_a_vector_and_an_array_is_a_row() -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 3, 70])
 def test_how_a_log_of_both_is_cut_leaves_no_trace(size: int) -> None:
     def fed(size: int) -> tuple[dict[tuple[object, ...], bytes], list[Refused]]:

@@ -101,6 +101,7 @@ def test_impressions_of_a_file_have_the_results_of_the_library(tmp_path: Path) -
     assert total.counts["conflicting"] > 5 and total.counts["lists_kept"] > 50
 
 
+@pytest.mark.slow
 def test_lists_of_a_file_have_the_results_of_the_library(tmp_path: Path) -> None:
     found = counted(tmp_path, written(tmp_path, LISTS), OF_LISTS)
     require_those_of_the_library(found, LISTS, of_lists)

@@ -67,6 +67,7 @@ def run(tmp_path: Path) -> Iterator[Run]:
     yield made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", list(further_are_slow(3, 1, 500)))
 def test_after_a_retry_the_states_are_those_of_a_run_that_never_refused(
     run: Run, tmp_path: Path, page: int
@@ -85,6 +86,7 @@ def test_after_a_retry_the_states_are_those_of_a_run_that_never_refused(
     ]
 
 
+@pytest.mark.slow
 def test_a_second_retry_finds_nothing_to_count(run: Run) -> None:
     tried(config(event=WITH_C), run)
     before = states(run)
@@ -102,6 +104,7 @@ def test_counted_entries_are_done_and_name_their_retry(run: Run) -> None:
         assert {one.reason for one in ledger.quarantine()} == {"not_json"}
 
 
+@pytest.mark.slow
 def test_of_two_retries_at_once_one_counts(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     write = in_ledger.write_retry
     raced: list[bool] = []
@@ -119,6 +122,7 @@ def test_of_two_retries_at_once_one_counts(run: Run, monkeypatch: pytest.MonkeyP
         assert len({one.retry for one in ledger.quarantine(done=True)}) == 1
 
 
+@pytest.mark.slow
 def test_a_crash_in_the_middle_leaves_all_open(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     before = states(run), run.seen().counters
 
@@ -162,6 +166,7 @@ def test_a_payload_that_was_cut_is_read_from_the_log(tmp_path: Path) -> None:
     assert [one.offset for one in page.counted] == [1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("now", "said"),
     [
@@ -204,6 +209,7 @@ def test_an_event_below_the_floor_counts_in_the_totals_alone(tmp_path: Path) -> 
     assert min(start for start in starts if start is not None) > 1_704_500_000_000
 
 
+@pytest.mark.slow
 def test_a_metric_that_was_added_later_does_not_count_earlier_events(tmp_path: Path) -> None:
     values: Sequence[bytes | None] = [event(), event(variant="c")]
     run = Run(tmp_path, {ONE: Log(list(values))}, metrics='ctr = { type = "Ratio" }')

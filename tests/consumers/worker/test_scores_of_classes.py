@@ -140,6 +140,7 @@ def test_ten_classes_have_the_values_that_others_computed(
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format", list(further_are_slow(*FORMATS)))
 def test_fourteen_labels_have_the_values_that_others_computed(
     format: str, data: Path, tmp_path: Path, capsys: Capture
@@ -167,6 +168,7 @@ def test_fourteen_labels_have_the_values_that_others_computed(
     assert entries["labels", "mcc"]["counts"]["rows"] == len(events)
 
 
+@pytest.mark.slow
 def test_a_state_file_shows_the_same_views_and_adds_up(
     data: Path, tmp_path: Path, capsys: Capture
 ) -> None:

@@ -107,6 +107,7 @@ def test_the_clock_is_found_again_where_the_newest_pane_has_no_id_of_its_own() -
     assert found == plain(events)
 
 
+@pytest.mark.slow
 def test_the_store_holds_few_rows_of_a_pane_and_forgets_with_the_memory() -> None:
     store, rng = Store(), random.Random(1)
     seen = store.load()

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.usefixtures("each_store")
 # -- where it starts and ends
 
 
+@pytest.mark.slow
 def test_a_run_to_the_end_counts_what_a_fold_over_the_log_counts(tmp_path: Path) -> None:
     logs = {ONE: records(1, 500), TWO: records(2, 300)}
     run = Run(tmp_path, {partition: Log(list(values)) for partition, values in logs.items()})
@@ -34,6 +35,7 @@ def test_a_run_to_the_end_counts_what_a_fold_over_the_log_counts(tmp_path: Path)
     assert run.sources[0].closed
 
 
+@pytest.mark.slow
 def test_a_second_run_reads_nothing_again(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(5)})
     run()
@@ -193,12 +195,14 @@ def test_it_commits_when_the_interval_is_over(tmp_path: Path) -> None:
     assert 2 < commits(run) < 10
 
 
+@pytest.mark.slow
 def test_it_commits_early_when_a_delta_has_many_rows(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(1000)})
     run(Options(until_end=True, max_delta_rows=250))
     assert commits(run) == 5  # of two hundred: three would be more
 
 
+@pytest.mark.slow
 def test_it_commits_early_when_deltas_grow_large(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(1000)})
     run(Options(until_end=True, max_delta_bytes=1))
@@ -233,6 +237,7 @@ def panes(run: Run) -> int:
 RETENTION = WINDOWS.replace("retention_s = 86400", "retention_s = 7200")
 
 
+@pytest.mark.slow
 def test_windows_older_than_the_retention_are_dropped_and_totals_kept(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

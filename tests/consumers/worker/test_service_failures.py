@@ -42,6 +42,7 @@ def test_a_gap_is_skipped_on_request_and_counted(tmp_path: Path) -> None:
     assert run.seen().counters.rows == 10
 
 
+@pytest.mark.slow
 def test_a_log_that_lost_its_end_is_read_on_from_there_on_request(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(9)})
     run()
@@ -81,6 +82,7 @@ def test_another_cluster_stops_and_is_followed_on_request(tmp_path: Path) -> Non
 # -- failures of the source
 
 
+@pytest.mark.slow
 def test_a_source_that_fails_is_opened_again_and_nothing_is_lost(tmp_path: Path) -> None:
     logs = {ONE: records(1, 400)}
     run = Run(tmp_path, {ONE: Log(list(logs[ONE]))})
@@ -148,6 +150,7 @@ def test_an_added_metric_counts_from_where_the_others_stand(tmp_path: Path) -> N
 # -- bad events
 
 
+@pytest.mark.slow
 def test_too_many_bad_events_stop_before_they_are_committed(tmp_path: Path) -> None:
     run = Run(
         tmp_path,
@@ -160,6 +163,7 @@ def test_too_many_bad_events_stop_before_they_are_committed(tmp_path: Path) -> N
     assert run.heads() == [(0, 1200)]
 
 
+@pytest.mark.slow
 def test_few_events_have_no_share_until_the_end(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log([b"{", GOOD])}, rest="[store]\nmax_bad_share = 0.4")
     with pytest.raises(TooManyBad, match="1 of 2 events"):

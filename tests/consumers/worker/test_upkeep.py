@@ -57,6 +57,7 @@ def test_it_merges_once_a_head_has_more_commits_than_rows_may_stand(
     require_true_rows(rows_of(ledger), 5)
 
 
+@pytest.mark.slow
 def test_it_finds_what_an_earlier_worker_left(
     ledger: Ledger, begun_head: tuple[Generation, Head]
 ) -> None:
