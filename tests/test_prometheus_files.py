@@ -75,6 +75,7 @@ def scrape(store: Path) -> bytes:
         return exposition(ledger, Watched(lambda: {"0": vitals}, lambda: 1.0, lambda: 1.0))
 
 
+@pytest.mark.slow
 def test_every_series_that_they_name_is_one_that_we_write(tmp_path: Path) -> None:
     text = scrape(experiment_run.run(experiment_run.write(tmp_path))).decode()
     text += "".join(f"# TYPE {one.name} gauge\n" for one in join_gauges(NO_JOIN))
@@ -103,12 +104,14 @@ def test_the_rules_are_valid() -> None:
     assert "SUCCESS" in promtool("check", "rules", RULES)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("programs")
 def test_a_scrape_is_valid_and_without_complaint(tmp_path: Path) -> None:
     store = experiment_run.run(experiment_run.write(tmp_path))
     assert promtool("check", "metrics", text=scrape(store)) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("programs")
 def test_the_alerts_go_off_when_they_should_and_not_before(tmp_path: Path) -> None:
     rules = (ROOT / "tests" / "alerts_test.yml").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, func, select
@@ -18,8 +18,11 @@ from consumers.ledger.store import Store
 from streammetrics import Accumulator, StreamMetricsError, load
 
 
-class Unreadable(Exception):
-    """A state whose bytes are none, or not as many as the row says."""
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Why there is no state: its bytes are none, or not as many as the row says."""
+
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +36,11 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class PaneRows:
-    """The delta rows of one pane, with what stood around them at that moment."""
+    """The delta rows of some panes, with what stood around them at that moment."""
 
     floor_ms: int | None
     next_offsets: Mapping[int, int]
-    rows: Sequence[Outline]
+    rows: Mapping[Pane, Sequence[Outline]]
 
 
 def stand(store: Store, generation: int | None = None) -> Stand:
@@ -57,48 +60,57 @@ def _reading(note: str) -> str:
     return json.dumps(found["reading"], sort_keys=True, separators=(",", ":"))
 
 
-def panes(store: Store, generation: Generation) -> list[Pane]:
-    """The panes that have rows."""
+def panes(store: Store, generation: Generation) -> dict[Pane, int]:
+    """The panes that have rows, and how many bytes their rows have."""
     found = store.read(lambda connection: read_panes(connection, generation))
-    return [one.pane for one in found]
+    return {one.pane: one.nbytes for one in found}
 
 
-def pane_rows(store: Store, generation: Generation, pane: Pane) -> PaneRows:
-    """The rows of a pane, without their states."""
+def pane_rows(store: Store, generation: Generation, some: Collection[Pane]) -> PaneRows:
+    """The rows of these panes, without their states."""
 
     def work(connection: Connection) -> PaneRows:
         now = generation_of(connection, store.name, generation.id)
         heads = read_heads(connection, head.c.generation == generation.id)
-        rows = tuple(read_outlines(connection, now, [pane]))
+        rows: dict[Pane, list[Outline]] = {pane: [] for pane in some}
+        for row in read_outlines(connection, now, some):
+            rows[row.pane].append(row)
         return PaneRows(now.floor_ms, {one.id: one.next_offset for one in heads}, rows)
 
     return store.read(work)
 
 
-def merged(store: Store, rows: Sequence[Outline]) -> Accumulator | None:
-    """The sum of these rows; None where one of them is not there any more (it was compacted).
+def merged(
+    store: Store, sums: Sequence[Sequence[Outline]]
+) -> list[Accumulator | Unreadable | None]:
+    """The sum of each of these, which share no row; None where it has none, or one of them is not
+    there any more (it was compacted)."""
+    of = {(row.id, row.pane): i for i, rows in enumerate(sums) for row in rows}
 
-    Raises Unreadable.
-    """
-
-    def work(connection: Connection) -> tuple[int, Accumulator | None]:
-        total: Accumulator | None = None
-        found = 0
-        try:
-            for row, stored in read_states(connection, rows):
-                found += 1
+    def work(connection: Connection) -> list[Accumulator | Unreadable | None]:
+        totals: list[Accumulator | Unreadable | None] = [None] * len(sums)
+        found = [0] * len(sums)
+        for row, stored in read_states(connection, [row for rows in sums for row in rows]):
+            i = of[row.id, row.pane]
+            found[i] += 1
+            total = totals[i]
+            if isinstance(total, Unreadable):
+                continue
+            try:
                 is_plain = row.sum_of is None and len(stored) == row.nbytes
                 state = load(stored) if is_plain else state_of(row, stored)
                 if total is None:
-                    total = state
+                    totals[i] = state
                 else:
                     total.merge(state)
-        except (StreamMetricsError, OverflowError) as error:
-            raise Unreadable(str(error)) from error
-        return found, total
+            except (StreamMetricsError, OverflowError) as error:
+                totals[i] = Unreadable(str(error))
+        return [
+            total if isinstance(total, Unreadable) or found[i] == len(rows) else None
+            for i, (total, rows) in enumerate(zip(totals, sums, strict=True))
+        ]
 
-    found, total = store.read(work)
-    return total if found == len(rows) else None
+    return store.read(work)
 
 
 def cut_after(store: Store, of: Head, offset: int) -> int:

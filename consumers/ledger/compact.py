@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select
 
 from consumers.ledger.compaction import ABOVE, LEAVE, MERGE_BYTES, Box, Group, plan
 from consumers.ledger.groupings import Groupings, bases, finest, groupings_of, summed
@@ -270,6 +270,8 @@ _BOX: Final = (
     delta.c.nbytes,
     delta.c.for_coarser,
 )
+# An id alone says nothing: SQLite gives that of a deleted row to another.
+_SAME: Final = tuple(column == bindparam(f"of_{column.name}") for column in _BOX)
 
 
 def _boxes(connection: Connection, strand: Strand) -> list[Box]:
@@ -304,19 +306,11 @@ def _exchange(
         select(generation.c.id).where(generation.c.id == strand.generation)
         .with_for_update(read=True)
     ).one()  # fmt: skip
+    gone = delete(delta).where(*_SAME, *_of(strand))
     deleted = 0
     for box in group.boxes:
-        # An id alone says nothing: SQLite gives that of a deleted row to another.
-        same = and_(
-            delta.c.id == box.id,
-            delta.c.key_range == box.key_range,
-            delta.c.key_ranges == box.key_ranges,
-            delta.c.start_offset == box.start_offset,
-            delta.c.end_offset == box.end_offset,
-            delta.c.nbytes == box.nbytes,
-            delta.c.for_coarser == box.for_coarser,
-        )
-        deleted += connection.execute(delete(delta).where(same, *_of(strand))).rowcount
+        one = {f"of_{column.name}": getattr(box, column.name) for column in _BOX}
+        deleted += connection.execute(gone, one).rowcount
     if deleted != len(group.boxes):
         raise _NotAsRead
     if made:

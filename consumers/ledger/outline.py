@@ -6,7 +6,7 @@ A row of a finest grouping that stands for the coarser ones is read as a row of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -19,6 +19,7 @@ from consumers.ledger.schema import delta
 from streammetrics import PerKey, StateError
 
 _PARAMETERS: Final = 500  # of one query; SQLite takes at least 999
+_BYTES: Final = 1 << 20  # of the states that one query reads, unless it is one state
 
 
 class SumOf(NamedTuple):
@@ -92,9 +93,12 @@ def read_states(connection: Connection, rows: Iterable[Outline]) -> Iterator[tup
     by_id: dict[int, list[Outline]] = defaultdict(list)
     for row in rows:
         by_id[row.id].append(row)
-    for id_, stored in _read_stored(connection, list(by_id)):
-        for row in by_id[id_]:
-            yield row, stored
+    for ids in _few({id_: rows[0].nbytes for id_, rows in by_id.items()}):
+        some = select(delta.c.id, delta.c.state).where(delta.c.id.in_(ids))
+        with connection.execute(some) as found:
+            for id_, stored in found:
+                for row in by_id[id_]:
+                    yield row, stored
 
 
 def state_of(row: Outline, stored: bytes) -> PerKey:
@@ -110,14 +114,18 @@ def state_of(row: Outline, stored: bytes) -> PerKey:
     return state if row.sum_of is None else summed(state, *row.sum_of, row.pane.grouping)
 
 
-def _read_stored(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-    """The id and state of each of these rows, one in memory at a time."""
-    for at in range(0, len(ids), _PARAMETERS):
-        some = delta.c.id.in_(ids[at : at + _PARAMETERS])
-        query = select(delta.c.id, delta.c.state).where(some)
-        with connection.execute(query.execution_options(yield_per=4)) as found:
-            for row in found:
-                yield row[0], row[1]
+def _few(sizes: Mapping[int, int]) -> Iterator[list[int]]:
+    """All of these ids, as many at a time as one query may read."""
+    some: list[int] = []
+    nbytes = 0
+    for id_, size in sizes.items():
+        if some and (len(some) == _PARAMETERS or nbytes + size > _BYTES):
+            yield some
+            some, nbytes = [], 0
+        some.append(id_)
+        nbytes += size
+    if some:
+        yield some
 
 
 def of_panes(generation: int, panes: Collection[Pane]) -> Iterator[tuple[ColumnElement[bool], ...]]:

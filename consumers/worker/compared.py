@@ -1,11 +1,14 @@
-"""The states of a ledger beside those of a recount, a pane of a metric at a time."""
+"""The states of a ledger beside those of a recount, by pane of a metric.
+
+Panes are read a few at a time, so that neither transactions nor what is held in memory are many."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, TypeVar
 
 from consumers.ledger.audit import PaneRows, Unreadable, merged, overlapping, pane_rows, panes
 from consumers.ledger.outline import Outline, pane_order
@@ -13,9 +16,13 @@ from consumers.ledger.rows import Head, Pane
 from consumers.ledger.store import Store
 from consumers.worker.recount import Recount, Scratch
 from consumers.worker.verified import Verified
+from streammetrics import Accumulator
 
 TRIES: Final = 20  # of a pane whose rows are merged by a compactor while we read them
+PANES: Final = 200, 4 << 20  # whose rows are read together: how many, and bytes of their states
+SUMS: Final = 100, 256 << 10  # that are made and held together: how many, and bytes of their rows
 
+T = TypeVar("T")
 Of = tuple[int, int | None]  # a head of the ledger, and a retry of it or None
 
 
@@ -33,32 +40,40 @@ def compare_panes(
 ) -> list[Pane]:
     """Compare every pane that either side has, or these. Answers those that have rows which count
     more than what was recounted: they were merged since."""
-    names = {metric.name for metric in scratch.config.counted}
-    known = {metric.name: metric for metric in scratch.generation.metrics}
-    theirs = panes(store, scratch.generation)
-    left = []
-    for pane in sorted({*theirs, *panes(scratch.ledger.store, scratch.own)}, key=pane_order):
-        if only is not None and pane not in only:
-            continue
-        one = _Pane(store, scratch, heads, recounts, pane)
-        metric = known.get(pane.metric)
-        if pane.metric not in names or metric is None or metric.ended:
-            one.look(found)
-            continue
-        for _ in range(TRIES):
-            try:
-                if not one.compare(metric.start_offsets, found):
-                    left.append(pane)
-                break
-            except RowsMoved:
-                continue
-        else:
-            left.append(pane)
-    return left
+    comparison = _Comparison(store, scratch, heads, recounts, found)
+    theirs, ours = panes(store, scratch.generation), panes(scratch.ledger.store, scratch.own)
+    sizes = [
+        (pane, theirs.get(pane, 0) + ours.get(pane, 0))
+        for pane in sorted({*theirs, *ours}, key=pane_order)
+        if only is None or pane in only
+    ]
+    moved = [pane for some in _few(sizes, *PANES) for pane in comparison.compare(some)]
+    for pane in moved:
+        if all(comparison.compare([pane]) for _ in range(TRIES - 1)):
+            comparison.left.append(pane)
+    return comparison.left
 
 
-class _Pane:
-    """A pane of both sides."""
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """The rows of a pane on both sides, and what is wrong with them."""
+
+    pane: Pane
+    theirs: Mapping[Of, Sequence[Outline]]
+    ours: Mapping[Of, Sequence[Outline]]
+    said: defaultdict[Of, list[str]]
+
+    @property
+    def sums(self) -> set[Of]:
+        return {*self.theirs, *self.ours}
+
+    def nbytes(self, of: Of) -> int:
+        """Of what is summed."""
+        return sum(row.nbytes for side in (self.theirs, self.ours) for row in side.get(of, ()))
+
+
+class _Comparison:
+    """Of both sides. `left` are panes that were merged with what was not recounted."""
 
     def __init__(
         self,
@@ -66,80 +81,128 @@ class _Pane:
         scratch: Scratch,
         heads: Collection[Head],
         recounts: Sequence[Recount],
-        pane: Pane,
+        found: Verified,
     ) -> None:
-        self.store, self.scratch, self.pane = store, scratch, pane
+        self.store, self.scratch, self.found = store, scratch, found
         self.heads = {head.id: head for head in heads}
         self.recounts = {recount.head.id: recount for recount in recounts}
+        names = {metric.name for metric in scratch.config.counted}
+        self.starts = {
+            metric.name: metric.start_offsets
+            for metric in scratch.generation.metrics
+            if metric.name in names and not metric.ended
+        }
+        self.left: list[Pane] = []
 
-    def look(self, found: Verified) -> None:
-        """Say what can be said without the log."""
-        rows = pane_rows(self.store, self.scratch.generation, self.pane).rows
-        for of, texts in self._overlaps(rows).items():
-            found.differs(self._named(of), "; ".join(texts))
+    def compare(self, some: Collection[Pane]) -> list[Pane]:
+        """Compare the states of these panes; answers those whose rows were merged meanwhile."""
+        seen = pane_rows(self.store, self.scratch.generation, some)
+        own = pane_rows(self.scratch.ledger.store, self.scratch.own, some).rows
+        both = [one for pane in some if (one := self._both(pane, seen, own[pane])) is not None]
+        moved = self._compare_sums(both)
+        for one in both:
+            self._look_for_holes(one)
+        wrong = [one.pane for one in both if any(one.said.values()) and one.pane not in moved]
+        if wrong:
+            again = pane_rows(self.store, self.scratch.generation, wrong).rows
+            moved |= {pane for pane in wrong if again[pane] != seen.rows[pane]}
+        for one in both:
+            if one.pane not in moved:
+                self._say(one)
+        return sorted(moved, key=pane_order)
 
-    def compare(self, starts: Mapping[int, int], found: Verified) -> bool:
-        """Compare the states; False where rows count more than what was recounted.
-
-        Raises RowsMoved where rows were merged while they were read.
-        """
-        scratch, pane = self.scratch, self.pane
-        seen = pane_rows(self.store, scratch.generation, pane)
+    def _both(self, pane: Pane, seen: PaneRows, own: Sequence[Outline]) -> _Both | None:
+        """What is to be compared of a pane, if anything."""
+        rows, starts = seen.rows[pane], self.starts.get(pane.metric)
+        said = _overlaps(rows)
+        if starts is None:  # all that can be said without the log
+            self._say(_Both(pane, {}, {}, said))
+            return None
         if (
             pane.start_ms is not None
             and seen.floor_ms is not None
             and pane.start_ms < seen.floor_ms
         ):
-            if seen.rows:
-                found.differs(named(pane), "it lies below the retention floor, and is still there")
-            return True
-        ours = _expected(pane_rows(scratch.ledger.store, scratch.own, pane), scratch, starts)
+            if rows:
+                self.found.differs(
+                    named(pane), "it lies below the retention floor, and is still there"
+                )
+            return None
         theirs: dict[Of, list[Outline]] = defaultdict(list)
-        said = self._overlaps(seen.rows)
-        for row in seen.rows:
+        for row in rows:
             recount = self.recounts.get(row.head)
             if recount is None:
                 continue
-            own = said[row.head, None]
+            wrong = said[row.head, None]
             if row.retry is not None:
                 if row.retry in recount.retries:
                     theirs[row.head, row.retry].append(row)
             elif row.end_offset > seen.next_offsets[row.head]:
-                own.append(f"{_offsets(row)}: a delta row goes beyond the head")
+                wrong.append(f"{_offsets(row)}: a delta row goes beyond the head")
             elif row.start_offset < max(starts.get(row.head, 0), recount.head.start_offset):
-                own.append(f"{_offsets(row)}: a delta row begins before the metric's start")
+                wrong.append(f"{_offsets(row)}: a delta row begins before the metric's start")
             elif row.end_offset <= recount.start or row.start_offset >= recount.end:
                 continue  # of what is not verified, or counted since
             elif row.start_offset < recount.start or row.end_offset > recount.end:
-                return False
+                self.left.append(pane)
+                return None
             else:
                 theirs[row.head, None].append(row)
-        for of in {*theirs, *ours}:
-            said[of][:0] = differences(
-                self.store, scratch.ledger.store, theirs.get(of, []), ours.get(of, [])
-            )
-            hole = self.recounts[of[0]].coverage.holes.get((pane.metric, pane.grouping))
-            if hole is not None and pane.is_total and of[1] is None:
-                said[of].append(str(hole))
-        if any(said.values()):
-            if pane_rows(self.store, scratch.generation, pane).rows != seen.rows:
-                raise RowsMoved
-            for of in sorted(said, key=lambda of: (of[0], of[1] or 0)):
-                if said[of]:
-                    found.differs(self._named(of), "; ".join(said[of]))
-        found.states += len({*theirs, *ours})
-        return True
+        return _Both(pane, theirs, _expected(own, self.scratch, starts), said)
 
-    def _overlaps(self, rows: Sequence[Outline]) -> defaultdict[Of, list[str]]:
-        said: defaultdict[Of, list[str]] = defaultdict(list)
-        for one, other in overlapping(rows):
-            said[one.head, one.retry].append(
-                f"delta rows of {_offsets(one)} and {_offsets(other)} overlap"
-            )
-        return said
+    def _compare_sums(self, both: Iterable[_Both]) -> set[Pane]:
+        """Say which states differ; answers the panes that lost rows before they were read."""
+        moved: set[Pane] = set()
+        sums = (((one, of), one.nbytes(of)) for one in both for of in one.sums)
+        for some in _few(sums, *SUMS):
+            theirs = [one.theirs.get(of, ()) for one, of in some]
+            ours = [one.ours.get(of, ()) for one, of in some]
+            states = _differences(self.store, self.scratch.ledger.store, theirs, ours)
+            for (one, of), texts in zip(some, states, strict=True):
+                if texts is None:
+                    moved.add(one.pane)
+                else:
+                    one.said[of][:0] = texts
+        return moved
 
-    def _named(self, of: Of) -> str:
-        return named(self.pane, self.heads.get(of[0]), of[1])
+    def _look_for_holes(self, one: _Both) -> None:
+        if not one.pane.is_total:
+            return
+        for head, retry in one.sums:
+            holes = self.recounts[head].coverage.holes
+            hole = holes.get((one.pane.metric, one.pane.grouping))
+            if hole is not None and retry is None:
+                one.said[head, retry].append(str(hole))
+
+    def _say(self, one: _Both) -> None:
+        for of in sorted(one.said, key=lambda of: (of[0], of[1] or 0)):
+            if one.said[of]:
+                where = named(one.pane, self.heads.get(of[0]), of[1])
+                self.found.differs(where, "; ".join(one.said[of]))
+        self.found.states += len(one.sums)
+
+
+def _few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[list[T]]:
+    """All of these, some at a time: not more in number and bytes, but one at least."""
+    some: list[T] = []
+    held = 0
+    for one, size in sized:
+        if some and (len(some) == count or held + size > nbytes):
+            yield some
+            some, held = [], 0
+        some.append(one)
+        held += size
+    if some:
+        yield some
+
+
+def _overlaps(rows: Sequence[Outline]) -> defaultdict[Of, list[str]]:
+    said: defaultdict[Of, list[str]] = defaultdict(list)
+    for one, other in overlapping(rows):
+        said[one.head, one.retry].append(
+            f"delta rows of {_offsets(one)} and {_offsets(other)} overlap"
+        )
+    return said
 
 
 def _offsets(row: Outline) -> str:
@@ -147,10 +210,10 @@ def _offsets(row: Outline) -> str:
 
 
 def _expected(
-    seen: PaneRows, scratch: Scratch, starts: Mapping[int, int]
+    rows: Sequence[Outline], scratch: Scratch, starts: Mapping[int, int]
 ) -> dict[Of, list[Outline]]:
     found: dict[Of, list[Outline]] = defaultdict(list)
-    for row in seen.rows:
+    for row in rows:
         head, retry = scratch.heads[row.head]
         # What a metric does not count of a retry was left out already.
         if retry is not None or row.start_offset >= starts.get(head, 0):
@@ -168,18 +231,37 @@ def differences(
 
     Raises RowsMoved where they were merged while they were read.
     """
-    expected = merged(scratch_store, ours) if ours else None
-    try:
-        state = merged(store, theirs) if theirs else None
-    except Unreadable as error:
-        return [f"a delta row cannot be read: {error}"]
-    if theirs and state is None:
+    [texts] = _differences(store, scratch_store, [theirs], [ours])
+    if texts is None:
         raise RowsMoved
-    if state is None and expected is not None:
-        return [f"no delta row, where the log has {expected.digest()}"]
-    if state is not None and expected is None:
+    return texts
+
+
+def _differences(
+    store: Store,
+    scratch_store: Store,
+    theirs: Sequence[Sequence[Outline]],
+    ours: Sequence[Sequence[Outline]],
+) -> list[list[str] | None]:
+    """What is wrong with each; None where rows were merged while they were read."""
+    expected = merged(scratch_store, ours)
+    states = merged(store, theirs)
+    return [
+        None if rows and state is None else _difference(state, one)
+        for rows, state, one in zip(theirs, states, expected, strict=True)
+    ]
+
+
+def _difference(
+    state: Accumulator | Unreadable | None, expected: Accumulator | Unreadable | None
+) -> list[str]:
+    assert not isinstance(expected, Unreadable), expected
+    if isinstance(state, Unreadable):
+        return [f"a delta row cannot be read: {state.why}"]
+    if state is None:
+        return [] if expected is None else [f"no delta row, where the log has {expected.digest()}"]
+    if expected is None:
         return [f"{state.digest()} in the ledger, where the log has nothing"]
-    assert state is not None and expected is not None
     if state.to_bytes() != expected.to_bytes():
         return [f"{state.digest()} in the ledger, {expected.digest()} from the log"]
     return []

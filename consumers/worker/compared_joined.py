@@ -94,11 +94,11 @@ class _Both:
     def compare(self, pane: Pane, found: Verified) -> None:
         """Compare one pane of what was counted."""
         for _ in range(TRIES):
-            seen = pane_rows(self.ledger.store, self.scratch.generation, pane)
+            seen = pane_rows(self.ledger.store, self.scratch.generation, [pane])
             floor_ms, start_ms = seen.floor_ms, pane.start_ms
             if floor_ms is not None and start_ms is not None and start_ms < floor_ms:
                 return
-            theirs = [row for row in seen.rows if row.head == self.join.id]
+            theirs = [row for row in seen.rows[pane] if row.head == self.join.id]
             theirs = [row for row in theirs if row.start_offset < self.join.next_offset]
             if any(row.end_offset > self.join.next_offset for row in theirs):
                 break
@@ -115,10 +115,10 @@ class _Both:
         found.skips(f"{named(pane)}: merged with what was counted since; verify again")
 
     def _ours(self, pane: Pane) -> list[Outline]:
-        rows = pane_rows(self.scratch.ledger.store, self.scratch.own, pane).rows
+        rows = pane_rows(self.scratch.ledger.store, self.scratch.own, [pane]).rows
         return [
             row
-            for row in rows
+            for row in rows[pane]
             if row.head == self.closer.head.id and row.start_offset >= self.starts[pane.metric]
         ]
 
@@ -132,7 +132,7 @@ class _Both:
             rows: dict[Pane, list[Outline]] = defaultdict(list)
             for pane in panes(store, of):
                 if pane.metric == ROWS and (pane.start_ms or 0) >= self.join.next_offset:
-                    rows[pane] = list(pane_rows(store, of, pane).rows)
+                    rows[pane] = list(pane_rows(store, of, [pane]).rows[pane])
             sides.append(rows)
         theirs, ours = sides
         for pane in sorted({*theirs, *ours}, key=pane_order):

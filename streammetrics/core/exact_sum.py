@@ -104,8 +104,8 @@ class ExactSumColumn(Column):
     def widen(self, width: int) -> None:
         if width > len(self.limbs):
             more = max(width, 2 * len(self.limbs)) - len(self.limbs)
-            self.limbs = np.pad(self.limbs, ((0, more), (0, 0)))
-            self.infinities = np.pad(self.infinities, ((0, more), (0, 0)))
+            self.limbs = _padded(self.limbs, below=more)
+            self.infinities = _padded(self.infinities, below=more)
         self.width = width
 
     def merge(self, other: Self, to: Slots) -> None:
@@ -246,7 +246,7 @@ class ExactSumColumn(Column):
         before = max(self.first - start, 0)
         after = max(end - self.first - self.limbs.shape[1], 0)
         if before or after:
-            self.limbs = np.pad(self.limbs, ((0, 0), (before, after)))
+            self.limbs = _padded(self.limbs, before=before, after=after)
             self.first -= before
 
     def _settle(self) -> None:
@@ -254,7 +254,7 @@ class ExactSumColumn(Column):
         limbs = self.limbs
         _carry(limbs)
         while limbs.size and not -(1 << 31) <= limbs[:, -1].min() <= limbs[:, -1].max() < 1 << 31:
-            limbs = np.pad(limbs, ((0, 0), (0, 1)))
+            limbs = _padded(limbs, after=1)
             _carry(limbs[:, -2:])
         self.limbs, self.load = limbs, 1
 
@@ -266,6 +266,16 @@ class ExactSumColumn(Column):
         limbs[negative] *= -1
         _carry(limbs)
         return negative, limbs.astype("<u4").view(np.uint8)
+
+
+def _padded(
+    cells: NDArray[np.int64], *, below: int = 0, before: int = 0, after: int = 0
+) -> NDArray[np.int64]:
+    """With zeros around, in a tenth of the time of `np.pad`."""
+    n, width = cells.shape
+    new = np.zeros((n + below, before + width + after), np.int64)
+    new[:n, before : before + width] = cells
+    return new
 
 
 def _carry(limbs: NDArray[np.int64]) -> None:

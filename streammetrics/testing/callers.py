@@ -44,7 +44,9 @@ def is_kept(column: object, before: object) -> bool:
     if isinstance(column, Coded) and isinstance(before, Coded):
         return column.values == before.values and column.codes.tolist() == before.codes.tolist()
     if isinstance(column, np.ndarray) and isinstance(before, np.ndarray):
-        return column.dtype == before.dtype and repr(column.tolist()) == repr(before.tolist())
+        if column.dtype != before.dtype or column.dtype.hasobject:
+            return column.dtype == before.dtype and repr(column.tolist()) == repr(before.tolist())
+        return column.shape == before.shape and column.tobytes() == before.tobytes()
     return column is before or repr(column) == repr(before)
 
 

@@ -138,6 +138,7 @@ def test_every_figure_of_many_samples_is_between_its_ends(empty: Any) -> None:
     held_in(empty, tries(150, 1500), seed=2)
 
 
+@pytest.mark.slow
 @each_metric
 def test_weights_that_need_no_rounding_leave_no_doubt(empty: Any) -> None:
     for rows in samples(20, seed=3):

@@ -1,14 +1,16 @@
-"""A process that looks at an experiment once, and kills itself (SIGKILL) at a point of it.
+"""A process that looks at an experiment, and kills itself (SIGKILL) at a point of it.
 
-    python -m tests.consumers.killed_looker POINT STORE NOW_S
+    python -m tests.consumers.killed_looker POINT STORE
 
-It prints how often it took the states, and whether a look was new. "none" is no point.
+It looks once for each line that it is given, at the time which that says in seconds, and prints a
+line: whether it took the states, and whether a look was new. "none" is no point.
 """
 
 from __future__ import annotations
 
 import sys
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event
@@ -63,10 +65,13 @@ def install(fuse: Fuse) -> list[str]:
 
 
 if __name__ == "__main__":
-    point, store, now_s = sys.argv[1:]
+    point, store = sys.argv[1:]
     done = install(Fuse(point, 1))
     with closing(Ledger.open(store)) as ledger:
         number = ledger.generation().id
-        clock = float(now_s)
-        looking.Looker(ledger, number, EVERY_S, monotonic=lambda: 0.0, clock=lambda: clock).step()
-    sys.stdout.write(" ".join(done) + "\n")
+        for line in sys.stdin:
+            clock = partial(float, line)
+            looking.Looker(ledger, number, EVERY_S, monotonic=lambda: 0.0, clock=clock).step()
+            sys.stdout.write(" ".join(done) + "\n")
+            sys.stdout.flush()
+            done.clear()

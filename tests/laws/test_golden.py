@@ -69,6 +69,7 @@ def test_every_file_is_known_and_small() -> None:
     assert sum(files.values()) < 200_000
 
 
+@pytest.mark.slow
 def test_the_script_writes_nothing_anew_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

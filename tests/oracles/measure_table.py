@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 from streammetrics.ranking import (
     AP,
@@ -28,6 +29,17 @@ from tests.oracles import tied_means as mean
 from tests.oracles.ranking import AllOrders, Formula, Grades, judged, ties_of
 from tests.oracles.tied_means import Mean, best_order, worst_order
 
+# The grades of each tie, the order where ties have one, and the grades that are known.
+Parted: TypeAlias = tuple[list[Grades], Grades | None, Grades]
+
+
+def parted(items: Sequence[tuple[float, int]], ties: str, unseen: Grades = ()) -> Parted:
+    """What every measure sees of one list."""
+    groups, known = ties_of(items), judged([grade for _, grade in items], unseen)
+    if ties == "expected":
+        return groups, None, known
+    return groups, {"worst": worst_order, "best": best_order}[ties](groups), known
+
 
 @dataclass(frozen=True)
 class Truth:
@@ -44,10 +56,12 @@ class Truth:
 
     def value(self, items: Sequence[tuple[float, int]], ties: str, unseen: Grades = ()) -> Fraction:
         """The value of one list (of a pooled measure: its numerator), without trying all orders."""
-        groups, known = ties_of(items), judged([grade for _, grade in items], unseen)
-        if ties == "expected":
-            return self.mean(groups, known)
-        return self.formula({"worst": worst_order, "best": best_order}[ties](groups), known)
+        return self.of(parted(items, ties, unseen))
+
+    def of(self, one_list: Parted) -> Fraction:
+        """The value of a list that was parted once for all measures."""
+        groups, order, known = one_list
+        return self.mean(groups, known) if order is None else self.formula(order, known)
 
     def denominator(self, items: Sequence[tuple[float, int]], unseen: Grades = ()) -> int:
         """What stands below the value of one list: R where lists are pooled, else 1."""

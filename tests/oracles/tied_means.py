@@ -166,13 +166,15 @@ def expected_reciprocal_rank(max_grade: int, cut: int | None) -> Mean:
         for tie, before, counted in _placed(ties, cut):
             n = len(tie)
             goes_on = [1 - Fraction(2**grade - 1, 2**max_grade) for grade in tie if grade > 0]
+            if not goes_on:
+                continue
             e = [Fraction(comb(n - len(goes_on), m)) for m in range(n + 1)]
             for x in goes_on:
                 e = [e[m] + (x * e[m - 1] if m else 0) for m in range(n + 1)]
-            after = [e[m] / comb(n, m) for m in range(n + 1)]
+            after = [e[m] / comb(n, m) for m in range(counted + 1)]
             for m in range(1, counted + 1):
                 found += not_stopped * (after[m - 1] - after[m]) / (before + m)
-            not_stopped *= after[n]
+            not_stopped *= e[n]
         return found
 
     return of

@@ -95,6 +95,7 @@ def test_every_small_list_has_the_value_of_all_its_orders(ties: str) -> None:
     assert differences(found, lists, TRUTHS, ties) == []
 
 
+@pytest.mark.slow
 @RULES
 @pytest.mark.parametrize("kind", list(further_are_slow(np.float32, np.float64)))
 def test_a_small_list_has_the_same_value_whatever_its_three_scores_are(
@@ -106,6 +107,7 @@ def test_a_small_list_has_the_same_value_whatever_its_three_scores_are(
         assert values_of(as_lists(lists, levels, kind), TRUTHS, ties) == wanted
 
 
+@pytest.mark.slow
 @RULES
 def test_small_lists_that_lack_known_items_have_the_value_of_all_their_orders(ties: str) -> None:
     lists = every_list((2, 1, 1), most=4)
@@ -164,6 +166,7 @@ def test_every_short_list_that_came_ranked_has_the_value_of_its_order(ties: str)
     assert differences(found, lists, TRUTHS, "expected") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unseen", list(further_are_slow((0, 0, 2), (), (0,), (1, 1, 0))))
 def test_every_short_list_of_ids_has_the_value_of_its_order(unseen: Grades) -> None:
     orders = every_list((), (UNJUDGED, 0, 1, 2), 4).sequences

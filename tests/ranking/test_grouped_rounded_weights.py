@@ -88,6 +88,7 @@ def test_gauc_of_many_samples_of_rounded_weights_is_between_its_ends() -> None:
     held_in(tries(400, 3000), seed=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", COMPARED[1:], ids=str)
 def test_neither_shards_nor_merging_show(settings: dict[str, Any]) -> None:
     random = Random(3)
@@ -217,6 +218,7 @@ def test_the_state_of_a_grid_does_not_grow_with_rounded_rows(
     assert max(sizes) < 2 * sizes[0] < 30_000
 
 
+@pytest.mark.slow
 def test_rela_impr_of_rounded_weights_is_between_its_ends() -> None:
     held = 0
     for ids, rows in samples(100, seed=6):

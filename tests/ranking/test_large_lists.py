@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streammetrics.ranking import Measure, RankingMetrics
-from tests.oracles.measure_table import Truth, truths
+from tests.oracles.measure_table import Truth, parted, truths
 from tests.oracles.ranking import UNJUDGED, AllOrders, Grades, small_lists, ties_of
 from tests.oracles.tied_means import best_order, worst_order
 
@@ -47,9 +47,10 @@ def disagreements(
     """Where the mean over some lists is not the correctly rounded one."""
     found = fed(lists, ties, empty, [truth.measure for truth in chosen]).compute()
     kept = [one for one in lists if empty == "zero" or any(grade >= 1 for _, grade in one)]
+    of_lists = [parted(items, ties) for items in kept]
     wrong = []
     for truth in chosen:
-        top = sum((truth.value(items, ties) for items in kept), Fraction(0))
+        top = sum(map(truth.of, of_lists), Fraction(0))
         bottom = sum(truth.denominator(items) for items in kept)
         came = found[truth.measure]
         if not truth.agrees(came, top, bottom):
@@ -63,11 +64,13 @@ def disagreements(
 @pytest.mark.parametrize(("unseen", "most"), [((), 4), ((2, 1, 0), 3)])
 def test_closed_forms_are_the_mean_over_all_orders(unseen: Grades, most: int) -> None:
     lists = AllOrders(small_lists(2, (UNJUDGED, 0, 1, 2), most), unseen)
+    rules = ("expected", "worst", "best")
+    of_lists = {rule: [parted(one, rule, unseen) for one in lists.lists] for rule in rules}
     for truth in truths((1, 3, None)):
-        for ties in ("expected", "worst", "best"):
+        for ties in rules:
             tops, unit = lists.tops(truth.formula, ties)
-            for items, top in zip(lists.lists, tops.tolist(), strict=True):
-                off = abs(truth.value(items, ties, unseen) - Fraction(top, unit))
+            for items, apart, top in zip(lists.lists, of_lists[ties], tops.tolist(), strict=True):
+                off = abs(truth.of(apart) - Fraction(top, unit))
                 assert off <= (Fraction(1, 10**50) if truth.ulps else 0), (truth.measure, items)
 
 

@@ -67,36 +67,55 @@ def counted(url: str) -> tuple[int, int]:
         )
 
 
-def looked(url: str, point: str, now_s: float) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.consumers.killed_looker", point, url, str(now_s)]
-    return subprocess.Popen(command, cwd=ROOT, text=True, stdout=-1, stderr=-1)
+def started(url: str, point: str = "none") -> subprocess.Popen[str]:
+    """A process that is asked to look by `ask`, and answers what it did to `told`."""
+    command = [sys.executable, "-m", "tests.consumers.killed_looker", point, url]
+    return subprocess.Popen(command, cwd=ROOT, text=True, stdin=-1, stdout=-1, stderr=-1)
+
+
+def ask(process: subprocess.Popen[str], now_s: float) -> None:
+    assert process.stdin is not None
+    process.stdin.write(f"{now_s}\n")
+    process.stdin.flush()
 
 
 def told(process: subprocess.Popen[str]) -> list[str]:
-    out, err = process.communicate(timeout=60)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line, process.communicate(timeout=60)[1]
+    return line.split()
+
+
+def ended(process: subprocess.Popen[str]) -> None:
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
-    return out.split()
 
 
 @pytest.mark.parametrize(("store", "point"), EACH, indirect=["store"])
 def test_a_look_is_there_whole_or_not_at_all(store: str, point: str) -> None:
-    died = looked(store, point, START_S)
+    died, lives = started(store, point), started(store)
+    ask(died, START_S)
     died.communicate(timeout=60)
     assert died.returncode == -signal.SIGKILL
     is_there = int(point == "after the look")
     assert counted(store) == (is_there, is_there)
     # A claim that was not written is no claim; one that was is waited for.
     claimed = point not in ("before the claim", "in the claim")
-    soon = told(looked(store, "none", START_S + 1))
-    assert soon == ([] if claimed else ["read", "new"])
-    later = told(looked(store, "none", START_S + 61.5))
-    assert later == (["read", "new"] if claimed and not is_there else ["read"])
+    ask(lives, START_S + 1)
+    assert told(lives) == ([] if claimed else ["read", "new"])
+    ask(lives, START_S + 61.5)
+    assert told(lives) == (["read", "new"] if claimed and not is_there else ["read"])
+    ended(lives)
     assert counted(store) == (1, 1)
 
 
 @pytest.mark.parametrize("store", ["sqlite", POSTGRES], indirect=True)
 def test_of_processes_that_ask_at_once_one_looks(store: str) -> None:
+    asked = [started(store) for _ in range(4)]
     for now_s in (START_S, START_S + 100):
-        asked = [looked(store, "none", now_s) for _ in range(4)]
+        for one in asked:
+            ask(one, now_s)
         assert sum("read" in told(one) for one in asked) == 1
+    for one in asked:
+        ended(one)
     assert counted(store) == (1, 1)

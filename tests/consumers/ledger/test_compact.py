@@ -28,7 +28,7 @@ from tests.consumers.ledger.counted_log import (
     rows_of,
     sums,
 )
-from tests.depth import further_are_slow
+from tests.depth import DEEP, further_are_slow
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -47,12 +47,19 @@ def per_strand(seen: Snapshot) -> list[int]:
     return sorted(found.values())
 
 
-@pytest.mark.parametrize("limit", list(further_are_slow(2000, 8 << 20)))
-@pytest.mark.parametrize("merge_bytes", list(further_are_slow(20_000, 32 << 20)))
-@pytest.mark.parametrize("above", list(further_are_slow(8, 1)))
+# Each two values of two of them together; all three, where more is tried.
+SETTINGS = [(8, 20_000, 2000), (1, 20_000, 8 << 20), (1, 32 << 20, 2000), (8, 32 << 20, 8 << 20)]
+FURTHER = [(1, 20_000, 2000), (8, 20_000, 8 << 20), (8, 32 << 20, 2000), (1, 32 << 20, 8 << 20)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "settings", list(further_are_slow(*SETTINGS, *(FURTHER if DEEP else ()))), ids=str
+)
 def test_bytes_and_offsets_stay_as_they_were(
-    ledger: Ledger, limit: int, merge_bytes: int, above: int
+    ledger: Ledger, settings: tuple[int, int, int]
 ) -> None:
+    above, merge_bytes, limit = settings
     filled(ledger, 120, limit=limit)
     before = rows_of(ledger)
     compactor = Compactor(
@@ -66,6 +73,7 @@ def test_bytes_and_offsets_stay_as_they_were(
     require_true_rows(after, KEYS, limit)
 
 
+@pytest.mark.slow
 def test_one_row_of_each_pane_and_head_is_left(ledger: Ledger) -> None:
     filled(ledger, 60)
     said: list[Compacted] = []
@@ -101,6 +109,7 @@ def test_work_that_never_ends_keeps_the_rows_few(ledger: Ledger) -> None:
     require_true_rows(seen, KEYS)
 
 
+@pytest.mark.slow
 def test_heads_stay_apart(ledger: Ledger) -> None:
     filled(ledger, 60)
     compact(ledger.store)
@@ -110,6 +119,7 @@ def test_heads_stay_apart(ledger: Ledger) -> None:
     assert all(row.end_offset <= ends[row.head] for row in seen.deltas)
 
 
+@pytest.mark.slow
 def test_a_row_that_is_gone_rolls_the_whole_group_back(ledger: Ledger) -> None:
     filled(ledger, 60)
     first, second = (Compactor(ledger.store, above=1) for _ in range(2))
@@ -147,6 +157,7 @@ def test_an_id_that_was_given_again_is_another_row(ledger: Ledger) -> None:
     assert rows_of(ledger) == seen
 
 
+@pytest.mark.slow
 def test_windows_below_the_floor_stay_gone_and_the_total_stays(ledger: Ledger) -> None:
     generation, _ = filled(ledger, 60)
     compactor = Compactor(ledger.store, above=1)

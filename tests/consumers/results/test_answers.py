@@ -18,14 +18,15 @@ from consumers.results.answers import Answers
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
-from tests.consumers.results.test_follow import MORE, QUERIES, Written
+from tests.consumers.results.test_follow import MORE, QUERIES, Written, views_computed_once
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
 
 @pytest.fixture
 def written(tmp_path: Path) -> Iterator[Written]:
-    with closing(Ledger.open(str(tmp_path / "a.db"), create=True, pauses_s=())) as ledger:
+    made = Ledger.open(str(tmp_path / "a.db"), create=True, pauses_s=())
+    with closing(made) as ledger, views_computed_once():
         yield Written(ledger)
 
 
@@ -47,6 +48,7 @@ def statements(ledger: Ledger, answers: Answers, query: Query) -> list[str]:
     return asked
 
 
+@pytest.mark.slow
 def test_headlines_alone_are_those_rows_of_the_whole(store: Path) -> None:
     with closing(Ledger.open(str(store))) as ledger:
         answers = Answers(ledger)
@@ -120,6 +122,7 @@ def test_any_number_of_threads_may_ask(written: Written) -> None:
     assert found == {to_json(read_results(written.ledger, query)) for query in QUERIES}
 
 
+@pytest.mark.slow
 def test_what_is_taken_of_an_answer_belongs_to_it(written: Written) -> None:
     written.commit(0, 300)
     answers = Answers(written.ledger)

@@ -15,6 +15,7 @@ from consumers.results.query import Query, QueryError, parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.results.stream import streamed_results
+from tests.consumers.results.test_follow import views_computed_once
 from tests.consumers.stores import event, make_store, write_config, write_events
 
 pytestmark = pytest.mark.usefixtures("each_store")
@@ -48,7 +49,8 @@ def grown(folder: Path, max_keys: int) -> Path:
 def test_ranges_give_the_bytes_of_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_keys: int
 ) -> None:
-    with closing(Ledger.open(str(grown(tmp_path, max_keys)))) as ledger:
+    opened = Ledger.open(str(grown(tmp_path, max_keys)))
+    with closing(opened) as ledger, views_computed_once():
         for query in QUERIES:
             whole = to_json(read_results(ledger, query))
             for size in (1 << 30, 2000):
@@ -56,6 +58,7 @@ def test_ranges_give_the_bytes_of_the_whole(
                 assert to_json(streamed_results(ledger, query)) == whole
 
 
+@pytest.mark.slow
 def test_how_much_is_read_is_told_while_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

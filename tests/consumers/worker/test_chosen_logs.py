@@ -38,6 +38,7 @@ def damage(run: Run, start: int) -> None:
     change(run, lambda c: c.execute(update(delta).where(other).values(state=b"x")))
 
 
+@pytest.mark.slow
 def test_a_range_between_commits_is_compared_as_it_is(run: Run, tmp_path: Path) -> None:
     found = verified(run, tmp_path, wanted=offsets(p0=(37, 111)))
     assert (found.differences, found.notes) == ([], [])
@@ -54,6 +55,7 @@ def test_what_is_broken_is_found_within_the_range_and_not_outside(run: Run, tmp_
     assert verified(run, tmp_path, wanted=offsets(p1=(0, 200))).is_good
 
 
+@pytest.mark.slow
 def test_a_range_that_cuts_commits_grows_to_hold_them_and_this_is_said(
     run: Run, tmp_path: Path
 ) -> None:
@@ -95,6 +97,7 @@ def test_offsets_that_were_not_counted_are_refused(
         verified(run, tmp_path, wanted=offsets(p0=wanted))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("wanted", "flag"), [(Wanted((1, 7)), "--partitions"), (offsets(p7=(0, 5)), "--offsets")]
 )

@@ -31,7 +31,7 @@ from tests.depth import tries
 
 LOGS = (ONE, TWO)
 MADE = config(rest=f"[store]\ncommit_interval_s = 3\n{DEDUP}")
-SEEDS = tries(40, 400)
+SEEDS = tries(20, 400)
 
 
 class Simulation:
@@ -113,6 +113,7 @@ def is_sound(folder: Path, seed: int) -> bool:
     return without_repeats(found) == without_repeats(fold(once))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SEEDS))
 def test_no_order_of_events_loses_or_doubles_an_event(tmp_path: Path, seed: int) -> None:
     assert is_sound(tmp_path, seed)
@@ -142,12 +143,13 @@ class Passes(Repeats):
         return super().with_ids(commit) if not commit.start else commit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [KeepsAll, StoresNone, Passes])
 def test_workers_that_are_broken_on_purpose_are_found_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: type[Repeats]
 ) -> None:
     monkeypatch.setattr(worker, "Repeats", broken)
-    for seed in range(40):
+    for seed in range(SEEDS):
         (tmp_path / f"{seed}").mkdir()
         if not is_sound(tmp_path / f"{seed}", seed):
             return

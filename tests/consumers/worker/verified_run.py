@@ -42,6 +42,8 @@ def verified(
     report: Callable[[Progress], None] = lambda progress: None,
     wanted: Wanted = ALL,
 ) -> Verified:
+    """What `verify` finds, with a scratch store in a file of SQLite, as the command makes it."""
+
     def opener(config: Config, options: Options) -> MemorySource:
         wanted = [
             p for p in run.logs if options.partitions is None or p.is_named(options.partitions)
@@ -50,7 +52,7 @@ def verified(
 
     with (
         closing(Ledger.open(run.config.store.url)) as ledger,
-        closing(Ledger.open(str(folder / f"{uuid.uuid4().hex}.db"), create=True)) as scratch,
+        closing(Ledger.open(f"sqlite:///{folder}/{uuid.uuid4().hex}.db", create=True)) as scratch,
     ):
         return verify(made or run.config, ledger, scratch, report=report, wanted=wanted,
                       monotonic=run.clock.monotonic, opener=opener)  # fmt: skip

@@ -22,6 +22,7 @@ _SWATCHES = """() => Object.fromEntries(
 )"""
 
 
+@pytest.mark.slow
 def test_the_style_sheet_has_the_colours_of_the_charts() -> None:
     text = (files("consumers.server") / "page" / "theme.css").read_text(encoding="utf-8")
     pairs = re.findall(r"--place-\d: light-dark\((#\w{6}), (#\w{6})\);", text)
