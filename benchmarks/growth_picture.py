@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from streammetrics.figures import Spec, svg, theme
 
 Point = Mapping[str, Any]
+_NAME: Final = 1.5  # times as many nanoseconds lie between the middles of two names, at least
 
 
 def points(path: Path) -> list[Point]:
@@ -22,6 +23,7 @@ def drawn(found: Sequence[Point]) -> str:
     """The SVG."""
     last = {point["series"]: max(p["rows"] for p in found if p["series"] == point["series"])
             for point in found}  # fmt: skip
+    places = _apart({p["series"]: p for p in found if p["rows"] == last[p["series"]]})
     rows = [
         {
             "series": point["series"],
@@ -29,10 +31,21 @@ def drawn(found: Sequence[Point]) -> str:
             "rows": point["rows"],
             "ns": round(point["ns"], 3),
             "end": point["rows"] == last[point["series"]],
+            "name_at": round(places[point["series"]], 3),
         }
         for point in found
     ]
     return svg(_spec(rows))
+
+
+def _apart(ends: Mapping[str, Point]) -> dict[str, float]:
+    """Where the name of each series stands: at its last point, or above the name below it."""
+    places: dict[str, float] = {}
+    above: dict[int, float] = {}
+    for name in sorted(ends, key=lambda name: float(ends[name]["ns"])):
+        rows, ns = ends[name]["rows"], float(ends[name]["ns"])
+        places[name] = above[rows] = max(ns, _NAME * above.get(rows, 0.0))
+    return places
 
 
 def _spec(rows: Sequence[Mapping[str, object]]) -> Spec:
@@ -79,6 +92,7 @@ def _spec(rows: Sequence[Mapping[str, object]]) -> Spec:
                 "mark": {"type": "text", "align": "left", "dx": 9},
                 "encoding": {
                     **plain,
+                    "y": {**y, "field": "name_at"},
                     "color": color,
                     "text": {"field": "series", "type": "nominal"},
                 },

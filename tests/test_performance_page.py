@@ -11,6 +11,7 @@ from benchmarks import growth_picture, page, targets
 from benchmarks.answer import Answer, markdown
 from benchmarks.harness import Timing, measure
 from benchmarks.questions import QUESTIONS, others
+from benchmarks.quietest import quietest
 
 KEPT = json.loads(page.FIGURES.read_text(encoding="utf-8"))
 ANSWERS = {one["key"]: Answer.of_json(one) for one in KEPT["answers"]}
@@ -58,6 +59,23 @@ def test_each_target_is_of_a_line_that_was_measured() -> None:
 def test_each_question_is_a_file_that_can_be_asked(module: str) -> None:
     assert callable(importlib.import_module(f"benchmarks.{module}").ask)
     assert module not in others()
+
+
+def test_of_several_runs_the_answers_stand_that_were_least_disturbed() -> None:
+    def run(versions: str = "numpy 2", **sorts: float) -> dict[str, object]:
+        answers = [
+            {**answered().as_json(), "key": key, "sort": {"median": ns}, "title": versions}
+            for key, ns in sorts.items()
+        ]
+        return {"versions": versions, "quick": False, "answers": answers}
+
+    best = quietest([run(confusion=4, ranking=5), run(ranking=3, confusion=6), run(ranking=4)])
+    assert [(one["key"], one["sort"]["median"]) for one in best["answers"]] == [
+        ("ranking", 3),
+        ("confusion", 4),
+    ]
+    with pytest.raises(ValueError, match="numpy 3"):
+        quietest([run(ranking=4), run("numpy 3", ranking=3)])
 
 
 def test_the_best_peer_is_the_fastest_one_at_the_same_task() -> None:
