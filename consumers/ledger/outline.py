@@ -6,10 +6,10 @@ A row of a finest grouping that stands for the coarser ones is read as a row of 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, select
 
@@ -20,6 +20,8 @@ from streammetrics import PerKey, StateError
 
 _PARAMETERS: Final = 500  # of one query; SQLite takes at least 999
 _BYTES: Final = 1 << 20  # of the states that one query reads, unless it is one state
+
+T = TypeVar("T")
 
 
 class SumOf(NamedTuple):
@@ -93,7 +95,8 @@ def read_states(connection: Connection, rows: Iterable[Outline]) -> Iterator[tup
     by_id: dict[int, list[Outline]] = defaultdict(list)
     for row in rows:
         by_id[row.id].append(row)
-    for ids in _few({id_: rows[0].nbytes for id_, rows in by_id.items()}):
+    sizes = ((id_, held[0].nbytes) for id_, held in by_id.items())
+    for ids in few(sizes, _PARAMETERS, _BYTES):
         some = select(delta.c.id, delta.c.state).where(delta.c.id.in_(ids))
         with connection.execute(some) as found:
             for id_, stored in found:
@@ -114,16 +117,17 @@ def state_of(row: Outline, stored: bytes) -> PerKey:
     return state if row.sum_of is None else summed(state, *row.sum_of, row.pane.grouping)
 
 
-def _few(sizes: Mapping[int, int]) -> Iterator[list[int]]:
-    """All of these ids, as many at a time as one query may read."""
-    some: list[int] = []
-    nbytes = 0
-    for id_, size in sizes.items():
-        if some and (len(some) == _PARAMETERS or nbytes + size > _BYTES):
+def few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[list[T]]:
+    """All of these, each with its bytes, some at a time: at most so many and so many bytes, but one
+    at least."""
+    some: list[T] = []
+    held = 0
+    for one, size in sized:
+        if some and (len(some) == count or held + size > nbytes):
             yield some
-            some, nbytes = [], 0
-        some.append(id_)
-        nbytes += size
+            some, held = [], 0
+        some.append(one)
+        held += size
     if some:
         yield some
 

@@ -5,13 +5,13 @@ Panes are read a few at a time, so that neither transactions nor what is held in
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final, TypeVar
+from typing import Final
 
 from consumers.ledger.audit import PaneRows, Unreadable, merged, overlapping, pane_rows, panes
-from consumers.ledger.outline import Outline, pane_order
+from consumers.ledger.outline import Outline, few, pane_order
 from consumers.ledger.rows import Head, Pane
 from consumers.ledger.store import Store
 from consumers.worker.recount import Recount, Scratch
@@ -22,7 +22,6 @@ TRIES: Final = 20  # of a pane whose rows are merged by a compactor while we rea
 PANES: Final = 200, 4 << 20  # whose rows are read together: how many, and bytes of their states
 SUMS: Final = 100, 256 << 10  # that are made and held together: how many, and bytes of their rows
 
-T = TypeVar("T")
 Of = tuple[int, int | None]  # a head of the ledger, and a retry of it or None
 
 
@@ -47,7 +46,7 @@ def compare_panes(
         for pane in sorted({*theirs, *ours}, key=pane_order)
         if only is None or pane in only
     ]
-    moved = [pane for some in _few(sizes, *PANES) for pane in comparison.compare(some)]
+    moved = [pane for some in few(sizes, *PANES) for pane in comparison.compare(some)]
     for pane in moved:
         if all(comparison.compare([pane]) for _ in range(TRIES - 1)):
             comparison.left.append(pane)
@@ -154,7 +153,7 @@ class _Comparison:
         """Say which states differ; answers the panes that lost rows before they were read."""
         moved: set[Pane] = set()
         sums = (((one, of), one.nbytes(of)) for one in both for of in one.sums)
-        for some in _few(sums, *SUMS):
+        for some in few(sums, *SUMS):
             theirs = [one.theirs.get(of, ()) for one, of in some]
             ours = [one.ours.get(of, ()) for one, of in some]
             states = _differences(self.store, self.scratch.ledger.store, theirs, ours)
@@ -180,20 +179,6 @@ class _Comparison:
                 where = named(one.pane, self.heads.get(of[0]), of[1])
                 self.found.differs(where, "; ".join(one.said[of]))
         self.found.states += len(one.sums)
-
-
-def _few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[list[T]]:
-    """All of these, some at a time: not more in number and bytes, but one at least."""
-    some: list[T] = []
-    held = 0
-    for one, size in sized:
-        if some and (len(some) == count or held + size > nbytes):
-            yield some
-            some, held = [], 0
-        some.append(one)
-        held += size
-    if some:
-        yield some
 
 
 def _overlaps(rows: Sequence[Outline]) -> defaultdict[Of, list[str]]:
