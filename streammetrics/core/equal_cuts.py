@@ -12,7 +12,7 @@ def equal_cuts(columns: Sequence[NDArray[np.unsignedinteger]], size: int) -> lis
     """Where ranges of values begin in each of these ascending arrays, and where the last ends.
 
     A range has about `size` entries of all arrays together, or more where values repeat: equal
-    ones are in one range.
+    ones are in one range, and then the ranges after it may be empty.
 
     >>> import numpy as np
     >>> evens, odds = np.arange(0, 100, 2, np.uint32), np.arange(1, 100, 2, np.uint32)
@@ -28,6 +28,5 @@ def equal_cuts(columns: Sequence[NDArray[np.unsignedinteger]], size: int) -> lis
     samples = np.concatenate([column[step - 1 :: step] for column in columns])
     samples.sort()
     starts = samples[size // step - 1 :: size // step]
-    starts = starts[np.diff(starts, prepend=starts[:1] - 1) != 0]
     places = np.stack([np.searchsorted(column, starts) for column in columns], axis=1)
     return [cuts[0], *places.tolist(), ends]
