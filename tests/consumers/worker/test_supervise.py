@@ -78,11 +78,12 @@ def asked_after_start(folder: Path, workers: int) -> Stop:
     return stop
 
 
+# Python looks for signals between its steps: one that comes just before a long sleep waits it out.
 WAITING = (
     "import sys, os, pathlib, signal, time\n"
     "signal.signal(signal.SIGTERM, {handler})\n"
     "pathlib.Path(sys.argv[1], str(os.getpid())).touch()\n"
-    "time.sleep(60)\n"
+    "for _ in range(6_000): time.sleep(0.01)\n"
 )
 
 
