@@ -21,7 +21,7 @@ from streammetrics.core.parts import Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Rows
 from streammetrics.core.settings import decode_head
-from streammetrics.core.stage import SMALL, Stage
+from streammetrics.core.stage import SMALL, Stage, narrow
 
 MAX_MASS: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64
 _HALF_MASS: Final = MAX_MASS // 2
@@ -93,7 +93,7 @@ class Accumulator(Declared, ABC):
         mass = self._mass + stage.mass + rows.mass
         if mass > MAX_MASS:
             self._require_room(rows.mass, "update")
-        if rows.n >= SMALL:
+        if rows.n >= SMALL and not narrow(rows):
             self.__dict__["_mass"] += rows.mass
             self._absorb(rows, None)
         elif not stage.take(rows):

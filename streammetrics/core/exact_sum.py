@@ -39,7 +39,7 @@ _LIMB_BYTES: Final = 4
 _MAX_BYTES: Final = 2 * UNIT // 8  # 2**63 values below 2**1024 stay below 2**1088
 _MAX_LOAD: Final = 1 << 29  # a row adds less than 2**33 to a limb, and 2**33 * 2**29 < 2**63
 _FEW_SLOTS: Final = 8  # values a slot from which a sum for each slot is worth its steps
-_MANY: Final = 1 << 16  # rows that are worth a pass over all exponents
+_MANY: Final = 1 << 14  # rows that are worth a pass over all exponents
 
 
 class ExactSumColumn(Column):

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from streammetrics.core.rows import Column, Rows
 
-SMALL: Final = 1 << 13  # rows; a batch of so many has no need to wait
-STAGE_ROWS: Final = 1 << 15  # rows that are worth one pass of the kernels, and one chunk of each
+SMALL: Final = 1 << 13  # rows; a batch of so many has no need to wait, unless it is narrow
+NARROW: Final = 1 << 14  # rows, and as many times 16 bytes
+STAGE_ROWS: Final = 1 << 16  # rows that are worth one pass of the kernels
+STAGE_LISTS: Final = 1 << 15  # the same of rows that may be wide
 STAGE_BATCHES: Final = 1 << 12
 
 _ARRAY: Final = np.ndarray
@@ -62,8 +64,8 @@ class Stage:
             else:
                 kinds = [rows.shape()]
                 break
-        n = self.n + rows.n
-        if self.n and (n > STAGE_ROWS or self.batches >= STAGE_BATCHES or kinds != self.kinds):
+        n, most = self.n + rows.n, STAGE_ROWS if self.bytes else STAGE_LISTS
+        if self.n and (n > most or self.batches >= STAGE_BATCHES or kinds != self.kinds):
             return False
         if kinds != self.kinds:
             self.kinds = kinds
@@ -163,6 +165,11 @@ def _clean_kind(kinds: list[object], tails: list[tuple[int, ...]]) -> np.dtype[n
     if len(kinds) == 2 and kinds[0] is _UINT8 and not any(tails):
         return next((kind for kind in (_FLOAT32, _FLOAT64) if kinds[1] is kind), None)
     return None
+
+
+def narrow(rows: Rows) -> bool:
+    """Whether to copy rows that are not few costs less than a pass of the kernels over them."""
+    return rows.n < NARROW and rows.nbytes <= 16 * NARROW
 
 
 def clean_rows(labels: object, scores: object) -> Rows | None:

@@ -14,7 +14,7 @@ import pytest
 from streammetrics.core import accumulator as accumulator_module
 from streammetrics.core.accumulator import MAX_MASS, Accumulator
 from streammetrics.core.errors import InputError, SettingsError, StateError
-from streammetrics.core.stage import STAGE_BATCHES, STAGE_ROWS
+from streammetrics.core.stage import NARROW, SMALL, STAGE_BATCHES, STAGE_ROWS
 from tests.toys import Reach, Tallied, Tally
 
 
@@ -132,7 +132,7 @@ def test_empty_has_the_settings_and_no_rows() -> None:
 # -- feeding --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [1, 100, STAGE_ROWS // 4 - 1, STAGE_ROWS // 4, STAGE_ROWS + 1])
+@pytest.mark.parametrize("n", [1, 100, SMALL, NARROW - 1, NARROW, STAGE_ROWS + 1])
 def test_small_and_large_batches_count_alike_and_keep_no_array_of_the_caller(n: int) -> None:
     cells = np.arange(n) % 4
     state = Tally()
@@ -214,6 +214,7 @@ def test_an_update_past_the_limit_is_refused_and_changes_nothing(
 ) -> None:
     if not wait:
         monkeypatch.setattr(accumulator_module, "SMALL", 1)
+        monkeypatch.setattr(accumulator_module, "narrow", lambda rows: False)
     state = heavy(MAX_MASS - 1)
     before = state.digest()
     with pytest.raises(StateError) as caught:

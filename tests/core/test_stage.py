@@ -8,8 +8,16 @@ from numpy.typing import NDArray
 
 from streammetrics import BinaryConfusion, HistogramAUC, InputError, StateError
 from streammetrics.core.accumulator import MAX_MASS
-from streammetrics.core.rows import Column, Rows
-from streammetrics.core.stage import STAGE_BATCHES, STAGE_ROWS, Stage
+from streammetrics.core.rows import Column, Ragged, Rows
+from streammetrics.core.stage import (
+    NARROW,
+    SMALL,
+    STAGE_BATCHES,
+    STAGE_LISTS,
+    STAGE_ROWS,
+    Stage,
+    narrow,
+)
 
 LABELS = np.array([0, 1, 1], np.uint8)
 SCORES = np.array([0.25, 0.5, 1.0], np.float32)
@@ -138,6 +146,30 @@ def test_the_room_is_full_after_rows_enough_or_batches_enough() -> None:
     assert batches.nbytes == 5 * STAGE_BATCHES
     assert batches.empty().n == STAGE_BATCHES
     assert (batches.n, batches.mass, batches.nbytes) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("n", "waits"), [(SMALL - 1, True), (SMALL, True), (NARROW - 1, True), (NARROW, False)]
+)
+def test_batches_wait_that_are_small_or_narrow(n: int, waits: bool) -> None:
+    metric = BinaryConfusion()
+    metric.update(np.zeros(n, np.uint8), np.zeros(n, np.float32))
+    assert (metric._stage.n == n) is waits
+
+
+@pytest.mark.parametrize(("width", "few"), [(31, True), (32, False)])
+def test_rows_that_are_not_few_are_narrow_up_to_so_many_bytes(width: int, few: bool) -> None:
+    plain, wide = np.zeros(SMALL, np.uint8), np.zeros((SMALL, width), np.uint8)
+    assert narrow(Rows(SMALL, (plain, wide, None))) is few
+
+
+def test_rows_that_may_be_wide_fill_the_room_sooner() -> None:
+    half = STAGE_LISTS // 2
+    wide = Rows(half, (Ragged(np.zeros(half), np.arange(half + 1)),))
+    thin = Rows(half, (np.zeros(half, np.uint8),))
+    for rows, batches in ((wide, 2), (thin, 4)):
+        stage = Stage()
+        assert [stage.take(rows) for _ in range(batches + 1)] == [True] * batches + [False]
 
 
 def test_what_would_not_fit_waits_for_the_next_pass() -> None:
