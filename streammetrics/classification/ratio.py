@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -9,6 +12,7 @@ from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.counts import Counts
 from streammetrics.core.exact_sum import ExactSum
+from streammetrics.core.looks import Look
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Rows
 from streammetrics.results.quotient import Quotient
@@ -48,6 +52,10 @@ class Ratio(Accumulator, schema="ratio/2"):
     numerator = ExactSum()
     denominator = ExactSum()
     rows = Counts(2)  # those that are 0 or 1 over 1, of which the ratio is a share; others
+
+    @cached_property
+    def _looks(self) -> Mapping[str, Look]:
+        return {"numerators": Look.NUMBERS, "denominators": Look.NUMBERS}
 
     def update(self, numerators: ArrayLike, denominators: ArrayLike | None = None) -> None:
         """Add rows; numerators [n], denominators [n] or 1 each."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -15,12 +16,14 @@ from streammetrics.core.counts import Counts
 from streammetrics.core.errors import InputError
 from streammetrics.core.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.exact_sums import ExactSums
+from streammetrics.core.looks import Look
 from streammetrics.core.parts import Slots
 from streammetrics.core.row_pieces import pieces
 from streammetrics.core.rows import Rows
 from streammetrics.core.weight_units import Units
 from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
+    ONE,
     Unit,
     check_weight_settings,
     rounded,
@@ -89,6 +92,12 @@ class Regression(Accumulator, schema="regression/2"):
 
     def check_settings(self) -> None:
         check_weight_settings(self)
+
+    @cached_property
+    def _looks(self) -> Mapping[str, Look]:
+        if self.weight_unit is not ONE:
+            return {}
+        return {"labels": Look.FINITE, "scores": Look.NUMBERS}
 
     def update(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from streammetrics.combine.children import Product
+from streammetrics.combine.panel_columns import Plan, Reader, plan_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Coded, Rows
-from streammetrics.core.stage import clean_rows
 from streammetrics.results.shown import Shown
 
 
@@ -101,10 +101,10 @@ class Panel(Accumulator, schema="panel/1"):
         return takes
 
     @cached_property
-    def _readers(self) -> tuple[_Reader, ...]:
+    def _readers(self) -> tuple[Reader, ...]:
         renames = self.inputs or {}
         return tuple(
-            _Reader(
+            Reader(
                 name,
                 metric,
                 tuple(
@@ -114,6 +114,21 @@ class Panel(Accumulator, schema="panel/1"):
             )
             for name, metric in self.metrics.items()
         )
+
+    @cached_property
+    def _shared(self) -> tuple[str, ...]:
+        """The columns that may be looked at for all metrics, in the order of rows."""
+        seen = [
+            column
+            for reader in self._readers
+            for argument, column, _ in reader.inputs
+            if argument in reader.metric._looks
+        ]
+        return tuple(dict.fromkeys(seen))
+
+    @cached_property
+    def _plans(self) -> dict[frozenset[str], Plan]:
+        return {}
 
     def update(self, **columns: ArrayLike | Coded | None) -> None:
         """Feed every metric; see the class for what each takes."""
@@ -129,23 +144,42 @@ class Panel(Accumulator, schema="panel/1"):
                     where="Panel.update",
                     todo="leave it out, or name it in `inputs`",
                 )
-        known: dict[tuple[int, int], Rows | None] = {}
-        batches = [reader.check(columns, known) for reader in self._readers]
-        n = batches[0].n
-        for name, rows in zip(self.metrics, batches, strict=True):
-            if rows.n != n:
+        given = frozenset([name for name, column in columns.items() if column is not None])
+        plan = self._plans.get(given)
+        if plan is None:
+            plan = self._plans[given] = plan_of(self._readers, given)
+        known = plan.look(columns)
+        shared = tuple(map(known.get, self._shared))
+        n = next(map(len, known.values()), 0)
+        if plan.sure and len(known) == len(plan.looks):
+            return Rows(n, (*shared, None))
+        # The rows of a metric that is sure to take its columns are made when they are absorbed.
+        batches = tuple(
+            None if needs and needs <= known.keys() else reader.check(columns)
+            for reader, needs in zip(self._readers, plan.needs, strict=True)
+        )
+        sizes = [n if rows is None else rows.n for rows in batches]
+        for name, size in zip(self.metrics, sizes, strict=True):
+            if size != sizes[0]:
                 raise InputError(
-                    expected=f"{n} rows, as {next(iter(self.metrics))!r} has",
-                    came=f"{rows.n}",
+                    expected=f"{sizes[0]} rows, as {next(iter(self.metrics))!r} has",
+                    came=f"{size}",
                     where=f"Panel.update, metric {name!r}",
                     todo="put metrics of lists and metrics of events into panels of their own",
                 )
-        return Rows(n, tuple(batches), max(rows.mass for rows in batches))
+        masses = [rows.mass for rows in batches if rows is not None]
+        own = Rows(sizes[0], batches, max(masses))
+        shared = shared if len(masses) < len(batches) else (None,) * len(shared)
+        return Rows(own.n, (*shared, own), max(own.n, own.mass))
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        for name, batch in zip(self.metrics, rows.columns, strict=True):
-            assert isinstance(batch, Rows)
-            self.states.by_name[name]._absorb(batch, slots)
+        *shared, rest = rows.columns
+        columns = zip(self._shared, shared, strict=True)
+        known = {name: c for name, c in columns if isinstance(c, np.ndarray)}
+        own = rest.columns if isinstance(rest, Rows) else (None,) * len(self._readers)
+        for reader, batch in zip(self._readers, own, strict=True):
+            mine = batch if isinstance(batch, Rows) else reader.rows(known)
+            self.states.by_name[reader.name]._absorb(mine, slots)
 
     def compute(self) -> PanelResult:
         return PanelResult({name: self.state(name).compute() for name in self.metrics})
@@ -165,50 +199,6 @@ class Panel(Accumulator, schema="panel/1"):
         made.states.by_name.update({name: one.copy() for name, one in totals.items()})
         made.__dict__["_mass"] = made._exact_mass()
         return made
-
-
-class _Reader(NamedTuple):
-    """A metric of a panel, and for each argument of its `update` which column it reads."""
-
-    name: str
-    metric: Accumulator
-    inputs: tuple[tuple[str, str, bool], ...]  # argument, column, whether it must be there
-
-    def check(
-        self,
-        columns: Mapping[str, ArrayLike | Coded | None],
-        known: dict[tuple[int, int], Rows | None],
-    ) -> Rows:
-        """Its rows. known: rows of clean labels and scores, None where these are not clean."""
-        mine = {}
-        for argument, column, required in self.inputs:
-            given = columns.get(column)
-            if given is not None:
-                mine[argument] = given
-            elif required:
-                raise InputError(
-                    expected=f"the column {column!r}",
-                    came=f"only {', '.join(sorted(columns)) or 'nothing'}",
-                    where=f"Panel.update, metric {self.name!r}",
-                    todo="pass it as a keyword, or rename another with `inputs`",
-                )
-        if self.metric._plain and len(mine) == 2 and "scores" in mine:
-            labels, scores = mine["labels"], mine["scores"]
-            which = id(labels), id(scores)
-            if which not in known:
-                known[which] = clean_rows(labels, scores)
-            if (rows := known[which]) is not None:
-                return rows
-        try:
-            return self.metric.check(**mine)
-        except InputError as error:
-            raise InputError(
-                expected=error.expected,
-                came=error.came,
-                where=f"metric {self.name!r}, {error.where}",
-                todo=error.todo,
-                rows=error.rows,
-            ) from None
 
 
 def part_of(whole: Accumulator, part: Accumulator) -> Accumulator:

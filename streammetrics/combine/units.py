@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, Final
 
 import numpy as np
@@ -12,10 +13,11 @@ from numpy.typing import ArrayLike
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.looks import Look
 from streammetrics.core.parts import Slots
 from streammetrics.core.plain_values import as_float
 from streammetrics.core.rows import Coded, Rows
-from streammetrics.core.unit_hashes import Words, salt_word, unit_hashes
+from streammetrics.core.unit_hashes import Words, mixed, salt_word, unit_words
 from streammetrics.core.units import UnitSet
 from streammetrics.results.interval import Asked, HasIntervals, Interval
 
@@ -98,19 +100,23 @@ class Units(Accumulator, schema="units/1"):
             todo = "pass how many units a state may hold before it is given up"
             raise _bad("max_units", "a number from 1, or None for no limit", self.max_units, todo)
 
+    @cached_property
+    def _looks(self) -> Mapping[str, Look]:
+        return {"units": Look.INTEGERS}
+
     def update(self, units: ArrayLike | Coded) -> None:
         """Add units [n]."""
         self._update(self.check(units))
 
     def check(self, units: ArrayLike | Coded) -> Rows:
-        """The units' hashes, or InputError; changes nothing."""
-        hashes = unit_hashes(units, SALT, "units")
-        return Rows(len(hashes), (hashes,))
+        """The units' words, or InputError; changes nothing."""
+        words = unit_words(units, "units")
+        return Rows(len(words), (words,))
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        (hashes,) = rows.columns
-        assert isinstance(hashes, np.ndarray)
-        self.units.add(hashes, slots)
+        (words,) = rows.columns
+        assert isinstance(words, np.ndarray)
+        self.units.add(mixed(words, SALT), slots)
 
     def compute(self) -> UnitsResult:
         """How many, and which."""

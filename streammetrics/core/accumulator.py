@@ -17,6 +17,7 @@ from streammetrics.core.content import contents
 from streammetrics.core.declared import CLASSES, Declared
 from streammetrics.core.errors import StateError
 from streammetrics.core.interval import Interval, interval_of
+from streammetrics.core.looks import Look
 from streammetrics.core.parts import Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Rows
@@ -107,6 +108,12 @@ class Accumulator(Declared, ABC):
         """Whether labels 0 or 1 and scores in [0, 1] are rows as they are, under the settings;
         then `update` may give them to the stage's `take_clean`."""
         return False
+
+    @cached_property
+    def _looks(self) -> Mapping[str, Look]:
+        """What columns of one length must be so that `check` takes them; of rows with an argument
+        that is not here, `check` alone can tell. It must then take parts of them and several."""
+        return {"labels": Look.BINARY, "scores": Look.UNIT} if self._plain else {}
 
     def _flush(self) -> None:
         if self._stage.n:

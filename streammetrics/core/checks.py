@@ -246,6 +246,8 @@ def _is_number(value: object) -> bool:
 
 def integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
     """Integers as int64 [n]; floats and integers past int64 are refused."""
+    if type(values) is np.ndarray and values.dtype is _INT64 and values.ndim == 1:
+        return values
     array: NDArray[Any] = vector(values, name)
     if array.dtype is _INT64:
         return array

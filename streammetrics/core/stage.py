@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +114,7 @@ class Stage:
         else:
             words, one = (_UINT32, _ONE_BITS_32) if kind is _FLOAT32 else (_UINT64, _ONE_BITS_64)
             bits = scores.view(words)
-            known = _clean_labels(labels)
+            known = clean_labels(labels)
             if known is None or bits.item(bits.argmax()) > one:
                 return False
             truth, floats = known.tobytes(), scores.tobytes()
@@ -172,22 +172,7 @@ def narrow(rows: Rows) -> bool:
     return rows.n < NARROW and rows.nbytes <= 16 * NARROW
 
 
-def clean_rows(labels: object, scores: object) -> Rows | None:
-    """Labels 0 or 1 and scores in [0, 1], of any number, as `take_clean` would keep them."""
-    if (
-        type(labels) is _ARRAY
-        and type(scores) is _ARRAY
-        and labels.ndim == 1
-        and scores.ndim == 1
-        and 0 < len(labels) == len(scores)
-        and (truth := _clean_labels(labels)) is not None
-        and _in_unit(scores)
-    ):
-        return Rows(len(truth), (truth, scores))
-    return None
-
-
-def _clean_labels(labels: NDArray[Any]) -> NDArray[np.uint8] | None:
+def clean_labels(labels: NDArray[np.generic]) -> NDArray[np.generic] | None:
     """Labels 0 or 1 as uint8; None for what may be something else."""
     kind = labels.dtype
     if kind is _UINT8:
@@ -198,7 +183,7 @@ def _clean_labels(labels: NDArray[Any]) -> NDArray[np.uint8] | None:
     return labels.view(_UINT8) if kind is _BOOL else None
 
 
-def _in_unit(scores: NDArray[Any]) -> bool:
+def in_unit(scores: NDArray[np.generic]) -> bool:
     """Whether these are floats in [0, 1], and none of them -0.0."""
     kind = scores.dtype
     if kind is _FLOAT32:

@@ -28,6 +28,7 @@ _STEPS: Final = (
     (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)),
     (np.uint64(27), np.uint64(0x94D049BB133111EB)),
 )
+_INT64: Final = np.dtype(np.int64)
 _LAST: Final = np.uint64(31)
 
 
@@ -41,21 +42,31 @@ def salt_word(salt: str) -> np.uint64:
 def unit_hashes(ids: ArrayLike | Coded, salt: np.uint64, name: str) -> Words:
     """uint64 [n]: the hash of each id under a salt; the same everywhere, for ever.
 
+    As `mixed` makes them of `unit_words`.
+    """
+    return mixed(unit_words(ids, name), salt)
+
+
+def unit_words(ids: ArrayLike | Coded, name: str) -> Words:
+    """uint64 [n]: the word of each id, of which hashes are made; those of integers are a view.
+
     ids: [n] integers of 64 bits or strings, one kind in a column, or what `hash_ids` made of
     strings. The integer 5 and the string "5" are two ids. InputError for anything else.
     """
+    if type(ids) is np.ndarray and ids.dtype is _INT64 and ids.ndim == 1:
+        return ids.view(np.uint64)
     if isinstance(ids, HashedIds):
-        return mixed(_words(group_ids(ids, "hashed", name)), salt)
+        return _words(group_ids(ids, "hashed", name))
     if not isinstance(ids, Coded):
         array: NDArray[Any] = vector(ids, name)
         if array.dtype.kind in "iu":
-            return mixed(_words(group_ids(array, "integer", name)), salt)
+            return _words(group_ids(array, "integer", name))
         ids = coded(array if array.dtype.kind != "O" else array.tolist(), name)
     kind = "integer" if ids.values and isinstance(ids.values[0], int) else "hashed"
-    used = Coded(np.arange(len(ids.values)), ids.values)
     if len(ids.values) > len(ids.codes):  # a dictionary larger than the batch
-        return mixed(_words(group_ids(ids, kind, name)), salt)
-    return mixed(_words(group_ids(used, kind, name)), salt)[ids.codes]
+        return _words(group_ids(ids, kind, name))
+    used = Coded(np.arange(len(ids.values)), ids.values)
+    return _words(group_ids(used, kind, name))[ids.codes]
 
 
 def mixed(words: Words, salt: np.uint64) -> Words:

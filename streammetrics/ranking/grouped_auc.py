@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,10 +14,12 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows, group_ids
 from streammetrics.core.bags import Bags
+from streammetrics.core.looks import Look
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Coded, Rows
 from streammetrics.core.totals import unlimited
 from streammetrics.core.weights import (
+    ONE,
     Unit,
     check_weight_settings,
     rounded,
@@ -131,6 +135,14 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
             self._set(name, value)
         if self.score_type != "float32":
             raise refused_setting(self, "score_type", "none where a grid compares scores")
+
+    @cached_property
+    def _looks(self) -> Mapping[str, Look]:
+        if self.ids != "integer" or self.weight_unit is not ONE:
+            return {}
+        in_unit = self.grid is not None and self.range == "probability"
+        scores = Look.UNIT if in_unit else Look.NUMBERS
+        return {"labels": Look.BINARY, "scores": scores, "groups": Look.INTEGERS}
 
     def update(
         self,

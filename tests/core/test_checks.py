@@ -290,6 +290,8 @@ def test_integers_of_64_bits_are_kept() -> None:
     assert integers(np.array([2**63 - 1], np.uint64), "name").tolist() == [2**63 - 1]
     values = np.array(ends)
     assert integers(values, "name") is values
+    with pytest.raises(InputError, match="expected a one-dimensional array"):
+        integers(np.zeros((2, 2), np.int64), "name")
 
 
 @pytest.mark.parametrize(

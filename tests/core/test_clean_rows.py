@@ -20,7 +20,7 @@ from streammetrics import (
 )
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.rows import Rows
-from streammetrics.core.stage import Stage, clean_rows
+from streammetrics.core.stage import Stage
 
 METRICS = [BinaryConfusion, Calibration, ExactAUC, HistogramAUC]
 LABEL_TYPES = ["u1", "bool", "i8"]
@@ -62,13 +62,6 @@ def test_every_type_is_counted_as_the_same_rows_in_lists_are(
 @pytest.mark.parametrize(("labels", "scores"), list(product(LABEL_TYPES, SCORE_TYPES)))
 def test_clean_rows_go_in_the_quick_way(n: int, labels: str, scores: str) -> None:
     y, s = rows(n, labels, scores)
-    found = clean_rows(y, s)
-    assert found is not None
-    assert found.n == n
-    assert [c.tolist() for c in found.columns if isinstance(c, np.ndarray)] == [
-        y.tolist(),
-        s.tolist(),
-    ]
     assert begun(s).take_clean(y, s)
     assert not Stage().take_clean(y, s)
 
@@ -81,7 +74,6 @@ def test_scores_that_are_not_clean_do_not(n: int, scores: str, bad: float) -> No
         y, s = rows(n, "u1", scores)
         s[at] = bad
         assert not begun(s).take_clean(y, s)
-        assert clean_rows(y, s) is None
 
 
 @pytest.mark.parametrize("n", SIZES)
@@ -93,7 +85,6 @@ def test_labels_that_are_not_clean_do_not(n: int, labels: str, bad: int) -> None
         y, s = rows(n, labels, "f4")
         y[at] = bad
         assert not begun(s).take_clean(y, s)
-        assert clean_rows(y, s) is None
 
 
 def test_other_types_shapes_and_lengths_do_not() -> None:
@@ -111,7 +102,6 @@ def test_other_types_shapes_and_lengths_do_not() -> None:
         (y.reshape(2, 2), s.reshape(2, 2)),
     ]:
         assert not begun(s).take_clean(labels, scores)
-        assert clean_rows(labels, scores) is None
 
 
 @pytest.mark.parametrize("metric", METRICS)

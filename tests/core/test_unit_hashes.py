@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from streammetrics.core.unit_hashes import mixed, salt_word, unit_hashes
+from streammetrics import InputError
+from streammetrics.core.rows import Coded
+from streammetrics.core.unit_hashes import mixed, salt_word, unit_hashes, unit_words
 from tests.oracles.users import hash_of, splitmix64
 
 
@@ -29,6 +32,25 @@ def test_the_ids_that_are_given_do_not_change() -> None:
     ids = np.arange(10)
     unit_hashes(ids, salt_word("s"), "users")
     assert ids.tolist() == list(range(10))
+
+
+def test_words_of_integers_are_their_bits_whatever_holds_them() -> None:
+    ids = [5, -1, 5, 2**62]
+    bits = [5, 2**64 - 1, 5, 2**62]
+    coded = Coded(np.array([0, 1, 0, 2]), (5, -1, 2**62))
+    of_more = Coded(np.array([0, 1, 0, 2]), (5, -1, 2**62, 7, 8, 9))
+    for given in (ids, np.array(ids), np.array(ids, object), np.array(ids)[::1], coded, of_more):
+        assert unit_words(given, "users").tolist() == bits
+    assert unit_words(np.array(ids)[::2], "users").tolist() == bits[::2]
+    assert unit_hashes(np.array(ids)[::2], salt_word("s"), "users").tolist() == [
+        hash_of(5, "s"),
+        hash_of(5, "s"),
+    ]
+
+
+def test_ids_in_a_table_are_refused() -> None:
+    with pytest.raises(InputError, match="users: expected a one-dimensional array"):
+        unit_words(np.zeros((2, 2), np.int64), "users")
 
 
 def test_a_hash_is_the_same_for_ever() -> None:

@@ -1,0 +1,103 @@
+"""Which columns the metrics of a panel read, and which of these are looked at once for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.errors import InputError
+from streammetrics.core.looks import Look, joined, look_at
+from streammetrics.core.rows import Coded, Rows
+
+Given = Mapping[str, "ArrayLike | Coded | None"]
+Known = Mapping[
+    str, NDArray[np.generic]
+]  # columns that are what their look says, all of one length
+
+
+class Reader(NamedTuple):
+    """A metric of a panel, and for each argument of its `update` which column it reads."""
+
+    name: str
+    metric: Accumulator
+    inputs: tuple[tuple[str, str, bool], ...]  # argument, column, whether it must be there
+
+    def check(self, columns: Given) -> Rows:
+        """Its rows, or InputError."""
+        mine = {}
+        for argument, column, required in self.inputs:
+            given = columns.get(column)
+            if given is not None:
+                mine[argument] = given
+            elif required:
+                raise InputError(
+                    expected=f"the column {column!r}",
+                    came=f"only {', '.join(sorted(columns)) or 'nothing'}",
+                    where=f"Panel.update, metric {self.name!r}",
+                    todo="pass it as a keyword, or rename another with `inputs`",
+                )
+        try:
+            return self.metric.check(**mine)
+        except InputError as error:
+            raise InputError(
+                expected=error.expected,
+                came=error.came,
+                where=f"metric {self.name!r}, {error.where}",
+                todo=error.todo,
+                rows=error.rows,
+            ) from None
+
+    def rows(self, known: Known) -> Rows:
+        """Its rows of columns that are what `looks` wants."""
+        mine = {argument: known[column] for argument, column, _ in self.inputs if column in known}
+        return self.metric.check(**mine)
+
+    def looks(self, columns: frozenset[str]) -> list[tuple[str, Look]]:
+        """By what looks `check` is sure to take these columns; none where it alone can tell."""
+        looks = self.metric._looks
+        mine = []
+        for argument, column, required in self.inputs:
+            if column in columns and argument in looks:
+                mine.append((column, looks[argument]))
+            elif column in columns or required:
+                return []
+        return mine
+
+
+class Plan(NamedTuple):
+    """What is looked at where certain columns are given."""
+
+    looks: tuple[tuple[str, Look], ...]
+    needs: tuple[frozenset[str], ...]  # of each metric; empty where it must check by itself
+    sure: bool  # none must
+
+    def look(self, columns: Given) -> Known:
+        """Those of the columns that are what they should be; none unless all have one length."""
+        known: dict[str, NDArray[np.generic]] = {}
+        n = 0
+        for name, look in self.looks:
+            column = look_at(columns[name], look)
+            if column is not None:
+                n = n or len(column)
+                if len(column) != n:
+                    return {}
+                known[name] = column
+        return known
+
+
+def plan_of(readers: Sequence[Reader], columns: frozenset[str]) -> Plan:
+    """How to look at these columns for all who read them."""
+    each = [reader.looks(columns) for reader in readers]
+    asked: dict[str, set[Look]] = {}
+    for mine in each:
+        for column, look in mine:
+            asked.setdefault(column, set()).add(look)
+    looks = [(column, joined(some)) for column, some in asked.items()]
+    told = {column: look for column, look in looks if look is not None}
+    needs = [frozenset(column for column, _ in mine) for mine in each]
+    needs = [some if some <= told.keys() else frozenset() for some in needs]
+    return Plan(tuple(told.items()), tuple(needs), all(needs))
