@@ -20,23 +20,28 @@ from benchmarks.harness import Timing, measure
 from benchmarks.torch_child import ABSENT, PYTHON, Task, asked
 from benchmarks.workloads import generator, labels_of, uniform_scores
 from streammetrics import Accumulator, ExactAUC, GroupedAUC, HistogramAUC, Ratio
+from streammetrics.engines import merged
 
 STATES = 1_000
 BUCKETS = 4_096
 TASK = "areas of 4,096 buckets"
 
 
-def merged(name: str, empty: Accumulator, stored: list[bytes], task: str = "") -> Timing:
-    """All of them, from bytes, into one."""
+def both_ways(name: str, empty: Accumulator, stored: list[bytes], task: str = "") -> list[Timing]:
+    """All of them, from bytes, into one: given together, and one by one."""
     kind = type(empty)
 
-    def job() -> None:
+    def one_by_one() -> Accumulator:
         total = empty.empty()
         for data in stored:
             total.merge(kind.from_bytes(data))
-        total.compute()
+        return total
 
-    return measure(name, len(stored), job, task=task, peak=True)
+    assert merged(stored) == one_by_one()
+    return [
+        measure(name, len(stored), lambda: merged(stored).compute(), task=task, peak=True),
+        measure(f"{name}, one by one", len(stored), lambda: one_by_one().compute(), peak=True),
+    ]
 
 
 def stored(empty: Accumulator, rows: int, states: int) -> list[bytes]:
@@ -92,11 +97,12 @@ def ask(quick: bool) -> Answer:
         "merging", f"Merging {states:,} states from bytes", rows=1, arrays=[table], unit="state"
     )
     found.sort = found.sort.times(0)  # of one float, so of no use here
+    auc, exact = HistogramAUC(), ExactAUC()
     found.add(
-        merged("HistogramAUC, 4,096 buckets", area, stored(area, 20_000, states), TASK),
-        merged("HistogramAUC, default", HistogramAUC(), stored(HistogramAUC(), 20_000, states)),
-        merged("Ratio", Ratio(), stored(Ratio(), 1_000, states)),
-        merged("ExactAUC, 1,000 rows", ExactAUC(), stored(ExactAUC(), 1_000, states)),
+        *both_ways("HistogramAUC, 4,096 buckets", area, stored(area, 20_000, states), TASK),
+        *both_ways("HistogramAUC, default", auc, stored(auc, 20_000, states)),
+        *both_ways("Ratio", Ratio(), stored(Ratio(), 1_000, states)),
+        *both_ways("ExactAUC, 1,000 rows", exact, stored(exact, 1_000, states)),
     )
     count, users = (20, 10_000) if quick else (100, 100_000)
     found.add(*shards(count, users))

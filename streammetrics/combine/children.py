@@ -16,6 +16,7 @@ from streammetrics.core.distinct import distinct
 from streammetrics.core.keys import MAX_KEY_BYTES, decode_key, encode_key, key_hash
 from streammetrics.core.parts import Column, Part, Slots
 from streammetrics.core.rows import Coded, Key
+from streammetrics.core.stack import Stack
 
 Rank = tuple[int, bytes]
 _SAMPLE: Final = 16  # keys from whose size that of all is estimated
@@ -32,6 +33,14 @@ class ProductColumn(Column):
     @property
     def mass(self) -> int:
         return max((a._exact_mass() for a in self.by_name.values()), default=0)
+
+    @property
+    def bound(self) -> int:
+        return max((c.bound for a in self.by_name.values() for c in a._held()), default=0)
+
+    @property
+    def stacks(self) -> bool:
+        return all(c.stacks for a in self.by_name.values() for c in a._held())
 
     @property
     def nbytes(self) -> int:
@@ -70,6 +79,10 @@ class Product(Part[ProductColumn]):
     def decode(self, owner: Declared, width: int, data: Reader) -> ProductColumn:
         metrics = _metrics(owner, self.of)
         return ProductColumn({n: metrics[n]._decode(width, data) for n in sorted(metrics)}, width)
+
+    def decode_stack(self, owner: Declared, stack: Stack) -> ProductColumn:
+        metrics = _metrics(owner, self.of)
+        return ProductColumn({n: metrics[n]._decode_stack(stack) for n in sorted(metrics)}, stack.n)
 
 
 class MapColumn(Column):

@@ -12,16 +12,17 @@ from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
-from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, Reader, Writer, frame, unframe
+from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, Reader, Writer, frame, opened, unframe
 from streammetrics.core.content import contents
 from streammetrics.core.declared import CLASSES, Declared
 from streammetrics.core.errors import StateError
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.looks import Look
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts import Column, Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Rows
 from streammetrics.core.settings import decode_head
+from streammetrics.core.stack import Stack
 from streammetrics.core.stage import SMALL, Stage, narrow
 
 MAX_MASS: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64
@@ -135,7 +136,11 @@ class Accumulator(Declared, ABC):
 
     def _exact_mass(self) -> int:
         self._flush()
-        return max((self.__dict__[name].mass for name in self._parts), default=0)
+        return max([column.mass for column in self._held()], default=0)
+
+    def _held(self) -> list[Column]:
+        """The state of each part."""
+        return [self.__dict__[name] for name in self._parts]
 
     # -- the monoid -----------------------------------------------------------------------
     def empty(self) -> Self:
@@ -181,7 +186,8 @@ class Accumulator(Declared, ABC):
         if self._mass + mass > MAX_MASS:
             mass = other._exact_mass()
             self._require_room(mass, "merge")
-        self._merge_slots(other.copy() if other is self else other, _SLOT_0)
+        to = _SLOT_0 if other._width == 1 else np.zeros(other._width, np.intp)
+        self._merge_slots(other.copy() if other is self else other, to)
         self.__dict__["_mass"] += mass
         if counted is not None:
             self.provenance.accept(counted)
@@ -197,18 +203,17 @@ class Accumulator(Declared, ABC):
             mine[name].merge(theirs[name], to)
 
     def _widen(self, width: int) -> None:
-        for name in self._parts:
-            self.__dict__[name].widen(width)
+        for column in self._held():
+            column.widen(width)
         self.__dict__["_width"] = width
 
     def _take(self, slots: Slots) -> Self:
         """The states of these slots, in this order, as an accumulator of their own."""
         self._flush()
         new = self._bare()
-        new.__dict__.update(_mass=self._mass, _stage=Stage(), _provenance=None)
+        new.__dict__.update(_mass=self._mass, _stage=Stage(), _provenance=None, _width=len(slots))
         for name in self._parts:
             new.__dict__[name] = self.__dict__[name].take(slots)
-        new.__dict__["_width"] = len(slots)
         return new
 
     def __add__(self, other: Self) -> Self:
@@ -260,7 +265,7 @@ class Accumulator(Declared, ABC):
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the state holds."""
-        return int(self._stage.nbytes + sum(self.__dict__[name].nbytes for name in self._parts))
+        return int(self._stage.nbytes + sum([column.nbytes for column in self._held()]))
 
     # -- bytes ----------------------------------------------------------------------------
     def to_bytes(self) -> bytes:
@@ -271,16 +276,24 @@ class Accumulator(Declared, ABC):
 
     def _encode(self, out: Writer) -> None:
         self._flush()
-        for name in self._parts:
-            self.__dict__[name].encode(out)
+        for column in self._held():
+            column.encode(out)
 
     def _decode(self, width: int, data: Reader) -> Self:
         """The states that `_encode` wrote for `width` slots, under these settings."""
+        parts = self._parts.items()
+        return self._read({name: part.decode(self, width, data) for name, part in parts}, width)
+
+    def _decode_stack(self, stack: Stack) -> Self:
+        """The states in the rows of a stack, side by side; Unlike: read them one by one."""
+        parts = self._parts.items()
+        return self._read({name: part.decode_stack(self, stack) for name, part in parts}, stack.n)
+
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        """The states of these columns; StateError where rows do not make them."""
         new = self._bare()
-        new.__dict__.update(_mass=0, _stage=Stage(), _provenance=None, _width=width)
-        for name, part in self._parts.items():
-            new.__dict__[name] = part.decode(self, width, data)
-        bound = max([new.__dict__[name].bound for name in self._parts], default=0)
+        new.__dict__.update(columns, _mass=0, _stage=Stage(), _provenance=None, _width=width)
+        bound = max([column.bound for column in columns.values()], default=0)
         if bound > MAX_MASS:
             bound = new._exact_mass()
             new._require_room(bound, "from_bytes")
@@ -294,8 +307,7 @@ class Accumulator(Declared, ABC):
 
     @classmethod
     def _from_bytes(cls, data: bytes, known: Mapping[str, bytes]) -> Self:
-        head, body = unframe(STATE_MAGIC, data)
-        reader = Reader(body)
+        head, reader = opened(STATE_MAGIC, data)
         specification = decode_head(head, CLASSES, known)
         if not isinstance(specification, cls):
             raise StateError(

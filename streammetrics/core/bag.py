@@ -13,8 +13,8 @@ from streammetrics.core.bag_groups import Groups
 from streammetrics.core.bag_keys import Keys
 from streammetrics.core.bag_layout import U64, Layout, Rule, layout_for
 from streammetrics.core.bag_table import Table, read_table, table_of, write_table
+from streammetrics.core.cells import exact_total
 from streammetrics.core.codec import Reader, Writer
-from streammetrics.core.counts import exact_total
 from streammetrics.core.declared import Declared
 from streammetrics.core.distinct import distinct
 from streammetrics.core.ids import Ids

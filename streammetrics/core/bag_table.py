@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.bag_layout import U64, Layout, Rule
+from streammetrics.core.cells import exact_total
 from streammetrics.core.codec import Reader, Writer, damaged
-from streammetrics.core.counts import exact_total
 from streammetrics.core.distinct import distinct
 from streammetrics.core.ids import Ids, Indices, StringIds
 from streammetrics.core.integer_ids import IntegerIds

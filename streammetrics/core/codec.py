@@ -22,12 +22,13 @@ VERSION: Final = 1
 MAX_HEAD: Final = 1 << 20  # bytes of settings; far above any real ones
 _WIDTHS: Final = {0: None, 1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
 # Of each width but 0 the type, and the least integer that needs it: widths double.
-_KINDS: Final[dict[int, tuple[np.dtype[np.unsignedinteger], int]]] = {
+KINDS: Final[dict[int, tuple[np.dtype[np.unsignedinteger], int]]] = {
     1: (np.dtype(np.uint8), 1),
     2: (np.dtype("<u2"), 1 << 8),
     4: (np.dtype("<u4"), 1 << 16),
     8: (np.dtype("<u8"), 1 << 32),
 }
+_NONE: Final = np.empty(0, np.uint8)
 _START: Final = Struct("<4sBIQ")  # magic, version, lengths
 _RESIDUE: Final = 0x2144DF1C  # the CRC-32 of anything with its own CRC-32 after it
 
@@ -127,7 +128,7 @@ class Reader:
             self.raw(1)
         self.at = at + 1
         width = self.data[at]
-        if width and width not in _KINDS:
+        if width and width not in KINDS:
             raise damaged(f"integers of {width} bytes")
         return width
 
@@ -153,8 +154,8 @@ class Reader:
         """The same as `ints`, as they lie in the bytes, and the greatest of them (0: of none)."""
         width = self._width()
         if not width:
-            return np.zeros(n, np.uint8), 0
-        kind, least = _KINDS[width]
+            return np.zeros(n, np.uint8) if n else _NONE, 0
+        kind, least = KINDS[width]
         at, size = self.at, n * width
         if size > self.end - at:
             self.raw(size)
@@ -177,7 +178,7 @@ class Reader:
         if not width:
             return 0
         value = int.from_bytes(self.raw(width), "little")
-        if not _KINDS[width][1] <= value < 1 << 63:
+        if not KINDS[width][1] <= value < 1 << 63:
             raise _unfit(value, width)
         return value
 
@@ -217,11 +218,27 @@ def frame(magic: bytes, head: bytes, body: bytes) -> bytes:
 
 def unframe(magic: bytes, data: bytes | memoryview) -> tuple[bytes, memoryview]:
     """The head and the body of a frame."""
-    view = memoryview(data)
-    size = len(view)
-    if size < 21 or view[:4] != magic:
+    head, body = opened(magic, data)
+    return head, body.raw(body.left)
+
+
+def before_body(data: bytes) -> bytes:
+    """What stands before the body of a frame, whatever that is worth."""
+    return data[: 17 + int.from_bytes(data[5:9], "little")]
+
+
+def is_whole(start: bytes, data: bytes) -> bool:
+    """Whether a frame that begins as a valid one did, up to its body, is valid too."""
+    n_head, n_body = _START.unpack_from(start)[2:]
+    return 21 + n_head + n_body == len(data) and zlib.crc32(data) == _RESIDUE
+
+
+def opened(magic: bytes, data: bytes | memoryview) -> tuple[bytes, Reader]:
+    """The head of a frame, and what reads its body."""
+    size = len(data)
+    if size < 21 or data[:4] != magic:
         raise damaged(f"{size} bytes that do not begin with {magic.decode()}")
-    _, version, n_head, n_body = _START.unpack_from(view)
+    _, version, n_head, n_body = _START.unpack_from(data)
     if version != VERSION:
         raise StateError(
             expected=f"format version {VERSION}",
@@ -234,4 +251,4 @@ def unframe(magic: bytes, data: bytes | memoryview) -> tuple[bytes, memoryview]:
         raise damaged(f"{size} bytes where {21 + n_head + n_body} are claimed")
     if zlib.crc32(data) != _RESIDUE:
         raise damaged("a checksum that does not match")
-    return bytes(view[17 : 17 + n_head]), view[17 + n_head : -4]
+    return bytes(data[17 : 17 + n_head]), Reader(data, 17 + n_head, size - 4)

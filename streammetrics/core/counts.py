@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.cells import counted, exact_total, kind_for
 from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.parts import Column, Part, Slots
+from streammetrics.core.stack import Stack, Unlike
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 _ALWAYS_DENSE: Final = 64  # cells; a sparse form of so few would be larger
 _DENSE_WHEN_FED: Final = 1 << 16  # cells; a single state of these costs half a megabyte at most
 _FEW_PENDING: Final = 1 << 15
-_MOST: Final = (1 << 63) - 1
 _UNKNOWN: Final = 1 << 32  # the greatest count of a table of int64, of which nobody keeps account
 _NONE: Final = np.empty(0, np.int64)
 
@@ -51,9 +52,13 @@ class CountsColumn(Column):
 
     @property
     def bound(self) -> int:
-        if self.table is None or self.table.itemsize == 8:
+        if self.top >= _UNKNOWN:
             return self.mass
-        return self.top * self.table.size
+        return self.top * (len(self.codes) if self.table is None else self.table.size)
+
+    @property
+    def stacks(self) -> bool:
+        return self.table is not None or not len(self.codes)
 
     @property
     def nbytes(self) -> int:
@@ -71,7 +76,7 @@ class CountsColumn(Column):
         if self._dense(len(at)):
             np.add.at(self._cells(), at, 1 if weights is None else weights)
         elif weights is None:
-            self._append(*_counted(np.sort(at)))
+            self._append(*counted(np.sort(at)))
         else:
             self._append(at.astype(np.int64), weights.astype(np.int64))
 
@@ -109,8 +114,8 @@ class CountsColumn(Column):
     def merge(self, other: Self, to: Slots) -> None:
         if not self.cells:
             return
-        if other.table is not None and self.width == other.width == 1:
-            self._merge_table(other.table, other.top)
+        if other.table is not None and self.width == 1:
+            self._merge_tables(other.table[: other.width], other.top)
             return
         codes, counts = other._sparse()
         if other.width > 1:
@@ -162,14 +167,16 @@ class CountsColumn(Column):
             used = np.count_nonzero(everything)
             if 4 * used <= width * cells:
                 raise damaged(f"a table of {width * cells} cells with {used} occupied")
-            self.table = everything.astype(_kind(self.top)).reshape(width, cells)
+            self.table = everything.astype(kind_for(self.top)).reshape(width, cells)
             return
         sizes: list[int] = [data.int_()] if width == 1 else data.ints(width).tolist()
         n = sum(sizes)
         if n > data.left or 4 * n > width * cells:
             raise damaged(f"{n} of {width * cells} cells in {data.left} bytes")
         places, last = data.narrow(n)
-        amounts, _ = data.narrow(n)
+        amounts, top = data.narrow(n)
+        if self.table is None:
+            self.top = top
         if not n:
             return
         at, counts = places.astype(np.int64), amounts.astype(np.int64)
@@ -182,6 +189,18 @@ class CountsColumn(Column):
             self.codes, self.counts = codes, counts
         else:
             self._cells()[codes] = counts
+
+    def read_stack(self, stack: Stack) -> None:
+        """Fill an empty column with tables, one in each row, or with nothing from all."""
+        cells = self.cells
+        flag = stack.same()
+        if flag == 1:
+            table, top = stack.narrow(cells)
+            if any(4 * np.count_nonzero(row) <= cells for row in table):
+                raise Unlike
+            self.table, self.top = table.astype(kind_for(top), copy=False), top
+        elif any([flag, stack.int_(), stack.narrow(0)[1], stack.narrow(0)[1]]):
+            raise Unlike
 
     def _sparse(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """All occupied codes, ascending, and their counts."""
@@ -199,6 +218,16 @@ class CountsColumn(Column):
             self.table, self.top = self.table.astype(np.int64), _UNKNOWN
         return cast("NDArray[np.int64]", self.table.reshape(-1))
 
+    def _merge_tables(self, theirs: NDArray[np.integer], top: int) -> None:
+        """Add tables [n, cells], as many at once as their narrow type has room for."""
+        n = len(theirs)
+        step = max(n, 1) if theirs.itemsize == 8 else (1 << 8 * theirs.itemsize) // (top + 1)
+        for i in range(0, n, step):
+            some = theirs[i : i + step]
+            if len(some) > 1:
+                some = np.add.reduce(some, axis=0, dtype=some.dtype, keepdims=True)
+            self._merge_table(some, top * min(step, n - i))
+
     def _merge_table(self, theirs: NDArray[np.integer], top: int) -> None:
         """Add a table in which no count exceeds `top`."""
         if self.table is None and not (len(self.codes) or self.pending):
@@ -210,7 +239,7 @@ class CountsColumn(Column):
         assert mine is not None
         self.top += top
         if self.top >> 8 * mine.itemsize and mine.itemsize < 8:
-            self.table = mine = mine.astype(_kind(self.top))
+            self.table = mine = mine.astype(kind_for(self.top))
         np.add(mine, theirs, out=mine)
 
     def _place(self, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
@@ -221,6 +250,7 @@ class CountsColumn(Column):
             self._append(codes, counts)
 
     def _append(self, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        self.top = _UNKNOWN
         self.pending.append((codes, counts))
         self.n_pending += len(codes)
         if self.n_pending > max(_FEW_PENDING, len(self.codes)):
@@ -265,7 +295,7 @@ class CountsColumn(Column):
     def _make_table(self) -> None:
         codes, counts = self._sparse()
         self.top = int(counts.max(initial=0))
-        table = np.zeros(self.width * self.cells, _kind(self.top))
+        table = np.zeros(self.width * self.cells, kind_for(self.top))
         table[codes] = counts
         self.table = table.reshape(self.width, self.cells)
         self.codes = self.counts = _NONE
@@ -290,28 +320,7 @@ class Counts(Part[CountsColumn]):
         column.read(data)
         return column
 
-
-def _kind(top: int) -> type[np.integer]:
-    """The least type of cells that holds counts up to this one."""
-    if top < 1 << 16:
-        return np.uint8 if top < 1 << 8 else np.uint16
-    return np.uint32 if top < 1 << 32 else np.int64
-
-
-def _counted(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Each distinct value of sorted codes, and how often it is there."""
-    if not len(codes):
-        return codes, codes
-    first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
-    return codes[first], np.diff(first, append=len(codes))
-
-
-def exact_total(counts: NDArray[np.integer]) -> int:
-    """The sum of counts [n], which are at least 0, however large it is."""
-    n = len(counts)
-    if not n:
-        return 0
-    if counts.item(counts.argmax()) <= _MOST // n:
-        return int(np.add.reduce(counts))
-    # The parts of 32 bits cannot overflow where the whole could.
-    return (int((counts >> 32).sum()) << 32) + int((counts & 0xFFFFFFFF).sum())
+    def decode_stack(self, owner: Declared, stack: Stack) -> CountsColumn:
+        column = CountsColumn(self.shape(owner), stack.n)
+        column.read_stack(stack)
+        return column

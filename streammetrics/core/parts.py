@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.codec import Reader, Writer, damaged
+from streammetrics.core.stack import Stack, Unlike
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -35,6 +36,11 @@ class Column(ABC):
     def bound(self) -> int:
         """As `mass`, and perhaps larger where that takes less time."""
         return self.mass
+
+    @property
+    def stacks(self) -> bool:
+        """Whether `decode_stack` is worth a try with states like this one."""
+        return False
 
     @property
     @abstractmethod
@@ -88,6 +94,11 @@ class Part(ABC, Generic[C_co]):
     @abstractmethod
     def decode(self, owner: Declared, width: int, data: Reader) -> C_co:
         """What `encode` wrote; StateError for anything else, before anything large is made."""
+
+    def decode_stack(self, owner: Declared, stack: Stack) -> C_co:
+        """As `decode` of the one state in each row of a stack, side by side; Unlike where rows
+        are laid out in different ways, or are not what `encode` writes."""
+        raise Unlike
 
 
 class ExtremeColumn(Column):

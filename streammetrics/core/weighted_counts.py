@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.counts import Counts, CountsColumn
 from streammetrics.core.parts import Part, Slots
+from streammetrics.core.stack import Stack, Unlike
 from streammetrics.core.weight_units import Units
 from streammetrics.core.weights import add_excess
 
@@ -24,6 +25,10 @@ class WeightedCountsColumn(CountsColumn):
     def __init__(self, shape: tuple[int, ...], width: int) -> None:
         super().__init__(shape, width)
         self.excess = np.zeros(width, np.int64)
+
+    @property
+    def stacks(self) -> bool:
+        return super().stacks and not self.excess.any()
 
     @property
     def nbytes(self) -> int:
@@ -85,4 +90,11 @@ class WeightedCounts(Part[WeightedCountsColumn]):
         shape = known.shape if known is not None else self.table.shape(owner)
         column = WeightedCountsColumn(shape, width)
         column.read(data)
+        return column
+
+    def decode_stack(self, owner: Declared, stack: Stack) -> WeightedCountsColumn:
+        column = WeightedCountsColumn(self.table.shape(owner), stack.n)
+        column.read_stack(stack)
+        if stack.narrow(1)[1]:
+            raise Unlike
         return column

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from streammetrics.combine import KeyedResult, PanelResult, WindowsResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, StateError, shown
+from streammetrics.core.stacked import stacked
 from streammetrics.engines.sealed import Sealed
 from streammetrics.registry import load
 from streammetrics.results.bounded import Bounded
@@ -41,8 +42,7 @@ def merged(states: Iterable[bytes], *, replay: str = "refuse") -> Accumulator:
     """
     require_replay(replay)
     total: Accumulator | None = None
-    for data in states:
-        state = read_state(data)
+    for state in stacked(map(_state_bytes, states), load):
         if total is None:
             total = state
         else:
@@ -84,14 +84,18 @@ def require_replay(replay: str) -> None:
 
 def read_state(data: object) -> Accumulator:
     """The state in a cell of a column of states: bytes alone, since a text would name a file."""
-    if not isinstance(data, bytes | bytearray | memoryview):
+    return load(_state_bytes(data))
+
+
+def _state_bytes(data: object) -> bytes:
+    if not isinstance(data, (bytes, bytearray, memoryview)):
         raise StateError(
             expected="the bytes of a state",
             came=shown(data),
             where="states",
             todo="leave out rows without a state, which an outer join makes for instance",
         )
-    return load(bytes(data))
+    return bytes(data)
 
 
 def merge_all(states: Iterable[bytes], *, replay: str = "refuse") -> bytes:

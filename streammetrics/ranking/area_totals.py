@@ -7,9 +7,8 @@ from fractions import Fraction
 from typing import NamedTuple, Self
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.codec import Reader
 from streammetrics.core.exact_sums import ExactSums
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts import Column, Slots
 from streammetrics.core.rows import Rows
 from streammetrics.core.settings import Setting
 from streammetrics.core.totals import add_whole, no_rows, require_whole
@@ -72,8 +71,8 @@ class AreaTotals(Accumulator, schema="grouped-auc-totals/1"):
         areas = area_sums(groups, weight, bounded=bounded)
         add_whole(self.sums, (*counts, *areas, *area_spread(groups, weight)))
 
-    def _decode(self, width: int, data: Reader) -> Self:
-        new = super()._decode(width, data)
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(columns, width)
         require_whole(new.sums)
         return new
 

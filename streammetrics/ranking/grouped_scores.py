@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Self
 
 import numpy as np
@@ -13,8 +13,8 @@ from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows
 from streammetrics.core.bag_groups import Groups
 from streammetrics.core.checks import MAX_GRADE
-from streammetrics.core.codec import Reader, damaged
-from streammetrics.core.parts import Slots
+from streammetrics.core.codec import damaged
+from streammetrics.core.parts import Column, Slots
 from streammetrics.core.rows import Coded, Rows
 from streammetrics.core.score_bits import scores_of
 from streammetrics.core.totals import unlimited
@@ -166,8 +166,8 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             assert isinstance(items, np.ndarray)
             self.items.add(items, None, slots, lists)
 
-    def _decode(self, width: int, data: Reader) -> Self:
-        new = super()._decode(width, data)
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(columns, width)
         highest = self._strictest().highest
         if highest < MAX_GRADE:
             labels = new.bag.labels()

@@ -9,9 +9,8 @@ from typing import Final, NamedTuple, Self, cast
 import numpy as np
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.codec import Reader
 from streammetrics.core.exact_sums import ExactSums
-from streammetrics.core.parts import Extreme, Slots
+from streammetrics.core.parts import Column, Extreme, Slots
 from streammetrics.core.rows import Rows
 from streammetrics.core.settings import Setting
 from streammetrics.core.totals import add_whole, no_rows, require_whole
@@ -72,8 +71,8 @@ class ListTotals(Accumulator, schema="grouped-scores-totals/1"):
             self.longest.add(np.array([longest], np.int64))
         self.moments.merge(moments, np.zeros(1, np.intp))
 
-    def _decode(self, width: int, data: Reader) -> Self:
-        new = super()._decode(width, data)
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(columns, width)
         require_whole(new.sums)
         return new
 
