@@ -9,6 +9,7 @@ line: whether it took the states, and whether a look was new. "none" is no point
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -24,7 +25,7 @@ POINTS = ("before the claim", "in the claim", "after the claim", "with the state
 EVERY_S = 60.0
 
 
-def install(fuse: Fuse) -> list[str]:
+def install(fuse: Fuse, engine: Engine) -> list[str]:
     """From now on this process passes its points; what it did is added to what is answered."""
     module: Any = looking
     claim, view, take = module.claim, module.view, module.take
@@ -60,18 +61,27 @@ def install(fuse: Fuse) -> list[str]:
             fuse.passes(within[0])  # all is written, and nothing is there yet
 
     module.claim, module.view, module.take = claimed, viewed, taken
-    event.listen(Engine, "commit", commits)
+    event.listen(engine, "commit", commits)
     return done
+
+
+def answering(ledger: Ledger, fuse: Fuse) -> Callable[[float], str]:
+    """From now on this process looks when it is called, and answers what it did."""
+    done, number = install(fuse, ledger.store.engine), ledger.generation().id
+
+    def answer(now_s: float) -> str:
+        done.clear()
+        clock = partial(float, now_s)
+        looking.Looker(ledger, number, EVERY_S, monotonic=lambda: 0.0, clock=clock).step()
+        return " ".join(done)
+
+    return answer
 
 
 if __name__ == "__main__":
     point, store = sys.argv[1:]
-    done = install(Fuse(point, 1))
     with closing(Ledger.open(store)) as ledger:
-        number = ledger.generation().id
+        answer = answering(ledger, Fuse(point, 1))
         for line in sys.stdin:
-            clock = partial(float, line)
-            looking.Looker(ledger, number, EVERY_S, monotonic=lambda: 0.0, clock=clock).step()
-            sys.stdout.write(" ".join(done) + "\n")
+            sys.stdout.write(answer(float(line)) + "\n")
             sys.stdout.flush()
-            done.clear()

@@ -44,7 +44,7 @@ from tests.consumers.interleaved import (
 from tests.consumers.lives import FusedLedger, FusedSource
 from tests.depth import tries
 
-FEW, MANY = 50, tries(50, 500)
+FEW, MANY = 50, tries(20, 500)
 ASKED = int(os.environ.get("STREAMMETRICS_INTERLEAVINGS", "0"))
 
 

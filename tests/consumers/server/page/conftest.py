@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,12 +15,12 @@ from tests.consumers.server.page.stream import Stream
 from tests.requirements import absent
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, Page
 
 
-# Of a module, not of the run: Playwright keeps an event loop in this thread while it is open, and
-# other tests have loops of their own.
-@pytest.fixture(scope="module")
+# Of this folder, not of the run: Playwright keeps an event loop in this thread while it is open,
+# and other tests have loops of their own.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Chromium."""
     try:
@@ -34,7 +34,7 @@ def browser() -> Iterator[Browser]:
         running.__exit__(None, None, None)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
     """A server over a store with an experiment of two arms, which tests only read."""
     with Stream.served(tmp_path_factory.mktemp("page")) as stream:
@@ -48,15 +48,27 @@ def growing(tmp_path: Path) -> Iterator[Stream]:
         yield stream
 
 
+@pytest.fixture(scope="package")
+def tab(browser: Browser) -> Iterator[Page]:
+    """A tab for one page after the other: a new one costs six times as much as the page in it."""
+    with closing(browser.new_context()) as profile:
+        yield profile.new_page()
+
+
 @pytest.fixture
-def open_page(browser: Browser) -> Iterator[Callable[..., Seen]]:
-    """Opens an address in a profile of its own. What the page asked for, and what its console
+def open_page(browser: Browser, tab: Page) -> Iterator[Callable[..., Seen]]:
+    """Opens an address in a tab that has seen others, which leave nothing; with options, as of
+    Browser.new_context, in a profile of its own. What the page asked for, and what its console
     said, is looked at when the test ends: no request to another host, and no word."""
     with ExitStack() as stack:
         opened: list[Seen] = []
 
-        def open_(url: str, **options: object) -> Seen:
-            seen = Seen.opened(stack, browser, url, **options)
+        def open_(url: str, width: int = 1280, height: int = 900, **options: Any) -> Seen:
+            page = tab
+            if options or opened:
+                own = stack.enter_context(closing(browser.new_context(**options)))
+                page = own.new_page()
+            seen = Seen.opened(stack, page, url, width, height)
             opened.append(seen)
             return seen
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Page
 
 # A refused question is written to the console by the browser itself.
 REFUSED = "Failed to load resource"
@@ -24,17 +24,25 @@ class Seen:
     said: list[str] = field(default_factory=list)
 
     @staticmethod
-    def opened(stack: ExitStack, browser: Browser, url: str, **options: Any) -> Seen:
-        """The page at an address, in a new profile; options as of Browser.new_context."""
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        stack.callback(context.close)
-        seen = Seen(context.new_page(), urlsplit(url).netloc)
-        seen.page.set_default_timeout(20_000)
-        seen.page.on("request", lambda request: seen.requests.append(request.url))
-        seen.page.on("console", lambda message: seen.said.append(message.text))
-        seen.page.on("pageerror", lambda error: seen.said.append(str(error)))
-        seen.page.on("dialog", lambda dialog: seen.said.append(f"dialog {dialog.message}"))
-        seen.page.goto(url)
+    def opened(
+        stack: ExitStack, page: Page, url: str, width: int = 1280, height: int = 900
+    ) -> Seen:
+        """The page at an address, until the stack ends: then the tab is as it was before."""
+        seen = Seen(page, urlsplit(url).netloc)
+        page.set_default_timeout(20_000)
+        page.set_viewport_size({"width": width, "height": height})
+        for name, noted in (
+            ("request", lambda request: seen.requests.append(request.url)),
+            ("console", lambda message: seen.said.append(message.text)),
+            ("pageerror", lambda error: seen.said.append(str(error))),
+            ("dialog", lambda dialog: seen.said.append(f"dialog {dialog.message}")),
+        ):
+            page.on(name, noted)  # type: ignore[call-overload]
+            stack.callback(page.remove_listener, name, noted)
+        stack.callback(page.emulate_media, color_scheme="null")
+        stack.callback(page.unroute_all)
+        stack.callback(page.goto, "about:blank")
+        page.goto(url)
         return seen
 
     def check(self) -> None:

@@ -58,8 +58,9 @@ def test_every_part_has_a_role_and_a_name(served: Stream, open_page: Open) -> No
 
 
 def test_text_has_contrast_in_both_themes(served: Stream, open_page: Open) -> None:
+    page = open_page(served.url).until("ready").page
     for theme in ("light", "dark"):
-        page = open_page(served.url, color_scheme=theme).until("ready").page
+        page.emulate_media(color_scheme=theme)
         for name in ("ink", "quiet", "link", "good", "warn", "bad"):
             assert _contrast(page.evaluate(_RESOLVED, [name, "card"])) >= 4.5, (theme, name)
 

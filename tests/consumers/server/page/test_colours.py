@@ -39,7 +39,8 @@ def test_the_style_sheet_has_the_colours_of_the_charts() -> None:
 def test_a_variant_has_the_colour_of_its_charts(
     served: Stream, open_page: Open, name: str, query: str
 ) -> None:
-    page = open_page(f"{served.url}?metric=auc&{query}", color_scheme=name).until("ready").page
+    page = open_page(f"{served.url}?metric=auc&{query}").until("ready").page
+    page.emulate_media(color_scheme=name)  # type: ignore[arg-type]
     shown = page.evaluate(_SWATCHES)
     assert shown.keys() <= {"control", "treatment"} and shown
     for kind in ("history", "roc", "effect"):

@@ -45,8 +45,7 @@ def test_a_chart_that_was_updated_is_that_which_is_drawn_anew(
     growing: Stream, open_page: Open
 ) -> None:
     drawn = "[...document.querySelectorAll('figure canvas')].map((one) => one.toDataURL())"
-    page = open_page(growing.url + "?metric=ctr", viewport={"width": 1280, "height": 1400})
-    page.until("ready").chart()
+    page = open_page(growing.url + "?metric=ctr", height=1400).until("ready").chart()
     seen = []
     for counted in (700, 800):  # the first update has all rows, and later ones what has changed
         growing.write(100, day=2)
@@ -168,7 +167,7 @@ def test_the_theme_follows_the_system_until_a_person_chooses(
 def test_nothing_lies_beyond_the_edge_and_health_stays_in_view(
     served: Stream, open_page: Open, width: int
 ) -> None:
-    page = open_page(served.url, viewport={"width": width, "height": 700}).until("ready")
+    page = open_page(served.url, width, 700).until("ready")
     assert page.page.evaluate("document.documentElement.scrollWidth") <= width
     page.page.evaluate("scrollTo(0, document.body.scrollHeight)")
     page.page.wait_for_timeout(200)
