@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,13 +114,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Nobody looks for examples in the docstrings of tests: there are none."""
+    return [one for one in (yield) if type(one).__name__ != "DoctestModule"]
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """The ten thousand tests are no garbage; to look through them again and again takes time."""
     gc.disable()
     try:
         return (yield)
     finally:
-        gc.collect()
         gc.freeze()
         gc.enable()
 

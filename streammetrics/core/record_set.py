@@ -58,13 +58,14 @@ class RecordSet:
     def unite(self, other: RecordSet) -> None:
         """Put in what another set of the same kinds holds; it stays as it is."""
         for table in (other.run, *other.waiting):
+            if not len(table):  # its keys, if any, are of no record
+                continue
             renamed = table
             for i, (mine, theirs) in enumerate(zip(self.keys, other.keys, strict=True)):
                 if mine is not None and theirs is not None:
                     numbers = mine.numbers(theirs.values)
                     renamed = renamed.with_field(i, numbers[renamed.fields[i]])
-            if len(renamed):
-                self._append(renamed)
+            self._append(renamed)
 
     def settled(self) -> Table:
         """All records in order, keys numbered in the order of their bytes."""

@@ -41,36 +41,51 @@ def log_e(counts: Sequence[int], shares: Sequence[Number], prior: Sequence[Numbe
     if any(n and not p for n, p, _ in classes):
         return math.inf
     classes = [one for one in classes if one[2]]
-    before = sum((a for _, _, a in classes), Fraction(0))
-    after = before + sum(n for n, _, _ in classes)
-    if after == before:
+    rows = sum(n for n, _, _ in classes)
+    if not rows:
         return 0.0
+    # Everything below is in whole numbers, over one denominator of the priors and one of the
+    # shares: a Fraction would look for common divisors at each step.
+    unit = math.lcm(*(a.denominator for _, _, a in classes))
+    priors = [a.numerator * (unit // a.denominator) for _, _, a in classes]
+    before = sum(priors)
+    after = before + rows * unit
     # A share without rows is in no term of e, so that a class of share 0 may be given one: the
     # rest then has less by a factor, which is put back.
-    given = sum((a for _, p, a in classes if not p), Fraction(0)) / after
+    given = Fraction(sum(a for a, (_, p, _) in zip(priors, classes, strict=True) if not p), after)
+    left = 1 - given
+    expected = (
+        [
+            p * left if p else Fraction(a, after)
+            for a, (_, p, _) in zip(priors, classes, strict=True)
+        ]
+        if given
+        else [p for _, p, _ in classes]
+    )
+    whole = math.lcm(*(p.denominator for p in expected))
     terms = [
-        float(after - before) * log_ratio(1 - given),
-        -0.5 * (len(classes) - 1) * log_ratio(after / before),
-        stirling_remainder(float(before)) - stirling_remainder(float(after)),
+        float(rows) * log_ratio(left.numerator, left.denominator),
+        -0.5 * (len(classes) - 1) * log_ratio(after, before),
+        stirling_remainder(before / unit) - stirling_remainder(after / unit),
     ]
-    for n, share, a in classes:
-        p = share * (1 - given) if share else a / after
+    for (n, _, _), p, a in zip(classes, expected, priors, strict=True):
+        share, x = p.numerator * (whole // p.denominator), a + n * unit
         terms += (
-            _deviance(a + n, after * p),
-            -_deviance(a, before * p),
-            -0.5 * log_ratio((a + n) * before / (after * a)),
-            stirling_remainder(float(a + n)) - stirling_remainder(float(a)),
+            _deviance(x * whole, after * share, unit * whole),
+            -_deviance(a * whole, before * share, unit * whole),
+            -0.5 * log_ratio(x * before, after * a),
+            stirling_remainder(x / unit) - stirling_remainder(a / unit),
         )
     return math.fsum(terms)
 
 
-def _deviance(x: Fraction, mean: Fraction) -> float:
-    """`x ln(x / mean) - x + mean`, of fractions, so that the two may be as close as they like."""
-    apart, v = float(x - mean), float((x - mean) / (x + mean))
+def _deviance(x: int, mean: int, unit: int) -> float:
+    """`x ln(x / mean) - x + mean`, in units, so that the two may be as close as they like."""
+    apart, v = (x - mean) / unit, (x - mean) / (x + mean)
     if abs(v) > 0.05:
-        return float(x) * log_ratio(x / mean) - apart
+        return x / unit * log_ratio(x, mean) - apart
     # x ln(x / mean) = 2 x (v + v³/3 + v⁵/5 + ...).
-    sum_, power, k = apart * v, 2.0 * float(x) * v, 3.0
+    sum_, power, k = apart * v, 2.0 * (x / unit) * v, 3.0
     while True:
         power *= v * v
         following = sum_ + power / k
@@ -79,12 +94,13 @@ def _deviance(x: Fraction, mean: Fraction) -> float:
         sum_, k = following, k + 2.0
 
 
-def log_ratio(ratio: Fraction) -> float:
+def log_ratio(numerator: int, denominator: int) -> float:
     """The logarithm of a positive fraction, within two last places however close to 1 it is.
 
-    >>> log_ratio(Fraction(10**30 + 1, 10**30))
+    >>> log_ratio(10**30 + 1, 10**30)
     1e-30
     """
-    if Fraction(1, 2) < ratio < 2:
-        return math.log1p(float(ratio - 1))
-    return math.log(ratio.numerator) - math.log(ratio.denominator)
+    if denominator < 2 * numerator < 4 * denominator:
+        return math.log1p((numerator - denominator) / denominator)
+    common = math.gcd(numerator, denominator)
+    return math.log(numerator // common) - math.log(denominator // common)

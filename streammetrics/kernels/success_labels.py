@@ -50,9 +50,11 @@ def log_e(epochs: Iterable[Successes], k: float = 100.0, relative_rate: float = 
 
 def _log_e(found: Successes, k: Fraction, psi: Fraction) -> float:
     share = Fraction(found.share)
-    theta = share * psi / (share * psi + 1 - share)
     counts, prior = (found.treatment, found.control), (k * share, k * (1 - share))
-    return log_e_of_counts(counts, (theta, 1 - theta), prior)
+    of_b = share.numerator * psi.numerator
+    of_a = (share.denominator - share.numerator) * psi.denominator
+    theta = Fraction(of_b, of_a + of_b), Fraction(of_a, of_a + of_b)
+    return log_e_of_counts(counts, theta, prior)
 
 
 def relative_rates(

@@ -11,13 +11,13 @@ except ImportError as error:
     ) from error
 
 from streammetrics.testing.case import Case, compare
-from streammetrics.testing.laws import (
-    LAWS,
+from streammetrics.testing.checking import (
     broken_laws,
     check_exhaustively,
     check_law,
     check_laws,
 )
+from streammetrics.testing.laws import LAWS
 
 __all__ = [
     "LAWS",

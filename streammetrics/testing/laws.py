@@ -1,7 +1,6 @@
 """The algebra that every metric keeps, as small functions that raise AssertionError.
 
-Each law takes a case, some rows and a source of randomness. `check_laws` runs all of them under
-hypothesis, which looks for the smallest rows that break one.
+Each law takes a case, some rows and a source of randomness. `check_laws` runs all of them.
 """
 
 from __future__ import annotations
@@ -10,14 +9,10 @@ import copy
 import operator
 import pickle
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import combinations_with_replacement
 from random import Random
 from typing import Final
-
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 from streammetrics.core.accumulator import MAX_MASS, Accumulator
 from streammetrics.core.errors import InputError, SettingsError, StateError
@@ -35,16 +30,16 @@ _HUGE: Final = (*range(19, 26), 32, *range(48, 55))
 def monoid(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
     """`+` is associative and commutative, `empty` is its identity."""
     a, b, c = (case.fed(shard) for shard in _shards(rows, 3, random))
-    _same(a + b, b + a, "a + b", "b + a")
-    _same((a + b) + c, a + (b + c), "(a + b) + c", "a + (b + c)")
-    _same(a + a.empty(), a, "a + empty", "a")
-    _same(a.empty() + a, a, "empty + a", "a")
-    _same(sum([a, b, c], start=a.empty()), a + b + c, "sum of states", "a + b + c")
+    same(a + b, b + a, "a + b", "b + a")
+    same((a + b) + c, a + (b + c), "(a + b) + c", "a + (b + c)")
+    same(a + a.empty(), a, "a + empty", "a")
+    same(a.empty() + a, a, "empty + a", "a")
+    same(sum([a, b, c], start=a.empty()), a + b + c, "sum of states", "a + b + c")
     if random.random() < 0.2:
         _huge_counts(a, b, c)
     twice = a + a
     a.merge(a)
-    _same(a, twice, "a merged into itself", "a + a")
+    same(a, twice, "a merged into itself", "a + a")
 
 
 def _huge_counts(a: Accumulator, b: Accumulator, c: Accumulator) -> None:
@@ -83,7 +78,7 @@ def sharding(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
         else:
             a.merge(iter([b]))
             states.append(a)
-    _same(states[0], whole, "sharded", "at once")
+    same(states[0], whole, "sharded", "at once")
     _same_result(states[0], whole)
 
 
@@ -144,7 +139,7 @@ def _arrays_are_kept(case: Case[Row], rows: Sequence[Row], narrow: bool) -> None
     for name, array in arrays.items():
         assert is_kept(array, kept[name]), f"update changed {name}"
         spoil(array)
-    _same(state, case.fed(rows), "a state whose arrays changed after the update", "a fresh one")
+    same(state, case.fed(rows), "a state whose arrays changed after the update", "a fresh one")
 
 
 def atomic(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
@@ -193,19 +188,19 @@ def canonical(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
     data = state.to_bytes()
     assert state.to_bytes() == data, "to_bytes twice differs"
     back = type(state).from_bytes(data)
-    _same(back, state, "from_bytes(to_bytes(m))", "m")
+    same(back, state, "from_bytes(to_bytes(m))", "m")
     assert back == state and state == back, "equal bytes, but not equal"
     _same_result(back, state)
     pickled = pickle.loads(pickle.dumps(state))
-    _same(pickled, state, "pickled", "m")
-    _same(copy.deepcopy(state), state, "deepcopy", "m")
+    same(pickled, state, "pickled", "m")
+    same(copy.deepcopy(state), state, "deepcopy", "m")
     if rows:
         twice = state + state
         back = completed(back, case.empty, case.columns(rows))
         back.update(**case.columns(rows))
-        _same(back, twice, "a state that went through bytes and on", "m + m")
+        same(back, twice, "a state that went through bytes and on", "m + m")
         pickled.update(**case.columns(rows))
-        _same(pickled, twice, "a state that was pickled and went on", "m + m")
+        same(pickled, twice, "a state that was pickled and went on", "m + m")
     for damaged in (data[:-1], data + b"\0", _flipped(data, random)):
         try:
             type(state).from_bytes(damaged)
@@ -257,85 +252,13 @@ LAWS: Final[tuple[Callable[..., None], ...]] = (
 )
 
 
-def check_laws(case: Case[Row], *, examples: int = 40, max_rows: int = 30) -> None:
-    """Run every law on `examples` sets of up to `max_rows` rows; AssertionError if one breaks."""
-    for law in LAWS:
-        check_law(law, case, examples=examples, max_rows=max_rows)
-
-
-def check_law(
-    law: Callable[..., None],
-    case: Case[Row],
-    *,
-    examples: int = 40,
-    max_rows: int = 30,
-    shrink: bool = True,
-) -> None:
-    """Run one law under hypothesis, which then looks for the smallest rows (`shrink`)."""
-
-    @settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        derandomize=True,
-        suppress_health_check=list(HealthCheck),
-        phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
-    )
-    @given(st.lists(case.row, max_size=max_rows), st.randoms(use_true_random=False))
-    def run(rows: Sequence[Row], random: Random) -> None:
-        law(case, rows, random)
-
-    try:
-        run()
-    except Exception as error:
-        error.add_note(f"{case} breaks the law {law.__name__!r}: {law.__doc__}")
-        raise
-
-
-def broken_laws(case: Case[Row], *, examples: int = 40, max_rows: int = 30) -> Mapping[str, str]:
-    """The laws that a metric breaks, by name, each with what went wrong."""
-    broken = {}
-    for law in LAWS:
-        try:
-            check_law(law, case, examples=examples, max_rows=max_rows, shrink=False)
-        except Exception as error:
-            broken[law.__name__] = f"{type(error).__name__}: {error}"
-    return broken
-
-
-def check_exhaustively(case: Case[Row], domain: Sequence[Row], upto: int = 6) -> int:
-    """Compare with the oracle on every multiset of up to `upto` rows of `domain`.
-
-    Each is fed as it is, and again in another order and in two batches. Returns how many.
-    """
-    n = 0
-    random = Random(0)
-    for rows in _multisets(domain, upto):
-        whole = case.fed(rows)
-        if case.oracle is not None:
-            compare(str(case), whole.compute(), case.oracle(rows))
-        shuffled = list(rows)
-        random.shuffle(shuffled)
-        cut = random.randint(0, len(rows))
-        state = case.fed(shuffled[:cut])
-        if shuffled[cut:]:
-            state.update(**case.columns(shuffled[cut:]))
-        _same(state, whole, "in another order", "at once")
-        n += 1
-    return n
-
-
-def _multisets(domain: Sequence[Row], upto: int) -> Iterator[tuple[Row, ...]]:
-    for n in range(upto + 1):
-        yield from combinations_with_replacement(domain, n)
-
-
 def _shards(rows: Sequence[Row], n: int, random: Random) -> list[list[Row]]:
     owners = [random.randrange(n) for _ in rows]
     return [[r for r, o in zip(rows, owners, strict=True) if o == i] for i in range(n)]
 
 
-def _same(a: Accumulator, b: Accumulator, name_a: str, name_b: str) -> None:
+def same(a: Accumulator, b: Accumulator, name_a: str, name_b: str) -> None:
+    """Both have one content, whatever led to it."""
     assert a.to_bytes() == b.to_bytes(), f"{name_a} is not {name_b}"
     if type(a) is not type(b) or type(a).__eq__ is not Accumulator.__eq__:
         assert a == b, f"{name_a} has the bytes of {name_b}, but is not equal"

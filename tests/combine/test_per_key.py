@@ -33,7 +33,7 @@ from tests.oracles.maps import rank, rows_of_keys
 from tests.plain_cases import PLAIN
 from tests.toys import Tally
 
-FEW = hypothesis.settings(max_examples=12)
+FEW = hypothesis.settings(max_examples=6)
 
 
 def tally(keys: Sequence[Key], limit: int = 3) -> PerKey:

@@ -55,6 +55,16 @@ def test_what_is_picked_forgets_keys_that_it_has_not() -> None:
     assert written(some) == written(filled((2, 0, 0.0, "b")))
 
 
+def test_keys_that_came_with_no_record_are_not_written() -> None:
+    one, none = filled((1, 0, 0.0, "a")), RecordSet(KINDS)
+    before = written(one)
+    of_none = Coded(np.zeros(0, np.intp), (None,))  # as of an update with outcomes alone
+    none.add(words(), np.zeros(0, np.int64), (np.zeros(0, np.float32), of_none))
+    one.unite(none)
+    assert written(one) == before
+    assert written(RecordSet.decode(KINDS, Reader(before))) == before
+
+
 def test_a_twin_goes_its_own_way() -> None:
     one = filled((1, 0, 0.0, "a"))
     twin = one.twin()

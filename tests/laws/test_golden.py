@@ -88,15 +88,14 @@ def test_the_script_writes_nothing_anew_and_changes_nothing(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", ["0", "4242"])
-def test_another_processor_and_another_hash_seed_give_the_same_bytes(seed: str) -> None:
+def test_another_processor_and_another_hash_seed_give_the_same_bytes() -> None:
     simd = np.show_config(mode="dicts")["SIMD Extensions"]  # type: ignore[call-overload, index]
     run = subprocess.run(
         [sys.executable, "-W", "error", "-m", "tests.golden.write", "--digests"],
         cwd=Path(__file__).parents[2],
         # What this numpy can choose at run time and this machine has; it warns about the rest.
         env={**os.environ, "NPY_DISABLE_CPU_FEATURES": " ".join(simd.get("found", []))}
-        | {"PYTHONHASHSEED": seed},
+        | {"PYTHONHASHSEED": "4242"},
         capture_output=True,
         text=True,
         check=False,

@@ -28,7 +28,7 @@ from tests.depth import most_are_slow, tries
 
 MOST_MEMORY = 2 << 20  # bytes for one state; its bytes are a few hundred, a grid a megabyte
 # Of each kind of damage, in `make check` and in `make test`.
-FEW, MANY = 20, tries(100, 600)
+FEW, MANY = 20, tries(40, 600)
 
 HUGE = [
     b"\xff" * 9 + b"\x7f",  # a varint of 2**70

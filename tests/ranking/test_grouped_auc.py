@@ -69,7 +69,7 @@ def test_without_a_valid_user_it_is_undefined() -> None:
 def test_every_small_sample_however_split(ids: str) -> None:
     random = Random(15)
     kinds = [(g, y, s) for g, y, s in product((0, 5), (0, 1), (-0.25, 0.25, 0.5))]
-    for n in range(5):
+    for n in range(5 if ids == "integer" else 4):  # kinds of ids differ in how groups are found
         for rows in combinations_with_replacement(kinds, n):
             weight, score_type = random.choice(WEIGHTS), random.choice(SCORE_TYPES)
             empty = GroupedAUC(weight=weight, score_type=score_type, ids=ids)
