@@ -93,7 +93,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that use a real part are marked, those of its faults too; those of the broker share
-    the worker that owns it, and so do those of the browser.
+    the worker that owns it.
 
     What takes long comes first, so that no worker is alone with it at the end.
     """
@@ -107,8 +107,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             # The first of them waits for the download and the start of the broker.
             if item.get_closest_marker("timeout") is None:
                 item.add_marker(pytest.mark.timeout(300))
-        if "browser" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("browser"))
         if item.path.stem in FAULTS and any(map(item.get_closest_marker, LEFT_OUT_OF_CHECK)):
             item.add_marker(pytest.mark.faults)
 

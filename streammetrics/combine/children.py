@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import islice
 from sys import getsizeof
 from typing import Final, Self
 
@@ -15,11 +14,10 @@ from streammetrics.core.declared import Declared
 from streammetrics.core.distinct import distinct
 from streammetrics.core.keys import MAX_KEY_BYTES, decode_key, encode_key, key_hash
 from streammetrics.core.parts import Column, Part, Slots
-from streammetrics.core.rows import Coded, Key
+from streammetrics.core.rows import Coded, Key, keys_nbytes
 from streammetrics.core.stack import Stack
 
 Rank = tuple[int, bytes]
-_SAMPLE: Final = 16  # keys from whose size that of all is estimated
 _SHARED: Final = 257  # small numbers, of which Python has one object each
 _OTHER: Final = b""  # the name of the state that all keys past `max_keys` share
 
@@ -329,11 +327,5 @@ def _rank(key: Key) -> Rank:
 
 def _held(keys: Mapping[Key, int]) -> int:
     """Bytes of a map of keys to slots: its own, and those of the keys and numbers in it."""
-    some = list(islice(keys, _SAMPLE))
-    each = sum(map(_size, some)) / len(some) if some else 0
     numbers = max(0, len(keys) - _SHARED) * getsizeof(len(keys))
-    return getsizeof(keys) + int(each * len(keys)) + numbers
-
-
-def _size(key: Key) -> int:
-    return getsizeof(key) + (sum(map(getsizeof, key)) if isinstance(key, tuple) else 0)
+    return getsizeof(keys) + keys_nbytes(keys) + numbers

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from itertools import islice
+from sys import getsizeof
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +14,17 @@ from numpy.typing import NDArray
 V = TypeVar("V", bound=np.generic)
 Scalar: TypeAlias = str | int | None
 Key: TypeAlias = Scalar | tuple[Scalar, ...]
+_SAMPLE: Final = 16  # keys from whose size that of all is estimated
+
+
+def keys_nbytes(keys: Collection[Key]) -> int:
+    """Bytes of these keys themselves, from the size of the first ones."""
+    some = list(islice(keys, _SAMPLE))
+    return int(sum(map(_size, some)) / len(some) * len(keys)) if some else 0
+
+
+def _size(key: Key) -> int:
+    return getsizeof(key) + (sum(map(getsizeof, key)) if isinstance(key, tuple) else 0)
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
@@ -26,6 +39,11 @@ class Coded:
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it holds, about."""
+        return self.codes.nbytes + getsizeof(self.values) + keys_nbytes(self.values)
 
 
 @dataclass(slots=True, eq=False)  # frozen, it would take three times as long to make
@@ -142,7 +160,7 @@ def _measure(rows: Rows, known: dict[int, int]) -> None:
         if isinstance(c, Rows):
             _measure(c, known)
         elif c is not None:
-            known[id(c)] = c.codes.nbytes if isinstance(c, Coded) else c.nbytes
+            known[id(c)] = c.nbytes
 
 
 def _copied(rows: Rows, known: dict[int, Any]) -> Rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from sys import getsizeof
 from typing import Any
 
 import numpy as np
@@ -105,8 +106,10 @@ def test_the_mass_is_the_number_of_rows_where_no_weights_say_otherwise() -> None
 
 
 def test_the_memory_of_nested_columns_is_counted() -> None:
-    inner = Rows(4, (np.zeros(4), None, Coded(np.zeros(4, np.intp), ("a",))))
-    assert Rows(4, (np.zeros(4, np.uint8), inner)).nbytes == 4 + 32 + 32
+    values = ("a", "bc")
+    inner = Rows(4, (np.zeros(4), None, Coded(np.zeros(4, np.intp), values)))
+    keys = getsizeof(values) + getsizeof("a") + getsizeof("bc")
+    assert Rows(4, (np.zeros(4, np.uint8), inner)).nbytes == 4 + 32 + 32 + keys
     assert Rows(2, (Ragged(np.zeros(7, np.int64), np.array([0, 3, 7])),)).nbytes == 56 + 24
 
 

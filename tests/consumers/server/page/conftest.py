@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-# Of this folder, not of the run: Playwright keeps an event loop in this thread while it is open,
-# and other tests have loops of their own.
-@pytest.fixture(scope="package")
+# Of a module, not of the run: Playwright keeps an event loop in this thread while it is open, and
+# other tests have loops of their own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium."""
     try:
@@ -34,11 +34,17 @@ def browser() -> Iterator[Browser]:
         running.__exit__(None, None, None)
 
 
-@pytest.fixture(scope="package")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
-    """A server over a store with an experiment of two arms, which tests only read."""
-    with Stream.served(tmp_path_factory.mktemp("page")) as stream:
-        yield stream
+@pytest.fixture(scope="session")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Stream:
+    """A store with an experiment of two arms, which tests only read."""
+    return Stream.counted(tmp_path_factory.mktemp("page"))
+
+
+@pytest.fixture(scope="module")
+def served(written: Stream) -> Iterator[Stream]:
+    """A server over that store."""
+    with written.serve(0):
+        yield written
 
 
 @pytest.fixture
@@ -48,7 +54,7 @@ def growing(tmp_path: Path) -> Iterator[Stream]:
         yield stream
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def tab(browser: Browser) -> Iterator[Page]:
     """A tab for one page after the other: a new one costs six times as much as the page in it."""
     with closing(browser.new_context()) as profile:

@@ -71,13 +71,27 @@ class Stream:
         phase: str = "fit",
         token: str = "",
     ) -> Iterator[Stream]:
-        """So many events of each variant on each day, counted and served."""
+        """As `counted`, and served."""
+        stream = Stream.counted(folder, variants, metrics, days=days, events=events, phase=phase)
+        with stream.serve(0, token):
+            yield stream
+
+    @staticmethod
+    def counted(
+        folder: Path,
+        variants: Sequence[str] = ("control", "treatment"),
+        metrics: dict[str, str] = METRICS,
+        *,
+        days: int = 3,
+        events: int = 200,
+        phase: str = "fit",
+    ) -> Stream:
+        """So many events of each variant on each day, counted."""
         stream = Stream.begun(folder, variants, metrics)
         for day in range(days):
             stream.write(events, day, phase)
         stream.count()
-        with stream.serve(0, token):
-            yield stream
+        return stream
 
     @staticmethod
     def begun(
