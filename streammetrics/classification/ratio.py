@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.counts import Counts
 from streammetrics.core.exact_sum import ExactSum
+from streammetrics.core.float_bits import CHUNK
 from streammetrics.core.looks import Look
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Rows
@@ -73,25 +74,22 @@ class Ratio(Accumulator, schema="ratio/2"):
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
         tops, bottoms = rows.columns
         assert isinstance(tops, np.ndarray)
+        assert bottoms is None or isinstance(bottoms, np.ndarray)
         self.numerator.add(tops.astype(np.float64, copy=False), slots)
         if slots is None:
             here, counts = np.zeros(1, np.intp), np.array([rows.n], np.int64)
+            n = sum([np.count_nonzero(some) for some in _others(tops, bottoms)])
+            kinds = np.array([rows.n - n, n], np.int64)
+            self.rows.add(np.arange(2, dtype=np.intp), np.zeros(2, np.intp), kinds)
         else:
             counts = np.bincount(slots)
             here = np.flatnonzero(counts != 0)
             counts = counts[here]
-        others = (tops != 0) & (tops != 1)
-        if bottoms is not None:
-            assert isinstance(bottoms, np.ndarray)
-            others |= bottoms != 1
-        n_others = np.count_nonzero(others)
-        if n_others in (0, rows.n):
-            self.rows.add(np.full(len(here), n_others > 0, np.intp), here, counts)
-        elif slots is None:
-            of_each = np.array([rows.n - n_others, n_others], np.int64)
-            self.rows.add(np.arange(2, dtype=np.intp), np.zeros(2, np.intp), of_each)
-        else:
-            self.rows.add(others.astype(np.intp), slots)
+            others = np.concatenate([*_others(tops, bottoms)])
+            if others.any():
+                self.rows.add(others.astype(np.intp), slots)
+            else:
+                self.rows.add(np.zeros(len(here), np.intp), here, counts)
         if bottoms is None:
             self.denominator.add(counts.astype(np.float64), here)
         else:
@@ -105,3 +103,15 @@ class Ratio(Accumulator, schema="ratio/2"):
         finite = self.numerator.finite() and self.denominator.finite()
         shares, others = self.rows.dense().tolist()
         return Quotient(top, bottom, exact if finite else None, shares + others, others == 0)
+
+
+def _others(
+    tops: NDArray[np.generic], bottoms: NDArray[np.generic] | None
+) -> Iterator[NDArray[np.bool_]]:
+    """Which rows are not 0 or 1 over 1, in pieces whose temporaries stay in the cache."""
+    for start in range(0, len(tops) or 1, CHUNK):
+        some = tops[start : start + CHUNK]
+        others = (some != 0) & (some != 1)
+        if bottoms is not None:
+            others |= bottoms[start : start + CHUNK] != 1
+        yield others

@@ -22,12 +22,14 @@ from streammetrics.core.float_bits import (
     CHUNK,
     UNIT,
     Units,
+    largest,
     sum_by_exponent,
     sum_by_levels,
     sum_by_levels_in_cells,
     take_apart,
+    whole_units,
 )
-from streammetrics.core.limbs import BITS, LOW, carry, padded, settled
+from streammetrics.core.limbs import BITS, LOW, carry, in_limbs, padded, settled
 from streammetrics.core.parts import Column, Part, Slots
 from streammetrics.core.stack import Stack, Unlike
 
@@ -66,9 +68,10 @@ class ExactSumColumn(Column):
 
     def add(self, values: NDArray[np.float64], slots: Slots | None = None) -> None:
         """Add values [n] to the states at `slots` [n], or all to state 0; no NaN."""
+        whole = 0
         for start in range(0, len(values), CHUNK):
             some = values[start : start + CHUNK]
-            top = max(float(np.maximum.reduce(some)), -float(np.minimum.reduce(some)))
+            top = largest(some)
             if top == math.inf:
                 to = None if slots is None else slots[start : start + CHUNK]
                 self.add(*self._without_infinities(some, to))
@@ -77,14 +80,18 @@ class ExactSumColumn(Column):
                 if not (top < 1 << 31 and self._add_integers(some, to)):
                     self._add_to_slots(some, to, top)
             elif (sums := sum_by_levels(some, top)) is not None:
-                for value in sums:
-                    self._add_one(value)
+                whole += sum(map(whole_units, sums))
             elif len(values) - start < _MANY:
                 self._add_units(take_apart(some), None)
             else:  # one such chunk will not come alone
                 rest, _ = self._without_infinities(values[start:], None)
                 self._add_units(sum_by_exponent(rest), None)
-                return
+                break
+        if whole:
+            first, limbs = in_limbs(whole)
+            self._cover(first, first + len(limbs), 1)
+            at = first - self.first
+            self.limbs[0, at : at + len(limbs)] += limbs
 
     def value(self, slot: int = 0) -> float:
         """The sum, correctly rounded; inf past the largest float, nan for inf with -inf."""
@@ -181,17 +188,6 @@ class ExactSumColumn(Column):
             which += 2 * slots[here]
         np.add.at(self.infinities.reshape(-1), which, 1)
         return values[~here], None if slots is None else slots[~here]
-
-    def _add_one(self, value: float) -> None:
-        """Add one finite value to state 0."""
-        top, bottom = value.as_integer_ratio()  # bottom is a power of two
-        limb, shift = divmod(UNIT + 1 - bottom.bit_length(), BITS)
-        sign, units = (-1, -top << shift) if top < 0 else (1, top << shift)
-        n = -(-units.bit_length() // BITS)
-        self._cover(limb, limb + n, 1)
-        for at in range(limb - self.first, limb - self.first + n):
-            self.limbs[0, at] += sign * (units & LOW)
-            units >>= BITS
 
     def _add_integers(self, values: NDArray[np.float64], slots: Slots) -> bool:
         """Add values that are all small integers (clicks, views), or return False."""

@@ -28,6 +28,21 @@ class Units(NamedTuple):
     sign: NDArray[np.int64]
 
 
+def largest(values: NDArray[np.float64]) -> float:
+    """The largest size of values [n], at least one and none NaN; one look where none is negative.
+
+    As unsigned integers, floats are in the order of their size, and negative ones above others.
+    """
+    found: float = values.item(values.view(np.uint64).argmax())
+    return found if found > 0 else max(-found, values.item(values.argmax()))
+
+
+def whole_units(value: float) -> int:
+    """A finite value in units of 2 ** -1088."""
+    top, bottom = value.as_integer_ratio()  # bottom is a power of two
+    return top << UNIT + 1 - bottom.bit_length()
+
+
 def take_apart(values: NDArray[np.float64]) -> Units:
     """Finite values [n] as units of 53 bits."""
     bits = np.ascontiguousarray(values).view(np.int64)
@@ -92,7 +107,7 @@ def sum_by_levels(values: NDArray[np.float64], top: float) -> list[float] | None
         sums.append(float(np.add.reduce(whole)))
         rest = np.subtract(rest, whole, out=rest if level else None)
         # The first alone most often tells that something is left.
-        if rest.item(0) == 0 == np.maximum.reduce(rest) == np.minimum.reduce(rest):
+        if rest.item(0) == 0 == largest(rest):
             return sums
         room -= 37
     return None

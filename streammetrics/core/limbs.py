@@ -21,6 +21,15 @@ def padded(
     return new
 
 
+def in_limbs(units: int) -> tuple[int, list[int]]:
+    """The first limb of an integer that is not zero, and what to add to it and the next ones."""
+    sign, units = (-1, -units) if units < 0 else (1, units)
+    first = ((units & -units).bit_length() - 1) // BITS
+    units >>= first * BITS
+    n = -(-units.bit_length() // BITS)
+    return first, [sign * (units >> i * BITS & LOW) for i in range(n)]
+
+
 def carry(limbs: NDArray[np.int64]) -> None:
     """Bring each limb [width, n] but the topmost into [0, 2**32)."""
     for j in range(limbs.shape[1] - 1):

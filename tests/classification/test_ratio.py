@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streammetrics.classification import Ratio
+from streammetrics.combine import PerKey
 from streammetrics.core.errors import InputError
 
 numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -78,3 +79,20 @@ def test_bad_rows_are_refused_and_nothing_changes(
     with pytest.raises(InputError, match=where):
         metric.update(tops, bottoms)  # type: ignore[arg-type]
     assert metric.digest() == before
+
+
+@pytest.mark.parametrize("n", [4, 40_000])
+@pytest.mark.parametrize(
+    ("place", "top", "bottom"), [(-1, 0.5, 1.0), (-1, 1.0, 2.0), (0, 0.0, 3.0), (0, 2.0, 1.0)]
+)
+def test_rows_that_make_it_no_share_are_counted_apart(
+    n: int, place: int, top: float, bottom: float
+) -> None:
+    tops, bottoms = np.arange(n) % 2.0, np.ones(n)
+    tops[place], bottoms[place] = top, bottom
+    ratio, keyed = Ratio(), PerKey(Ratio())
+    ratio.update(tops, bottoms)
+    keyed.update(["a"] * n, numerators=tops, denominators=bottoms)
+    for state in (ratio, keyed.state("a")):
+        state.compute()  # after which no row waits
+        assert state.rows.dense().tolist() == [n - 1, 1]  # type: ignore[attr-defined]

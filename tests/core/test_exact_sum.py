@@ -278,3 +278,14 @@ def test_a_claim_of_a_huge_number_is_refused() -> None:
         out.raw(b"\1")
         with pytest.raises(StateError):
             decoded(out.bytes_(), 1)
+
+
+def test_chunks_of_every_kind_in_one_column_are_added_up() -> None:
+    random = np.random.default_rng(5)
+    near, wild = random.random(1 << 15), 10.0 ** random.uniform(-150, 150, 1 << 15)
+    infinite = np.append(-near[1:], np.inf)
+    for values in ([near, wild], [near, wild[:9]], [wild, near], [-near, infinite, near, wild]):
+        column = summed(np.concatenate(values))
+        finite_ones = [v for v in np.concatenate(values).tolist() if not math.isinf(v)]
+        assert column.fraction() == fraction_of(finite_ones)
+        assert column.finite() == (infinite is not values[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -12,10 +13,12 @@ from hypothesis import strategies as st
 from streammetrics.core.float_bits import (
     UNIT,
     Units,
+    largest,
     sum_by_exponent,
     sum_by_levels,
     sum_by_levels_in_cells,
     take_apart,
+    whole_units,
 )
 
 finite = st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20)
@@ -92,3 +95,32 @@ def test_the_values_are_left_as_they_were() -> None:
     take_apart(values)
     sum_by_exponent(values)
     assert np.array_equal(values, before)
+
+
+@pytest.mark.parametrize(
+    ("values", "size"),
+    [
+        ([0.5, 3.0, 2.0], 3.0),
+        ([-0.5, 3.0, -2.0], 3.0),
+        ([0.5, -3.0, 2.0], 3.0),
+        ([-0.5, -3.0], 3.0),
+        ([0.0, -0.0], 0.0),
+        ([-0.0], 0.0),
+        ([5e-324, -0.0], 5e-324),
+        ([-math.inf, 1.0], math.inf),
+        ([math.inf, -1.0], math.inf),
+        ([1e308, -1.7e308], 1.7e308),
+    ],
+)
+def test_the_largest_size_is_found_whatever_the_signs(values: list[float], size: float) -> None:
+    for some in (np.array(values), np.array(values)[::-1], np.repeat(values, 2)[::2]):
+        assert largest(some) == size
+
+
+def test_a_float_is_a_whole_number_of_the_least_units() -> None:
+    for value in (0.0, 1.0, -0.3, 5e-324, -1.7e308, 2.0**-1074 * 3):
+        assert Fraction(whole_units(value), 1 << UNIT) == Fraction(value)
+
+
+def test_zeros_of_either_sign_are_nothing_left() -> None:
+    assert sum_by_levels(np.array([-0.0, 1.0, -0.0]), 1.0) == [1.0]
