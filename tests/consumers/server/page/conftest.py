@@ -43,14 +43,14 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Stream:
 @pytest.fixture(scope="module")
 def served(written: Stream) -> Iterator[Stream]:
     """A server over that store."""
-    with written.serve(0):
-        yield written
+    with written.serve() as stream:
+        yield stream
 
 
 @pytest.fixture
 def growing(tmp_path: Path) -> Iterator[Stream]:
     """The same, for a test of its own."""
-    with Stream.served(tmp_path) as stream:
+    with Stream.counted(tmp_path).serve() as stream:
         yield stream
 
 

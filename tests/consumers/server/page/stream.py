@@ -60,23 +60,6 @@ class Stream:
     written: int = 0
 
     @staticmethod
-    @contextmanager
-    def served(
-        folder: Path,
-        variants: Sequence[str] = ("control", "treatment"),
-        metrics: dict[str, str] = METRICS,
-        *,
-        days: int = 3,
-        events: int = 200,
-        phase: str = "fit",
-        token: str = "",
-    ) -> Iterator[Stream]:
-        """As `counted`, and served."""
-        stream = Stream.counted(folder, variants, metrics, days=days, events=events, phase=phase)
-        with stream.serve(0, token):
-            yield stream
-
-    @staticmethod
     def counted(
         folder: Path,
         variants: Sequence[str] = ("control", "treatment"),
@@ -111,12 +94,12 @@ class Stream:
         return Stream(folder, variants)
 
     @contextmanager
-    def serve(self, port: int, token: str = "") -> Iterator[None]:
-        """As `streammetrics serve` does."""
+    def serve(self, port: int = 0, token: str = "") -> Iterator[Stream]:
+        """As `streammetrics serve` does; port 0: any."""
         watched = Watched(dict, time.monotonic, time.time)
         store = str(self.folder / "store.db")
         with serving(store, "127.0.0.1", port, watched, token=token) as self.url:
-            yield
+            yield self
 
     def write(self, events: int, day: int = 0, phase: str = "fit") -> None:
         """So many events of each variant; users stay with their variant."""

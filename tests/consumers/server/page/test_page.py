@@ -131,7 +131,7 @@ _POINT_AT_ANY = """() => {
 
 def test_hostile_names_are_text(tmp_path: Path, open_page: Open) -> None:
     hostile = "<script>alert(1)</script>", "<img src=x onerror=alert(2)>"
-    with Stream.served(tmp_path, hostile, phase='"><svg onload=alert(3)>') as stream:
+    with Stream.counted(tmp_path, hostile, phase='"><svg onload=alert(3)>').serve() as stream:
         page = open_page(stream.url + "?by=variant,phase&metric=auc").until("ready")
         page.chart()
         page.page.wait_for_timeout(300)

@@ -25,7 +25,7 @@ VARIANTS = tuple(f"v{i}" for i in range(10))
 def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
     """The size that is promised."""
     folder = tmp_path_factory.mktemp("big")
-    with Stream.served(folder, VARIANTS, METRICS, days=30, events=10) as stream:
+    with Stream.counted(folder, VARIANTS, METRICS, days=30, events=10).serve() as stream:
         yield stream
 
 

@@ -24,7 +24,7 @@ def test_loading_is_said_until_there_is_an_answer(served: Stream, open_page: Ope
 
 
 def test_an_empty_store_says_that_the_page_fills_by_itself(tmp_path: Path, open_page: Open) -> None:
-    with Stream.served(tmp_path, days=0) as stream:
+    with Stream.counted(tmp_path, days=0).serve() as stream:
         page = open_page(stream.url).until("empty")
         assert "No events are counted yet" in page.text("#notice")
         stream.write(20)
@@ -63,7 +63,7 @@ def test_a_store_that_is_away_is_broken(served: Stream, open_page: Open) -> None
 def test_what_is_shown_is_stale_when_the_server_goes_and_fresh_when_it_returns(
     tmp_path: Path, open_page: Open
 ) -> None:
-    with Stream.served(tmp_path) as stream:
+    with Stream.counted(tmp_path).serve() as stream:
         page = open_page(stream.url).until("ready")
         port = int(stream.url.rsplit(":", 1)[1].strip("/"))
     page.until("stale")

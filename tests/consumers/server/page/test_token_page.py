@@ -18,7 +18,7 @@ OWN = {"locale": "en-GB"}  # a profile without cookies
 
 
 def test_without_the_token_the_page_says_how_to_come_in(tmp_path: Path, open_page: Open) -> None:
-    with Stream.served(tmp_path, token=TOKEN) as stream:
+    with Stream.counted(tmp_path).serve(token=TOKEN) as stream:
         page = open_page(stream.url, **OWN)
         assert "this server asks for its token: open /?token=TOKEN" in page.text("body")
         assert page.page.locator("script, table").count() == 0
@@ -27,7 +27,7 @@ def test_without_the_token_the_page_says_how_to_come_in(tmp_path: Path, open_pag
 
 
 def test_the_token_is_said_once_and_leaves_the_address(tmp_path: Path, open_page: Open) -> None:
-    with Stream.served(tmp_path, token=TOKEN) as stream:
+    with Stream.counted(tmp_path).serve(token=TOKEN) as stream:
         page = open_page(stream.url, **OWN)
         query = {"token": TOKEN, "metric": "ctr"}
         page.page.goto(f"{stream.url}?{urlencode(query)}")
@@ -43,7 +43,7 @@ def test_the_token_is_said_once_and_leaves_the_address(tmp_path: Path, open_page
 
 
 def test_a_page_whose_token_is_gone_says_so(tmp_path: Path, open_page: Open) -> None:
-    with Stream.served(tmp_path, token=TOKEN) as stream:
+    with Stream.counted(tmp_path).serve(token=TOKEN) as stream:
         page = open_page(f"{stream.url}?{urlencode({'token': TOKEN})}", **OWN).until("ready")
         page.page.context.clear_cookies()
         page.page.select_option("[name=metric]", "ctr")
