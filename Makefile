@@ -29,7 +29,7 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 	$(BIN)/mypy
 	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow" $(SUITE)
 
-test: .venv/.dev .cache/ranx/.made  ## all tests but those below; those that skip say why, and how to enable them
+test: .venv/.dev  ## all tests but those below; those that skip say why, and how to enable them
 	$(PYTEST) -n 3 -rs -m "not faults" $(SUITE)
 
 test-faults: .venv/.dev  ## kill, stall and cut off the broker, the stores and workers
@@ -44,7 +44,7 @@ test-cluster: .cache/spark/.made  ## kill an executor of a Spark of two hosts, l
 chaos: .venv/.dev  ## kill workers, broker and stores (10 minutes), then compare; ARGS=--help
 	$(BIN)/python -m tests.chaos $(ARGS)
 
-peers: .cache/torch/.made  ## torchmetrics and torcheval (3 GB), beside which more tests run then
+peers: .cache/torch/.made .cache/ranx/.made  ## torchmetrics, torcheval and ranx (3 GB), beside which more tests run then
 
 docs: .venv/.dev  ## write what pages have from docstrings, and from docs/performance.json
 	$(BIN)/python docs/metrics_page.py
@@ -84,7 +84,7 @@ coverage: .venv/.dev  ## how often intervals are right and tests wrong (20 minut
 	.cache/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]'
 	@touch $@
 
-# ranx, beside which tests marked `slow` and a benchmark run, in an environment of its own.
+# ranx, beside which a benchmark and some tests run, in an environment of its own.
 .cache/ranx/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/ranx
 	.cache/ranx/bin/python -m pip install -q --disable-pip-version-check -e '.[ranx]'

@@ -20,6 +20,7 @@ from benchmarks.answer import Answer
 from benchmarks.harness import versions
 from benchmarks.list_peers import RANX
 from benchmarks.questions import QUESTIONS, others
+from benchmarks.sorting import advice, asked_of_numpy
 from benchmarks.torch_child import PYTHON
 from benchmarks.torch_child import versions as versions_of
 
@@ -47,8 +48,9 @@ def main(given: Sequence[str] | None = None) -> None:
     """Ask, print, keep."""
     asked = arguments(given)
     torch = versions_of(PYTHON, "torch", "torchmetrics", "torcheval")
-    everything = ", ".join(filter(None, (versions(), torch, versions_of(RANX, "ranx"))))
-    print(everything, flush=True)
+    ranx = versions_of(RANX, "ranx")
+    everything = ", ".join(filter(None, (versions(), torch, ranx, asked_of_numpy())))
+    print(everything, advice(), sep="\n", flush=True)
     answers = []
     for key in asked.only or QUESTIONS:
         started = time.monotonic()

@@ -2,7 +2,7 @@
 
 Measured is what Python and numpy hold for a state and not without it, by tracemalloc: after it was
 fed, once it was read, of a copy, and once read from bytes. `nbytes` must be within 5 % of it where
-the state takes more than 64 KB; below that, objects of Python count, which `nbytes` leaves out.
+the state takes more than 128 KB; below that, objects of Python count, which `nbytes` leaves out.
 `python -m benchmarks.bench_memory`.
 """
 

@@ -27,17 +27,21 @@ BUCKETS = 4_096
 TASK = "areas of 4,096 buckets"
 
 
-def both_ways(name: str, empty: Accumulator, stored: list[bytes], task: str = "") -> list[Timing]:
+def both_ways(
+    name: str, empty: Accumulator, stored: list[bytes], task: str = "", *, envelopes: bool = False
+) -> list[Timing]:
     """All of them, from bytes, into one: given together, and one by one."""
     kind = type(empty)
+    read = kind.from_file_bytes if envelopes else kind.from_bytes
 
     def one_by_one() -> Accumulator:
         total = empty.empty()
         for data in stored:
-            total.merge(kind.from_bytes(data))
+            total.merge(read(data))
         return total
 
     assert merged(stored) == one_by_one()
+    assert merged(stored).provenance == one_by_one().provenance
     return [
         measure(name, len(stored), lambda: merged(stored).compute(), task=task, peak=True),
         measure(f"{name}, one by one", len(stored), lambda: one_by_one().compute(), peak=True),
@@ -54,6 +58,16 @@ def stored(empty: Accumulator, rows: int, states: int) -> list[bytes]:
         else:
             state.update(labels_of(scores), scores)
         found.append(state.to_bytes())
+    return found
+
+
+def enveloped(empty: Accumulator, stored: list[bytes]) -> list[bytes]:
+    """The same states in envelopes, each of which says that it counted a range of its own."""
+    found = []
+    for i, data in enumerate(stored):
+        state = type(empty).from_bytes(data)
+        state.provenance.add("clicks/0", i * 20_000, (i + 1) * 20_000)
+        found.append(state.to_file_bytes())
     return found
 
 
@@ -98,8 +112,10 @@ def ask(quick: bool) -> Answer:
     )
     found.sort = found.sort.times(0)  # of one float, so of no use here
     auc, exact = HistogramAUC(), ExactAUC()
+    name, areas = "HistogramAUC, 4,096 buckets", stored(area, 20_000, states)
     found.add(
-        *both_ways("HistogramAUC, 4,096 buckets", area, stored(area, 20_000, states), TASK),
+        *both_ways(name, area, areas, TASK),
+        *both_ways(f"{name}, envelopes", area, enveloped(area, areas), envelopes=True),
         *both_ways("HistogramAUC, default", auc, stored(auc, 20_000, states)),
         *both_ways("Ratio", Ratio(), stored(Ratio(), 1_000, states)),
         *both_ways("ExactAUC, 1,000 rows", exact, stored(exact, 1_000, states)),

@@ -54,6 +54,11 @@ TARGETS: Final = (
         )
         for size, most, ahead in _BATCHES
     ),
+    # Uniform scores are the hard ones of its grid: half of them are looked at from 1, too.
+    *(
+        Target("histogram-auc", f"click probabilities, batches of {size}", most)
+        for size, most, _ in _BATCHES
+    ),
     Target("exact-auc", "float32 in [0, 1], one batch", 7,
            ahead={"polars": 7, "scikit-learn": 35}, work="`ExactAUC`, one batch of float32"),
     Target("exact-auc", "float32 of either sign, one batch", 11),

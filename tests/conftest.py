@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from tests.expected import EveryCaseIsRead
 from tests.requirements import UnknownPart, absent, data_folder, required_parts
 
 if TYPE_CHECKING:
@@ -61,11 +62,12 @@ FAULTS = frozenset(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a misspelt STREAMMETRICS_REQUIRE before any test runs."""
+    """Refuse a misspelt STREAMMETRICS_REQUIRE before any test runs; note which cases they read."""
     try:
         required_parts()
     except UnknownPart as error:
         raise pytest.UsageError(str(error)) from None
+    config.pluginmanager.register(EveryCaseIsRead(), "every_case_is_read")
     if _has_room(MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 

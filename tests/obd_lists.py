@@ -7,13 +7,15 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from tests.expected import cases_of
+
 FEATURES = ("item_feature_1", "item_feature_2", "item_feature_3")
 EVENTS, ITEMS = "obd_men_events", "obd_men_items.csv"
 
 
 def ils_cases(data: Path) -> dict[str, dict[str, Any]]:
     """By variant, what others computed: `exact` and `per_query`."""
-    cases = json.loads((data / f"{EVENTS}.expected.json").read_text())["cases"]
+    cases = cases_of(data, EVENTS)
     return {case["where"]["variant"]: case for case in cases if case["metric"] == "ils"}
 
 

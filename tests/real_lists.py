@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
 from streammetrics.ranking import RankingMetrics
+from tests.expected import cases_of
 
 Truth = Mapping[str, int]
 Add = Callable[[RankingMetrics], None]  # adds one list to a metric
@@ -33,7 +33,7 @@ class Case(TypedDict, total=False):
 
 def expected_cases(data: Path, file: str) -> dict[str, Case]:
     """All cases of a file by their id."""
-    found: list[Case] = json.loads((data / f"{file}.expected.json").read_text())["cases"]
+    found: list[Case] = cases_of(data, file)
     return {case["id"]: case for case in found}
 
 

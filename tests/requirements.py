@@ -23,6 +23,7 @@ PARTS = {
     "browser": "install Chromium, so that `chromium` is on the PATH",
     "prometheus": "install Prometheus (Debian: prometheus): it and promtool must be on the PATH",
     "torch": "run `make peers` (3 GB to download)",
+    "ranx": "run `make peers`, or `make .cache/ranx/.made` (700 MB on disk)",
     "spark": "run `make test-engines` (845 MB to download): it has an environment of its own",
     "beam": "run `make test-engines` (484 MB to download): it has an environment of its own",
     "recipes": "run `make test-engines` (700 MB to download): DuckDB, Dask and Ray",

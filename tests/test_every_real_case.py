@@ -1,51 +1,63 @@
-"""Every value that others computed is read by a test, or stands here with the reason why not."""
+"""Every value that others computed is read by a test, or left with the reason why not.
+
+A run of all tests looks at its end for those that no test has read: see `tests/expected.py`.
+"""
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
+from collections.abc import Iterable
 from fnmatch import fnmatch
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from tests.noted_cases import NOTES
-from tests.requirements import ROOT
+from tests import expected
+from tests.expected import LEFT, EveryCaseIsRead, cases_of, examples_of, ids, is_left, readers
 
-# Patterns of ids.
-LEFT = {
-    "*/mean_ap_at_k_hits/*": "AP over the hits among the first k, which no setting gives",
-    "*/mean_f1_at_k/*": "no measure is the harmonic mean of P@k and R@k",
-    "digits/mc_f1_of_macro": "the F of means, listed to show that it is not the macro F",
-    "yeast/ml_lrap": "a mean over rows of how labels are ranked, which the definitions lack",
-    "yeast/ml_coverage": "the same: the places down to the last true label",
-    "yeast/ml_rankloss": "the same: of a row without ties it is 1 - AUC, as GroupedAUC has it",
-    "ab/*/ab_z_pooled": "a test of equal rates; ours is that of the difference, unpooled",
-    "ab/*/ab_p_z_pooled": "the same",
-    "ab/*/ab_chi2": "the same, squared",
-    "ab/*/ab_p_fisher": "the same, given both margins",
-    "ab/*/ab_se_cluster": "by segments that are in both arms; UserGroups are of assigned units",
-}
-TESTS = ("tests/classification", "tests/experiments/test_real_clicks.py", "tests/ranking")
 FILES = 8
+ONE, OTHER = "ab/all/ab_diff", "digits/mc_accuracy"
 
 
-def ids(data: Path) -> list[str]:
-    """Of all cases of all files, and of the worked examples."""
-    files = sorted(data.glob("*.expected.json"))
-    assert len(files) == FILES
-    cases = [case for file in files for case in json.loads(file.read_text())["cases"]]
-    cases += json.loads((data / "worked_examples.json").read_text())["examples"]
-    return [case["id"] for case in cases]
+class Run:
+    """What pytest tells a plugin of a run that has read some cases."""
+
+    def __init__(
+        self,
+        read: Iterable[str],
+        *,
+        worker: bool = False,
+        args: Iterable[str] = ("tests",),
+        without: Iterable[Path] = (),
+        deselected: Iterable[Path] = (),
+    ) -> None:
+        self.plugin = EveryCaseIsRead(set(read))
+        self.config = SimpleNamespace(args=args, option=SimpleNamespace(collectonly=False))
+        if worker:
+            self.config.workeroutput = {}
+        self.items = [SimpleNamespace(path=path) for path in readers() - set(without)]
+        self.exitstatus = 0
+        session: Any = self
+        self.plugin.pytest_deselected([SimpleNamespace(path=path) for path in deselected])
+        self.plugin.pytest_collection_finish(session)
+
+    def end(self, exitstatus: int = 0) -> list[str]:
+        """The cases that it complains of."""
+        session: Any = self
+        self.plugin.pytest_sessionfinish(session, exitstatus)
+        assert self.exitstatus == bool(self.plugin.wrong)
+        return self.plugin.wrong
 
 
-def is_left(case_id: str) -> bool:
-    return any(fnmatch(case_id, pattern) for pattern in LEFT)
+@pytest.fixture
+def known(data: Path) -> set[str]:
+    """All that are to be read."""
+    return {one for one in ids(data) if not is_left(one)}
 
 
 def test_no_two_cases_have_one_id_and_every_reason_is_of_a_case(data: Path) -> None:
+    assert len(list(data.glob("*.expected.json"))) == FILES
     found = ids(data)
     assert len(set(found)) == len(found) > 1_200
     for pattern in LEFT:
@@ -53,15 +65,35 @@ def test_no_two_cases_have_one_id_and_every_reason_is_of_a_case(data: Path) -> N
     assert sum(map(is_left, found)) == 60
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_every_case_is_read_by_a_test_or_left_with_a_reason(data: Path, tmp_path: Path) -> None:
-    notes = tmp_path / "read"
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "tests.noted_cases", *TESTS]
-    environment = {**os.environ, NOTES: str(notes)}
-    ended = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    read = set(notes.read_text(encoding="utf-8").splitlines())
-    assert [case_id for case_id in ids(data) if (case_id in read) == is_left(case_id)] == []
+def test_a_case_is_read_when_its_value_is(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(expected, "read", read := set[str]())
+    one, *_ = [case for case in cases_of(data, "digits") if case["id"] == OTHER]
+    assert one["metric"] and read == set()
+    assert one["value"] and read == {OTHER}
+    (one, *_) = examples_of(data)
+    assert one["value"] is not None and read == {OTHER, one["id"]}
+
+
+def test_a_run_of_all_tests_fails_where_none_reads_a_case(known: set[str]) -> None:
+    assert Run(known).end() == []
+    assert Run(known - {ONE}).end() == [ONE]
+    assert Run(known | {"yeast/ml_lrap"}).end() == ["yeast/ml_lrap"]
+
+
+def test_a_run_of_some_tests_and_one_that_failed_say_nothing(known: set[str]) -> None:
+    one = min(readers())
+    some = known - {ONE}
+    assert Run(some, args=[f"{one}::test_this"]).end() == []
+    assert Run(some, without=[one]).end() == []
+    assert Run(some, deselected=[one]).end() == []
+    assert Run(some, deselected=[Path(__file__)]).end() == [ONE]
+    assert Run(some).end(exitstatus=1) == []
+
+
+def test_what_any_worker_reads_is_read(known: set[str]) -> None:
+    workers = [Run(known - {ONE, OTHER}, worker=True), Run({OTHER}, worker=True)]
+    controller = Run((), without=readers())  # which collects nothing
+    for worker in workers:
+        assert worker.end() == []
+        controller.plugin.pytest_testnodedown(worker.config)
+    assert controller.end() == [ONE]

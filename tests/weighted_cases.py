@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from streammetrics import BinaryConfusion, ExactAUC, GroupedAUC, HistogramAUC
 from streammetrics.testing import Case, strategies
+from tests.depth import DEEP
 from tests.oracles import weighted
 
 Rows: TypeAlias = Sequence[Any]
@@ -198,5 +199,7 @@ def weighted_rows(case: Case[Any]) -> list[Any]:
     unit = case.empty.settings()["weight_unit"]
     some = {1: (0, 1, 2), Fraction(1, 4): (0.0, 0.2, 1.0)}.get(unit, (0.0, 0.5, 1.2))
     if isinstance(case.empty, GroupedAUC):
-        return list(product((3, -3), (0, 1), (0.25, 0.5), some[1:]))
+        # Three rows never make two groups of both classes: of the second group one weight will do.
+        of_one = list(product((3,), (0, 1), (0.25, 0.5), some[1:]))
+        return of_one + list(product((-3,), (0, 1), (0.25, 0.5), some[1 if DEEP else 2 :]))
     return list(product((0, 1), (0.25, 0.5), some))

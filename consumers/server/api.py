@@ -1,4 +1,4 @@
-"""The routes of the JSON interface: each answer is a function of the store and of the address."""
+"""The routes of the interface: each answer is a function of the store and of the address."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Final, cast
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from consumers.experiment.reading import declared
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.view import View, view
-from consumers.results.answers import Answers
+from consumers.results.answers import Answers, results_text, store_name
 from consumers.results.catalogue import EFFECT, OVER_TIME, Catalogue
 from consumers.results.histories import Effects, Histories
 from consumers.results.history import history_json
@@ -20,10 +20,14 @@ from consumers.results.json_text import dumps
 from consumers.results.query import Query, QueryError
 from consumers.results.results import to_json
 from consumers.results.status import status_json
+from consumers.results.terminal import Style
 from consumers.results.verdict import experiment_json
 from consumers.server import questions
 from consumers.server.pulse import Pulse
+from consumers.server.turns import Turns
 
+CHARTS: Final = 1  # worked out at once: they compute, and two take each other's time
+TABLES: Final = 8  # of other answers: fewer than there are threads, so that probes find one
 JSON: Final = "application/json"
 VARIANT: Final = frozenset({"variant"})
 
@@ -31,21 +35,23 @@ VARIANT: Final = frozenset({"variant"})
 class Api:
     """Answers over one ledger."""
 
-    def __init__(self, ledger: Ledger, answers: Answers, pulse: Pulse, name: str) -> None:
-        self._ledger, self._answers, self._pulse = ledger, answers, pulse
-        self._catalogue = Catalogue(ledger, name)
+    def __init__(self, ledger: Ledger, answers: Answers, pulse: Pulse, store: str) -> None:
+        self._ledger, self._answers, self._pulse, self._store = ledger, answers, pulse, store
+        self._catalogue = Catalogue(ledger, store_name(store))
         self._histories = Histories(ledger, answers, self._catalogue)
 
     def routes(self) -> list[Route]:
         """All of it but the events, which need no thread for each who listens."""
+        charts, tables = Turns(CHARTS), Turns(TABLES)
         return [
-            Route("/api/store", self.store),
-            Route("/api/results", self.results),
-            Route("/api/history", self.history),
-            Route("/api/experiment", self.experiment),
-            Route("/api/figure", self.figure),
+            Route("/api/store", tables.of(self.store)),
+            Route("/api/results", tables.of(self.results)),
+            Route("/api/history", charts.of(self.history)),
+            Route("/api/experiment", tables.of(self.experiment)),
+            Route("/api/figure", charts.of(self.figure)),
             Route("/api/health", self.health),
-            Route("/api/status", self.status),
+            Route("/api/status", tables.of(self.status)),
+            Route("/results.txt", tables.of(self.results_txt)),
         ]
 
     def store(self, request: Request) -> Response:
@@ -58,6 +64,13 @@ class Api:
         views = questions.choice(request.query_params, "views", ("all", "headline"))
         asked = replace(query, headlines=views == "headline")
         return _json(to_json(self._answers.results(asked)))
+
+    def results_txt(self, request: Request) -> Response:
+        """As `results` prints them, without colours."""
+        query = questions.query_of(request.query_params)
+        results = self._answers.results(replace(query, headlines=query.metric is None))
+        text = results_text(results, query, Style(), store=self._store)
+        return PlainTextResponse(text.encode("utf-8", "backslashreplace"))
 
     def status(self, request: Request) -> Response:
         """As `status --json`, to the byte."""

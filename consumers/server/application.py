@@ -18,7 +18,6 @@ answer of ours is HTML with a name in it, and no script but ours may run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -28,10 +27,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from consumers.ledger.ledger import Ledger, LedgerError
-from consumers.results.answers import Answers, results_text, store_name
+from consumers.results.answers import Answers
 from consumers.results.json_text import dumps
 from consumers.results.query import QueryError
-from consumers.results.terminal import Style
 from consumers.server import assets
 from consumers.server.api import JSON, Api
 from consumers.server.events import Events
@@ -41,7 +39,7 @@ from consumers.server.health import NOBODY, Watched
 from consumers.server.latest_results import LatestResults
 from consumers.server.openapi import openapi_json
 from consumers.server.pulse import Pulse
-from consumers.server.questions import PARAMETERS, query_of, refuse_others
+from consumers.server.questions import PARAMETERS, refuse_others
 from consumers.server.token import Token
 
 __all__ = ["PARAMETERS", "application"]
@@ -63,17 +61,11 @@ def application(
     """
     answers, pulse = Answers(ledger), Pulse(ledger, watched)
     latest = LatestResults(answers)
-    api, streams = Api(ledger, answers, pulse, store_name(store)), Events(pulse, ended)
+    api, streams = Api(ledger, answers, pulse, store), Events(pulse, ended)
 
     async def events(request: Request) -> Response:
         refuse_others(request.query_params, ())
         return streams.answer(request.method)
-
-    def results_txt(request: Request) -> Response:
-        query = query_of(request.query_params)
-        results = answers.results(replace(query, headlines=query.metric is None))
-        text = results_text(results, query, Style(), store=store)
-        return PlainTextResponse(text.encode("utf-8", "backslashreplace"))
 
     def healthz(request: Request) -> Response:
         return _told(watched.unhealthy(), "ok")
@@ -96,7 +88,6 @@ def application(
             *api.routes(),
             Route("/api/events", events),
             Route("/openapi.json", _openapi),
-            Route("/results.txt", results_txt),
             Route("/healthz", healthz),
             Route("/readyz", readyz),
             Route("/metrics", metrics),

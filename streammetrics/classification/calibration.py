@@ -136,7 +136,7 @@ class Calibration(Accumulator, schema="calibration/3"):
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
     ) -> None:
         """Add rows; labels [n] of 0 and 1, scores [n] in [0, 1], weights [n] or 1 each."""
-        if weights is not None or not (self._plain and self._stage.take_clean(labels, scores)):
+        if weights is not None or not self._stage.take_looked(labels, scores):
             self._update(self.check(labels, scores, weights=weights))
 
     def check(

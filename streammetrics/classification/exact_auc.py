@@ -43,9 +43,9 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
         labels: [n]. scores: [n], no NaN; infinities are first and last.
         weights: [n], at least 0, or 1 each; a row of weight 0 is as if absent.
     State
-        The multiset of (score, label): 8 bytes (float32: 4) for each different pair, or less; with
-        weights the units of weight of each, the number of rows, and how many of each label had
-        their weight rounded.
+        The multiset of (score, label): 8 bytes (float32: 4) for each different pair, or less, and
+        as much for each of up to 2**24 rows that are not sorted yet; with weights the units of
+        weight of each, the number of rows, and how many of each label had their weight rounded.
     Result
         ScoreCurve: ROC, PR, AUC, AP, KS, lift and every operating point, as floats.
     Undefined
@@ -88,7 +88,7 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
     ) -> None:
         """Count rows: labels [n], scores [n], weights [n] or 1 each; all or none."""
-        if weights is not None or not (self._plain and self._stage.take_clean(labels, scores)):
+        if weights is not None or not self._stage.take_looked(labels, scores):
             self._update(self.check(labels, scores, weights=weights))
 
     def check(

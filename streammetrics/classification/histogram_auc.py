@@ -102,7 +102,7 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
     ) -> None:
         """Count rows; labels [n], scores [n], weights [n] or 1 each."""
-        if weights is not None or not (self._plain and self._stage.take_clean(labels, scores)):
+        if weights is not None or not self._stage.take_looked(labels, scores):
             self._update(self.check(labels, scores, weights=weights))
 
     def check(

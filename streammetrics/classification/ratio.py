@@ -60,7 +60,8 @@ class Ratio(Accumulator, schema="ratio/2"):
 
     def update(self, numerators: ArrayLike, denominators: ArrayLike | None = None) -> None:
         """Add rows; numerators [n], denominators [n] or 1 each."""
-        self._update(self.check(numerators, denominators))
+        if not self._stage.take_looked(numerators, denominators):
+            self._update(self.check(numerators, denominators))
 
     def check(self, numerators: ArrayLike, denominators: ArrayLike | None = None) -> Rows:
         """The rows that `update` would add."""

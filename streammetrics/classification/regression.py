@@ -103,7 +103,8 @@ class Regression(Accumulator, schema="regression/2"):
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
     ) -> None:
         """Add rows; labels [n], scores [n], weights [n] or 1 each."""
-        self._update(self.check(labels, scores, weights=weights))
+        if weights is not None or not self._stage.take_looked(labels, scores):
+            self._update(self.check(labels, scores, weights=weights))
 
     def check(
         self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None

@@ -56,14 +56,22 @@ class Sealing:
         return f"{_PREFIX}{self.hash}({self.of}) mod {self.n_buckets}/{self.scope}"
 
 
-class Totals(Part[ProductColumn]):
+class TotalsColumn(ProductColumn):
+    """Totals, of which each is read with what stands beside it: the proof that it may merge."""
+
+    @property
+    def stacks(self) -> bool:
+        return False
+
+
+class Totals(Part[TotalsColumn]):
     """The totals of the setting `metric`."""
 
-    def empty(self, owner: Declared, width: int) -> ProductColumn:
-        return ProductColumn({_TOTALS: _totals_of(owner)._empty(width)}, width)
+    def empty(self, owner: Declared, width: int) -> TotalsColumn:
+        return TotalsColumn({_TOTALS: _totals_of(owner)._empty(width)}, width)
 
-    def decode(self, owner: Declared, width: int, data: Reader) -> ProductColumn:
-        return ProductColumn({_TOTALS: _totals_of(owner)._decode(width, data)}, width)
+    def decode(self, owner: Declared, width: int, data: Reader) -> TotalsColumn:
+        return TotalsColumn({_TOTALS: _totals_of(owner)._decode(width, data)}, width)
 
 
 class Sealed(Accumulator, schema="sealed/1"):
@@ -198,7 +206,7 @@ def seal(state: Accumulator, sealing: Sealing, bucket: int = 0, piece: str = "")
     if type(bucket) is not int or not 0 <= bucket < sealing.n_buckets:
         raise _bad("bucket", f"an integer from 0 to {sealing.n_buckets - 1}", bucket)
     made = Sealed(state.empty(), sealing.scope)
-    made.__dict__["totals"] = ProductColumn({_TOTALS: state._totals().copy()}, 1)
+    made.__dict__["totals"] = TotalsColumn({_TOTALS: state._totals().copy()}, 1)
     made.__dict__["_mass"] = made._exact_mass()
     for row in state.provenance:
         source, was, start, end = row

@@ -106,17 +106,18 @@ class Units(Accumulator, schema="units/1"):
 
     def update(self, units: ArrayLike | Coded) -> None:
         """Add units [n]."""
-        self._update(self.check(units))
+        if not self._stage.take_looked(units):
+            self._update(self.check(units))
 
     def check(self, units: ArrayLike | Coded) -> Rows:
         """The units' words, or InputError; changes nothing."""
         words = unit_words(units, "units")
-        return Rows(len(words), (words,))
+        return Rows(len(words), (words.view(np.int64),))  # as integers come
 
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
         (words,) = rows.columns
         assert isinstance(words, np.ndarray)
-        self.units.add(mixed(words, SALT), slots)
+        self.units.add(mixed(words.view(np.uint64), SALT), slots)
 
     def compute(self) -> UnitsResult:
         """How many, and which."""

@@ -98,22 +98,22 @@ class Accumulator(Declared, ABC):
         if rows.n >= SMALL and not narrow(rows):
             self.__dict__["_mass"] += rows.mass
             self._absorb(rows, None)
-        elif not stage.take(rows):
+        elif not stage.take(rows, self._looks if stage.n else {}):  # one batch alone needs none
             self._flush()
             stage.take(rows)
-        if mass > _HALF_MASS:  # clean rows do not ask for room
+        if mass > _HALF_MASS:  # rows that are only looked at do not ask for room
             stage.close()
 
     @cached_property
     def _plain(self) -> bool:
-        """Whether labels 0 or 1 and scores in [0, 1] are rows as they are, under the settings;
-        then `update` may give them to the stage's `take_clean`."""
+        """Whether labels 0 or 1 and scores in [0, 1] are rows as they are, under the settings."""
         return False
 
     @cached_property
     def _looks(self) -> Mapping[str, Look]:
         """What columns of one length must be so that `check` takes them; of rows with an argument
-        that is not here, `check` alone can tell. It must then take parts of them and several."""
+        that is not here, `check` alone can tell. It must then take parts of them and several.
+        Rows begin with these, in this order, so `update` may ask the stage to `take_looked`."""
         return {"labels": Look.BINARY, "scores": Look.UNIT} if self._plain else {}
 
     def _flush(self) -> None:

@@ -227,6 +227,11 @@ def before_body(data: bytes) -> bytes:
     return data[: 17 + int.from_bytes(data[5:9], "little")]
 
 
+def inside(data: bytes) -> bytes:
+    """The state in a state file, or the state that this is, whatever that is worth."""
+    return data[len(before_body(data)) : -4] if data[:4] == FILE_MAGIC else data
+
+
 def is_whole(start: bytes, data: bytes) -> bool:
     """Whether a frame that begins as a valid one did, up to its body, is valid too."""
     n_head, n_body = _START.unpack_from(start)[2:]

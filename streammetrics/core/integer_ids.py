@@ -11,18 +11,25 @@ from streammetrics.core.codec import Reader, Writer, damaged
 from streammetrics.core.ids import MAX_IDS, Ids, Indices, too_many
 from streammetrics.core.rows import Coded
 
+U64 = NDArray[np.uint64]
+
 _CHUNK: Final = 1 << 15  # ids at a time: temporaries stay in the second-level cache
 _BLOCK: Final = 1 << 18  # ids whose strangers are looked for together: fewer calls for each
-_ROOM: Final = 3  # places for each id, at least
-_PROBES: Final = 64  # rounds; at a third full, so many mean ids that defeat this multiplier
+_ROOM: Final = 2  # places for each id, at least
+_PROBES: Final = 64  # rounds; at half full, so many mean ids that defeat this multiplier
 _GOLDEN: Final = 0x9E3779B97F4A7C15  # 2**64 over the golden ratio: spreads runs of integers evenly
 
 
 class IntegerIds(Ids):
     """int64 ids in an open-addressed table, looked up many at a time.
 
-    The table holds indices, and an empty place holds 0. Index 0 is always the id 0, so that one
-    comparison, `ids[table[h]] == id`, tells a hit from an empty place and from a stranger.
+    An id becomes a word by a mapping that loses nothing. With 2**b places, the upper b bits of the
+    word say its first place; what stands there is `word << b | index`, the rest of the word and
+    the number of the id, so that one look tells both. What did not find its first place free has
+    the bit `_away` too, which no index reaches. In its second place the rest of the word still
+    tells it, since the step from the first is part of that; further on it has no word, and is told
+    by `ids[index] == id`. An empty place holds that bit alone. Index 0 is always the id 0, whose
+    word is 0 and its place the first one.
     """
 
     def __init__(self, ids: NDArray[np.int64] | None = None) -> None:
@@ -31,7 +38,7 @@ class IntegerIds(Ids):
         self.n = 1 + len(known)
         self.ids = np.zeros(max(16, self.n), np.int64)
         self.ids[1 : self.n] = known
-        self.table = np.empty(0, np.uint32)  # made when first needed
+        self.table = np.empty(0, np.uint64)  # made when first needed
         self.multiplier = np.uint64(_GOLDEN)
         self.shared = False
 
@@ -55,16 +62,19 @@ class IntegerIds(Ids):
     def _look(self, ids: NDArray[np.int64], out: Indices) -> NDArray[np.intp]:
         """Look at the first place of each id; which of them are not there."""
         words = np.empty(min(_CHUNK, len(ids)), np.uint64)
-        found = np.empty(len(words), np.int64)
+        places, found = np.empty_like(words), np.empty_like(words)
+        bits = np.uint64(self._bits)
         misses = []
         for i in range(0, len(ids), _CHUNK):
-            some, here = ids[i : i + _CHUNK], out[i : i + _CHUNK]
-            word, known = words[: len(some)], found[: len(some)]
+            some = ids[i : i + _CHUNK]
+            word, place, here = words[: len(some)], places[: len(some)], found[: len(some)]
             self._mix(some, word)
-            np.right_shift(word, self._shift(1), out=word)
-            np.take(self.table, word.view(np.int64), out=here, mode="clip")  # clip: no copy
-            np.take(self.ids, here, out=known, mode="clip")
-            misses.append(np.flatnonzero(known != some) + i)
+            np.right_shift(word, np.uint64(64) - bits, out=place)
+            np.left_shift(word, bits, out=word)
+            np.take(self.table, place.view(np.int64), out=here, mode="clip")  # clip: no copy
+            here ^= word  # the index alone where the rest of the word is the same
+            np.copyto(out[i : i + _CHUNK], here, casting="unsafe")
+            misses.append(np.flatnonzero(here >= self._away) + i)
         return np.concatenate(misses)
 
     def _look_on(
@@ -72,15 +82,20 @@ class IntegerIds(Ids):
     ) -> NDArray[np.intp]:
         """Look at the second place of these, where most are; which of them are not there."""
         left = [misses[:0]]
+        bits, last = np.uint64(self._bits), len(self.table) - 1
         for i in range(0, len(misses), _CHUNK):
             miss = misses[i : i + _CHUNK]
-            some = ids[miss]
-            places, steps = self._paths(some)
-            places += steps
-            places &= len(self.table) - 1
-            here = self.table[places]
-            out[miss] = here
-            left.append(miss[self.ids[here] != some])
+            words = self._words(ids.take(miss))
+            places = self._places(words)
+            words <<= bits  # the rest
+            places += self._places(words) | 1
+            places &= last
+            unsure = words == 0  # as what is further on, and what is empty
+            words ^= self._away
+            words ^= self.table.take(places, mode="clip")
+            out[miss] = words
+            unsure |= words >= self._away
+            left.append(np.compress(unsure, miss))
         return np.concatenate(left)
 
     def index_all(self, other: Self) -> Indices:
@@ -125,22 +140,45 @@ class IntegerIds(Ids):
             raise damaged("group ids out of order")
         return cls(ids), np.where(ids == 0, 0, np.cumsum(ids != 0)).astype(np.uint32)
 
-    def _mix(self, ids: NDArray[np.int64], out: NDArray[np.uint64]) -> None:
-        """Words whose upper bits depend on all bits of the ids."""
+    @property
+    def _bits(self) -> int:
+        """The number of bits that say a place."""
+        return len(self.table).bit_length() - 1
+
+    @property
+    def _away(self) -> np.uint64:
+        """The bit of what is not in its first place."""
+        return np.uint64(len(self.table) >> 1)
+
+    def _mix(self, ids: NDArray[np.int64], out: U64) -> None:
+        """The words of ids, whose upper bits depend on all bits."""
         np.right_shift(ids.view(np.uint64), np.uint64(32), out=out)
         np.bitwise_xor(out, ids.view(np.uint64), out=out)
         np.multiply(out, self.multiplier, out=out)
 
-    def _shift(self, words: int) -> np.uint64:
-        """What leaves the first (or first two) times as many bits as a place has."""
-        return np.uint64(max(0, 64 - words * (len(self.table).bit_length() - 1)))
-
-    def _paths(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The first place of each id, and the odd step from there to the next."""
+    def _words(self, ids: NDArray[np.int64]) -> U64:
         words = np.empty(len(ids), np.uint64)
         self._mix(ids, words)
-        steps = (words >> self._shift(2)).view(np.int64) & (len(self.table) - 1) | 1
-        return (words >> self._shift(1)).view(np.int64), steps
+        return words
+
+    def _places(self, words: U64) -> NDArray[np.int64]:
+        """The first place of each."""
+        return (words >> np.uint64(64 - self._bits)).view(np.int64)
+
+    def _steps(self, words: U64) -> NDArray[np.int64]:
+        """The odd step of each from place to place, of what the rest of its word begins with."""
+        return self._places(words << np.uint64(self._bits)) | 1
+
+    def _entries(self, words: U64, step: int) -> U64:
+        """What stands for these words so many steps from their first places, but for the index."""
+        if step > 1:
+            return np.full(len(words), self._away)
+        entries = words << np.uint64(self._bits)
+        return entries | self._away if step else entries
+
+    def _indices(self, found: U64) -> NDArray[np.int64]:
+        """The indices in what stands at places; 0 of an empty one."""
+        return (found & (self._away - np.uint64(1))).view(np.int64)
 
     def _probe(self, ids: NDArray[np.int64]) -> Indices:
         """Look on from place to place; an empty place is claimed by writing there, and one wins."""
@@ -153,31 +191,32 @@ class IntegerIds(Ids):
                 self._rehash(room)
         out = np.empty(len(ids), np.uint32)
         at = np.arange(len(ids))
-        places, steps = self._paths(ids)
-        rounds = 0
+        words = self._words(ids)
+        places, step = self._places(words), 0
         while True:
-            here = self.table[places]
-            empty = np.flatnonzero(here == 0)
+            here = self.table.take(places, mode="clip")
+            empty = np.flatnonzero(here == self._away)
             if len(empty):
-                self._claim(ids[empty], places[empty])
-                here[empty] = self.table[places[empty]]
-            hit = self.ids[here] == ids
-            out[at[hit]] = here[hit]
-            miss = np.flatnonzero(~hit)
+                wanted = places.take(empty)
+                self._claim(ids.take(empty), self._entries(words.take(empty), step), wanted)
+                here[empty] = self.table.take(wanted, mode="clip")
+            found = self._indices(here)
+            out[at] = found
+            miss = np.flatnonzero(self.ids.take(found, mode="clip") != ids)
             if not len(miss):
                 return out
-            at, ids, places, steps = at[miss], ids[miss], places[miss], steps[miss]
-            places = (places + steps) & (len(self.table) - 1)
-            rounds += 1
-            if rounds % _PROBES == 0:
+            at, ids, words = at.take(miss), ids.take(miss), words.take(miss)
+            step += 1
+            if step < _PROBES:
+                places = places.take(miss) + self._steps(words) & (len(self.table) - 1)
+            else:
                 self._rehash(self.n + len(ids), again=True)
-                places, steps = self._paths(ids)
+                words = self._words(ids)
+                places, step = self._places(words), 0
 
-    def _claim(self, ids: NDArray[np.int64], places: NDArray[np.int64]) -> None:
-        """Give each of these empty places to one of the ids that want it."""
-        wanting = np.flatnonzero(ids != 0)  # the id 0 is at home in any empty place
-        ids, places = ids[wanting], places[wanting]
-        marks = np.arange(1, len(ids) + 1, dtype=np.uint32)
+    def _claim(self, ids: NDArray[np.int64], entries: U64, places: NDArray[np.int64]) -> None:
+        """Give each of these empty places to one of the ids that want it; entries: no index yet."""
+        marks = np.arange(len(ids), dtype=np.uint64)
         self.table[places] = marks
         won = np.flatnonzero(self.table[places] == marks)
         new = self.n + len(won)
@@ -187,26 +226,29 @@ class IntegerIds(Ids):
             more = max(new, 2 * len(self.ids)) - len(self.ids)
             self.ids = np.concatenate([self.ids, np.zeros(more, np.int64)])
         self.ids[self.n : new] = ids[won]
-        self.table[places[won]] = np.arange(self.n, new, dtype=np.uint32)
+        indices = np.arange(self.n, new, dtype=np.uint64)
+        self.table[places[won]] = entries[won] | indices
         self.n = new
 
     def _rehash(self, room: int, again: bool = False) -> None:
         """A table with room for so many ids; `again`: with another multiplier."""
-        size = 1 << max(6, (_ROOM * room).bit_length())
+        bits = max(6, (_ROOM * room).bit_length())
         while True:
             if again:
                 self.multiplier = np.uint64(int(self.multiplier) * _GOLDEN % (1 << 64) | 1)
-            self.table = np.zeros(size, np.uint32)
-            indices = np.arange(1, self.n, dtype=np.uint32)
-            places, steps = self._paths(self.ids[1 : self.n])
-            for _ in range(_PROBES):
-                empty = self.table[places] == 0
-                self.table[places[empty]] = indices[empty]
-                left = np.flatnonzero(self.table[places] != indices)
+            self.table = np.full(1 << bits, 1 << (bits - 1), np.uint64)
+            indices = np.arange(self.n, dtype=np.uint64)
+            words = self._words(self.ids[: self.n])
+            places = self._places(words)
+            for step in range(_PROBES):
+                entries = self._entries(words, step) | indices
+                empty = self.table[places] == self._away
+                self.table[places[empty]] = entries[empty]
+                left = np.flatnonzero(self.table[places] != entries)
                 if not len(left):
                     return
-                indices, steps = indices[left], steps[left]
-                places = (places[left] + steps) & (size - 1)
+                words, indices = words[left], indices[left]
+                places = places[left] + self._steps(words) & ((1 << bits) - 1)
             again = True
 
     def _own(self) -> None:

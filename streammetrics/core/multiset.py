@@ -2,7 +2,8 @@
 
 An update appends to what is staged. A full stage is sorted once and becomes a run; runs of like
 size wait for each other, and many are merged at once. So a key is sorted a few times in its life
-however many there are, and an update never pays for what is already there.
+however many there are, and an update never pays for what is already there. Where keys are many and
+most of them differ, the stage grows, so that as many as that are sorted once and not by parts too.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ import numpy as np
 from streammetrics.core.sorted_run import Run, combined, merged
 
 STAGE: Final = 1 << 20  # keys; fewer would come to lie in many small arrays, which are slow to fill
+GROWN: Final = 16  # times as many, at most, and as many times the different keys of a run
 FAN: Final = 128  # runs of one tier that are merged at once
 
 
 class Tiers:
     """A growing multiset of keys with words of one type."""
 
-    __slots__ = ("kind", "n_pending", "pending", "runs", "two_words")
+    __slots__ = ("enough", "kind", "n_pending", "pending", "runs", "two_words")
 
     def __init__(self, kind: type[np.uint32] | type[np.uint64], two_words: bool = False) -> None:
         self.kind, self.two_words = kind, two_words
         self.pending: list[Run] = []  # in any order, and nobody else's
         self.n_pending = 0
+        self.enough = STAGE  # keys that wait before they are sorted
         self.runs: list[Run] = []  # sorted; perhaps shared, never changed
 
     @property
@@ -43,7 +46,7 @@ class Tiers:
             return
         self.pending.append(keys)
         self.n_pending += len(keys)
-        if self.n_pending >= STAGE:
+        if self.n_pending >= self.enough:
             self.flush()
 
     def add_sorted(self, run: Run) -> None:
@@ -55,8 +58,14 @@ class Tiers:
     def flush(self) -> list[Run]:
         """Sort what is staged; all runs."""
         if self.pending:
-            self.runs.append(combined(self.pending, ours=True))
-            self.pending, self.n_pending = [], 0
+            if 2 * sum(map(len, self.runs)) <= self.n_pending and self._singly(self.runs):
+                self.pending += self.runs  # to merge so few later would sort all that waits again
+                self.runs = []
+            run = combined(self.pending, ours=True)
+            self.pending, self.n_pending, self.enough = [], 0, STAGE
+            if self._singly([run]):
+                self.enough = min(max(STAGE, GROWN * len(run)), GROWN * STAGE)
+            self.runs.append(run)
             self._merge_likes()
         return self.runs
 
@@ -72,6 +81,10 @@ class Tiers:
         new = Tiers(self.kind, self.two_words)
         new.runs = list(self.flush())
         return new
+
+    def _singly(self, runs: list[Run]) -> bool:
+        """Whether their keys are best sorted many at once: single words, of which most differ."""
+        return not self.two_words and all(run.counts is None for run in runs)
 
     def _nothing(self) -> Run:
         return Run(np.empty(0, self.kind), np.empty(0, np.uint64) if self.two_words else None)

@@ -11,10 +11,12 @@ import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from operator import index
+from typing import Final
 
 from streammetrics.core.codec import damaged
 from streammetrics.core.errors import InputError, OverlapError, shown
 
+_JSON: Final = json.JSONEncoder(separators=(",", ":"))
 Ranges = list[tuple[int, int]]  # sorted, disjoint, not adjacent, [start, end)
 
 
@@ -99,7 +101,7 @@ class Provenance:
 
     def to_json(self) -> bytes:
         """Canonical JSON, for a state file."""
-        return json.dumps(list(self), separators=(",", ":")).encode()
+        return _JSON.encode(list(self)).encode()
 
     @staticmethod
     def from_json(data: bytes) -> Provenance:

@@ -1,4 +1,4 @@
-"""States from bytes, to be added up: those that are laid out alike are read side by side."""
+"""States from bytes, added up: those that are laid out alike are read side by side."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final, cast
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.codec import STATE_MAGIC, Reader, before_body, is_whole
+from streammetrics.core.codec import FILE_MAGIC, Reader, before_body, inside, is_whole, opened
 from streammetrics.core.declared import CLASSES
+from streammetrics.core.errors import OverlapError, StateError
+from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import decode_head
 from streammetrics.core.stack import Stack, Unlike
 
@@ -15,31 +17,58 @@ _ROOM: Final = 1 << 19  # bytes of states that wait for each other; more would l
 _FEW: Final = 4  # states that are read one by one in less time
 
 
-def stacked(
-    sources: Iterable[bytes], read: Callable[[bytes], Accumulator]
-) -> Iterator[Accumulator]:
-    """The states that `read` makes of these bytes, to be merged into one.
+def summed(
+    sources: Iterable[bytes],
+    read: Callable[[bytes], Accumulator],
+    add: Callable[[Accumulator | None, Accumulator], Accumulator],
+) -> Accumulator | None:
+    """The sum of the states that `read` makes of these bytes; None of none.
 
-    Bare states that begin as one before, so with the same settings and length, wait for each
-    other and are read at once; they come as slots of one accumulator, which `merge` takes.
+    add: the sum so far, None at first, with one more, which changes it in place or is left out.
+
+    States, bare or in envelopes, that begin as one before, so with the same settings and length,
+    wait for each other and are read at once; they come as slots of one accumulator. The sum notes
+    at once what they say that they counted, so that each is compared with all before it. An
+    envelope that repeats any of that, or is damaged, does not wait: `read` and `add` judge it.
     """
+    total: Accumulator | None = None
+    counted = Provenance()
     waiting: dict[bytes, list[bytes]] = {}
     held = 0
-    for data in sources:
-        start = before_body(data)
-        alike = waiting.get(start)
-        held += len(data)
-        if alike is not None and is_whole(start, data):
-            alike.append(data)
-        else:
-            state = read(data)
-            if data[:4] == STATE_MAGIC and all(column.stacks for column in state._held()):
-                waiting[start] = []
-            yield state
-        if held > _ROOM:
-            yield from _read(waiting)
-            waiting, held = {start: [] for start, alike in waiting.items() if alike}, 0
-    yield from _read(waiting)
+    try:
+        for data in sources:
+            state = inside(data)
+            start = before_body(state)
+            alike = waiting.get(start)
+            if alike is not None and is_whole(start, state) and _noted(data, counted):
+                alike.append(state)
+            else:
+                one = read(data)
+                if all(column.stacks for column in one._held()):
+                    waiting.setdefault(start, [])
+                total = add(total, one)
+                counted = total.provenance
+            held += len(data)
+            if held > _ROOM:
+                full, held = waiting, 0
+                waiting = {start: [] for start, alike in full.items() if alike}
+                for one in _read(full):
+                    total = add(total, one)
+    finally:  # after an error too: what waits came before, and if it is wrong, that is told
+        for one in _read(waiting):
+            total = add(total, one)
+    return total
+
+
+def _noted(data: bytes, counted: Provenance) -> bool:
+    """Note what an envelope says that it counted, if it is whole and all of that is new."""
+    if data[:4] == FILE_MAGIC:
+        try:
+            said = Provenance.from_json(opened(FILE_MAGIC, data)[0])
+            counted.accept(counted.united(said))
+        except (StateError, OverlapError):
+            return False
+    return True
 
 
 def _read(waiting: dict[bytes, list[bytes]]) -> Iterator[Accumulator]:

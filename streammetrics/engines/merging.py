@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from streammetrics.combine import KeyedResult, PanelResult, WindowsResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, StateError, shown
-from streammetrics.core.stacked import stacked
+from streammetrics.core.stacked import summed
 from streammetrics.engines.sealed import Sealed
 from streammetrics.registry import load
 from streammetrics.results.bounded import Bounded
@@ -41,12 +41,14 @@ def merged(states: Iterable[bytes], *, replay: str = "refuse") -> Accumulator:
     2
     """
     require_replay(replay)
-    total: Accumulator | None = None
-    for state in stacked(map(_state_bytes, states), load):
+
+    def add(total: Accumulator | None, state: Accumulator) -> Accumulator:
         if total is None:
-            total = state
-        else:
-            merge_once(total, state, replay)
+            return state
+        merge_once(total, state, replay)
+        return total
+
+    total = summed(map(_state_bytes, states), load, add)
     if total is None:
         raise InputError(
             expected="at least one state",

@@ -154,7 +154,8 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
     ) -> None:
         """Count rows [n]: labels 0 or 1, scores, the group id of each, and weights or 1 each; all
         or none."""
-        self._update(self.check(labels, scores, groups=groups, weights=weights))
+        if weights is not None or not self._stage.take_looked(labels, scores, groups):
+            self._update(self.check(labels, scores, groups=groups, weights=weights))
 
     def check(
         self,

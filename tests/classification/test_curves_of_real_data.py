@@ -27,6 +27,7 @@ from streammetrics.results.rates import Rates
 from streammetrics.results.rates_between import RatesBetween
 from streammetrics.results.score_curve import ScoreCurve
 from tests.depth import further_are_slow
+from tests.expected import cases_of
 
 Row = Mapping[str, Any]
 Case = Mapping[str, Any]
@@ -63,8 +64,7 @@ class Curves:
     """The curves of the cases of one file, each made once."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        found = json.loads((folder / f"{name}.expected.json").read_text())
-        self.cases: list[Case] = found["cases"]
+        self.cases: list[Case] = list(cases_of(folder, name))
         text = (folder / FILES[name]).read_text()
         if FILES[name].endswith("csv"):
             self.rows: list[Row] = list(csv.DictReader(text.splitlines()))

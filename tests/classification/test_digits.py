@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,11 +14,12 @@ from numpy.typing import NDArray
 
 from streammetrics import Bounded, MulticlassAUC, MulticlassConfusion
 from streammetrics.results.class_rates import ClassRates
+from tests.expected import cases_of
 from tests.oracles import many_classes as brute
 
 Case = Mapping[str, Any]
 
-# No figures of MulticlassConfusion or MulticlassAUC: tests/test_every_real_case.py says why not
+# No figures of MulticlassConfusion or MulticlassAUC: tests/expected.py says why not
 # the first, and test_real_calibration.py has the second.
 LEFT = ("mc_f1_of_macro", "mc_log_loss")
 AVERAGED = {"mc_prec": "precision", "mc_rec": "recall", "mc_f1": "f1"}
@@ -27,7 +27,7 @@ AVERAGED = {"mc_prec": "precision", "mc_rec": "recall", "mc_f1": "f1"}
 
 @pytest.fixture(scope="module")
 def cases(data: Path) -> list[Case]:
-    found = json.loads((data / "digits.expected.json").read_text())["cases"]
+    found = cases_of(data, "digits")
     return [case for case in found if case["metric"].startswith("mc_")]
 
 
@@ -92,7 +92,7 @@ def test_each_class_against_the_rest(
     metric = MulticlassAUC(10, exact=True)
     metric.update(*rows)
     curves, passed = metric.compute().curves, 0
-    for case in json.loads((data / "digits.expected.json").read_text())["cases"]:
+    for case in cases_of(data, "digits"):
         name, where = case["metric"], case.get("where") or {}
         if name in ("auc", "gini", "ap", "pr_auc_trapezoid", "ks"):
             found = getattr(curves[int(where["positive"].removeprefix("y="))], name)

@@ -13,6 +13,7 @@ import pytest
 
 from streammetrics.classification import ExactAUC
 from streammetrics.core.errors import InputError, SettingsError, StateError
+from tests.expected import cases_of
 from tests.oracles import binary
 
 SCORE_TYPES = pytest.mark.parametrize("score_type", ["float32", "float64"])
@@ -187,8 +188,7 @@ def test_a_state_that_claims_to_be_huge_is_refused_at_once() -> None:
 def test_real_clicks_have_the_area_that_others_computed(data: Path) -> None:
     lines = (data / "obd_men_events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]
-    expected = json.loads((data / "obd_men_events.expected.json").read_text())
-    cases = [case for case in expected["cases"] if case["metric"] == "auc"]
+    cases = [one for one in cases_of(data, "obd_men_events") if one["metric"] == "auc"]
     assert len(cases) >= 6
     for case in cases:
         where = dict(case.get("where", {}))

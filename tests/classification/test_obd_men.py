@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from streammetrics.classification import BinaryConfusion, HistogramAUC, Ratio
 from streammetrics.combine import PerKey
 from streammetrics.results.bounded import Bounded
+from tests.expected import cases_of
 
 Event = Mapping[str, Any]
 Case = Mapping[str, Any]
@@ -54,8 +55,7 @@ def events(data: Path) -> Events:
 
 @pytest.fixture(scope="module")
 def cases(data: Path) -> list[Case]:
-    found = json.loads((data / "obd_men_events.expected.json").read_text())
-    return list(found["cases"])
+    return list(cases_of(data, "obd_men_events"))
 
 
 def of(cases: list[Case], *metrics: str, least: int) -> list[Case]:

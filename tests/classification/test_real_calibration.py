@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from streammetrics import Calibration
 from streammetrics.kernels.elementary import log
 from tests.depth import further_are_slow
+from tests.expected import cases_of
 
 Row = Mapping[str, Any]
 VIEWS = {
@@ -49,7 +50,7 @@ def cases(data: Path, name: str) -> Iterator[tuple[Row, Calibration]]:
     """Each case of this file, and the metric of its rows."""
     [path] = [p for p in (data / f"{name}.csv", data / f"{name}.jsonl") if p.exists()]
     every = rows_of(path)
-    for case in json.loads((data / f"{name}.expected.json").read_text())["cases"]:
+    for case in cases_of(data, name):
         if case["metric"] not in VIEWS:
             continue
         where = case.get("where", {})
@@ -81,7 +82,7 @@ def test_the_log_loss_of_ten_classes_is_a_mean_of_our_logarithms(data: Path) -> 
     chosen: NDArray[np.float64] = np.array([float(row[f"p{row['y']}"]) for row in rows])
     high, low = log(chosen)
     mean = -sum(map(Fraction, (*high.tolist(), *low.tolist()))) / len(rows)
-    found = json.loads((data / "digits.expected.json").read_text())["cases"]
+    found = cases_of(data, "digits")
     [expected] = [case["value"] for case in found if case["metric"] == "mc_log_loss"]
     assert float(mean) == expected
     metric = Calibration()

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from streammetrics import ExactAUC, InputError, SettingsError, SlidingAUC
 from streammetrics.results.sliding_area import SlidingArea
+from tests.expected import cases_of
 from tests.oracles import binary
 
 Row = tuple[int, float, float]  # label, score, time
@@ -229,7 +230,7 @@ def test_single_values_of_numpy_are_rows_too() -> None:
 
 def test_the_phishing_stream_against_values_that_others_computed(data: Path) -> None:
     events = [json.loads(line) for line in (data / "phishing.jsonl").read_text().splitlines()]
-    cases = json.loads((data / "phishing.expected.json").read_text())["cases"]
+    cases = cases_of(data, "phishing")
     areas = {c["id"]: c["exact"] for c in cases if c["metric"] == "auc"}
     assert len(areas) == 3
     for name, rows in {"all": 1250, "second_half": 625, "last200": 200}.items():
@@ -243,7 +244,7 @@ def test_the_phishing_stream_against_values_that_others_computed(data: Path) -> 
 
 
 def test_river_s_streaming_area_is_as_far_off_as_it_was_measured(data: Path) -> None:
-    cases = json.loads((data / "phishing.expected.json").read_text())["cases"]
+    cases = cases_of(data, "phishing")
     [case] = [c for c in cases if c["id"] == "phishing/river/ROCAUC200"]
     events = [json.loads(line) for line in (data / "phishing.jsonl").read_text().splitlines()]
     metric = SlidingAUC(rows=len(events))

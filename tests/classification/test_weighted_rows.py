@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
@@ -18,6 +17,7 @@ from streammetrics.combine import Panel, PerKey
 from streammetrics.core.errors import InputError, SettingsError, StateError
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.figures import counts_of
+from tests.expected import cases_of
 from tests.oracles import binary, weighted
 
 Case = Mapping[str, Any]
@@ -32,7 +32,7 @@ def higgs(data: Path) -> tuple[dict[str, list[float]], list[Case]]:
         rows = list(csv.DictReader(file))
     columns = {f"{name}s": [float(row[name]) for row in rows] for name in ("label", "score")}
     columns["weights"] = [float(row["weight"]) for row in rows]
-    cases = json.loads((data / "higgs500.expected.json").read_text())["cases"]
+    cases = cases_of(data, "higgs500")
     return columns, [case for case in cases if "_weighted" in case["id"]]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,13 +11,14 @@ import pytest
 
 from streammetrics import BinaryConfusion
 from streammetrics.results.rates import Rates
+from tests.expected import examples_of
 
 Example = Mapping[str, Any]
 
 
 @pytest.fixture(scope="module")
 def examples(data: Path) -> Mapping[str, Example]:
-    found = json.loads((data / "worked_examples.json").read_text())["examples"]
+    found = examples_of(data)
     return {example["id"]: example for example in found}
 
 

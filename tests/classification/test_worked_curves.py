@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from fractions import Fraction
@@ -13,6 +12,7 @@ import pytest
 
 from streammetrics import ExactAUC, HistogramAUC, MulticlassAUC
 from streammetrics.results.score_curve import ScoreCurve
+from tests.expected import examples_of
 
 Example = Mapping[str, Any]
 SHARES = {
@@ -24,7 +24,7 @@ SHARES = {
 
 @pytest.fixture(scope="module")
 def examples(data: Path) -> Mapping[str, Example]:
-    found = json.loads((data / "worked_examples.json").read_text())["examples"]
+    found = examples_of(data)
     return {example["id"]: example for example in found}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from streammetrics import Bounded, GroupedAUC, MulticlassAUC, MultilabelConfusion
+from tests.expected import cases_of
 from tests.oracles import many_classes as brute
 
 Case = Mapping[str, Any]
@@ -26,13 +26,13 @@ AVERAGED = {
     "ml_jaccard": "jaccard",
 }
 PLAIN = {"ml_hamming": "hamming_loss", "ml_subset": "subset_accuracy"}
-# No figures of MultilabelConfusion or MulticlassAUC: tests/test_every_real_case.py says why.
+# No figures of MultilabelConfusion or MulticlassAUC: tests/expected.py says why.
 LEFT = ("ml_lrap", "ml_coverage", "ml_rankloss")
 
 
 @pytest.fixture(scope="module")
 def cases(data: Path) -> list[Case]:
-    found = json.loads((data / "yeast.expected.json").read_text())["cases"]
+    found = cases_of(data, "yeast")
     return [case for case in found if case["metric"].startswith("ml_")]
 
 

@@ -60,14 +60,13 @@ def test_each_state_without_one_is_the_same_however_many_are_held(case: Case[Any
     def holds(rows: list[Any], width: int, random: Random) -> None:
         slots = [random.randrange(width) for _ in rows]
         states = case.empty._empty(width)
-        for row, slot in zip(rows, slots, strict=True):
-            states._merge_slots(case.fed([row]), np.array([slot]))
+        of_rows = [case.fed([row]) for row in rows]
+        for one, slot in zip(of_rows, slots, strict=True):
+            states._merge_slots(one, np.array([slot]))
         expected = []
         for out in range(width):
             state = case.empty.empty()
-            state.merge(
-                case.fed([row]) for row, slot in zip(rows, slots, strict=True) if slot != out
-            )
+            state.merge(one for one, slot in zip(of_rows, slots, strict=True) if slot != out)
             expected.append(state.to_bytes())
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(type(case.empty), "compute", Accumulator.to_bytes)

@@ -28,7 +28,7 @@ from streammetrics.core.keys import encode_key
 from streammetrics.core.rows import Key
 from streammetrics.testing import Case, strategies
 from tests.cases import panel, per_key
-from tests.depth import further_are_slow, most_are_slow
+from tests.depth import most_are_slow
 from tests.oracles.maps import rank, rows_of_keys
 from tests.plain_cases import PLAIN
 from tests.toys import Tally
@@ -44,8 +44,16 @@ def tally(keys: Sequence[Key], limit: int = 3) -> PerKey:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", list(most_are_slow([*PLAIN, panel()])))
-@pytest.mark.parametrize("limit", list(further_are_slow(2, 100)))
+@pytest.mark.parametrize(
+    ("case", "limit"),
+    [
+        *(
+            pytest.param(*one.values, 2, marks=one.marks, id=f"{one.id}-2")
+            for one in most_are_slow([*PLAIN, panel()])
+        ),
+        *(pytest.param(case, 100, id=f"{case}-100") for case in (PLAIN[0], panel())),
+    ],
+)
 def test_every_state_equals_that_of_the_plain_metric_fed_with_its_rows(
     case: Case[Any], limit: int
 ) -> None:

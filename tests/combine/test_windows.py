@@ -41,8 +41,12 @@ SOME = [
 SPANS = [(3600, None), (10_800, 3600), (7.5, 5), (0.001, None), (90, 60), (86_400, 43_200)]
 
 
-@pytest.mark.parametrize("case", SOME, ids=str)
-@pytest.mark.parametrize(("size_s", "slide_s"), SPANS)
+@pytest.mark.parametrize(
+    ("case", "size_s", "slide_s"),
+    [(PLAIN[0], *span) for span in SPANS]
+    + [pytest.param(*one.values, *SPANS[1], marks=one.marks) for one in SOME[1:]],
+    ids=str,
+)
 def test_every_window_equals_the_plain_metric_fed_with_its_rows(
     case: Case[Any], size_s: float, slide_s: float | None
 ) -> None:

@@ -26,7 +26,7 @@ def databases(request: pytest.FixtureRequest) -> Iterator[Databases | None]:
         return
     databases = Databases(request.getfixturevalue("postgres"))
     yield databases
-    databases.drop()
+    databases.end()
 
 
 @pytest.fixture

@@ -1,17 +1,15 @@
 """A process that looks at an experiment, and kills itself (SIGKILL) at a point of it.
 
-    python -m tests.consumers.killed_looker POINT STORE
-
-It looks once for each line that it is given, at the time which that says in seconds, and prints a
-line: whether it took the states, and whether a look was new. "none" is no point.
+It looks once for each time that it is sent, in seconds, and answers a line: whether it took the
+states, and whether a look was new. "none" is no point.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
+from multiprocessing import connection as pipes
 from typing import Any
 
 from sqlalchemy import Connection, Engine, event
@@ -78,10 +76,9 @@ def answering(ledger: Ledger, fuse: Fuse) -> Callable[[float], str]:
     return answer
 
 
-if __name__ == "__main__":
-    point, store = sys.argv[1:]
-    with closing(Ledger.open(store)) as ledger:
+def look(point: str, store: str, asked: pipes.Connection[str, float]) -> None:
+    """Be such a process, until nobody can ask any more."""
+    with closing(Ledger.open(store)) as ledger, suppress(EOFError):
         answer = answering(ledger, Fuse(point, 1))
-        for line in sys.stdin:
-            sys.stdout.write(answer(float(line)) + "\n")
-            sys.stdout.flush()
+        while True:
+            asked.send(answer(asked.recv()))

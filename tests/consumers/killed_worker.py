@@ -133,7 +133,11 @@ def install(fuse: Fuse, tally: Tally) -> None:
     Ledger.commit = commit  # type: ignore[method-assign]
 
 
-if __name__ == "__main__":
-    point, count, tally_file, *command = sys.argv[1:]
+def run(point: str, count: str, tally_file: str, *command: str) -> None:
+    """From here on this process is a worker, until the point."""
     install(Fuse(point, int(count)), Tally(tally_file))
     raise SystemExit(main(command))
+
+
+if __name__ == "__main__":
+    run(*sys.argv[1:])

@@ -4,14 +4,23 @@ for it: the same test over SQLite and over PostgreSQL."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import pytest
 from sqlalchemy import Engine
+from sqlalchemy.engine import make_url
 
 from consumers.cli.main import main
+from consumers.ledger import schema
+from consumers.ledger import store as store_module
 from consumers.ledger.connect import connect
+from consumers.ledger.ledger import Ledger
 from tests.postgres_server import Postgres
+
+if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
 
 CONFIG = """\
 [source]
@@ -95,12 +104,25 @@ def make_store(folder: Path, events: Sequence[object] = EVENTS, **config: str) -
     return folder / "store.db"
 
 
+def over_stores(*cases: tuple[object, ...], postgres: int) -> list[ParameterSet]:
+    """Cases of a test over `databases`: all over SQLite, and the first so many over PostgreSQL
+    too, where the others ask nothing else of it. `make check` has the first one."""
+    found = []
+    for name, some in (("sqlite", cases), ("postgres", cases[:postgres])):
+        for at, case in enumerate(some):
+            marks = [*[pytest.mark.slow] * (at > 0), *[pytest.mark.postgres] * (name != "sqlite")]
+            said = [getattr(value, "__name__", str(value)) for value in case]
+            found.append(pytest.param(name, *case, marks=marks, id="-".join([name, *said])))
+    return found
+
+
 class Databases:
     """Stands in for `connect`: a file that a writer names is a schema of PostgreSQL."""
 
     def __init__(self, server: Postgres) -> None:
         self.server = server
         self.urls: dict[Path, str] = {}
+        self.filled: dict[tuple[object, ...], str] = {}  # what `filled_once` copies
 
     def connect(self, url: str, *, create: bool, busy_s: float) -> tuple[Engine, str]:
         path = Path(url).absolute()
@@ -110,7 +132,50 @@ class Databases:
         engine, name = connect(self.urls.get(path, url), create=create, busy_s=busy_s)
         return engine, url if path in self.urls else name
 
+    def copied(self, url: str) -> str:
+        """The URL of a new store that holds what another does, under the same numbers."""
+        copy = self.server.new_store()
+        Ledger.open(copy, create=True).close()
+        old, new = (
+            str(make_url(one).query["options"]).removeprefix("-csearch_path=")
+            for one in (url, copy)
+        )
+        steps = [f"DELETE FROM {new}.{schema.meta.name}"]
+        for table in schema._tables.sorted_tables:
+            steps.append(f"INSERT INTO {new}.{table.name} SELECT * FROM {old}.{table.name}")
+            if "id" in table.c:
+                numbers = f"pg_get_serial_sequence('{new}.{table.name}', 'id')"
+                steps.append(f"SELECT setval({numbers}, max(id)) FROM {new}.{table.name}")
+        self.server.execute(";".join(steps))
+        return copy
+
     def drop(self, *kept: Path) -> None:
         """Drop them, but these."""
         for path in self.urls.keys() - set(kept):
             self.server.drop(self.urls.pop(path))
+
+    def end(self) -> None:
+        """Drop all."""
+        self.drop()
+        for url in self.filled.values():
+            self.server.drop(url)
+
+
+_FILLED: dict[tuple[object, ...], bytes] = {}
+
+
+def filled_once(path: Path, made: tuple[object, ...], fill: Callable[[], None]) -> None:
+    """Have a store at a path as `fill` makes it there: it runs once for what is `made`, and the
+    store is copied from then on, which takes a tenth of the time."""
+    databases = getattr(vars(store_module)["connect"], "__self__", None)
+    if not isinstance(databases, Databases):
+        if made in _FILLED:
+            path.write_bytes(_FILLED[made])
+        else:
+            fill()
+            _FILLED[made] = path.read_bytes()
+    elif made in databases.filled:
+        databases.urls[path.absolute()] = databases.copied(databases.filled[made])
+    else:
+        fill()
+        databases.filled[made] = databases.copied(databases.urls[path.absolute()])

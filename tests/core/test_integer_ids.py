@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 
@@ -46,15 +48,76 @@ def test_an_index_stays_while_others_come() -> None:
     assert np.array_equal(found.index(np.array([5, 0, 7])), first)
 
 
+def of_words(words: Iterable[int]) -> np.ndarray:
+    """The ids of such words."""
+    inverse = pow(module._GOLDEN, -1, 2**64)
+    products = [word * inverse % 2**64 for word in words]
+    return np.array([word ^ word >> 32 for word in products], np.uint64).view(np.int64)
+
+
 def test_ids_that_defeat_a_multiplier_are_spread_by_another() -> None:
     # All of these have the same top bits of their product, so the same first place and step.
-    inverse = pow(module._GOLDEN, -1, 2**64)
-    words = [(i * inverse) % 2**64 for i in range(1, 1_000)]
-    crowd = np.array([word ^ word >> 32 for word in words], np.uint64).view(np.int64)
+    crowd = of_words(range(1, 800))
     found = IntegerIds()
-    one_index_each(found, crowd)
-    assert int(found.multiplier) != module._GOLDEN
+    for _ in range(2):
+        one_index_each(found, crowd)
+        assert int(found.multiplier) != module._GOLDEN and found.n == 800
     one_index_each(found, np.concatenate([crowd, RNG.integers(0, 2**62, 1_000)]))
+    assert found.n == 1_800
+
+
+@pytest.mark.parametrize("grown", [False, True])
+def test_an_id_in_the_place_of_another_is_not_taken_for_it(grown: bool) -> None:
+    # In a table of 64 places, or of 128 to which it grows: one of the first two finds its place
+    # taken and goes on to that of another, which differs from it in nothing but the place.
+    bits = 7 if grown else 6
+    place, rest = 9 << (64 - bits), 5 << (64 - 2 * bits) | 1
+    words = [place, place | rest, place + (1 << 64 - bits), place + (5 << 64 - bits) | rest]
+    found = IntegerIds()
+    first = [int(found.index(of_words([word]))[0]) for word in words[:2]]
+    if grown:
+        found._rehash(40)
+    assert len(found.table) == 1 << bits
+    others = found.index(of_words(words[2:])).tolist()
+    assert found.ids[[*first, *others]].tolist() == of_words(words).tolist()
+
+
+@pytest.mark.parametrize("grown", [False, True])
+@pytest.mark.parametrize("rest", [0, 1])
+def test_an_id_in_its_third_place_is_not_taken_for_one_in_its_second(
+    grown: bool, rest: int
+) -> None:
+    # Steps are 1. The third finds two places taken, and stands in the second of the fourth, whose
+    # word is that of the third but for the place, or nothing but a place.
+    bits = 7 if grown else 6
+    words = [8 << (64 - bits) | 2, 9 << (64 - bits) | 4, 8 << (64 - bits) | 1]
+    found = IntegerIds()
+    for word in words:
+        found.index(of_words([word]))
+    if grown:
+        found._rehash(40)
+    assert len(found.table) == 1 << bits and found.table[10] >= found._away
+    words.append(9 << (64 - bits) | rest)
+    for _ in range(2):
+        one_index_each(found, of_words(words))
+    assert found.n == 5
+
+
+def test_an_id_that_is_nothing_but_a_place_is_not_found_in_an_empty_one() -> None:
+    found = IntegerIds()
+    found.index(of_words([9 << 58 | 4]))
+    one_index_each(found, np.concatenate([of_words([9 << 58]), [0]]))
+    assert found.n == 3
+
+
+@pytest.mark.parametrize("ids", [RNG.integers(0, 2**62, 5_000), of_words(range(1, 800))])
+def test_most_ids_are_found_at_one_look_and_most_others_at_two(ids: np.ndarray) -> None:
+    found = IntegerIds()
+    found.index(ids)
+    out = np.empty(len(ids), np.uint32)
+    misses = found._look(ids, out)
+    assert len(misses) < len(ids) // 3
+    assert len(found._look_on(ids, out, misses)) < len(ids) // 12
 
 
 def test_blocks_and_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from streammetrics import (
 )
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.id_hashes import hash_ids
-from streammetrics.core.looks import Look, joined, look_at
+from streammetrics.core.looks import Look, joined, keeper, look_at
 from tests.cases import CASES
 
 ALL: Final = list(Look)
@@ -48,6 +48,7 @@ MOST: Final[dict[Look, list[NDArray[Any]]]] = {
         np.array([1.0, 0.0], np.float32),
     ],
 }
+KINDS: Final = [np.dtype(kind) for kind in ("?", "u1", "i1", "i8", "u8", "f4", "f8", ">f8")]
 SURE: Final = {
     repr(metric): metric
     for metric in (case.empty for case in CASES)
@@ -103,12 +104,17 @@ def test_labels_become_one_type() -> None:
 )
 def test_a_column_that_is_something_else_does_not(look: Look, column: NDArray[Any]) -> None:
     assert look_at(column, look) is None
+    for kind in (column.dtype, *KINDS):
+        assert keeper(look, kind)(column) is None
 
 
 @pytest.mark.parametrize("look", ALL)
 def test_what_is_no_array_of_one_dimension_with_a_row_is_left_to_the_check(look: Look) -> None:
     for column in ([0, 1], None, "labels", 1, np.zeros(0, np.int64), np.zeros((2, 1), np.int64)):
         assert look_at(column, look) is None
+    for kind, shape in product(KINDS, [(0,), (2, 1), ()]):
+        for held in (kind, np.dtype(np.uint8)):
+            assert not keeper(look, held)(np.zeros(shape, kind))
 
 
 def test_each_kind_of_numbers_is_all_of_those_before_it() -> None:
@@ -147,11 +153,61 @@ def test_what_passes_all_looks_of_a_metric_is_taken_by_it_whole_and_in_parts(
         columns = {name: drawn(metric._looks[name], 7, rng) for name in names}
         rows = metric.check(**columns)
         assert (rows.n, rows.mass) == (7, 7)
-        whole, parts = metric.empty(), metric.empty()
+        whole, parts, lists = metric.empty(), metric.empty(), metric.empty()
         whole.update(**columns)
         for at in (slice(0, 3), slice(3, 4), slice(4, 7)):
-            parts.update(**{name: column[at].tolist() for name, column in columns.items()})
-        assert whole == parts
+            parts.update(**{name: column[at] for name, column in columns.items()})
+            lists.update(**{name: column[at].tolist() for name, column in columns.items()})
+        assert whole == parts == lists
+
+
+@pytest.mark.parametrize("n", [1, 128, 129])
+@pytest.mark.parametrize("look", ALL)
+def test_what_is_kept_of_a_column_are_the_bytes_of_what_the_look_finds(look: Look, n: int) -> None:
+    for column in MOST[look]:
+        some = np.resize(column, n)
+        found = look_at(some, look)
+        assert found is not None
+        for one in (some, np.repeat(some, 2)[::2]):
+            assert keeper(look, found.dtype)(one) == found.tobytes()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_column_of_another_type_than_waits_is_kept_only_as_float64_of_integers(
+    kind: np.dtype[Any],
+) -> None:
+    for look in ALL:
+        for column in MOST[look]:
+            found = look_at(column, look)
+            assert found is not None
+            kept = found.tobytes() if found.dtype is kind else None
+            if kind is np.dtype(np.float64) and found.dtype.kind in "iu" and found.itemsize > 1:
+                kept = found.astype(np.float64).tobytes()
+            assert keeper(look, kind)(column) == kept
+
+
+@pytest.mark.parametrize("metric", SURE.values(), ids=SURE)
+def test_what_waits_by_looks_is_bit_for_bit_what_the_check_makes(metric: Accumulator) -> None:
+    rng = np.random.default_rng(2)
+    required = [name for name, needed in metric.arguments().items() if needed]
+    taken = 0
+    for i in range(300):
+        names = required if i % 2 else list(metric._looks)
+        first, then = ({name: drawn(metric._looks[name], n, rng) for name in names} for n in (3, 9))
+        state = metric.empty()
+        for at in (slice(0, 1), slice(1, 3)):
+            state.update(**{name: column[at] for name, column in first.items()})
+        if state._stage.take_looked(*then.values()):
+            taken += 1
+            waits = state._stage.empty()
+            assert (waits.n, waits.mass) == (12, 12)
+            for here, there in zip(waits.columns, metric.check(**then).columns, strict=True):
+                assert (here is None) is (there is None)
+                if isinstance(here, np.ndarray) and isinstance(there, np.ndarray):
+                    assert here.dtype is there.dtype
+                    assert here[3:].tobytes() == there.tobytes()
+    # Rows whose weights may be rounded have columns of their own, which no look makes.
+    assert (taken == 0) if metric.settings().get("round_weights") else (taken > 30)
 
 
 def test_rows_that_weigh_other_units_and_classes_with_names_are_for_the_check_alone() -> None:

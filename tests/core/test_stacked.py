@@ -28,7 +28,7 @@ from streammetrics.core.accumulator import MAX_MASS
 from streammetrics.core.codec import STATE_MAGIC, frame, unframe
 from streammetrics.core.exact_sum import ExactSum
 from streammetrics.core.stack import Stack, Unlike
-from streammetrics.core.stacked import stacked
+from streammetrics.core.stacked import summed
 from streammetrics.engines import merged
 
 RANDOM = np.random.default_rng(7)
@@ -54,7 +54,14 @@ def panel() -> Panel:
 
 
 def widths(states: Sequence[bytes]) -> list[int]:
-    return [state._width for state in stacked(states, load)]
+    found = []
+
+    def add(total: Accumulator | None, state: Accumulator) -> Accumulator:
+        found.append(state._width)
+        return state if total is None else total + state
+
+    summed(states, load, add)
+    return found
 
 
 def one_by_one(states: Sequence[bytes]) -> Accumulator:

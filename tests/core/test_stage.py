@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from streammetrics import BinaryConfusion, HistogramAUC, InputError, StateError
 from streammetrics.core.accumulator import MAX_MASS
+from streammetrics.core.looks import Look
 from streammetrics.core.rows import Column, Ragged, Rows
 from streammetrics.core.stage import (
     NARROW,
@@ -21,6 +22,7 @@ from streammetrics.core.stage import (
 
 LABELS = np.array([0, 1, 1], np.uint8)
 SCORES = np.array([0.25, 0.5, 1.0], np.float32)
+LOOKS = {"labels": Look.BINARY, "scores": Look.UNIT}
 Fast = type[HistogramAUC] | type[BinaryConfusion]
 
 
@@ -132,15 +134,16 @@ def test_rows_do_not_wait_once_there_are_enough(kind: Fast) -> None:
     assert metric._stage.batches == 1
 
 
-def test_the_room_is_full_after_rows_enough_or_batches_enough() -> None:
+@pytest.mark.parametrize("looks", [LOOKS, LOOKS | {"scores": Look.NUMBERS}])
+def test_the_room_is_full_after_rows_enough_or_batches_enough(looks: dict[str, Look]) -> None:
     rows, batches = Stage(), Stage()
     many = np.zeros(STAGE_ROWS // 8, np.uint8), np.zeros(STAGE_ROWS // 8, np.float32)
     few = LABELS[:1], SCORES[:1]
     for stage, columns, n in ((rows, many, 8), (batches, few, STAGE_BATCHES)):
-        assert stage.take(Rows(len(columns[0]), columns))
+        assert stage.take(Rows(len(columns[0]), columns), looks)
         for _ in range(n - 1):
-            assert stage.take_clean(*columns)
-        assert not stage.take_clean(*columns)
+            assert stage.take_looked(*columns)
+        assert not stage.take_looked(*columns)
         assert not stage.take(Rows(len(columns[0]), columns))
     assert rows.n == STAGE_ROWS
     assert batches.nbytes == 5 * STAGE_BATCHES
@@ -172,12 +175,13 @@ def test_rows_that_may_be_wide_fill_the_room_sooner() -> None:
         assert [stage.take(rows) for _ in range(batches + 1)] == [True] * batches + [False]
 
 
-def test_what_would_not_fit_waits_for_the_next_pass() -> None:
+@pytest.mark.parametrize("looks", [LOOKS, LOOKS | {"scores": Look.NUMBERS}])
+def test_what_would_not_fit_waits_for_the_next_pass(looks: dict[str, Look]) -> None:
     stage, n = Stage(), STAGE_ROWS // 2 + 1
     columns = np.zeros(n, np.uint8), np.zeros(n, np.float32)
-    assert stage.take(Rows(n, columns))
-    assert not stage.take_clean(*columns)
-    assert stage.take_clean(*(column[:-2] for column in columns))
+    assert stage.take(Rows(n, columns), looks)
+    assert not stage.take_looked(*columns)
+    assert stage.take_looked(*(column[:-2] for column in columns))
     assert stage.n == STAGE_ROWS
 
 
@@ -193,8 +197,8 @@ def test_what_would_not_fit_waits_for_the_next_pass() -> None:
 )
 def test_clean_rows_join_only_rows_of_their_kind(columns: tuple[Column, ...]) -> None:
     stage = Stage()
-    assert stage.take(Rows(3, columns))
-    assert not stage.take_clean(LABELS, SCORES)
+    assert stage.take(Rows(3, columns), LOOKS)
+    assert not stage.take_looked(LABELS, SCORES)
 
 
 @pytest.mark.slow
@@ -207,6 +211,6 @@ def test_near_the_limit_of_mass_no_row_comes_in_unseen(large: int) -> None:
     )
     while metric._mass + metric._stage.mass < MAX_MASS:
         metric.update(LABELS[:1], SCORES[:1])
-        assert metric._stage.kind is None
+        assert not metric._stage.take_looked(LABELS[:1], SCORES[:1])
     with pytest.raises(StateError):
         metric.update(LABELS[:1], SCORES[:1])

@@ -13,6 +13,7 @@ import pytest
 
 from streammetrics import ConfidenceSequence, Ratio
 from streammetrics.experiments import Comparison, Experiment, Plan
+from tests.expected import cases_of
 
 Case = Mapping[str, Any]
 ARMS = ("random", "bts")
@@ -47,7 +48,7 @@ def clicks(data: Path) -> Clicks:
 
 @pytest.fixture(scope="module")
 def cases(data: Path) -> list[Case]:
-    return list(json.loads((data / "obd_men_events.expected.json").read_text())["cases"])
+    return list(cases_of(data, "obd_men_events"))
 
 
 def of(cases: list[Case], metric: str) -> list[Case]:

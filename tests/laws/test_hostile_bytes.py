@@ -2,16 +2,16 @@
 
 A checksum keeps accidents out, so each test here makes a new one: what is tested are the bounds
 of the parts themselves. Bytes that are taken all the same must be the bytes of the state read.
-`make check` tries a few of each kind on the first case of each class, `make test` many on every
-case, chosen at random but always the same.
+`make check` tries the first case of each class, `make test` every case, with some of each kind,
+chosen at random but always the same.
 """
 
 from __future__ import annotations
 
 import json
 import tracemalloc
-from collections.abc import Iterable, Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from random import Random
 from typing import Any
 
@@ -27,8 +27,8 @@ from tests.cases import CASES
 from tests.depth import most_are_slow, tries
 
 MOST_MEMORY = 2 << 20  # bytes for one state; its bytes are a few hundred, a grid a megabyte
-# Of each kind of damage, in `make check` and in `make test`.
-FEW, MANY = 20, tries(40, 600)
+# Of each kind of damage to a state. The parts are the same in many of the cases.
+SOME = tries(20, 600)
 
 HUGE = [
     b"\xff" * 9 + b"\x7f",  # a varint of 2**70
@@ -47,13 +47,19 @@ def small_state(case: Case[Any], rows: int = 7) -> bytes:
     """The bytes of a state of a few rows, the last that hypothesis thinks of."""
     found: list[Sequence[Any]] = []
 
-    @hypothesis.settings(max_examples=5, phases=[hypothesis.Phase.generate])
+    @hypothesis.settings(max_examples=3, phases=[hypothesis.Phase.generate])
     @given(st.lists(case.row, min_size=rows, max_size=rows))
     def draw(some: Sequence[Any]) -> None:
         found.append(some)
 
     draw()
     return case.fed(found[-1]).to_bytes()
+
+
+def opened(data: bytes, magic: bytes = STATE_MAGIC) -> tuple[bytes, bytes]:
+    """Head and body."""
+    head, body = unframe(magic, data)
+    return head, bytes(body)
 
 
 def read(data: bytes) -> bool:
@@ -74,13 +80,12 @@ def read(data: bytes) -> bool:
     return True
 
 
-def frames(head: bytes, bodies: Iterable[bytes]) -> list[bytes]:
-    return [frame(STATE_MAGIC, head, body) for body in bodies]
+Made = Callable[[], bytes]  # of thousands only those that are chosen are made
 
 
-def taken_of(hostile: Sequence[bytes], n: int) -> int:
-    """How many of these bytes, or of `n` of them, are taken."""
-    chosen = Random(0).sample(hostile, min(n, len(hostile)))
+def taken_of(hostile: Sequence[Made]) -> int:
+    """How many of these bytes, or of `SOME` of them, are taken."""
+    chosen = [make() for make in Random(0).sample(hostile, min(SOME, len(hostile)))]
     tracemalloc.start()
     try:
         return sum(map(read, chosen))
@@ -88,46 +93,49 @@ def taken_of(hostile: Sequence[bytes], n: int) -> int:
         tracemalloc.stop()
 
 
-# The others have their many.
-FIRST = [one for one in most_are_slow(CASES) if not one.marks]
-
-pytestmark = [
-    pytest.mark.parametrize(
-        ("case", "n"),
-        [pytest.param(*one.values, FEW, marks=one.marks, id=f"{one.id}-few") for one in FIRST]
-        + [pytest.param(case, MANY, marks=pytest.mark.slow, id=f"{case}-many") for case in CASES],
-    ),
-]
+def framed(head: bytes, body: bytes) -> bytes:
+    return frame(STATE_MAGIC, head, body)
 
 
-def test_a_body_cut_anywhere_or_too_long_is_refused(case: Case[Any], n: int) -> None:
-    head, body = unframe(STATE_MAGIC, small_state(case))
-    bodies = [bytes(body[:i]) for i in range(len(body))]
-    bodies += [bytes(body) + more for more in (b"\0", b"\1", bytes(body))]
-    assert taken_of(frames(head, bodies), n) == 0
+def with_part(data: bytes, start: int, stop: int, part: bytes) -> bytes:
+    return data[:start] + part + data[stop:]
 
 
-def test_a_body_with_any_byte_altered_is_refused_or_is_another_state(
-    case: Case[Any], n: int
-) -> None:
-    head, body = unframe(STATE_MAGIC, small_state(case))
-    altered = (
-        bytes(body[:at]) + bytes((new,)) + bytes(body[at + 1 :])
+def body_with(head: bytes, body: bytes, start: int, stop: int, part: bytes) -> Made:
+    """The state whose body has this in place of a part."""
+    return lambda: framed(head, with_part(body, start, stop, part))
+
+
+pytestmark = [pytest.mark.parametrize("case", list(most_are_slow(CASES)))]
+
+
+def test_a_body_cut_anywhere_or_too_long_is_refused(case: Case[Any]) -> None:
+    head, body = opened(small_state(case))
+    end = len(body)
+    hostile = [body_with(head, body, i, end, b"") for i in range(end)]
+    hostile += [body_with(head, body, end, end, more) for more in (b"\0", b"\1", body)]
+    assert taken_of(hostile) == 0
+
+
+def test_a_body_with_any_byte_altered_is_refused_or_is_another_state(case: Case[Any]) -> None:
+    head, body = opened(small_state(case))
+    altered = [
+        body_with(head, body, at, at + 1, bytes((new,)))
         for at in range(len(body))
         for new in {0, 1, 2, 0x7F, 0x80, 0xFF, body[at] ^ 1, body[at] ^ 0x80} - {body[at]}
-    )
-    taken_of(frames(head, altered), n)
+    ]
+    taken_of(altered)
 
 
-def test_a_huge_claim_in_any_field_takes_no_memory(case: Case[Any], n: int) -> None:
-    head, body = unframe(STATE_MAGIC, small_state(case))
-    claims = (
-        bytes(body[:at]) + claim + bytes(body[at + rest :])
+def test_a_huge_claim_in_any_field_takes_no_memory(case: Case[Any]) -> None:
+    head, body = opened(small_state(case))
+    claims = [
+        body_with(head, body, at, at + rest, claim)
         for at in range(len(body))
         for claim in HUGE
         for rest in (1, len(body))
-    )
-    taken_of(frames(head, claims), n)
+    ]
+    taken_of(claims)
 
 
 STRANGE = json.loads(
@@ -141,39 +149,43 @@ STRANGE = json.loads(
 )
 
 
-def test_settings_of_any_value_are_refused_or_are_those_of_a_metric(
-    case: Case[Any], n: int
-) -> None:
-    head, body = unframe(STATE_MAGIC, small_state(case, 1))
+def test_settings_of_any_value_are_refused_or_are_those_of_a_metric(case: Case[Any]) -> None:
+    head, body = opened(small_state(case, 1))
     schema, settings = json.loads(head)
     others = [
         json.dumps([schema, {**settings, name: value}], sort_keys=True, separators=(",", ":"))
         for name in settings
         for value in STRANGE
     ]
-    hostile = [data for o in others for data in frames(o.encode(), (bytes(body), bytes(64)))]
-    taken_of(hostile, n)
+    hostile = [partial(framed, one.encode(), of) for one in others for of in (body, bytes(64))]
+    taken_of(hostile)
 
 
 def test_settings_with_any_byte_altered_are_refused_or_are_those_of_a_metric(
-    case: Case[Any], n: int
+    case: Case[Any],
 ) -> None:
-    head, body = unframe(STATE_MAGIC, small_state(case, 1))
+    head, body = opened(small_state(case, 1))
     heads = (
-        head[:at] + bytes((new,)) + head[at + 1 :]
+        with_part(head, at, at + 1, bytes((new,)))
         for at in range(len(head))
         for new in b'09-"{[ \xff'
     )
-    taken_of([frame(STATE_MAGIC, other, bytes(body)) for other in heads], n)
+    taken_of([partial(framed, other, body) for other in heads])
 
 
-def test_a_state_file_with_any_byte_altered_is_refused(case: Case[Any], n: int) -> None:
+def test_a_state_file_with_any_byte_altered_is_refused(case: Case[Any]) -> None:
     state = load(small_state(case))
     state.provenance.add("s", 0, 7)
     data = state.to_file_bytes()
-    head, body = unframe(FILE_MAGIC, data)
-    hostile = [data[:i] for i in range(len(data))]
-    hostile += [data[:i] + bytes((data[i] ^ 1 << i % 8,)) + data[i + 1 :] for i in range(len(data))]
-    hostile += [frame(FILE_MAGIC, head, bytes(body[:i])) for i in range(len(body))]
-    hostile += [frame(FILE_MAGIC, head[:i], bytes(body)) for i in range(len(head))]
-    assert taken_of(hostile, n) == 0
+    head, body = opened(data, FILE_MAGIC)
+
+    def of_file(head_end: int, body_end: int) -> bytes:
+        return frame(FILE_MAGIC, head[:head_end], body[:body_end])
+
+    hostile: list[Made] = [partial(with_part, data, i, len(data), b"") for i in range(len(data))]
+    hostile += [
+        partial(with_part, data, i, i + 1, bytes((data[i] ^ 1 << i % 8,))) for i in range(len(data))
+    ]
+    hostile += [partial(of_file, len(head), i) for i in range(len(body))]
+    hostile += [partial(of_file, i, len(body)) for i in range(len(head))]
+    assert taken_of(hostile) == 0

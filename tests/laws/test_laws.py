@@ -63,7 +63,11 @@ def kinds_of_rows(case: Case[Any]) -> tuple[Sequence[Any], int]:
         case "GroupedAUC", _:
             return list(product(("a", "b"), labels, (0.25, 0.5))), 5 if DEEP else 3
         case "GroupedScores", {"ids": "integer"}:
-            return list(product((3, -3), (0.25, 0.5), (-1, 0, 2))), 4 if DEEP else 3
+            grades = (-1, 0, 2)
+            of_one = list(product((3,), (0.25, 0.5), grades))
+            return of_one + list(product((-3,), (0.25, 0.5), grades if DEEP else (2,))), (
+                4 if DEEP else 3
+            )
         case "GroupedScores", {"item_ids": kind}:
             items = (7, 8) if kind == "integer" else ("x", "y")
             return list(product(("a", "b"), (0.25, 0.5), (0, 2), items)), 4 if DEEP else 2

@@ -69,6 +69,12 @@ class Truth:
             return 1
         return one.n_relevant(judged([grade for _, grade in items], unseen), self.pooled)
 
+    def denominators(self, lists: AllOrders) -> list[int]:
+        """`denominator` of each of many lists."""
+        if self.pooled is None:
+            return [1] * len(lists.lists)
+        return [self.denominator(items, lists.unseen) for items in lists.lists]
+
     def agrees(self, came: float, top: int | Fraction, bottom: int) -> bool:
         """Whether a double is top/bottom, correctly rounded or within `ulps`; nan where 0/0."""
         if not bottom:
@@ -135,7 +141,7 @@ def differences(
     wrong = []
     for truth in chosen:
         tops, unit = lists.tops(truth.formula, ties)
-        bottoms = [truth.denominator(items, lists.unseen) * unit for items in lists.lists]
+        bottoms = [bottom * unit for bottom in truth.denominators(lists)]
         came = found[truth.measure]
         wrong += [
             f"{truth.measure} of {lists.lists[i]}: {came[i]!r}, not {Fraction(top, bottom or 1)}"

@@ -86,6 +86,8 @@ class AllOrders:
             places += [sequences.setdefault(order, len(sequences)) for order in orders(items)]
             starts.append(len(places))
         self.sequences = tuple(sequences)
+        self._judged = [(one, judged(one, unseen)) for one in self.sequences]
+        self._known: dict[Formula, tuple[NDArray[np.object_], int]] = {}
         self._places, self._starts = np.array(places), np.array(starts[:-1])
         sizes = np.diff(starts).tolist()
         self._shared = math.lcm(*sizes)
@@ -96,16 +98,22 @@ class AllOrders:
 
         Irrational values are rounded to 60 digits.
         """
-        found = [formula(one, judged(one, self.unseen)) for one in self.sequences]
-        unit = math.lcm(*{value.denominator for value in found if value.denominator < 1 << 64})
-        if any(unit % value.denominator for value in found):
-            unit = _UNIT
-        tops = np.array([round(value * unit) for value in found], object)[self._places]
+        tops, unit = self._of_orders(formula)
         rule = {"expected": np.add, "worst": np.minimum, "best": np.maximum}[ties]
-        of_lists = rule.reduceat(tops, self._starts)
+        of_lists = rule.reduceat(tops[self._places], self._starts)
         if ties == "expected":
             return of_lists * self._shares, unit * self._shared
         return of_lists, unit
+
+    def _of_orders(self, formula: Formula) -> tuple[NDArray[np.object_], int]:
+        """The value of each sequence of grades, as integers, and what all of them are over."""
+        if formula not in self._known:
+            found = [formula(one, known) for one, known in self._judged]
+            unit = math.lcm(*{value.denominator for value in found if value.denominator < 1 << 64})
+            if any(unit % value.denominator for value in found):
+                unit = _UNIT
+            self._known[formula] = np.array([round(v * unit) for v in found], object), unit
+        return self._known[formula]
 
     @cached_property
     def relevant(self) -> list[bool]:

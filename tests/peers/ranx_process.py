@@ -1,4 +1,4 @@
-"""ranx, asked in the environment of its own that `make test` makes.
+"""ranx, asked in the environment of its own that `make peers` makes.
 
 This file runs there too, as a script: it reads questions as JSON, a line each, and answers them.
 """
@@ -30,8 +30,6 @@ Answer = Mapping[str, Sequence[float]]
 
 def ask(questions: Sequence[Question]) -> list[Answer]:
     """The answers of one process, which compiles what it needs when it is first called."""
-    if not PYTHON.is_file():
-        raise FileNotFoundError(f"no {PYTHON}: make .cache/ranx/.made")
     found = subprocess.run(
         [PYTHON, __file__],
         input="\n".join(json.dumps(asdict(question)) for question in questions),

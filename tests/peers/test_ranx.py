@@ -22,7 +22,8 @@ from streammetrics.ranking import (
     RPrec,
 )
 from tests.peers.judged_lists import UNIT, JudgedList, near, ours, qrels, random_lists, run
-from tests.peers.ranx_process import Answer, Question, ask
+from tests.peers.ranx_process import ENVIRONMENT, Answer, Question, ask
+from tests.requirements import absent
 
 pytestmark = [
     pytest.mark.slow,
@@ -65,6 +66,8 @@ RBPS: dict[str, Measure] = {"rbp.80": RBP, "rbp.95": RBP(p=0.95)}
 def answers() -> list[Answer]:
     """All questions of this file: a process that compiles once."""
     backward = dict(reversed(TIED.items()))
+    if not (ENVIRONMENT / ".made").is_file():
+        absent("ranx", f"no {ENVIRONMENT}")
     return ask(
         [
             Question([*ONE_DIVISION, *SUMS, *RBPS], qrels(LISTS), run(LISTS)),

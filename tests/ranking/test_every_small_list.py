@@ -80,7 +80,11 @@ def values_of(some: Lists, chosen: Sequence[Truth], ties: str) -> dict[Measure, 
             if weights is not None and rest is not None:  # a ratio of sums: of one list, its own
                 parts = zip(of_lists, rest.tolist(), weights.tolist(), strict=True)
                 of_lists = [
-                    float((Fraction(value) + Fraction(more)) / int(weight)) if weight else nan
+                    float((Fraction(value) + Fraction(more)) / int(weight))
+                    if more and weight
+                    else value / weight  # which rounds once, too
+                    if weight
+                    else nan
                     for value, more, weight in parts
                 ]
             found[measure] += of_lists
@@ -151,7 +155,7 @@ def test_the_mean_of_all_small_lists_is_the_correctly_rounded_one(ties: str) -> 
         found[empty] = metric.compute()
     for truth in TRUTHS:
         tops, unit = lists.tops(truth.formula, ties)
-        bottoms = np.array([truth.denominator(items) for items in lists.lists])
+        bottoms = np.array(truth.denominators(lists))
         for empty, some in kept.items():
             top, bottom = int(tops[some].sum()), unit * int(bottoms[some].sum())
             came = found[empty][truth.measure]

@@ -55,6 +55,8 @@ def test_every_small_sample_lies_between_the_tightest_bounds(weight: str) -> Non
     for n in range(5):
         for some in combinations_with_replacement(kinds, n):
             rows: list[grouped.Row] = list(some)
+            if sorted((5 - user, label, score) for user, label, score in some) < rows:
+                continue  # the same rows, of the other user
             found = gauc(fed(rows, metric))
             exact = grouped.gauc(rows, weight)
             ends = bounds(rows, weight, lambda s: sum(edge <= s for edge in EDGES))

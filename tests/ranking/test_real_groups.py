@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from streammetrics import Bounded, ExactAUC, GroupedAUC, HistogramAUC
+from tests.expected import cases_of, examples_of
 
 Case = Mapping[str, Any]
 Row = tuple[str, int, float]  # group, label, score
@@ -54,7 +55,7 @@ SOURCES = {
 
 
 def cases(data: Path, source: str) -> list[Case]:
-    found = json.loads((data / f"{source}.expected.json").read_text())["cases"]
+    found = cases_of(data, source)
     return [c for c in found if c["metric"] in ("gauc", "gauc_groups", "mean_list_auc")]
 
 
@@ -102,8 +103,7 @@ def test_a_grid_bounds_every_real_gauc(resolution: int, width: float, data: Path
 
 
 def test_worked_examples_of_groups(data: Path) -> None:
-    known = json.loads((data / "worked_examples.json").read_text())
-    found = {e["id"]: e for e in known["examples"] if "simpson" in e["id"]}
+    found = {e["id"]: e for e in examples_of(data) if "simpson" in e["id"]}
     areas: dict[str, Fraction] = {}
     curves = {}
     for name, example in found.items():

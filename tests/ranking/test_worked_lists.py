@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +25,7 @@ from streammetrics.ranking import (
     R,
     RankingMetrics,
 )
+from tests.expected import examples_of
 
 Fed = tuple[Measure, RankingMetrics]
 Inputs = Mapping[str, Any]
@@ -115,7 +115,7 @@ OF_LISTS = {"cg", "dcg", "idcg", "ndcg", "err", "ap_ranked", "mrr", "hr_at_k_poo
 
 
 def examples(data: Path) -> dict[str, Example]:
-    found: list[Example] = json.loads((data / "worked_examples.json").read_text())["examples"]
+    found: list[Example] = examples_of(data)
     families = {one["id"]: re.sub("_(exp|linear)$", "", one["metric"]) for one in found}
     return {one["id"]: one for one in found if families[one["id"]] in OF_LISTS}
 

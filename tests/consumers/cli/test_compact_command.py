@@ -10,7 +10,7 @@ import pytest
 
 from consumers.cli import progress
 from consumers.cli.main import main
-from tests.consumers.stores import EVENTS, write_config, write_events
+from tests.consumers.stores import EVENTS, filled_once, write_config, write_events
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -21,9 +21,13 @@ Capture = pytest.CaptureFixture[str]
 def grown(tmp_path: Path) -> Path:
     """A store of several commits."""
     config = write_config(tmp_path)
-    for end in range(1, len(EVENTS) + 1):
-        write_events(tmp_path, EVENTS[:end])
-        assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
+
+    def grow() -> None:
+        for end in range(1, len(EVENTS) + 1):
+            write_events(tmp_path, EVENTS[:end])
+            assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
+
+    filled_once(tmp_path / "store.db", ("grown",), grow)
     return tmp_path / "store.db"
 
 

@@ -3,9 +3,8 @@ none is there twice or in part. Of processes that ask at once, one looks."""
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -19,10 +18,11 @@ from consumers.experiment import looking
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.schema import look, look_reading
 from tests.consumers.experiment_run import write
+from tests.consumers.forked import forked
 from tests.consumers.killed_looker import POINTS, answering
+from tests.consumers.killed_looker import look as look_at
 from tests.consumers.killed_worker import Fuse
 from tests.postgres_server import Postgres
-from tests.requirements import ROOT
 
 pytestmark = pytest.mark.slow
 START_S = 4e9  # long after the run's own look
@@ -69,28 +69,27 @@ def counted(url: str) -> tuple[int, int]:
         )
 
 
-def started(url: str, point: str = "none") -> subprocess.Popen[str]:
-    """A process that is asked to look by `ask`, and answers what it did to `told`."""
-    command = [sys.executable, "-m", "tests.consumers.killed_looker", point, url]
-    return subprocess.Popen(command, cwd=ROOT, text=True, stdin=-1, stdout=-1, stderr=-1)
+class Looker:
+    """A process that looks when it is asked, and answers what it did."""
 
+    def __init__(self, folder: Path, url: str, point: str = "none") -> None:
+        self.log = folder / "looker.log"
+        self.pipe, other = multiprocessing.Pipe()
+        self.process = forked(self.log, look_at, point, url, other)
+        other.close()
 
-def ask(process: subprocess.Popen[str], now_s: float) -> None:
-    assert process.stdin is not None
-    process.stdin.write(f"{now_s}\n")
-    process.stdin.flush()
+    def ask(self, now_s: float) -> None:
+        self.pipe.send(now_s)
 
+    def told(self) -> list[str]:
+        assert self.pipe.poll(60), self.log.read_text()
+        return str(self.pipe.recv()).split()
 
-def told(process: subprocess.Popen[str]) -> list[str]:
-    assert process.stdout is not None
-    line = process.stdout.readline()
-    assert line, process.communicate(timeout=60)[1]
-    return line.split()
-
-
-def ended(process: subprocess.Popen[str]) -> None:
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
+    def ended(self) -> int | None:
+        """How it ended."""
+        self.pipe.close()
+        self.process.join(60)
+        return self.process.exitcode
 
 
 @contextmanager
@@ -104,11 +103,12 @@ def looks(url: str) -> Iterator[Callable[[float], list[str]]]:
 
 
 @pytest.mark.parametrize(("store", "point"), EACH, indirect=["store"])
-def test_a_look_is_there_whole_or_not_at_all(store: str, point: str) -> None:
-    died = started(store, point)
-    ask(died, START_S)
-    died.communicate(timeout=60)
-    assert died.returncode == -signal.SIGKILL
+def test_a_look_is_there_whole_or_not_at_all(tmp_path: Path, store: str, point: str) -> None:
+    died = Looker(tmp_path, store, point)
+    died.ask(START_S)
+    died.process.join(60)
+    assert died.process.exitcode == -signal.SIGKILL, died.log.read_text()
+    died.pipe.close()
     is_there = int(point == "after the look")
     assert counted(store) == (is_there, is_there)
     # A claim that was not written is no claim; one that was is waited for.
@@ -120,12 +120,12 @@ def test_a_look_is_there_whole_or_not_at_all(store: str, point: str) -> None:
 
 
 @pytest.mark.parametrize("store", ["sqlite", POSTGRES], indirect=True)
-def test_of_processes_that_ask_at_once_one_looks(store: str) -> None:
-    asked = [started(store) for _ in range(3)]
+def test_of_processes_that_ask_at_once_one_looks(tmp_path: Path, store: str) -> None:
+    asked = [Looker(tmp_path, store) for _ in range(3)]
     for now_s in (START_S, START_S + 100):
         for one in asked:
-            ask(one, now_s)
-        assert sum("read" in told(one) for one in asked) == 1
+            one.ask(now_s)
+        assert sum("read" in one.told() for one in asked) == 1
     for one in asked:
-        ended(one)
+        assert one.ended() == 0, one.log.read_text()
     assert counted(store) == (1, 1)

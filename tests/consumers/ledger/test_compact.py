@@ -28,7 +28,8 @@ from tests.consumers.ledger.counted_log import (
     rows_of,
     sums,
 )
-from tests.depth import DEEP, further_are_slow
+from tests.consumers.stores import over_stores
+from tests.depth import DEEP
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -54,7 +55,9 @@ FURTHER = [(1, 20_000, 2000), (8, 20_000, 8 << 20), (8, 32 << 20, 2000), (1, 32 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "settings", list(further_are_slow(*SETTINGS, *(FURTHER if DEEP else ()))), ids=str
+    ("databases", "settings"),
+    over_stores(*zip([*SETTINGS, *(FURTHER if DEEP else ())]), postgres=8 if DEEP else 1),
+    indirect=["databases"],
 )
 def test_bytes_and_offsets_stay_as_they_were(
     ledger: Ledger, settings: tuple[int, int, int]

@@ -13,6 +13,7 @@ from sqlalchemy import insert, select
 from consumers.config.config import Config
 from consumers.events.decoder import Decoder
 from consumers.ledger.compact import Compactor, compact
+from consumers.ledger.compaction import ABOVE
 from consumers.ledger.ledger import Ledger, NotAStore
 from consumers.ledger.rows import Generation, Head
 from consumers.ledger.schema import delta, retry
@@ -26,6 +27,7 @@ from consumers.worker.pieces import commit_of
 from consumers.worker.pipeline import Delta
 from tests.consumers.folded import records
 from tests.consumers.small_config import METRICS, config
+from tests.consumers.stores import over_stores
 from tests.consumers.views_once import views_computed_once
 from tests.depth import tries
 
@@ -120,12 +122,17 @@ def require_fresh(follower: Follower, ledger: Ledger, query: Query) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(tries(1, 8)))
-def test_it_always_equals_a_fresh_read(written: Written, seed: int) -> None:
+@pytest.mark.parametrize(
+    ("databases", "seed", "rounds"),
+    over_stores(*((seed, 30) for seed in range(tries(1, 8))), postgres=tries(0, 8))
+    + over_stores((3, 10), postgres=1)[1:],
+    indirect=["databases"],
+)
+def test_it_always_equals_a_fresh_read(written: Written, seed: int, rounds: int) -> None:
     rng = random.Random(seed)
     followers = [(Follower(written.ledger, query), query) for query in QUERIES]
     happened: set[str] = set()
-    for _ in range(30):
+    for _ in range(rounds):
         for _ in range(rng.choice([1, 1, 2, 5])):
             what = rng.choices(
                 ["commit", "compact", "some", "floor", "close", "retry", "metric", "generation"],
@@ -198,7 +205,7 @@ def test_it_reads_a_pane_anew_where_rows_were_merged_around_its_cursor(written: 
 @pytest.mark.slow
 def test_a_worker_that_merges_old_rows_leaves_those_that_are_new_to_it(written: Written) -> None:
     follower = Follower(written.ledger, Query())
-    for number in range(50):
+    for number in range(ABOVE + 10):
         written.commit(0, 20)
         list(Compactor(written.ledger.store).steps())
         follower.results()

@@ -14,7 +14,14 @@ from consumers.results.query import Query, QueryError, Span, parse_query
 from consumers.results.reader import read_results, select
 from consumers.results.results import Results, to_json
 from streammetrics import Ratio
-from tests.consumers.stores import EVENTS, event, make_store, write_config, write_events
+from tests.consumers.stores import (
+    EVENTS,
+    event,
+    make_store,
+    over_stores,
+    write_config,
+    write_events,
+)
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -145,7 +152,11 @@ def test_only_the_panes_of_the_answer_are_read(store: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", ["MAX_DELTA_BYTES", "MAX_STATE_BYTES"])
+@pytest.mark.parametrize(
+    ("databases", "limit"),
+    over_stores(("MAX_DELTA_BYTES",), ("MAX_STATE_BYTES",), postgres=1),
+    indirect=["databases"],
+)
 def test_an_answer_over_a_limit_comes_one_range_of_keys_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:

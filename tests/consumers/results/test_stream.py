@@ -16,7 +16,13 @@ from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.results.stream import streamed_results
 from tests.consumers.results.test_follow import views_computed_once
-from tests.consumers.stores import event, make_store, write_config, write_events
+from tests.consumers.stores import (
+    event,
+    make_store,
+    over_stores,
+    write_config,
+    write_events,
+)
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -45,7 +51,11 @@ def grown(folder: Path, max_keys: int) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("max_keys", [10_000, 30, 1])
+@pytest.mark.parametrize(
+    ("databases", "max_keys"),
+    over_stores((30,), (10_000,), (1,), postgres=1),
+    indirect=["databases"],
+)
 def test_ranges_give_the_bytes_of_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, max_keys: int
 ) -> None:

@@ -13,6 +13,7 @@ from consumers.config.tables import KafkaLibrary, SourceConfig
 from consumers.sources.confluent_source import ConfluentSource
 from consumers.sources.kafka_source import KafkaSource
 from consumers.sources.source import Chunk, Name, Partition
+from consumers.sources.topic_reading import place_of
 from tests.kafka_broker import unique_topic
 
 LIMIT_S = 20.0
@@ -98,12 +99,16 @@ class Library:
 
 
 def read(source: KafkaSource, done: Callable[[list[Chunk]], bool]) -> list[Chunk]:
-    """Poll until enough has come."""
+    """Poll until enough has come. A group may rebalance at any time: what was read of a partition
+    before it was given anew is forgotten, as by whoever counts, since it is read again."""
     chunks: list[Chunk] = []
     limit = time.monotonic() + LIMIT_S
     while not done(chunks):
         assert time.monotonic() < limit, f"after {LIMIT_S} s: {chunks}"
-        chunks += source.poll(0.1)
+        before = source._reading.given.copy()
+        come = source.poll(0.1)
+        anew = source._reading.given - before
+        chunks = [chunk for chunk in chunks if place_of(chunk.partition) not in anew] + come
     return chunks
 
 

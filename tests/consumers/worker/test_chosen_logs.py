@@ -16,9 +16,9 @@ from consumers.sources.memory_source import Log
 from consumers.sources.source import Unsuitable
 from consumers.worker.chosen_logs import Wanted
 from tests.consumers.small_config import config
+from tests.consumers.stores import over_stores
 from tests.consumers.worker.memory_run import ONE, Run
 from tests.consumers.worker.verified_run import WITH_C, change, run_of, tried, verified, with_others
-from tests.depth import further_are_slow
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -84,7 +84,9 @@ def test_partitions_beside_ranges_are_whole(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "wanted", list(further_are_slow((0, 401), (400, None), (5, 5), (9, 3), (400, 500)))
+    ("databases", "wanted"),
+    over_stores(*zip(((0, 401), (400, None), (5, 5), (9, 3), (400, 500))), postgres=1),
+    indirect=["databases"],
 )
 def test_offsets_that_were_not_counted_are_refused(
     run: Run, tmp_path: Path, wanted: tuple[int, int | None]
@@ -99,7 +101,9 @@ def test_offsets_that_were_not_counted_are_refused(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("wanted", "flag"), [(Wanted((1, 7)), "--partitions"), (offsets(p7=(0, 5)), "--offsets")]
+    ("databases", "wanted", "flag"),
+    over_stores((Wanted((1, 7)), "--partitions"), (offsets(p7=(0, 5)), "--offsets"), postgres=1),
+    indirect=["databases"],
 )
 def test_partitions_that_were_not_counted_are_refused(
     run: Run, tmp_path: Path, wanted: Wanted, flag: str

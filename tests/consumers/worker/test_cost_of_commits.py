@@ -9,8 +9,6 @@ import pytest
 from benchmarks.bench_commits import PANES, PARTITIONS, SLICES, costs, loaded
 from consumers.worker.pieces import PIECE_BYTES
 
-pytestmark = pytest.mark.usefixtures("each_store")
-
 METRICS = 3  # a row for each and each pane: its finest grouping stands for the coarser ones
 
 

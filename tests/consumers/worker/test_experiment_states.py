@@ -25,6 +25,7 @@ from streammetrics import HistogramAUC, PerKey, Ratio, Units, UserGroups
 from tests.consumers.folded import METRICS as PLAIN
 from tests.consumers.folded import counted, fold, time_of
 from tests.consumers.small_config import EVENT, LOG, METRICS, chunk, config, event
+from tests.consumers.stores import filled_once
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.consumers.worker.verified_run import CHUNKS, EACH, change, tried, verified
 
@@ -176,7 +177,8 @@ def run(tmp_path: Path) -> Run:
     logs = {ONE: Log(events(7)), TWO: Log(events(8, 100))}
     run = Run(tmp_path, logs, rest=EACH, metrics=WITH)
     run.clock.tick_s = 0.02
-    run(UNTIL_END, CHUNKS)
+    made = ("experiment states",)
+    filled_once(Path(run.config.store.url), made, lambda: run(UNTIL_END, CHUNKS))
     return run
 
 

@@ -13,12 +13,14 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 from consumers.ledger import compact
 from consumers.ledger.compact import Compactor
 from consumers.ledger.schema import delta
+from consumers.sources.memory_source import Log
 from consumers.worker.pieces import PIECE_BYTES
 from consumers.worker.verified import Verified
 from tests.consumers.small_config import event
+from tests.consumers.stores import filled_once, over_stores
 from tests.consumers.views_once import views_computed_once
-from tests.consumers.worker.grouped_run import GROUPINGS, GroupedRun, values
-from tests.consumers.worker.memory_run import ONE
+from tests.consumers.worker.grouped_run import GROUPINGS, SLICES, GroupedRun, values
+from tests.consumers.worker.memory_run import ONE, Run
 from tests.consumers.worker.verified_run import change, verified
 from tests.depth import tries
 
@@ -57,8 +59,9 @@ def anything(run: GroupedRun, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seed", "things"),
-    [(4, 10), *(pytest.param(n, 40, marks=pytest.mark.slow) for n in range(tries(1, 24)))],
+    ("databases", "seed", "things"),
+    over_stores((4, 10), *((n, 40) for n in range(tries(1, 24))), postgres=tries(1, 24)),
+    indirect=["databases"],
 )
 def test_whatever_happens_each_state_is_that_of_an_independent_fold(
     tmp_path: Path, seed: int, things: int
@@ -221,17 +224,32 @@ def shortened(connection: Connection, which: ColumnElement[bool]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", [other_state, gone, doubled, cut, shortened])
-@pytest.mark.parametrize(("finest", "shown"), [(3, {1, 2, 3}), (4, {0, 4})])
+@pytest.mark.parametrize(
+    ("databases", "what", "finest", "shown"),
+    over_stores(
+        (gone, 3, {1, 2, 3}),
+        (other_state, 4, {0, 4}),
+        *((what, 3, {1, 2, 3}) for what in (other_state, doubled, cut, shortened)),
+        *((what, 4, {0, 4}) for what in (gone, doubled, cut, shortened)),
+        postgres=2,
+    ),
+    indirect=["databases"],
+)
 def test_damage_of_a_row_is_found_in_each_grouping_that_it_stands_for(
     tmp_path: Path, what: Damage, finest: int, shown: set[int]
 ) -> None:
-    with GroupedRun(tmp_path, [values(1, 40, 2)]) as run:
-        for _ in range(4):
-            run.commit(ONE, 10)
-        run.require_verified()
-        change(run.run, lambda connection: what(connection, delta.c.grouping == finest))
-        found = verified(run.run, tmp_path)
+    log = values(1, 40, 2)
+
+    def counted() -> None:
+        with GroupedRun(tmp_path, [log]) as whole:
+            for _ in range(4):
+                whole.commit(ONE, 10)
+            whole.require_verified()
+
+    run = Run(tmp_path, {ONE: Log(list(log))}, slices=SLICES)
+    filled_once(Path(run.config.store.url), ("groupings",), counted)
+    change(run, lambda connection: what(connection, delta.c.grouping == finest))
+    found = verified(run, tmp_path)
     assert named(found) == shown
     assert found.count == len(shown)
 

@@ -69,8 +69,7 @@ def by_file(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Results:
     return results(config)
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(("workers", "library"), [*zip([1, 3], LIBRARIES, strict=True)])
 def test_any_number_of_workers_gives_the_bytes_that_the_file_gives(
     kafka: str, topic: str, by_file: Results, tmp_path: Path, workers: int, library: str
 ) -> None:
@@ -132,7 +131,7 @@ def test_values_that_others_computed_come_out_of_the_topic(
 ) -> None:
     source = from_kafka(kafka, topic, unique_topic("group"))
     config = write_config(tmp_path, source, "expected", metrics=EXPECTED)
-    run_apart(config, "--workers", "2")
+    run(config)
     rows = {
         (row.metric, row.view, json.dumps(dict(row.slice), sort_keys=True)): row
         for row in results(config, "total").rows

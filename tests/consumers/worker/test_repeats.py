@@ -6,8 +6,6 @@ import functools
 import json
 import random
 import signal
-import subprocess
-import sys
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -24,14 +22,15 @@ from consumers.sources.file_source import CHUNK_RECORDS
 from consumers.sources.memory_source import Assign, Deliver, Log, Lose, Revoke, Step
 from consumers.worker.chosen_logs import Wanted
 from consumers.worker.run_options import Options
+from tests.consumers import killed_worker
 from tests.consumers.folded import KNOWN_BROKEN, Counted, counted, fold, records
+from tests.consumers.forked import forked
 from tests.consumers.joined_stream import EVENT as SPLIT_EVENT
 from tests.consumers.joined_stream import JOIN, click, shown
 from tests.consumers.lives import POINTS
 from tests.consumers.small_config import EVENT, event, toml
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.consumers.worker.verified_run import CHUNKS, tried, verified
-from tests.requirements import ROOT
 
 EACH = "[store]\ncommit_interval_s = 0.01\n"
 DEDUP = '[dedup]\nevent_id = "id"\nretention_s = 86400\nkeyed = true'
@@ -99,7 +98,7 @@ def test_repeats_are_counted_as_repeats_and_no_metric_sees_them(tmp_path: Path) 
 @pytest.mark.parametrize("limit", [1, 7, 1000])
 def test_chunks_and_commits_leave_no_trace(tmp_path: Path, limit: int) -> None:
     run = run_of(tmp_path)
-    run(UNTIL_END, [Deliver(limit)] * 600)
+    run(UNTIL_END, [*[Deliver(limit)] * 120, *CHUNKS])
     assert without_repeats(ledger_of(run)) == without_repeats(once())
 
 
@@ -203,11 +202,12 @@ def counted_after(folder: Path, fuse: str) -> Counted:
     config.write_text(toml(rest=store + DEDUP), encoding="utf-8")
     # A file is assigned once; at the other points the first commit is there already.
     count = "1" if fuse == "in the listener" else "2"
-    command = [sys.executable, "-m", "tests.consumers.killed_worker", fuse, count, "-"]
     words = ["run", str(config), "--until-end", "--no-serve"]
     if fuse != NEVER:
-        done = subprocess.run([*command, *words], cwd=ROOT, capture_output=True, check=False)
-        assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+        log = folder / "killed.log"
+        died = forked(log, killed_worker.run, fuse, count, "-", *words)
+        died.join(100)
+        assert died.exitcode == -signal.SIGKILL, log.read_text()
     assert main(words) == 0
     with closing(Ledger.open(str(config.with_suffix(".db")))) as ledger:
         return counted(ledger)

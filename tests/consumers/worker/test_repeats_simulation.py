@@ -31,7 +31,7 @@ from tests.depth import tries
 
 LOGS = (ONE, TWO)
 MADE = config(rest=f"[store]\ncommit_interval_s = 3\n{DEDUP}")
-SEEDS = tries(20, 400)
+SEEDS = tries(12, 400)
 
 
 class Simulation:

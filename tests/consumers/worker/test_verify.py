@@ -22,6 +22,7 @@ from consumers.worker.chosen_logs import Wanted
 from consumers.worker.run_options import Options, Progress
 from tests.consumers.folded import records
 from tests.consumers.small_config import config, event
+from tests.consumers.stores import over_stores
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.consumers.worker.verified_run import (
     CHUNKS,
@@ -160,19 +161,13 @@ def forgotten(connection: Connection) -> None:
 
 
 def other_reason(connection: Connection) -> None:
-    connection.execute(
-        update(schema.quarantine)
-        .where(schema.quarantine.c.id == one_entry(connection))
-        .values(reason="too_deep")
-    )
+    row = schema.quarantine.c.id == one_entry(connection)
+    connection.execute(update(schema.quarantine).where(row).values(reason="too_deep"))
 
 
 def other_payload(connection: Connection) -> None:
-    connection.execute(
-        update(schema.quarantine)
-        .where(schema.quarantine.c.id == one_entry(connection))
-        .values(payload=b"x")
-    )
+    row = schema.quarantine.c.id == one_entry(connection)
+    connection.execute(update(schema.quarantine).where(row).values(payload=b"x"))
 
 
 def made_up(connection: Connection) -> None:
@@ -189,21 +184,23 @@ def made_up(connection: Connection) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("what", "said"),
-    [
+    ("databases", "what", "said"),
+    over_stores(
         (gone, "from the log"),
+        (moved_on, "the log ends at"),
+        (forgotten, "and is not in quarantine"),
+        (made_up, "in quarantine as"),
         (doubled, "from the log"),
         (changed, "metric"),
         (another, "metric"),
         (moved_back, "goes beyond the head"),
-        (moved_on, "the log ends at"),
         (newer, "greatest event time: 1 in the ledger"),
         (more_rows, "late"),
-        (forgotten, "and is not in quarantine"),
         (other_reason, "in quarantine as too_deep"),
         (other_payload, "its payload, size, hash or time"),
-        (made_up, "in quarantine as"),
-    ],
+        postgres=4,
+    ),
+    indirect=["databases"],
 )
 def test_whatever_was_changed_is_found(
     run: Run, tmp_path: Path, what: Callable[[Connection], None], said: str
@@ -215,7 +212,11 @@ def test_whatever_was_changed_is_found(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", [gone, doubled, changed])
+@pytest.mark.parametrize(
+    ("databases", "what"),
+    over_stores((gone,), (doubled,), (changed,), postgres=1),
+    indirect=["databases"],
+)
 def test_it_is_found_after_compaction_too(
     run: Run, tmp_path: Path, what: Callable[[Connection], None]
 ) -> None:
@@ -301,7 +302,9 @@ def test_retries_are_read_as_they_were_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize(
+    ("databases", "twice"), over_stores((False,), (True,), postgres=1), indirect=["databases"]
+)
 def test_a_delta_of_a_retry_that_is_gone_or_doubled_is_found(tmp_path: Path, twice: bool) -> None:
     run = with_others(tmp_path)
     tried(run, config(event=WITH_C))

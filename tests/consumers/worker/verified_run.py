@@ -10,8 +10,6 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from consumers.config.config import Config
-from consumers.ledger import store as store_module
-from consumers.ledger.connect import connect
 from consumers.ledger.ledger import Ledger
 from consumers.sources.memory_source import Deliver, Log, MemorySource
 from consumers.worker.chosen_logs import Wanted
@@ -21,28 +19,21 @@ from consumers.worker.verified import Verified
 from consumers.worker.verify import ALL, verify
 from tests.consumers.folded import records
 from tests.consumers.small_config import EVENT, event
+from tests.consumers.stores import filled_once
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 
 CHUNKS = [Deliver(37)] * 200
 WITH_C = EVENT.replace('["a", "b"]', '["a", "b", "c"]')
-_FILES: dict[tuple[object, ...], bytes] = {}
 EACH = "[store]\ncommit_interval_s = 0.01"
 
 
 def run_of(folder: Path, *, n: int = 400, **parts: str) -> Run:
-    """A run with many commits over two logs; of SQLite, the file that the first one has made."""
+    """A run with many commits over two logs."""
     logs = {ONE: Log(records(1, n)), TWO: Log(records(2, n // 2))}
     run = Run(folder, logs, rest=EACH, **parts)
     run.clock.tick_s = 0.02
-    if vars(store_module)["connect"] is not connect:  # over PostgreSQL
-        run(UNTIL_END, CHUNKS)
-        return run
-    file, made = Path(run.config.store.url), (n, *sorted(parts.items()))
-    if made in _FILES:
-        file.write_bytes(_FILES[made])
-    else:
-        run(UNTIL_END, CHUNKS)
-        _FILES[made] = file.read_bytes()
+    made = ("run_of", n, *sorted(parts.items()))
+    filled_once(Path(run.config.store.url), made, lambda: run(UNTIL_END, CHUNKS))
     return run
 
 
@@ -93,5 +84,7 @@ def with_others(folder: Path) -> Run:
     values.append(event(variant="c", user="u" * 9000))
     run = Run(folder, {ONE: Log(values)}, rest=EACH)
     run.clock.tick_s = 0.02
-    run(UNTIL_END, [Deliver(10)] * 20)
+    filled_once(
+        Path(run.config.store.url), ("with_others",), lambda: run(UNTIL_END, [Deliver(10)] * 20)
+    )
     return run

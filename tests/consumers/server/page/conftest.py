@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,26 +18,53 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 
-# Of a module, not of the run: Playwright keeps an event loop in this thread while it is open, and
-# other tests have loops of their own.
+FOLDER = Path(__file__).parent
+_OPEN = ExitStack()
+_BROWSERS: list[Browser] = []
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests of pages share the worker that has the browser, whose start costs a second."""
+    for item in items:
+        if item.path.parent == FOLDER:
+            item.add_marker(pytest.mark.xdist_group("page"))
+
+
+# Not of the run: Playwright keeps an event loop in this thread while it is open, and other tests
+# have loops of their own.
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> Generator[None, None, None]:
+    """The browser ends after the last test of this folder."""
+    yield
+    if nextitem is None or nextitem.path.parent != FOLDER:
+        _BROWSERS.clear()
+        _OPEN.close()
+
+
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser() -> Browser:
     """Chromium."""
-    try:
-        running = running_browser()
-        found = running.__enter__()
-    except Unavailable as error:
-        absent("browser", str(error))
-    try:
-        yield found
-    finally:
-        running.__exit__(None, None, None)
+    if not _BROWSERS:
+        try:
+            _BROWSERS.append(_OPEN.enter_context(running_browser()))
+        except Unavailable as error:
+            absent("browser", str(error))
+    return _BROWSERS[0]
 
 
 @pytest.fixture(scope="session")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Stream:
-    """A store with an experiment of two arms, which tests only read."""
-    return Stream.counted(tmp_path_factory.mktemp("page"))
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Stream:
+    """A store with an experiment of two arms, which nobody opens: it is copied."""
+    return Stream.counted(tmp_path_factory.mktemp("counted"))
+
+
+@pytest.fixture(scope="session")
+def written(counted: Stream, tmp_path_factory: pytest.TempPathFactory) -> Stream:
+    """The same, which tests only read."""
+    return counted.copied(tmp_path_factory.mktemp("page"))
 
 
 @pytest.fixture(scope="module")
@@ -48,9 +75,15 @@ def served(written: Stream) -> Iterator[Stream]:
 
 
 @pytest.fixture
-def growing(tmp_path: Path) -> Iterator[Stream]:
+def own(counted: Stream, tmp_path: Path) -> Stream:
     """The same, for a test of its own."""
-    with Stream.counted(tmp_path).serve() as stream:
+    return counted.copied(tmp_path)
+
+
+@pytest.fixture
+def growing(own: Stream) -> Iterator[Stream]:
+    """A server over that."""
+    with own.serve() as stream:
         yield stream
 
 

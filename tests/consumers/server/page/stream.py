@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -92,6 +93,11 @@ class Stream:
         (folder / "config.toml").write_text(text, encoding="utf-8")
         (folder / "events.jsonl").touch()
         return Stream(folder, variants)
+
+    def copied(self, folder: Path) -> Stream:
+        """The same in another folder. Nobody writes here meanwhile."""
+        shutil.copytree(self.folder, folder, dirs_exist_ok=True)
+        return Stream(folder, self.variants, written=self.written)
 
     @contextmanager
     def serve(self, port: int = 0, token: str = "") -> Iterator[Stream]:

@@ -61,9 +61,9 @@ def test_a_store_that_is_away_is_broken(served: Stream, open_page: Open) -> None
 
 
 def test_what_is_shown_is_stale_when_the_server_goes_and_fresh_when_it_returns(
-    tmp_path: Path, open_page: Open
+    own: Stream, open_page: Open
 ) -> None:
-    with Stream.counted(tmp_path).serve() as stream:
+    with own.serve() as stream:
         page = open_page(stream.url).until("ready")
         port = int(stream.url.rsplit(":", 1)[1].strip("/"))
     page.until("stale")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
@@ -14,21 +13,21 @@ from tests.consumers.server.page.stream import Stream
 pytestmark = pytest.mark.slow
 Open = Callable[..., Seen]
 TOKEN = "0123456789abcdef&=%;"
-OWN = {"locale": "en-GB"}  # a profile without cookies
+PROFILE = {"locale": "en-GB"}  # a profile without cookies
 
 
-def test_without_the_token_the_page_says_how_to_come_in(tmp_path: Path, open_page: Open) -> None:
-    with Stream.counted(tmp_path).serve(token=TOKEN) as stream:
-        page = open_page(stream.url, **OWN)
+def test_without_the_token_the_page_says_how_to_come_in(own: Stream, open_page: Open) -> None:
+    with own.serve(token=TOKEN) as stream:
+        page = open_page(stream.url, **PROFILE)
         assert "this server asks for its token: open /?token=TOKEN" in page.text("body")
         assert page.page.locator("script, table").count() == 0
         page.page.goto(stream.url + "?token=wrong")
         assert "this server asks for its token" in page.text("body")
 
 
-def test_the_token_is_said_once_and_leaves_the_address(tmp_path: Path, open_page: Open) -> None:
-    with Stream.counted(tmp_path).serve(token=TOKEN) as stream:
-        page = open_page(stream.url, **OWN)
+def test_the_token_is_said_once_and_leaves_the_address(own: Stream, open_page: Open) -> None:
+    with own.serve(token=TOKEN) as stream:
+        page = open_page(stream.url, **PROFILE)
         query = {"token": TOKEN, "metric": "ctr"}
         page.page.goto(f"{stream.url}?{urlencode(query)}")
         page.until("ready")
@@ -42,9 +41,9 @@ def test_the_token_is_said_once_and_leaves_the_address(tmp_path: Path, open_page
         page.until("ready")
 
 
-def test_a_page_whose_token_is_gone_says_so(tmp_path: Path, open_page: Open) -> None:
-    with Stream.counted(tmp_path).serve(token=TOKEN) as stream:
-        page = open_page(f"{stream.url}?{urlencode({'token': TOKEN})}", **OWN).until("ready")
+def test_a_page_whose_token_is_gone_says_so(own: Stream, open_page: Open) -> None:
+    with own.serve(token=TOKEN) as stream:
+        page = open_page(f"{stream.url}?{urlencode({'token': TOKEN})}", **PROFILE).until("ready")
         page.page.context.clear_cookies()
         page.page.select_option("[name=metric]", "ctr")
         page.until("broken")
