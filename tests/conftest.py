@@ -142,8 +142,13 @@ def data() -> Path:
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[str]:
     """The bootstrap servers of a real Apache Kafka broker, shared by the whole run."""
+    from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+
+    from consumers.sources.kafka_source.client import Client
     from tests.kafka_broker import Unavailable, running_broker
 
+    for kind in (KafkaAdminClient, KafkaConsumer, KafkaProducer):
+        kind.DEFAULT_CONFIG["kafka_client"] = Client  # what tests open is closed whole too
     broker = running_broker()
     try:
         bootstrap = broker.__enter__()

@@ -1,4 +1,4 @@
-"""The client of kafka-python: how it is reached, and two of its faults that are mended here."""
+"""The client of kafka-python: how it is reached, and three of its faults that are mended here."""
 
 from __future__ import annotations
 
@@ -100,6 +100,20 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
             self._fetcher.PartitionRecords = Records
 
 
+class Client(KafkaNetClient):  # type: ignore[misc]
+    """The connections of a consumer or a producer, all closed when it is. The client's own leaves
+    one open on which a request still waits to be written; it asks for metadata at any time."""
+
+    def close(self, node_id: int | None = None) -> None:
+        """Close the connection with a node, or all of them."""
+        if node_id is None:
+            self._net.stop()  # its thread: from here on nobody else writes
+            self._manager.close()
+            for _ in range(2):  # a request begins to wait, and is written
+                self._net.poll(timeout_ms=0)
+        super().close(node_id)
+
+
 class Direct(KafkaNetSocket):  # type: ignore[misc]
     """A socket without a proxy, closed at once where nobody takes its connection. The client's own
     waits for the garbage collector: a broker that is away would cost a file for each try."""
@@ -118,7 +132,7 @@ class Direct(KafkaNetSocket):  # type: ignore[misc]
         return connected
 
 
-def connected(settings: dict[str, object], servers: Sequence[str]) -> KafkaNetClient:
+def connected(settings: dict[str, object], servers: Sequence[str]) -> Client:
     """A client that knows its cluster. It has no thread yet, so a failure leaves none behind."""
     if not settings.get("proxy_url"):
         require_reachable(servers, CONNECT_S)
@@ -130,7 +144,7 @@ def connected(settings: dict[str, object], servers: Sequence[str]) -> KafkaNetCl
         full["fetch_max_bytes"] + full["max_partition_fetch_bytes"],
     )
     try:
-        client = KafkaNetClient(**full)
+        client = Client(**full)
     except (errors.KafkaError, OSError, ValueError) as error:
         raise SourceError(f"kafka: {error}") from error
     said = _Refusals()

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from kafka import KafkaProducer
 
 from consumers.config.tables import SourceConfig
+from consumers.sources.kafka_source.client import Client
 
 ANSWER_S: Final = 15.0
 Message: TypeAlias = tuple[bytes, bytes, list[tuple[str, bytes]]]  # key, value, headers
@@ -26,6 +27,7 @@ class Forwarding:
             **both,
             bootstrap_servers=list(source.bootstrap_servers),
             acks="all",
+            kafka_client=Client,
             max_block_ms=round(ANSWER_S * 1000),
         )
 

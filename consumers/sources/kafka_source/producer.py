@@ -11,6 +11,7 @@ import kafka.errors as errors
 from kafka import KafkaProducer
 
 from consumers.sources.kafka_client import require_reachable
+from consumers.sources.kafka_source.client import Client
 from consumers.sources.source import SourceError
 
 CONNECT_S: Final = 5.0
@@ -30,7 +31,11 @@ def producing(servers: str, topic: str) -> Iterator[Callable[[list[bytes]], None
     require_reachable(addresses, CONNECT_S)
     try:
         producer = KafkaProducer(
-            bootstrap_servers=addresses, acks="all", linger_ms=20, max_block_ms=TOPIC_MS
+            bootstrap_servers=addresses,
+            acks="all",
+            linger_ms=20,
+            max_block_ms=TOPIC_MS,
+            kafka_client=Client,
         )
         try:
             partitions = sorted(producer.partitions_for(topic))

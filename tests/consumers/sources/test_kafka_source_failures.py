@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 from kafka import KafkaAdminClient, TopicPartition
+from kafka.protocol.metadata import MetadataRequest
 
 from consumers.sources import confluent_source, kafka_source
+from consumers.sources.kafka_source.client import connected
 from consumers.sources.source import Confirms, GapError, SourceError
 from consumers.worker.reconnect import Disconnected
 from tests.consumers.sources.kafka_reader import (
@@ -150,6 +152,24 @@ def test_a_source_that_is_closed_leaves_no_threads_and_no_files(
     while threads() > before[0] or descriptors() > before[1]:
         assert time.monotonic() < limit_s, (threads(), descriptors(), before)
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("turns", [0, 1])
+def test_a_client_that_is_closed_while_a_request_waits_to_be_written_leaves_no_file(
+    kafka: str, monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    gc.collect()  # what tests before left closes now, and not while these are counted
+    before = descriptors()
+    client = connected({"bootstrap_servers": [kafka]}, [kafka])
+    (node,) = client.cluster.brokers()
+    client.await_ready(node.node_id)
+    client.send(node.node_id, MetadataRequest(topics=None))
+    for _ in range(turns):
+        client.poll(timeout_ms=0)
+    # As where its thread was told to end just before it would have written.
+    monkeypatch.setattr(client._net, "drain", lambda: None)
+    client.close()
+    assert descriptors() == before
 
 
 def test_a_failed_poll_says_whether_another_try_may_help(kafka: str, topic: str) -> None:
