@@ -39,12 +39,15 @@ def drawn(found: Sequence[Point]) -> str:
 
 
 def _apart(ends: Mapping[str, Point]) -> dict[str, float]:
-    """Where the name of each series stands: at its last point, or above the name below it."""
+    """Where the name of each series stands: at its last point, above the name below it, and above
+    the point where other series go on to its right."""
     places: dict[str, float] = {}
+    most = max(end["rows"] for end in ends.values())
     above: dict[int, float] = {}
     for name in sorted(ends, key=lambda name: float(ends[name]["ns"])):
         rows, ns = ends[name]["rows"], float(ends[name]["ns"])
-        places[name] = above[rows] = max(ns, _NAME * above.get(rows, 0.0))
+        least = ns if rows == most else _NAME * ns
+        places[name] = above[rows] = max(least, _NAME * above.get(rows, 0.0))
     return places
 
 

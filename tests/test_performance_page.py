@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 
@@ -53,6 +54,26 @@ def test_each_target_is_of_a_line_that_was_measured() -> None:
         assert target.limit(answer) > 0
         measured = {t.peer for t in answer.timings if t.peer and t.task == ours.task}
         assert set(target.ahead) <= measured
+
+
+@pytest.mark.parametrize(
+    ("ns", "sort", "missed"),
+    [(2.5, 5.4, False), (1.9, 3.9, True)],
+    ids=["on a slow machine", "on a fast one"],
+)
+def test_a_target_that_has_a_ratio_to_a_sort_is_judged_by_it(
+    ns: float, sort: float, missed: bool
+) -> None:
+    one = Timing("uniform, batches of 1,000,000", ns, ns, ns)
+    answer = dataclasses.replace(answered(one), sort=Timing("np.sort float32", sort, sort, sort))
+    cells = targets.table({"histogram-auc": answer}).splitlines()[2].split("|")
+    assert [("✗" in cell) for cell in cells[3:6]] == [False, False, missed]
+
+
+def test_a_target_that_has_none_is_judged_by_nanoseconds() -> None:
+    one = Timing("HistogramAUC, 4,096 buckets", 4_301, 4_301, 4_301)
+    cells = targets.table({"merging": answered(one)}).splitlines()[2].split("|")
+    assert [("✗" in cell) for cell in cells[3:6]] == [True, False, False]
 
 
 @pytest.mark.parametrize("module", QUESTIONS.values())
