@@ -89,11 +89,13 @@ def not_public(source: Source, library: str, public: Mapping[str, Collection[str
     for node in source.nodes:
         if not isinstance(node, ast.Attribute):
             continue
-        owner = node.value.id if isinstance(node.value, ast.Name) else ""
+        value = node.value.func if isinstance(node.value, ast.Call) else node.value
+        called = value is not node.value
+        owner = value.id if isinstance(value, ast.Name) and called == (value.id == "super") else ""
         if owner in aliases:
             module = aliases[owner]
             if node.attr not in public.get(module, ()) and f"{module}.{node.attr}" not in public:
                 found.append(source.at(node.lineno, f"uses {module}.{node.attr}"))
-        elif is_private(node.attr) and owner not in {"self", "cls"}:
+        elif is_private(node.attr) and owner not in {"self", "cls", "super"}:
             found.append(source.at(node.lineno, f"uses .{node.attr} of another object"))
     return found

@@ -181,6 +181,8 @@ def test_consumers_use_public_names_of_the_library_only() -> None:
         "import streammetrics as sm\nsm.core.codec.Writer()",
         "from streammetrics import registry\nregistry._PACKAGES",
         "def f(state):\n    return state._mass",
+        "def f(made):\n    return made()._mass",
+        "def f(self):\n    return self()._mass",
     ],
 )
 def test_a_use_of_a_private_name_is_found(text: str) -> None:
@@ -192,7 +194,8 @@ def test_a_use_of_a_public_name_is_fine() -> None:
     public = {"streammetrics": {"Ratio", "load"}, "streammetrics.registry": {"metric"}}
     text = (
         "import streammetrics as sm\nfrom streammetrics import Ratio, registry\n"
-        "sm.load(b'')\nregistry.metric('Ratio')\nsm.registry.metric('Ratio')\nself._mine"
+        "sm.load(b'')\nregistry.metric('Ratio')\nsm.registry.metric('Ratio')\n"
+        "self._mine\nsuper()._mine()"
     )
     assert not import_rules.not_public(bad(text, "consumers.thing"), "streammetrics", public)
 

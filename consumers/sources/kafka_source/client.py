@@ -1,4 +1,4 @@
-"""The client of kafka-python: how it is reached, and three of its faults that are mended here."""
+"""The client of kafka-python: how it is reached, and four of its faults that are mended here."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.future import Future
 from kafka.net.compat import KafkaNetClient
 from kafka.net.inet import KafkaNetSocket
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 from consumers.sources.kafka_client import require_reachable
 from consumers.sources.kafka_source.record_batches import Records
@@ -100,9 +103,37 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
             self._fetcher.PartitionRecords = Records
 
 
+class _Whole:
+    """Connections that hear what was said last. The client's own forgets what lies there to read
+    if the end lies there too: that a password is wrong, for one, where the machine is busy."""
+
+    def _sock_recv(self) -> tuple[bytes, Exception | None]:
+        data, error = super()._sock_recv()  # type: ignore[misc]
+        return data, None if data else error  # the end is read once more
+
+
+class _Plain(_Whole, KafkaTCPTransport):  # type: ignore[misc]
+    pass
+
+
+class _Encrypted(_Whole, KafkaSSLTransport):  # type: ignore[misc]
+    pass
+
+
+class _Connections(KafkaConnectionManager):  # type: ignore[misc]
+    async def _build_transport(self, *arguments: object, **named: object) -> KafkaTCPTransport:
+        made = await super()._build_transport(*arguments, **named)
+        made.__class__ = _Encrypted if self.ssl_enabled else _Plain
+        return made
+
+
 class Client(KafkaNetClient):  # type: ignore[misc]
     """The connections of a consumer or a producer, all closed when it is. The client's own leaves
     one open on which a request still waits to be written; it asks for metadata at any time."""
+
+    def __init__(self, **settings: object) -> None:
+        net = NetworkSelector(**settings)
+        super().__init__(net, _Connections(net, **settings))
 
     def close(self, node_id: int | None = None) -> None:
         """Close the connection with a node, or all of them."""

@@ -15,7 +15,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.protocol.metadata import MetadataRequest
 
 from consumers.sources import confluent_source, kafka_source
-from consumers.sources.kafka_source.client import connected
+from consumers.sources.kafka_source.client import Client, connected
 from consumers.sources.source import Confirms, GapError, SourceError
 from consumers.worker.reconnect import Disconnected
 from tests.consumers.sources.kafka_reader import (
@@ -170,6 +170,37 @@ def test_a_client_that_is_closed_while_a_request_waits_to_be_written_leaves_no_f
     monkeypatch.setattr(client._net, "drain", lambda: None)
     client.close()
     assert descriptors() == before
+
+
+def test_a_client_hears_what_is_said_just_before_a_connection_ends() -> None:
+    class Heard:
+        _sensors = None
+
+        def __init__(self) -> None:
+            self.said: list[bytes | str] = []
+
+        def data_received(self, data: bytes) -> None:
+            self.said.append(data)
+
+        def connection_lost(self, error: Exception) -> None:
+            self.said.append(str(error))
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        host, port = server.getsockname()
+        client = Client(bootstrap_servers=[f"{host}:{port}"])
+        (node,) = client.cluster.bootstrap_brokers()
+        transport = client._net.run(client._manager._build_transport, node)
+        with server.accept()[0] as there:
+            there.sendall(b"the password is wrong")
+    heard = Heard()
+    transport.set_protocol(heard)
+    transport.resume_reading()
+    limit = time.monotonic() + LIMIT_S
+    while len(heard.said) < 2:
+        assert time.monotonic() < limit, heard.said
+        client.poll(timeout_ms=10)
+    client.close()
+    assert heard.said == [b"the password is wrong", "KafkaConnectionError: socket disconnected"]
 
 
 def test_a_failed_poll_says_whether_another_try_may_help(kafka: str, topic: str) -> None:
