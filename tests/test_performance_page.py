@@ -45,6 +45,13 @@ def test_the_picture_stands_on_the_page_and_names_each_line() -> None:
         assert page.PICTURE.name in where.read_text(encoding="utf-8")
 
 
+def test_a_name_stands_above_the_point_where_other_series_go_on_to_its_right() -> None:
+    ends = {name: {"rows": rows, "ns": ns} for name, rows, ns in
+            [("ours", 100, 3), ("near", 100, 4), ("far", 100, 40), ("peer", 10, 30)]}  # fmt: skip
+    places = growth_picture._apart(ends)
+    assert places == {"ours": 3, "near": 4.5, "far": 40, "peer": 45}
+
+
 def test_each_target_is_of_a_line_that_was_measured() -> None:
     for target in targets.TARGETS:
         answer = ANSWERS[target.key]

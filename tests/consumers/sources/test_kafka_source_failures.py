@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from kafka.protocol.metadata import MetadataRequest
 
 from consumers.sources import confluent_source, kafka_source
 from consumers.sources.kafka_source.client import Client, connected
+from consumers.sources.kafka_source.forwarding import Forwarding
+from consumers.sources.kafka_source.producer import producing
 from consumers.sources.source import Confirms, GapError, SourceError
 from consumers.worker.reconnect import Disconnected
 from tests.consumers.sources.kafka_reader import (
@@ -154,22 +156,40 @@ def test_a_source_that_is_closed_leaves_no_threads_and_no_files(
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("turns", [0, 1])
+@pytest.mark.parametrize(("turns", "late"), [(0, False), (1, False), (0, True)])
 def test_a_client_that_is_closed_while_a_request_waits_to_be_written_leaves_no_file(
-    kafka: str, monkeypatch: pytest.MonkeyPatch, turns: int
+    kafka: str, monkeypatch: pytest.MonkeyPatch, turns: int, late: bool
 ) -> None:
     gc.collect()  # what tests before left closes now, and not while these are counted
     before = descriptors()
     client = connected({"bootstrap_servers": [kafka]}, [kafka])
     (node,) = client.cluster.brokers()
     client.await_ready(node.node_id)
-    client.send(node.node_id, MetadataRequest(topics=None))
+
+    def ask() -> None:
+        client.send(node.node_id, MetadataRequest(topics=None))
+
+    if late:
+        client._net.call_soon(ask)
+    else:
+        ask()
     for _ in range(turns):
         client.poll(timeout_ms=0)
     # As where its thread was told to end just before it would have written.
     monkeypatch.setattr(client._net, "drain", lambda: None)
     client.close()
     assert descriptors() == before
+
+
+def test_what_writes_to_kafka_is_closed_whole_too(
+    kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(KafkaProducer.DEFAULT_CONFIG, "kafka_client", None)  # it has to be given
+    name = create_topic(kafka)
+    with closing(Forwarding(Library("kafka-python").config(kafka, name), name)) as forwarding:
+        forwarding.send([(b"k", b"refused", [])])
+    with producing(kafka, name) as send:
+        send([b"simulated"])
 
 
 def test_a_client_hears_what_is_said_just_before_a_connection_ends() -> None:
