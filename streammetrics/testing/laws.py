@@ -16,6 +16,7 @@ from typing import Final
 
 from streammetrics.core.accumulator import MAX_MASS, Accumulator
 from streammetrics.core.errors import InputError, SettingsError, StateError
+from streammetrics.testing.bytes_law import readable
 from streammetrics.testing.callers import as_array, completed, is_kept, spoil
 from streammetrics.testing.case import Case, Row, compare
 from streammetrics.testing.idempotence_law import idempotence
@@ -246,6 +247,7 @@ LAWS: Final[tuple[Callable[..., None], ...]] = (
     atomic,
     settings_differ,
     canonical,
+    readable,
     pure,
     bound,
     intervals,

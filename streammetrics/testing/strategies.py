@@ -15,6 +15,21 @@ _TIES = (0.0, 0.25, 0.5, 0.75, 1.0)
 _CLOSE = (-0.0, 5e-324, 1e-10, 2.0**-24, 0.1, 0.5 - 2**-54, 0.5 + 2**-53, 1 - 2**-53)
 _FAR = (float("inf"), float("-inf"), -0.0, -0.5, 1e-300, 3.0, 2.0**24, -(2.0**25), 1.7e308)
 _KEYS: tuple[Key, ...] = ("a", "b", "", "é", "\ud800", 0, 1, -1, 1 << 70, None, ("a", 1), ())
+# Near 0, single bits and few of them, multiples of large powers of two, and the ends.
+_IDS = (
+    0,
+    1,
+    2,
+    -1,
+    (1 << 63) - 1,
+    -(1 << 63),
+    1 << 40,
+    3 << 40,
+    -(1 << 40),
+    1 << 62,
+    1 << 32,
+    68260,
+)
 _HOUR = 3_600_000
 
 
@@ -51,8 +66,9 @@ def keys() -> st.SearchStrategy[Key]:
 
 
 def ids() -> st.SearchStrategy[int]:
-    """Integers of 64 bits, few enough to meet again."""
-    return st.sampled_from((0, 1, 2, -1, (1 << 63) - 1, -(1 << 63)))
+    """Integers of 64 bits: some meet again, others are sparse in all of the range."""
+    powers = st.builds(lambda sign, bit: sign << bit, st.sampled_from((1, -1)), st.integers(0, 62))
+    return st.sampled_from(_IDS) | st.integers(-(1 << 63), (1 << 63) - 1) | powers
 
 
 def times_ms() -> st.SearchStrategy[int]:

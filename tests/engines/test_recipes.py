@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 
 from streammetrics import Accumulator, GroupedAUC, HistogramAUC, Panel
 from streammetrics.engines import Sealing, partial, seal
+from tests.id_pools import EVERY
 from tests.requirements import ROOT, absent
 
 pa = pytest.importorskip("pyarrow")
@@ -32,10 +34,11 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Accum
     """The folder in which recipes run, and the state of each variant in a single process."""
     folder = tmp_path_factory.mktemp("recipes")
     (folder / "day").mkdir()
-    rng = np.random.default_rng(3)
+    rng = np.random.default_rng(6)  # with these ids a table once split the user 0 in two
     states: dict[str, Accumulator] = {name: SPEC.empty() for name in VARIANTS}
+    seen: dict[str, set[int]] = {name: set() for name in VARIANTS}
     for file in range(FILES):
-        user = rng.integers(0, 400, ROWS)
+        user = rng.choice(rng.choice(EVERY, 40), ROWS)  # sparse ids, others in each file
         user[: ROWS // 10] = 0  # one user has a tenth of the rows
         score = rng.random(ROWS, np.float32)
         label = (rng.random(ROWS) < score / 3).astype(np.int16)
@@ -46,6 +49,10 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Accum
         for i, name in enumerate(VARIANTS):
             here = variant == i
             states[name].update(labels=label[here], scores=score[here], users=user[here])
+            seen[name].update(user[here].tolist())
+    for name, state in states.items():
+        result = state.compute()
+        assert isinstance(result, Mapping) and result["gauc"].groups == len(seen[name])
     (folder / "counting.py").write_text(BLOCKS["counting.py"], encoding="utf-8")
     return folder, states
 

@@ -17,6 +17,7 @@ from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Rows
 from tests.laws.clicks import Clicked, Clicks, WithInterval, clicked, column
 from tests.laws.no_set import CallsItselfASet as CallsItselfASet
+from tests.laws.no_set import RefusesWhatItMerged as RefusesWhatItMerged
 from tests.laws.unsound_parts import Array, Dict, ForgetfulColumn, LastColumn
 
 # -- the mutants ----------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.testing import Case, broken_laws, check_laws, strategies
 from tests.laws import mutants
 from tests.laws.clicks import Clicks
+from tests.requirements import ROOT
 
 # Where several laws are named, the fault breaks each of them whatever the metric.
 BROKEN: dict[type[Accumulator], set[str]] = {
@@ -46,6 +47,7 @@ BROKEN: dict[type[Accumulator], set[str]] = {
     mutants.KnowsItsLastBatch: {"intervals"},
     mutants.DividesByItsRows: {"intervals"},
     mutants.CallsItselfASet: {"idempotence"},
+    mutants.RefusesWhatItMerged: {"readable"},
 }
 WITH_ORACLE = {"bound"}
 
@@ -101,6 +103,11 @@ def test_every_mutant_is_listed() -> None:
         if isinstance(kind, type) and issubclass(kind, Clicks) and kind.schema
     }
     assert found - {mutants.Sound} == set(BROKEN)
+
+
+def test_the_readme_says_how_many_there_are() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"and {len(BROKEN)} deliberately broken metrics" in text
 
 
 def test_every_law_catches_a_mutant() -> None:
