@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 DAY_S = 86_400
 MAX_PANES = 100_000  # panes within the retention: each is a row of the store for each metric
+MAX_OVERLAP = 3_600  # windows that hold one row, as in the library's Windows
 MAX_GROUPINGS = 32
 MAX_TOPICS = 32
 MAX_GROUPING_FIELDS = 8
@@ -224,6 +225,13 @@ def read_windows(section: Section) -> WindowsConfig:
     section.done()
     if slide > size:
         section.bad("slide_s", f"at most size_s = {size}", "no row may fall between windows")
+    if size > MAX_OVERLAP * slide:
+        section.bad(
+            "slide_s",
+            f"at least {-(-size // MAX_OVERLAP)}, as size_s = {size} and a row is in at most "
+            f"{MAX_OVERLAP:,} windows",
+            "slide by more, or take shorter windows",
+        )
     if retention < size:
         section.bad("retention_s", f"at least size_s = {size}", "keep at least one window")
     windows = WindowsConfig(size, slide, lateness, ahead, idle, retention)

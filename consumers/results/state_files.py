@@ -11,8 +11,9 @@ import json
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -30,6 +31,9 @@ from streammetrics.results import counts_of, views_of
 
 # How the library begins to say what it expected where a state is sound, but not for this version.
 _OTHER_VERSION: Final = ("format version", "a known schema")
+
+MAX_RESULTS: Final = 20_000  # of one file, in JSON
+_MAX_KNOWN: Final = 1_000  # states that may come again
 
 
 class UnknownState(StateError):
@@ -166,9 +170,11 @@ def plain_states(state: Accumulator, path: tuple[str, ...] = ()) -> Iterator[Pla
             if overflow is not None:
                 yield from plain_states(overflow, (*path, OTHER))
         case Windows():
-            for start, end in state.windows():
-                span = str(Span(start, end))
-                yield from plain_states(state.window_state(start, end), (*path, span))
+            for spans, one in state.window_states():
+                inside = list(plain_states(one))  # the same states for windows of the same rows
+                for start, end in spans:
+                    span = str(Span(start, end))
+                    yield from (PlainState((*path, span, *i.path), i.state) for i in inside)
             yield from plain_states(state.total_state(), (*path, "total"))
         case Sealed():
             yield from plain_states(state.inner, path)
@@ -176,8 +182,26 @@ def plain_states(state: Accumulator, path: tuple[str, ...] = ()) -> Iterator[Pla
             yield PlainState(path, state)
 
 
+def n_states(state: Accumulator) -> int:
+    """How many states `plain_states` yields."""
+    match state:
+        case Windows():
+            windows = (len(spans) * n_states(one) for spans, one in state.window_states())
+            return sum(windows) + n_states(state.total_state())
+        case Panel():
+            return sum(n_states(state.state(name)) for name in state.metrics)
+        case PerKey():
+            overflow = state.overflow_state()
+            others = 0 if overflow is None else n_states(overflow)
+            return sum(n_states(state.state(key)) for key in state.keys()) + others  # noqa: SIM118
+        case Sealed():
+            return n_states(state.inner)
+    return 1
+
+
 def description(state: Accumulator) -> Json:
     """What `show --json` says of a state."""
+    results = list(_results_json(islice(plain_states(state), MAX_RESULTS)))
     sealed: dict[str, Json] = {}
     if isinstance(state, Sealed):
         here, of = state.buckets
@@ -193,7 +217,8 @@ def description(state: Accumulator) -> Json:
             for source, piece, start, end in state.provenance
         ],
         **sealed,
-        "results": [_result_json(one) for one in plain_states(state)],
+        "results": results,
+        "results_left_out": n_states(state) - len(results),
     }
 
 
@@ -202,18 +227,28 @@ def settings_json(state: Accumulator) -> dict[str, Json]:
     return {name: _setting_json(value) for name, value in sorted(state.settings().items())}
 
 
-def _result_json(one: PlainState) -> Json:
-    result = one.state.compute()
+def _results_json(states: Iterable[PlainState]) -> Iterator[Json]:
+    """Each state with its figures, which windows of the same rows share."""
+    known: dict[int, tuple[Accumulator, dict[str, Json]]] = {}  # holds the states, and so their ids
+    for one in states:
+        if id(one.state) not in known:
+            if len(known) >= _MAX_KNOWN:
+                known.clear()
+            known[id(one.state)] = one.state, _result_json(one.state)
+        yield {"path": list(one.path), **known[id(one.state)][1]}
+
+
+def _result_json(state: Accumulator) -> dict[str, Json]:
+    result = state.compute()
     views: dict[str, Json] = {}
     for view, figure in views_of(result).items():
         value, low, high = map(number, bounds(figure))
         views[view] = {"value": value, "low": low, "high": high}
     return {
-        "path": list(one.path),
-        "type": type(one.state).__name__,
+        "type": type(state).__name__,
         "counts": dict(counts_of(result)),
         "views": views,
-        "digest": one.state.digest(),
+        "digest": state.digest(),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -10,13 +11,13 @@ from rich.text import Text
 
 from consumers.results import printed
 from consumers.results.results import bounds
-from consumers.results.state_files import plain_states, settings_json
+from consumers.results.state_files import n_states, plain_states, settings_json
 from consumers.results.terminal import Style, rendered
 from streammetrics import Accumulator
 from streammetrics.engines import Sealed
 from streammetrics.results import counts_of, texts_of, views_of
 
-MAX_STATES = 200  # of one file; a person reads no more, and JSON has them all
+MAX_STATES = 200  # of one file; a person reads no more, and JSON has up to 20,000
 MAX_RANGES = 50
 
 
@@ -28,13 +29,13 @@ def state_text(state: Accumulator, style: Style, *, title: str) -> str:
     ]
     parts.append(_pairs([(name, json.dumps(value)) for name, value in settings_json(state).items()]
                         or [("settings", "none")]))  # fmt: skip
-    states = list(plain_states(state))
-    for one in states[:MAX_STATES]:
+    for one in islice(plain_states(state), MAX_STATES):
         heading = " / ".join(printed.name(step, 60) for step in one.path)
         parts.append(Text(f"\n{heading or 'result'} ({type(one.state).__name__})", "bold cyan"))
         parts.append(_result(one.state))
-    if len(states) > MAX_STATES:
-        parts.append(Text(f"\n{len(states) - MAX_STATES} more: take --json"))
+    more = n_states(state) - MAX_STATES
+    if more > 0:
+        parts.append(Text(f"\n{more} more: take --json"))
     parts.append(Text(f"\ndigest {state.digest()}"))
     ranges = list(state.provenance)
     if isinstance(state, Sealed):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,16 +13,18 @@ from numpy.typing import ArrayLike
 from streammetrics.combine.children import Map
 from streammetrics.combine.panel import part_of, require_empty
 from streammetrics.combine.per_key import absorb_by_key, require_as_many
+from streammetrics.combine.sliding import Run, Span, Spans, Sums, runs
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.checks import integers
+from streammetrics.core.codec import damaged
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.keys import coded
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts import Column, Slots
 from streammetrics.core.rows import Coded, Rows
 from streammetrics.results.shown import Shown
 
-Span = tuple[int, int]  # [start_ms, end_ms)
-_MAX_OVERLAP: Final = 100_000  # a day that slides by a second has 86,400
+_MAX_OVERLAP: Final = 3_600  # an hour that slides by a second; a result names each window
+_INT64: Final = np.iinfo(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ class Windows(Accumulator, schema="windows/1"):
     Result
         A mapping from (start_ms, end_ms) to result for each window with rows, and `total`.
     Cost
-        One look-up for each distinct pane of a batch; reading sums size / pane states a window.
+        One look-up for each distinct pane of a batch. Reading computes a result where a pane
+        enters or leaves, of a sum of a few dozen states; windows in between share it.
     Source
         Panes: Li, Maier, Tufte, Papadimos & Tucker 2005, "No pane, no gain", SIGMOD Record
         34(1), section 2.
@@ -100,10 +103,11 @@ class Windows(Accumulator, schema="windows/1"):
             )
         if self.size_ms > _MAX_OVERLAP * self.slide_ms:
             raise SettingsError(
-                expected=f"at most {_MAX_OVERLAP} windows that hold the same row",
+                expected=f"at most {_MAX_OVERLAP:,} windows that hold the same row, since a result "
+                "names each of them",
                 came=f"size_s={self.size_s}, slide_s={self.slide_s}",
                 where="Windows.slide_s",
-                todo="slide by more",
+                todo=f"slide by at least {_least_slide(self.size_ms)} s",
             )
 
     @property
@@ -141,19 +145,22 @@ class Windows(Accumulator, schema="windows/1"):
         absorb_by_key(self.states, rows, slots)
 
     def compute(self) -> WindowsResult:
-        return WindowsResult(
-            {span: self.window_state(*span).compute() for span in self.windows()},
-            self.total_state().compute(),
-        )
+        found = list(self._runs())
+        results = [state.compute() for _, state in self._states(found)]
+        return WindowsResult(Spans(found, results, self.size_ms), self.total_state().compute())
 
     def windows(self) -> tuple[Span, ...]:
         """The windows that hold rows, in order of time."""
-        starts: set[int] = set()
-        for pane in self._panes():
-            last = pane // self.slide_ms * self.slide_ms
-            first = pane + self.pane_ms - self.size_ms
-            starts.update(range(last, first - 1, -self.slide_ms))
-        return tuple((start, start + self.size_ms) for start in sorted(starts))
+        return tuple(Spans(list(self._runs()), (), self.size_ms))
+
+    def window_states(self) -> Iterator[tuple[tuple[Span, ...], Accumulator]]:
+        """In order of time, windows that hold the same panes, and their state.
+
+        At most two states for each pane, however many windows there are. The rows are to stay as
+        they are until the last one was taken.
+        """
+        for run, state in self._states(list(self._runs())):
+            yield tuple((start, start + self.size_ms) for start in run.starts), state
 
     def window_state(self, start_ms: int, end_ms: int) -> Accumulator:
         """The state of all rows in [start_ms, end_ms), which must fall between panes."""
@@ -175,6 +182,16 @@ class Windows(Accumulator, schema="windows/1"):
         """The state of all rows."""
         return self._sum(list(self._panes().values()))
 
+    def _runs(self) -> Iterator[Run]:
+        return runs(sorted(self._panes()), self.size_ms, self.slide_ms, self.pane_ms)
+
+    def _states(self, found: Sequence[Run]) -> Iterator[tuple[Run, Accumulator]]:
+        """Each of these runs with the state of its windows."""
+        order = np.array([at for _, at in sorted(self._panes().items())], np.intp)
+        sums = Sums(self.states.child, order, self.metric)
+        for run in found:
+            yield run, part_of(self, sums.of(run.low, run.high))
+
     def _sum(self, children: list[int]) -> Accumulator:
         some = self.states.child._take(np.array(children, np.intp))
         if len(children) == 1:
@@ -186,6 +203,22 @@ class Windows(Accumulator, schema="windows/1"):
     def _panes(self) -> dict[int, int]:
         self._flush()
         return {key: at for key, at in self.states.index[0].items() if isinstance(key, int)}
+
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(columns, width)
+        pane_ms = new.pane_ms
+        first, last = int(_INT64.min) // pane_ms * pane_ms, int(_INT64.max)
+        for keys in new.states.index:
+            for key in keys:
+                if type(key) is not int or key % pane_ms or not first <= key <= last:
+                    raise damaged("a window that does not begin with a pane")
+        return new
+
+
+def _least_slide(size_ms: int) -> float | int:
+    """Seconds."""
+    found = -(-size_ms // _MAX_OVERLAP)
+    return found // 1000 if found % 1000 == 0 else found / 1000
 
 
 def _is_span(seconds: float) -> bool:

@@ -201,8 +201,14 @@ def test_spans_that_are_none_are_refused(size_s: Any, slide_s: Any, name: str) -
     assert caught.value.where == f"Windows.{name}"
 
 
-def test_a_day_may_slide_by_a_second() -> None:
-    assert len(counted([0], 86_400, 1).windows()) == 86_400
+def test_an_hour_may_slide_by_a_second_and_no_window_by_less_of_itself() -> None:
+    assert len(counted([0], 3_600, 1).windows()) == 3_600
+    with pytest.raises(SettingsError, match=r"at most 3,600 windows.*slide by at least 24 s"):
+        Windows(Tally(), 86_400, 1)
+    Windows(Tally(), 86_400, 24)
+    with pytest.raises(SettingsError, match=r"slide by at least 0\.028 s"):
+        Windows(Tally(), 100, 0.001)
+    Windows(Tally(), 100, 0.028)
 
 
 def test_only_whole_panes_are_summed() -> None:

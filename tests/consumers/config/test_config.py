@@ -216,6 +216,12 @@ def test_too_many_panes_within_the_retention_are_refused() -> None:
     assert "panes of 1 s" in said["[windows] retention_s"]
 
 
+def test_windows_that_slide_by_a_small_part_of_themselves_are_refused() -> None:
+    said = problems(toml(windows="size_s = 86400\nslide_s = 1\nretention_s = 86400"))
+    assert "at least 24" in said["[windows] slide_s"]
+    config(toml(windows="size_s = 86400\nslide_s = 24\nretention_s = 86400"))
+
+
 def test_an_override_goes_before_the_file_and_its_flag_is_named(tmp_path: Path) -> None:
     path = tmp_path / "c.toml"
     path.write_text(toml(rest='[store]\nurl = "a.db"\n[server]\nport = 1'))
