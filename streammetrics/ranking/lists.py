@@ -129,18 +129,16 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> 
             where="n_relevant",
             todo="pass one number for each list",
         )
+    by_grade = n_relevant.ndim == 2
+    columns = n_relevant.shape[1] if by_grade else 1
     try:
-        known = checks.integers(n_relevant.reshape(-1), "n_relevant").reshape(n, -1)
+        known = checks.integers(n_relevant.reshape(-1), "n_relevant").reshape(n, columns)
     except InputError as error:
         rows = np.unique(error.rows // max(1, n_relevant.size // n))
         raise _moved(error, f"n_relevant[{rows[0]}]", rows) from None
     at = np.flatnonzero(lists.grades != 0)
     owners = np.searchsorted(lists.offsets, at, side="right") - 1
     grades = lists.grades[at].astype(np.int64)
-    by_grade = n_relevant.ndim == 2
-    columns = known.shape[1] if n and by_grade else 1
-    cells = owners * columns + (np.minimum(grades, columns) - 1)
-    seen = np.bincount(cells, minlength=n * columns).reshape(n, columns)
     if by_grade and len(grades) and grades.max() > columns:
         _refuse(
             np.unique(owners[grades > columns]),
@@ -148,6 +146,8 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> 
             f"{columns} column(s)",
             "pass a column for each grade that occurs",
         )
+    cells = owners * columns + (np.minimum(grades, columns) - 1)
+    seen = np.bincount(cells, minlength=n * columns).reshape(n, columns)
     unseen = known - seen
     bad = np.flatnonzero(((unseen < 0) | (unseen > MAX_UNSEEN)).any(axis=1))
     if len(bad):
