@@ -127,11 +127,13 @@ GROUPED_SCORES: list[Case[Any]] = [
     ),
     Case(
         _NAMED,
-        st.tuples(_NAMES, _SCORES, _GRADES, st.integers(0, 60).map(str)),
+        st.tuples(
+            _NAMES, _SCORES, _GRADES, st.integers(0, 60).map(lambda i: i if i % 2 else str(i))
+        ),
         columns,
         refused=(
-            {**_GOOD, "lists": [1, 1], "items": ["a", "b"]},
-            {**_GOOD, "lists": ["a", "a"], "items": [1, 2]},
+            {**_GOOD, "lists": [1.5, 1.5], "items": ["a", "b"]},
+            {**_GOOD, "lists": ["a", "a"], "items": [1.0, 2.0]},
         ),
         others=(GroupedScores(MEASURES, ids="hashed", item_ids="hashed"), *_OTHERS),
         oracle=oracle_of(_NAMED),

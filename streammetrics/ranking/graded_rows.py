@@ -47,10 +47,11 @@ def graded_rows(
         displayed = checks.booleans(shown, "shown")
         checks.same_length(n, displayed, "shown", of="labels")
         found = _of_shown(found, displayed)
-    owners = group_ids(lists, ids, "lists", "ids")
+    owners = group_ids(lists, ids, "lists", decimals=True)
     checks.same_length(n, _array(owners), "lists", of="labels")
-    codes = None if items is None else _array(group_ids(items, item_ids, "items", "item_ids"))
-    if codes is not None:
+    codes = None
+    if items is not None:
+        codes = _array(group_ids(items, item_ids, "items", "item_ids", decimals=True))
         checks.same_length(n, codes, "items", of="labels")
     if judged is not None:
         known = checks.booleans(judged, "judged")

@@ -66,7 +66,8 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         scores that differ beyond it are ties then.
         ids: of lists: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings,
         of which 64 bits of SipHash under a fixed key are kept: exact unless two ids collide).
-        item_ids: of items: "integer" or "hashed".
+        item_ids: of items: "integer" or "hashed". Where ids are strings, an integer is the string
+        of its digits.
         duplicates: an item twice in one list within one update is refused ("refuse", default), or
         taken as one that only merging reveals ("conflict"), which never raises: the list leaves
         the measures and is counted as conflicting.

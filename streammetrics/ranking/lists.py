@@ -35,6 +35,8 @@ def graded_lists(
     graded_from: n_relevant [n] is not enough where a list that lacks some has such a grade or more.
     """
     array = labels if isinstance(labels, np.ndarray) else array_of(labels, "labels")
+    if array.shape == (0,) and offsets is None:
+        array = array.reshape(0, 0)  # an empty list: no lists
     if array.ndim == 2 and offsets is None:
         n, width = array.shape
         ends = np.arange(n + 1, dtype=np.int64) * width
@@ -53,7 +55,7 @@ def graded_lists(
         grades = checks.grades(array.reshape(-1))
         if scores is not None:
             score_array = scores if isinstance(scores, np.ndarray) else array_of(scores, "scores")
-            _same_shape(array, score_array, "scores")
+            _require_shape_of(array, score_array, "scores")
             flat_scores = checks.scores(score_array.reshape(-1))
     except InputError as error:
         raise _of_lists(error, ends, array.shape) from None
@@ -70,8 +72,8 @@ def _judged(
 ) -> NDArray[np.bool_]:
     """Whether somebody judged each item; one that nobody judged has no grade."""
     array = array_of(judged, "judged")
-    _same_shape(labels, array, "judged")
-    if array.dtype != np.bool_:
+    _require_shape_of(labels, array, "judged")
+    if array.dtype != np.bool_ and array.size:
         raise InputError(
             expected="booleans, True where an item was judged",
             came=f"{array.dtype}",
@@ -92,8 +94,8 @@ def _judged(
     return known
 
 
-def _same_shape(labels: NDArray[np.generic], other: NDArray[np.generic], name: str) -> None:
-    if labels.shape != other.shape:
+def _require_shape_of(labels: NDArray[np.generic], other: NDArray[np.generic], name: str) -> None:
+    if labels.shape != other.shape and (labels.shape != (0, 0) or other.shape != (0,)):
         raise InputError(
             expected=f"the shape of labels, {list(labels.shape)}",
             came=f"{list(other.shape)}",

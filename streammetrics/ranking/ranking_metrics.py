@@ -118,7 +118,10 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     def update_ranked(
         self, lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hashable]]
     ) -> None:
-        """Add ranked lists of ids, each with the ids relevant for it, or a mapping id -> grade."""
+        """Add lists of ids, each with the ids relevant for it, or a mapping id -> grade.
+
+        A list is ids in the order of their ranks, or a mapping id -> score.
+        """
         self._update(self.check_ranked(lists, truths))
 
     def check_ranked(
