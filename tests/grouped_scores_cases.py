@@ -15,7 +15,7 @@ from streammetrics.testing import Case, strategies
 from tests.oracles import ranking_measures as one
 from tests.oracles import tied_means as mean
 from tests.oracles.measure_table import Truth
-from tests.oracles.ranking import UNJUDGED
+from tests.oracles.ranking import UNJUDGED, of_shown
 
 NAN = float("nan")
 TRUTHS = [
@@ -27,7 +27,7 @@ TRUTHS = [
     Truth(PooledHR @ 3, one.hits(1, 3), mean.hits(1, 3), pooled=1),
 ]
 MEASURES = (NDCG @ 3, *(truth.measure for truth in TRUTHS))
-_SCORES = st.sampled_from([0.0, -0.0, 0.25, 0.5, 0.5 + 2**-40, -np.inf, 1e300, np.inf])
+_SCORES = st.sampled_from([0.0, -0.0, 0.25, 0.5, 0.5 + 2**-40, -np.inf, -1e300, 1e300, np.inf])
 _GRADES = st.sampled_from([UNJUDGED, 0, 0, 0, 1, 2, 15])
 
 
@@ -42,8 +42,10 @@ def oracle_of(metric: GroupedScores) -> Callable[[Sequence[Any]], dict[str, Any]
         lists: dict[object, list[tuple[float, int]]] = {}
         seen: Counter[tuple[object, object]] = Counter()
         for owner, score, grade, *item in rows:
+            lowest = float(np.finfo(kind).min)
             with np.errstate(over="ignore"):
-                lists.setdefault(owner, []).append((float(kind(score)), grade))
+                near = score if score == -np.inf else max(score, lowest)
+                lists.setdefault(owner, []).append((float(kind(near)), grade))
             seen.update((owner, one) for one in item)
         twice = {owner for (owner, _), n in seen.items() if n > 1}
         sound = [items for owner, items in lists.items() if owner not in twice]
@@ -52,8 +54,11 @@ def oracle_of(metric: GroupedScores) -> Callable[[Sequence[Any]], dict[str, Any]
         for truth in TRUTHS:
             n = len(sound) if zero else len(kept)
             if truth.pooled is not None:
-                n = sum(map(truth.denominator, kept))
-            total = sum((truth.value(items, metric.ties) for items in kept), Fraction(0))
+                n = sum(truth.denominator(*of_shown(items)) for items in kept)
+            total = Fraction(0)
+            for items in kept:
+                shown, unseen = of_shown(items)
+                total += truth.value(shown, metric.ties, unseen)
             found[str(truth.measure)] = total / n if n else None
         return {
             **found,
@@ -95,6 +100,9 @@ _REFUSED: Sequence[Mapping[str, object]] = (
     {**_GOOD, "judged": [0, 1]},
     {**_GOOD, "judged": [True]},
     {**_GOOD, "judged": [True, False]},  # and yet a grade
+    {**_GOOD, "shown": [0, 1]},
+    {**_GOOD, "shown": [True]},
+    {**_GOOD, "scores": [0.5, -np.inf], "shown": [True, True]},
 )
 _OTHERS = (GroupedScores(MEASURES, ties="best", max_rows=1), Ratio())
 _NAMES = st.sampled_from(["ann", "bo", "", "é", "甲"])
@@ -119,11 +127,13 @@ GROUPED_SCORES: list[Case[Any]] = [
     ),
     Case(
         _NAMED,
-        st.tuples(_NAMES, _SCORES, _GRADES, st.integers(0, 60).map(str)),
+        st.tuples(
+            _NAMES, _SCORES, _GRADES, st.integers(0, 60).map(lambda i: i if i % 2 else str(i))
+        ),
         columns,
         refused=(
-            {**_GOOD, "lists": [1, 1], "items": ["a", "b"]},
-            {**_GOOD, "lists": ["a", "a"], "items": [1, 2]},
+            {**_GOOD, "lists": [1.5, 1.5], "items": ["a", "b"]},
+            {**_GOOD, "lists": ["a", "a"], "items": [1.0, 2.0]},
         ),
         others=(GroupedScores(MEASURES, ids="hashed", item_ids="hashed"), *_OTHERS),
         oracle=oracle_of(_NAMED),

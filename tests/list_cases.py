@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from streammetrics import ERR, HR, MRR, NDCG, RankingMetrics
 from streammetrics.testing import Case, strategies
 from tests.oracles.measure_table import truths
-from tests.oracles.ranking import UNJUDGED
+from tests.oracles.ranking import UNJUDGED, of_shown
 
 Rows: TypeAlias = Sequence[Any]
 NAN = float("nan")
@@ -53,8 +53,11 @@ def _mean_of_lists(ties: str, empty: str) -> Callable[[Rows], dict[str, Any]]:
         for truth in TRUTHS:
             n = len(rows) if empty == "zero" else len(kept)
             if truth.pooled is not None:
-                n = sum(map(truth.denominator, kept))
-            total = sum((truth.value(row, ties) for row in kept), Fraction(0))
+                n = sum(truth.denominator(*of_shown(row)) for row in kept)
+            total = Fraction(0)
+            for row in kept:
+                shown, unseen = of_shown(row)
+                total += truth.value(shown, ties, unseen)
             found[str(truth.measure)] = total / n if n else None
         return {
             **found,
@@ -68,7 +71,7 @@ def _mean_of_lists(ties: str, empty: str) -> Callable[[Rows], dict[str, Any]]:
 
 _MEASURES = (NDCG @ 3, *(truth.measure for truth in TRUTHS))
 _GRADES = st.sampled_from([UNJUDGED, 0, 0, 0, 1, 2, 15])
-_item = st.tuples(st.sampled_from([0.0, -0.0, 0.5, 1.0, math.inf]), _GRADES)
+_item = st.tuples(st.sampled_from([0.0, -0.0, 0.5, 1.0, math.inf, -math.inf]), _GRADES)
 _REFUSED_LISTS = (
     {"labels": [[0, 16]], "scores": [[0.1, 0.2]]},
     {"labels": [[0, 1]], "scores": [[0.1, NAN]]},

@@ -237,7 +237,7 @@ def _kind(argument: str, of_lists: bool, ids: object) -> Kind:
         return "int_id" if ids == "integer" else "hashed_id" if ids == "hashed" else "text_id"
     if argument == "n_relevant":
         return "count"
-    if argument == "judged":
+    if argument in ("judged", "shown"):
         return "flag_list" if of_lists else "flag"
     if argument in ROLE_ARGUMENTS["label"]:
         return "label_list" if of_lists else "label"

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consumers.events.refusals import Unfit, shown
-from consumers.events.times import GREATEST_MS, LEAST_MS, iso_to_ms
+from consumers.events.times import AFTER_S, FIRST_S, GREATEST_MS, LEAST_MS, iso_to_ms
 from streammetrics import Coded
 
 _INT64: Final = 1 << 63
@@ -228,8 +228,16 @@ def times_in(unit_ms: int) -> Converter:
         array, bad = integers(values, path)
         assert isinstance(array, np.ndarray)
         for i in np.flatnonzero((array < low) | (array > high)).tolist():
-            bad[i] = Unfit("out_of_range", path, f"{array[i]} is outside of the years 1 to 9999")
+            detail = f"{array[i]} is outside of the years 1 to 9999"
+            if unit_ms == 1000 and FIRST_S <= array[i] // 1000 < AFTER_S:
+                detail += ', and a likely time in milliseconds: see event.time_unit = "ms"'
+            bad[i] = Unfit("out_of_range", path, detail)
             array[i] = 0
+        if unit_ms == 1:
+            for i in np.flatnonzero((array >= FIRST_S) & (array < AFTER_S)).tolist():
+                detail = f'{array[i]} is a likely time in seconds: see event.time_unit = "s"'
+                bad[i] = Unfit("bad_time", path, detail)
+                array[i] = 0
         return array.astype(np.int64) * unit_ms, bad
 
     return convert

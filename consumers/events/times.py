@@ -21,6 +21,10 @@ Ints = NDArray[np.int64]
 LEAST_MS: Final = -62_135_596_800_000  # 0001-01-01T00:00:00Z
 GREATEST_MS: Final = 253_402_300_799_999  # 9999-12-31T23:59:59.999Z
 
+# 1995-05-09 to 2052-05-22 in seconds. In milliseconds these are days of January 1970.
+FIRST_S: Final = 800_000_000
+AFTER_S: Final = 2_600_000_000
+
 _BODY: Final = 19  # YYYY-MM-DDTHH:MM:SS
 _SHORTEST: Final = _BODY + 1
 _LONGEST: Final = _BODY + 10 + 6

@@ -15,7 +15,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.counts import Counts
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.parts import Slots
-from streammetrics.core.plain_values import as_float
+from streammetrics.core.plain_values import FLOAT64, as_float
 from streammetrics.core.rows import Rows
 from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
@@ -83,7 +83,7 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         threshold = as_float(self.threshold) if number else None
         if threshold is None:
             raise SettingsError(
-                expected="a number within the range of float64",
+                expected=FLOAT64,
                 came=shown(self.threshold),
                 where="BinaryConfusion(threshold)",
                 todo="pass a number, or leave it out for 0.5",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Final
@@ -17,6 +16,7 @@ from streammetrics.core.class_checks import check_number, label_table, score_tab
 from streammetrics.core.counts import Counts, CountsColumn
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.parts import Slots
+from streammetrics.core.plain_values import FLOAT64, as_float
 from streammetrics.core.rows import Rows
 from streammetrics.core.stage import STAGE_ROWS
 from streammetrics.core.weight_units import Units
@@ -90,15 +90,16 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
     def check_settings(self) -> None:
         found = check_number(self.n_labels, 1, MAX_LABELS, "MultilabelConfusion.n_labels")
         self._set("n_labels", found)
-        limit: object = self.threshold
-        if isinstance(limit, bool) or not isinstance(limit, int | float) or math.isnan(limit):
+        number = isinstance(self.threshold, int | float)
+        limit = as_float(self.threshold) if number else None
+        if limit is None:
             raise SettingsError(
-                expected="a number",
-                came=shown(limit),
+                expected=FLOAT64,
+                came=shown(self.threshold),
                 where="MultilabelConfusion.threshold",
                 todo="pass the least score that predicts a label",
             )
-        self._set("threshold", self.threshold + 0.0)  # -0.0 is 0.0, 1 is 1.0
+        self._set("threshold", limit)  # 1 is 1.0
         check_weight_settings(self)
 
     @property

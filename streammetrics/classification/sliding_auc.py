@@ -20,6 +20,7 @@ from streammetrics.core.checks import scores as checked_scores
 from streammetrics.core.declared import named_settings
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.plain_values import plain, whole
+from streammetrics.core.slips import FIRST_MS, refuse_milliseconds
 from streammetrics.kernels.rounding import ratio
 from streammetrics.results.sliding_area import SlidingArea
 
@@ -142,10 +143,11 @@ class SlidingAUC:
         return y, s, [] if times_s is None else self._checked_times(times_s, len(y))
 
     def _checked_times(self, times_s: Any, n: int) -> Sequence[float]:
-        if n == 1 and type(times_s) is float and max(self._newest, -_LAST) <= times_s <= _LAST:
+        if n == 1 and type(times_s) is float and max(self._newest, -_LAST) <= times_s < FIRST_MS:
             return [times_s]
         times = numbers(_rows(times_s, "times_s"), "times_s").astype(np.float64, copy=False)
         same_length(n, times, "times_s", of="labels")
+        refuse_milliseconds(times, "times_s")
         finite = np.isfinite(times)
         known = np.concatenate([[self._newest], np.where(finite, times, _NEVER)])
         before = np.maximum.accumulate(known)[:-1]

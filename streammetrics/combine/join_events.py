@@ -15,6 +15,7 @@ from streammetrics.core.parts import Slots as Places
 from streammetrics.core.record_fields import Values, checked
 from streammetrics.core.record_table import MAX_TIME
 from streammetrics.core.rows import Coded, Key
+from streammetrics.core.slips import refuse_other_units
 from streammetrics.core.unit_hashes import Words, salt_word, unit_hashes
 
 IMPRESSION: Final = "impression"
@@ -42,6 +43,7 @@ def moments(ids: ArrayLike | Coded, times_ms: ArrayLike) -> Moments:
             todo="pass milliseconds since the epoch",
             rows=bad,
         )
+    refuse_other_units(times, "times_ms")
     words = unit_hashes(ids, _ID_SALT, "ids")
     same_length(len(words), times, "times_ms", "ids")
     return Moments(words, times)

@@ -21,6 +21,7 @@ from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.keys import coded
 from streammetrics.core.parts import Column, Slots
 from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.slips import refuse_other_units
 from streammetrics.results.shown import Shown
 
 _MAX_OVERLAP: Final = 3_600  # an hour that slides by a second; a result names each window
@@ -52,7 +53,8 @@ class Windows(Accumulator, schema="windows/1"):
         size_s: length of a window in seconds, a multiple of a millisecond.
         slide_s: seconds from one window's start to the next one's; `size_s` by default.
     Rows
-        times_ms: int64 [n], event times in milliseconds since the epoch; then the metric's own
+        times_ms: int64 [n], event times in milliseconds since the epoch, of which those are refused
+        that are a time in seconds, micro- or nanoseconds of 1995 to 2052; then the metric's own
         columns. A window [start, end) holds the rows with start <= time < end, whenever they
         come: a late row adds to its window.
     State
@@ -135,6 +137,7 @@ class Windows(Accumulator, schema="windows/1"):
     def check(self, times_ms: ArrayLike, **columns: ArrayLike | Coded | None) -> Rows:
         """The panes and the metric's rows, or InputError; changes nothing."""
         times = integers(times_ms, "times_ms")
+        refuse_other_units(times, "times_ms")
         rows = self.metric.check(**columns)
         require_as_many(len(times), rows.n, "times_ms")
         panes = coded(times // self.pane_ms)  # near each other, and so quick to tell apart

@@ -14,7 +14,7 @@ import numpy as np
 
 from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, Reader, Writer, frame, opened, unframe
 from streammetrics.core.content import contents
-from streammetrics.core.declared import CLASSES, Declared
+from streammetrics.core.declared import CLASSES, Declared, operands
 from streammetrics.core.errors import StateError
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.looks import Look
@@ -170,10 +170,8 @@ class Accumulator(Declared, ABC):
         if isinstance(other, Accumulator):
             self._merge(other)
             return
-        total, given = self.empty(), cast("object", other)
-        # What is neither is refused as the one state that it is not.
-        several = given if isinstance(given, Iterable) else (given,)
-        for state in cast("Iterable[Self]", several):
+        total = self.empty()
+        for state in cast("Iterable[Self]", operands(other)):
             total._merge(state)
         self._merge(total)
 

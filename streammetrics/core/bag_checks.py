@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from streammetrics.core.arrays import vector
 from streammetrics.core.checks import integers
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.id_hashes import HashedIds, hashes_of
 from streammetrics.core.keys import coded, whole
 from streammetrics.core.rows import Coded, Key
+from streammetrics.core.slips import ids_instead
+
+_NAMES: Final = {str: "strings", int: "integers of at most 64 bits"}
 
 
 def check_choice(value: object, choices: Sequence[str], where: str) -> None:
@@ -37,11 +42,17 @@ def check_max_rows(value: object, where: str) -> None:
 
 
 def group_ids(
-    groups: ArrayLike | Coded, kind: str, name: str = "groups", setting: str = "ids"
+    groups: ArrayLike | Coded,
+    kind: str,
+    name: str = "groups",
+    setting: str = "ids",
+    *,
+    decimals: bool = False,
 ) -> NDArray[np.int64] | Coded:
     """Ids [n] as a bag of ids "integer", "hashed" or "exact" takes them; kinds never mix.
 
-    name: of the column. setting: the one that says which kind.
+    name: of the column. setting: the one that says which kind. decimals: where strings are wanted
+    an integer is the string of its decimal digits, as in the events of a log.
     """
     if isinstance(groups, HashedIds):
         if kind == "hashed":
@@ -57,7 +68,7 @@ def group_ids(
     if not (isinstance(groups, Coded) and set(map(type, groups.values)) <= {str}):
         given = coded(groups, name)
         todo = f'pass strings, or use {setting}="integer" for integers'
-        _refuse_others(given, str, "strings", name, todo)
+        _refuse_others(given, (str, int) if decimals else (str,), name, todo)
         groups = Coded(given.codes, tuple(map(str, given.values)))
     strings = whole(groups, name)
     if kind == "exact":
@@ -70,7 +81,7 @@ def group_ids(
 def _integers(groups: ArrayLike | Coded, name: str, setting: str) -> NDArray[np.int64]:
     todo = f'pass integers, or use {setting}="hashed" for strings'
     if isinstance(groups, Coded):
-        _refuse_others(groups, int, "integers", name, todo)
+        _refuse_others(groups, (int,), name, todo)
         values = [value if isinstance(value, int) else 0 for value in groups.values]
         return integers(values, name)[groups.codes]
     try:
@@ -82,21 +93,21 @@ def _integers(groups: ArrayLike | Coded, name: str, setting: str) -> NDArray[np.
             expected=f'integers of 64 bits, since {setting}="integer"',
             came=error.came,
             where=error.where,
-            todo=todo,
+            todo=_todo_of_floats(groups, error) or todo,
             rows=error.rows,
         ) from None
 
 
 def _refuse_others(
-    groups: Coded, kind: type[str] | type[int], named: str, name: str, todo: str
+    groups: Coded, kinds: tuple[type[str] | type[int], ...], name: str, todo: str
 ) -> None:
     """Refuse values of another kind that some row has; those that no row has do not matter."""
-    bad = [i for i, value in enumerate(groups.values) if not _is(value, kind)]
+    bad = [i for i, value in enumerate(groups.values) if not _is(value, kinds)]
     rows = np.flatnonzero(np.isin(groups.codes, bad)) if bad else np.empty(0, np.intp)
     if len(rows):
         first = groups.values[groups.codes[rows[0]]]
         raise InputError(
-            expected=f"{named} of at most 64 bits" if kind is int else named,
+            expected=" or ".join(_NAMES[kind] for kind in kinds),
             came=f"{shown(first)} ({type(first).__name__})",
             where=f"{name}[{rows[0]}]",
             todo=todo,
@@ -104,7 +115,12 @@ def _refuse_others(
         )
 
 
-def _is(value: Key, kind: type[str] | type[int]) -> bool:
-    if kind is str:
-        return isinstance(value, str)
-    return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
+def _is(value: Key, kinds: tuple[type[str] | type[int], ...]) -> bool:
+    if isinstance(value, int):
+        return int in kinds and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 63
+    return str in kinds and isinstance(value, str)
+
+
+def _todo_of_floats(groups: ArrayLike, error: InputError) -> str | None:
+    first = vector(groups, "ids")[error.rows[0]] if len(error.rows) else None
+    return ids_instead(first)

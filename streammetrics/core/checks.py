@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core.arrays import array_of, require_strings, vector
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.rows import Coded
+from streammetrics.core.slips import labels_instead, refuse_other_spellings, refuse_rounded
 
 # Bits of 1.0: every float in [0, 1] but -0.0 has bits up to these.
 _ONE_BITS_32 = 0x3F800000
@@ -80,7 +81,8 @@ def binary_labels(
         return array.astype(np.uint8)
     if not len(array):
         return np.empty(0, np.uint8)
-    instead = _MAP if positive is None else f"name the positive class with positive=, or {_MAP}"
+    todo = _MAP if positive is None else f"name the positive class with positive=, or {_MAP}"
+    instead = labels_instead(array) or todo
     raise _bad_labels(array, name, _not_binary(array), "0 or 1, or False or True", instead)
 
 
@@ -114,6 +116,8 @@ def _equal_to(positive: int | str, array: NDArray[Any], name: str) -> NDArray[np
         raise _bad_labels(array, name, bad, expected, "pass labels of the same kind as positive=")
     if not len(array):
         return np.empty(0, np.uint8)
+    if isinstance(positive, str):
+        refuse_other_spellings(array, positive, name)
     return np.asarray(np.equal(array, positive), np.uint8)
 
 
@@ -209,18 +213,27 @@ def probabilities(
     )
 
 
-def numbers(values: ArrayLike, name: str) -> NDArray[np.floating]:
-    """Any numbers as float32 or float64 [n], NaN included."""
+def numbers(values: ArrayLike, name: str, *, rounding: bool = False) -> NDArray[np.floating]:
+    """Any numbers as float32 or float64 [n], NaN included.
+
+    Integers that no float64 holds are refused unless `rounding`."""
     array: NDArray[Any] = vector(values, name)
     if array.dtype is _FLOAT64 or array.dtype is _FLOAT32:
+        if isinstance(values, list | tuple) and _has_large(array):
+            refuse_rounded(np.fromiter(values, object, len(values)), name)
         return array
     if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         return array.astype(np.float64 if array.dtype.itemsize == 8 else np.float32)
     if array.dtype.kind in "biu" or not len(array):
-        return array.astype(np.float64)
+        found: NDArray[np.floating] = array.astype(np.float64)
+        if array.dtype.itemsize == 8 and array.dtype.kind != "b" and _has_large(found):
+            refuse_rounded(array, name)
+        return found
     if array.dtype.kind == "O":
         bad = np.flatnonzero([not _is_number(v) for v in array])
         if not len(bad):
+            if not rounding:
+                refuse_rounded(array, name)
             return array.astype(np.float64)
     else:
         bad = np.arange(len(array))
@@ -234,6 +247,11 @@ def numbers(values: ArrayLike, name: str) -> NDArray[np.floating]:
         else "pass floats or integers",
         rows=bad,
     )
+
+
+def _has_large(array: NDArray[np.floating]) -> bool:
+    """Whether some may be an integer that a float64 has rounded."""
+    return bool((array >= 2.0**53).any() or (array <= -(2.0**53)).any())
 
 
 def _is_number(value: object) -> bool:

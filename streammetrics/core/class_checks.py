@@ -90,7 +90,7 @@ def score_table(
     values: NDArray[np.generic], n_columns: int, name: str, *, in_unit: bool = False
 ) -> NDArray[np.floating]:
     """Scores [n, n_columns] as float32 or float64, no NaN; `in_unit`: all in [0, 1]."""
-    _require_table(values, n_columns, name)
+    values = _table(values, n_columns, name)
     check = checks.probabilities if in_unit else checks.scores
     try:
         return check(values.reshape(-1), name).reshape(values.shape)
@@ -102,14 +102,17 @@ def label_table(
     values: NDArray[np.generic], n_columns: int, name: str = "labels"
 ) -> NDArray[np.uint8]:
     """Labels [n, n_columns] as uint8 of 0 and 1."""
-    _require_table(values, n_columns, name)
+    values = _table(values, n_columns, name)
     try:
         return checks.binary_labels(values.reshape(-1), name).reshape(values.shape)
     except InputError as error:
         raise _of_cell(error, n_columns, name) from None
 
 
-def _require_table(array: NDArray[Any], n_columns: int, name: str) -> None:
+def _table(array: NDArray[Any], n_columns: int, name: str) -> NDArray[Any]:
+    """The array as [n, n_columns]; an empty list is a table of no rows."""
+    if array.shape == (0,):
+        return array.reshape(0, n_columns)
     if array.ndim != 2 or array.shape[1] != n_columns:
         raise InputError(
             expected=f"an array [n, {n_columns}]",
@@ -117,6 +120,7 @@ def _require_table(array: NDArray[Any], n_columns: int, name: str) -> None:
             where=name,
             todo=listed(array, name) or "pass one column for each class or label",
         )
+    return array
 
 
 def _of_cell(error: InputError, n_columns: int, name: str) -> InputError:

@@ -14,10 +14,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.errors import StateError
+from streammetrics.core.errors import StateError, shown
 
 STATE_MAGIC: Final = b"SMST"
 FILE_MAGIC: Final = b"SMFI"
+_READERS: Final = {
+    STATE_MAGIC: ("a state", "from_bytes"),
+    FILE_MAGIC: ("a state file", "from_file_bytes"),
+}
 VERSION: Final = 1
 MAX_HEAD: Final = 1 << 20  # bytes of settings; far above any real ones
 _WIDTHS: Final = {0: None, 1: "<u1", 2: "<u2", 4: "<u4", 8: "<u8"}
@@ -240,8 +244,23 @@ def is_whole(start: bytes, data: bytes) -> bool:
 
 def opened(magic: bytes, data: bytes | memoryview) -> tuple[bytes, Reader]:
     """The head of a frame, and what reads its body."""
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise StateError(
+            expected="bytes",
+            came=f"{shown(data)} ({type(data).__name__})",
+            where="state bytes",
+            todo="read a file with streammetrics.load(path)",
+        )
     size = len(data)
     if size < 21 or data[:4] != magic:
+        for other, (name, reader) in _READERS.items():
+            if other != magic and data[:4] == other:
+                raise StateError(
+                    expected=f"the bytes of {_READERS[magic][0]}",
+                    came=f"those of {name}",
+                    where="state bytes",
+                    todo=f"read them with {reader}, or with streammetrics.load, which takes either",
+                )
         raise damaged(f"{size} bytes that do not begin with {magic.decode()}")
     _, version, n_head, n_body = _START.unpack_from(data)
     if version != VERSION:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import signature
+from os import PathLike
 from typing import ClassVar, Final, ParamSpec, dataclass_transform
 
 from streammetrics.core.errors import SettingsError, shown
@@ -109,10 +110,10 @@ class Declared:
     def _require_same_settings(self, other: object) -> None:
         if not isinstance(other, Declared):
             raise SettingsError(
-                expected=f"a {type(self).__name__}, or several",
+                expected=f"a state of {type(self).__name__}, or several",
                 came=f"{shown(other)} ({type(other).__name__})",
                 where=f"{type(self).__name__}.merge",
-                todo="pass accumulators",
+                todo=_loaded(other),
             )
         if self._head() == other._head():
             return
@@ -123,6 +124,21 @@ class Declared:
             where=f"{type(self).__name__}.merge",
             todo="merge states of equal settings, or count anew with one of them",
         )
+
+
+def operands(given: object) -> Iterable[object]:
+    """The states in an iterable; what is none, or has none, as the one state that it is not."""
+    texts = (str, bytes, bytearray, memoryview, Mapping)
+    return given if isinstance(given, Iterable) and not isinstance(given, texts) else (given,)
+
+
+def _loaded(other: object) -> str:
+    """What to pass in place of what is no state."""
+    if isinstance(other, (bytes, bytearray, memoryview, str, PathLike)):
+        return "read it first, as merge(streammetrics.load(...)) does"
+    if isinstance(other, Mapping):
+        return "pass its values()"
+    return "pass metrics that have counted, not their results"
 
 
 def named_settings(

@@ -16,6 +16,7 @@ from streammetrics.core.checks import integers
 from streammetrics.core.codec import damaged
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.rows import Coded, Key, Scalar
+from streammetrics.core.slips import ids_instead
 
 MAX_KEY_BYTES: Final = 4096
 _HASH_NAME: Final = b"streammetrics-key/1"
@@ -180,6 +181,6 @@ def _bad_keys(values: Sequence[object], name: str) -> InputError:
         expected="strings, integers, None, or tuples of them",
         came=f"{shown(first)} ({type(first).__name__})",
         where=f"{name}[{bad[0] if bad else 0}]",
-        todo="convert floats and booleans to strings or integers first",
+        todo=ids_instead(first) or "convert booleans to strings or integers first",
         rows=np.array(bad, np.intp),
     )

@@ -21,6 +21,7 @@ _ARRAY: Final = np.ndarray
 # The dtypes of native arrays are these very objects, and `is` is quicker than `==`.
 _BOOL, _UINT8, _INT64 = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int64)
 _UINT32, _UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)
+_EXACT: Final = 1 << 53
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 # 1.0: floats in [0, 1], but -0.0, have bits up to these.
 ONE_BITS_32: Final = 0x3F800000
@@ -86,7 +87,12 @@ def _numbers(column: NDArray[Any]) -> NDArray[Any] | None:
     kind = column.dtype
     if kind is _FLOAT64 or kind is _FLOAT32:
         return None if isnan(column.item(column.argmax())) else column
-    return column if kind.kind in "biu" else None
+    if kind.kind not in "biu":
+        return None
+    if kind.itemsize < 8:
+        return column
+    low, high = column.item(column.argmin()), column.item(column.argmax())
+    return column if low >= -_EXACT and high <= _EXACT else None  # each of these is a float64
 
 
 def _finite(column: NDArray[Any]) -> NDArray[Any] | None:

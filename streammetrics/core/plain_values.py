@@ -8,9 +8,11 @@ from __future__ import annotations
 import operator
 from decimal import Decimal
 from fractions import Fraction
-from typing import SupportsIndex
+from typing import Final, SupportsIndex
 
 import numpy as np
+
+FLOAT64: Final = "a number within the range of float64, and if whole one that it holds exactly"
 
 
 def plain(value: object) -> object:
@@ -59,11 +61,11 @@ def exact(value: object) -> Fraction | None:
 
 
 def as_float(value: object) -> float | None:
-    """A number as the nearest float, infinities included; None for what is no number, for nan
-    and for an integer or fraction past every float.
+    """A number as the nearest float, infinities included; None for what is no number, for nan,
+    for an integer that no float is, and for a fraction past every float.
 
-    >>> as_float(np.float32(0.5)), as_float(10**400)
-    (0.5, None)
+    >>> as_float(np.float32(0.5)), as_float(10**400), as_float(2**53 + 1)
+    (0.5, None, None)
     """
     found = plain(value)
     if isinstance(found, bool) or not isinstance(found, (int, float, Fraction, Decimal)):
@@ -72,4 +74,6 @@ def as_float(value: object) -> float | None:
         number = float(found)
     except (OverflowError, ValueError):  # a Decimal may be a signalling nan
         return None
-    return None if number != number else number + 0.0  # -0.0 is 0.0
+    if number != number or (isinstance(found, int) and int(number) != found):
+        return None
+    return number + 0.0  # -0.0 is 0.0

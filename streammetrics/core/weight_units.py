@@ -25,6 +25,7 @@ _INT64: Final = (1 << 63) - 1
 _SURE: Final = 2.0**44  # units up to which a quotient of floats is right to within 1/100
 _EXACT: Final = 2.0**53  # integers up to which every one is a float
 _FEW: Final = 2.0**27  # a float32 times an integer up to this is a float64
+_COARSE: Final = 1000  # units below which a rounded weight is another one by a part in 2000
 _CHUNK: Final = 1 << 15  # rows at a time: temporaries stay in the second-level cache
 
 
@@ -69,7 +70,7 @@ def _units(
         return _of_integers(array, unit, rounding)
     kept = array if array.dtype.kind == "O" else None
     half = array.dtype == np.float16  # whose ulp would be lost in float32
-    floats = array if half else numbers(weights, "weights")
+    floats = array if half else numbers(weights, "weights", rounding=kept is not None)
     clean = None if half or kept is not None else _clean(floats, unit)
     if clean is not None:
         return clean, None
@@ -230,6 +231,8 @@ def _not_a_multiple(first: Any, rows: NDArray[np.intp], unit: Fraction) -> Input
     if exact is None or exact < 0:
         return _refused(first, rows, "weights of at least 0", f"mend {len(rows)} row(s)")
     todo = "pass the weight_unit of which they are multiples, or round_weights=True"
+    if abs(exact) < _COARSE * unit:  # rounded to so few units it would be another weight
+        todo += ' with a smaller unit, such as weight_unit="1/1000000"'
     text = str(first)
     if re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", text):
         digits = len(text.partition(".")[2])

@@ -11,6 +11,7 @@ from streammetrics.core.errors import SettingsError
 from streammetrics.experiments.arm import Arm, Kind, arm_of
 from streammetrics.experiments.confidence_sequence import check_share
 from streammetrics.experiments.covariate import Covariate, adjusted_pair
+from streammetrics.experiments.same_rows import warn_of_same_rows
 from streammetrics.experiments.strata import Pair, pair_of
 from streammetrics.kernels.empirical_bernstein import Moments
 from streammetrics.kernels.lift import fieller_ends, lift_variance
@@ -91,7 +92,8 @@ def compare(
     interval and its error are those of the lift, the error by the delta method. covariate: takes
     out what something known before explains (CUPED). Not for states of several allocations with
     other shares: see `Experiment`. SettingsError for unequal settings, InputError for no view;
-    rows that are too few are no error.
+    rows that are too few are no error. Arms are taken as independent: a UserWarning says where both
+    states counted the same rows, or may have, as two models do.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()
@@ -104,6 +106,8 @@ def compare(
     check_share("level", level)
     _same_metric(control, treatment)
     pair = pair_of(arm_of(control, view, level), arm_of(treatment, view, level))
+    equally_many = pair.control.rows == pair.treatment.rows
+    warn_of_same_rows(control, treatment, equally_many=equally_many)
     if covariate is not None:
         pair = adjusted_pair(pair, covariate, level)
     return compared(pair, level, relative=relative)

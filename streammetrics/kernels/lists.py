@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.score_bits import Scores
+from streammetrics.kernels.discounts import MAX_GRADE
 from streammetrics.kernels.ties import Grades, Indices, TieGroups, first_of_run
 
 Lengths = NDArray[np.int64]
@@ -45,6 +46,28 @@ class Lists:
             None if self.unseen is None else self.unseen[first:last],
             None if self.judged is None else self.judged[a:b],
         )
+
+
+def of_shown(lists: Lists) -> Lists:
+    """The lists of the items that were shown: one of score -inf is known, and no part of its list.
+
+    It moves to `unseen`, unless nobody judged it: then nothing is known of it.
+    """
+    scores = lists.scores
+    if scores is None or scores.min(initial=np.inf) > -np.inf:
+        return lists
+    shown = scores > -np.inf
+    known = ~shown if lists.judged is None else ~shown & lists.judged
+    at = np.flatnonzero(known)
+    n, n_grades = len(lists), MAX_GRADE + 1
+    cells = (np.searchsorted(lists.offsets, at, side="right") - 1) * n_grades + lists.grades[at]
+    unseen: Lengths = np.bincount(cells, minlength=n * n_grades).reshape(n, n_grades)
+    if lists.unseen is not None:
+        unseen += lists.unseen
+    n_shown = np.zeros(len(scores) + 1, np.int64)
+    np.cumsum(shown, out=n_shown[1:])
+    judged = None if lists.judged is None else lists.judged[shown]
+    return Lists(lists.grades[shown], scores[shown], n_shown[lists.offsets], unseen, judged)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

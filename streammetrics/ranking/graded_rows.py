@@ -10,12 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core import checks
 from streammetrics.core.arrays import vector
 from streammetrics.core.bag_checks import group_ids
-from streammetrics.core.errors import InputError, shown
+from streammetrics.core.errors import InputError
+from streammetrics.core.errors import shown as printed
 from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.score_bits import Scores
 from streammetrics.ranking.measure import Measure, too_high
 
 NOT_JUDGED: Final = 16  # in place of a grade
 
+_LEAST: Final = np.finfo(np.float32).min
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)  # odd, and so is the next: they mix two integers
 _SILVER: Final = np.uint64(0xC2B2AE3D27D4EB4F)  # into one that is seldom that of two others
 
@@ -26,19 +29,29 @@ def graded_rows(
     lists: ArrayLike | Coded,
     items: ArrayLike | Coded | None,
     judged: ArrayLike | None,
+    shown: ArrayLike | None,
     *,
+    score_type: str,
     ids: str,
     item_ids: str,
 ) -> Rows:
-    """Grades (16: not judged), scores, list ids and codes of items (or None) of rows [n]."""
+    """Grades (16: not judged), scores (-inf: not shown), list ids and codes of items (or None) of
+    rows [n]."""
     grades = checks.grades(vector(labels, "labels"))
     n = len(grades)
     found = checks.scores(scores)
     checks.same_length(n, found, "scores", of="labels")
-    owners = group_ids(lists, ids, "lists", "ids")
+    if score_type == "float32" and found.dtype == np.float64:
+        found = _finite(found)
+    if shown is not None:
+        displayed = checks.booleans(shown, "shown")
+        checks.same_length(n, displayed, "shown", of="labels")
+        found = _of_shown(found, displayed)
+    owners = group_ids(lists, ids, "lists", decimals=True)
     checks.same_length(n, _array(owners), "lists", of="labels")
-    codes = None if items is None else _array(group_ids(items, item_ids, "items", "item_ids"))
-    if codes is not None:
+    codes = None
+    if items is not None:
+        codes = _array(group_ids(items, item_ids, "items", "item_ids", decimals=True))
         checks.same_length(n, codes, "items", of="labels")
     if judged is not None:
         known = checks.booleans(judged, "judged")
@@ -97,11 +110,34 @@ def _with_judgements(grades: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDA
     return np.where(known, grades, np.uint8(NOT_JUDGED))
 
 
+def _finite(scores: Scores) -> Scores:
+    """Finite scores that float32 would make -inf, which means not shown, as its least number."""
+    if scores.min(initial=0) >= _LEAST:
+        return scores
+    beyond = (scores < _LEAST) & (scores > -np.inf)
+    return np.where(beyond, np.float64(_LEAST), scores) if bool(beyond.any()) else scores
+
+
+def _of_shown(scores: Scores, displayed: NDArray[np.bool_]) -> Scores:
+    """-inf in place of the score where an item was not shown; no other row may have it."""
+    bad = np.flatnonzero(displayed & (scores == -np.inf))
+    if len(bad):
+        raise InputError(
+            expected="a score above -inf where shown is True: -inf is the score of an item that "
+            "was not shown",
+            came="-inf",
+            where=f"scores[{bad[0]}]",
+            todo="pass the score that the item was ranked by, or shown=False",
+            rows=bad,
+        )
+    return np.where(displayed, scores, scores.dtype.type(-np.inf))
+
+
 def _array(column: NDArray[np.int64] | Coded) -> NDArray[np.int64]:
     return column.codes if isinstance(column, Coded) else column
 
 
 def _named(column: ArrayLike | Coded, row: int) -> str:
     if isinstance(column, Coded):
-        return shown(column.values[column.codes[row]])
-    return shown(vector(column, "ids")[row])
+        return printed(column.values[column.codes[row]])
+    return printed(vector(column, "ids")[row])

@@ -52,7 +52,8 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         score_type: the precision in which scores are compared. "float32" halves state and time;
         scores that differ beyond it are ties then.
         ids: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings, of which
-        64 bits of SipHash under a fixed key are kept: exact unless two ids collide).
+        64 bits of SipHash under a fixed key are kept: exact unless two ids collide). Where ids
+        are strings, an integer is the string of its digits.
         max_rows: past so many rows a state keeps their number, drops the rows, and is undefined.
         grid: None, or the grid of score buckets, with `resolution`, `range`, `floor`, `ceiling`
         and `edges` as in HistogramAUC: "relative", "equal" or "edges". The state then holds
@@ -169,7 +170,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         in_unit = self.grid is not None and self.range == "probability"
         s = checks.probabilities(scores) if in_unit else checks.scores(scores)
         checks.same_length(len(y), s, "scores", of="labels")
-        ids = group_ids(groups, self.ids)
+        ids = group_ids(groups, self.ids, decimals=True)
         named = ids.codes if isinstance(ids, Coded) else ids
         checks.same_length(len(y), named, "groups", of="labels")
         return weighted_rows(len(y), (y, s, ids), weights, self.weight_unit, self.round_weights)

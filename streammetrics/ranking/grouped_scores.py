@@ -66,7 +66,8 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         scores that differ beyond it are ties then.
         ids: of lists: "integer" (int64), "exact" (strings, kept as they are) or "hashed" (strings,
         of which 64 bits of SipHash under a fixed key are kept: exact unless two ids collide).
-        item_ids: of items: "integer" or "hashed".
+        item_ids: of items: "integer" or "hashed". Where ids are strings, an integer is the string
+        of its digits.
         duplicates: an item twice in one list within one update is refused ("refuse", default), or
         taken as one that only merging reveals ("conflict"), which never raises: the list leaves
         the measures and is counted as conflicting.
@@ -75,8 +76,9 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         A row is an item of a list. labels: [n] grades, integers from 0 to 15; an item is relevant
         from grade 1 on. scores: [n], no NaN. lists: [n] ids. items: [n] ids, or None: then nothing
         says whether an item is twice in a list. judged: [n] bool, False where nobody judged an
-        item, whose label is 0 then, and which Bpref skips. Known items that were not shown are
-        rows too: with the score -inf they are ranked last, and count in what a measure divides by.
+        item, whose label is 0 then, and which Bpref skips. shown: [n] bool, False where an item is
+        known and was not shown: it has no rank, and counts in what a measure divides by. It is the
+        same as the score -inf, which stands in place of the score.
     State
         The multiset of (list, score, grade), and beside it that of (list, item).
     Result
@@ -131,9 +133,12 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         lists: ArrayLike | Coded,
         items: ArrayLike | Coded | None = None,
         judged: ArrayLike | None = None,
+        shown: ArrayLike | None = None,
     ) -> None:
         """Count rows [n]: the grade, score, list and, if given, item of each; all or none."""
-        self._update(self.check(labels, scores, lists=lists, items=items, judged=judged))
+        self._update(
+            self.check(labels, scores, lists=lists, items=items, judged=judged, shown=shown)
+        )
 
     def check(
         self,
@@ -143,9 +148,13 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         lists: ArrayLike | Coded,
         items: ArrayLike | Coded | None = None,
         judged: ArrayLike | None = None,
+        shown: ArrayLike | None = None,
     ) -> Rows:
         rows = graded_rows(
-            labels, scores, lists, items, judged, ids=self.ids, item_ids=self.item_ids
+            *(labels, scores, lists, items, judged, shown),
+            score_type=self.score_type,
+            ids=self.ids,
+            item_ids=self.item_ids,
         )
         grades = rows.columns[0]
         assert isinstance(grades, np.ndarray)

@@ -8,7 +8,7 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.lists import Lists
+from streammetrics.kernels.lists import Lists, of_shown
 from streammetrics.kernels.ranked import ranked
 from streammetrics.kernels.rounding import ratio
 from streammetrics.ranking.measure import Measure, Values, too_high
@@ -20,10 +20,10 @@ def measured(
     lists: Lists, measures: Sequence[Measure], ties: str
 ) -> Iterator[tuple[slice, NDArray[np.bool_], list[Values]]]:
     """For some lists at a time: which they are, which of them are empty, and what each measure
-    gives them. Their grades have been through `require_grades`."""
+    gives them. An item of score -inf was not shown. Grades have been through `require_grades`."""
     depths = [measure.depth for measure in measures if measure.depth is not None]
     depth = max(depths) if len(depths) == len(measures) else None
-    for first, part in ranked(lists, depth, ties):
+    for first, part in ranked(of_shown(lists), depth, ties):
         values = [measure.of(part) for measure in measures]
         yield slice(first, first + part.n), part.relevant == 0, values
 

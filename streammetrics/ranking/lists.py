@@ -35,6 +35,8 @@ def graded_lists(
     graded_from: n_relevant [n] is not enough where a list that lacks some has such a grade or more.
     """
     array = labels if isinstance(labels, np.ndarray) else array_of(labels, "labels")
+    if array.shape == (0,) and offsets is None:
+        array = array.reshape(0, 0)  # an empty list: no lists
     if array.ndim == 2 and offsets is None:
         n, width = array.shape
         ends = np.arange(n + 1, dtype=np.int64) * width
@@ -53,7 +55,7 @@ def graded_lists(
         grades = checks.grades(array.reshape(-1))
         if scores is not None:
             score_array = scores if isinstance(scores, np.ndarray) else array_of(scores, "scores")
-            _same_shape(array, score_array, "scores")
+            _require_shape_of(array, score_array, "scores")
             flat_scores = checks.scores(score_array.reshape(-1))
     except InputError as error:
         raise _of_lists(error, ends, array.shape) from None
@@ -70,8 +72,8 @@ def _judged(
 ) -> NDArray[np.bool_]:
     """Whether somebody judged each item; one that nobody judged has no grade."""
     array = array_of(judged, "judged")
-    _same_shape(labels, array, "judged")
-    if array.dtype != np.bool_:
+    _require_shape_of(labels, array, "judged")
+    if array.dtype != np.bool_ and array.size:
         raise InputError(
             expected="booleans, True where an item was judged",
             came=f"{array.dtype}",
@@ -92,8 +94,8 @@ def _judged(
     return known
 
 
-def _same_shape(labels: NDArray[np.generic], other: NDArray[np.generic], name: str) -> None:
-    if labels.shape != other.shape:
+def _require_shape_of(labels: NDArray[np.generic], other: NDArray[np.generic], name: str) -> None:
+    if labels.shape != other.shape and (labels.shape != (0, 0) or other.shape != (0,)):
         raise InputError(
             expected=f"the shape of labels, {list(labels.shape)}",
             came=f"{list(other.shape)}",
@@ -129,18 +131,16 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> 
             where="n_relevant",
             todo="pass one number for each list",
         )
+    by_grade = n_relevant.ndim == 2
+    columns = n_relevant.shape[1] if by_grade else 1
     try:
-        known = checks.integers(n_relevant.reshape(-1), "n_relevant").reshape(n, -1)
+        known = checks.integers(n_relevant.reshape(-1), "n_relevant").reshape(n, columns)
     except InputError as error:
         rows = np.unique(error.rows // max(1, n_relevant.size // n))
         raise _moved(error, f"n_relevant[{rows[0]}]", rows) from None
     at = np.flatnonzero(lists.grades != 0)
     owners = np.searchsorted(lists.offsets, at, side="right") - 1
     grades = lists.grades[at].astype(np.int64)
-    by_grade = n_relevant.ndim == 2
-    columns = known.shape[1] if n and by_grade else 1
-    cells = owners * columns + (np.minimum(grades, columns) - 1)
-    seen = np.bincount(cells, minlength=n * columns).reshape(n, columns)
     if by_grade and len(grades) and grades.max() > columns:
         _refuse(
             np.unique(owners[grades > columns]),
@@ -148,6 +148,8 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> 
             f"{columns} column(s)",
             "pass a column for each grade that occurs",
         )
+    cells = owners * columns + (np.minimum(grades, columns) - 1)
+    seen = np.bincount(cells, minlength=n * columns).reshape(n, columns)
     unseen = known - seen
     bad = np.flatnonzero(((unseen < 0) | (unseen > MAX_UNSEEN)).any(axis=1))
     if len(bad):

@@ -36,11 +36,12 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     Rows
         A row is a whole list. labels: grades, integers from 0 to 15; an item is relevant from
         grade 1 on. scores: floats without NaN, compared as they come, -0.0 equal to 0.0; without
-        scores the lists are ranked already. Both are [lists, items], or flat with offsets
-        [lists + 1]. n_relevant: [lists], the number of all known relevant items of each list,
-        where it may lack some; or [lists, g], how many there are of grade 1 to g. judged: bool
-        like labels, False where nobody judged an item, which is then as if it were not relevant,
-        and which Bpref skips; without it all are judged.
+        scores the lists are ranked already. An item of score -inf is known and was not shown: it
+        has no rank, and counts in what a measure divides by. Both are [lists, items], or flat with
+        offsets [lists + 1]. n_relevant: [lists], the number of all known relevant items of each
+        list, where it may lack some; or [lists, g], how many there are of grade 1 to g. judged:
+        bool like labels, False where nobody judged an item, which is then as if it were not
+        relevant, and which Bpref skips; without it all are judged.
     State
         Lists kept and empty; for each measure the exact sum of its values and of their squares
         (of PooledHR also of what it is over, its squares, and the products).
@@ -117,7 +118,10 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     def update_ranked(
         self, lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hashable]]
     ) -> None:
-        """Add ranked lists of ids, each with the ids relevant for it, or a mapping id -> grade."""
+        """Add lists of ids, each with the ids relevant for it, or a mapping id -> grade.
+
+        A list is ids in the order of their ranks, or a mapping id -> score.
+        """
         self._update(self.check_ranked(lists, truths))
 
     def check_ranked(

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.plain_values import as_float, exact, plain, whole
+from streammetrics.core.plain_values import FLOAT64, as_float, exact, plain, whole
 
 
 def refused(
@@ -19,6 +19,8 @@ def refused(
 def share(value: object, where: str, expected: str = "a share from 0 to 1") -> Fraction:
     """A number from 0 to 1."""
     found = exact(value)
+    if found is not None and 1 < found <= 100:
+        raise refused(where, expected, value, f"if it is in per cent, pass {shown(value)} / 100")
     if found is None or not 0 <= found <= 1:
         raise refused(where, expected, value)
     return found
@@ -36,15 +38,27 @@ def parts(k: object, where: str) -> int:
     """A number of parts, at least 1."""
     found = whole(k)
     if found is None or found < 1:
-        raise refused(where, "a number of parts, 1 or more", k)
+        raise refused(where, "a number of parts, 1 or more", k, "pass 10 for tenths of the rows")
     return found
+
+
+def check_aim(by: object, where: str) -> None:
+    """Refuse what no best operating point is chosen by."""
+    if by in ("youden", "product", "distance", "accuracy"):
+        return
+    todo = "choose one of these"
+    if isinstance(by, str) and by.lower().startswith("f"):
+        todo += "; the F of a threshold t is in confusion(t)"
+    elif isinstance(by, str) and by.lower() == "ks":
+        todo = 'pass "youden", which is TPR - FPR'
+    raise refused(where, '"youden", "product", "distance" or "accuracy"', by, todo)
 
 
 def threshold(t: object, where: str) -> float:
     """A number that a score may be compared with; infinities are some."""
     found = as_float(t)
     if found is None:
-        raise refused(where, "a number within the range of float64", t)
+        raise refused(where, FLOAT64, t)
     return found
 
 

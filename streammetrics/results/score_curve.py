@@ -32,7 +32,7 @@ from streammetrics.kernels.shares import shares
 from streammetrics.kernels.steps import Steps, steps
 from streammetrics.results.area_interval import curve_interval
 from streammetrics.results.areas import relative
-from streammetrics.results.arguments import parts, refused, share, threshold
+from streammetrics.results.arguments import check_aim, parts, refused, share, threshold
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.curve_points import PrecisionRecallPoints, RocPoints
 from streammetrics.results.interval import Asked, HasIntervals, Interval
@@ -211,9 +211,7 @@ class ScoreCurve(HasIntervals):
         >>> found.value, [point.threshold for point in found.points]
         (0.5, [2.0, 1.0])
         """
-        if by not in ("youden", "product", "distance", "accuracy"):
-            known = '"youden", "product", "distance" or "accuracy"'
-            raise refused("ScoreCurve.best(by)", known, by)
+        check_aim(by, "ScoreCurve.best(by)")
         where, q = "ScoreCurve.best(positives_share)", None
         if positives_share is not None:
             q = share(positives_share, where)

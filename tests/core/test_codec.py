@@ -176,8 +176,12 @@ def test_a_later_version_says_to_read_it_with_a_later_release() -> None:
 
 
 def test_a_state_and_a_state_file_are_told_apart() -> None:
-    with pytest.raises(StateError, match="do not begin with SMST"):
+    with pytest.raises(StateError, match=r"a state, came those of a state file.*from_file_bytes"):
         unframe(STATE_MAGIC, frame(FILE_MAGIC, b"[]", b""))
+    with pytest.raises(StateError, match=r"a state file, came those of a state.*from_bytes"):
+        unframe(FILE_MAGIC, frame(STATE_MAGIC, b"[]", b""))
+    with pytest.raises(StateError, match="do not begin with SMST"):
+        unframe(STATE_MAGIC, b"PK" + bytes(40))
 
 
 def test_settings_too_long_to_be_read_are_not_written() -> None:

@@ -34,9 +34,9 @@ MOST: Final[dict[Look, list[NDArray[Any]]]] = {
     Look.NUMBERS: [
         np.array([-np.inf, np.inf, -0.0, 5e-324, 1e308]),
         np.array([np.inf, -3.5], np.float32),
-        np.array([0, -(2**63), 2**63 - 1]),
+        np.array([0, -(2**53), 2**53]),
         np.array([0, 255], np.uint8),
-        np.array([2**64 - 1, 0], np.uint64),
+        np.array([2**53, 0], np.uint64),
     ],
     Look.FINITE: [np.array([1e308, -1e308, -0.0]), np.array([-3, 4], np.int16)],
     Look.UNIT: [np.array([0.0, 1.0, 5e-324]), np.array([1, 1e-45, 0], np.float32)],
@@ -84,6 +84,9 @@ def test_labels_become_one_type() -> None:
         (Look.NUMBERS, np.array([1.0], np.float16)),
         (Look.NUMBERS, np.array([1.0], np.longdouble)),
         (Look.NUMBERS, np.array(["1"])),
+        (Look.NUMBERS, np.array([0, 2**53 + 1])),
+        (Look.NUMBERS, np.array([0, -(2**53) - 1])),
+        (Look.NUMBERS, np.array([2**53 + 1], np.uint64)),
         (Look.NUMBERS, np.array([1], object)),
         (Look.NUMBERS, np.array([1], "m8[s]")),
         (Look.FINITE, np.array([0.0, np.inf])),
@@ -100,7 +103,7 @@ def test_labels_become_one_type() -> None:
         (Look.BINARY, np.array([1.0, np.nan])),
         (Look.BINARY, np.array(["0", "1"])),
     ],
-    ids=range(24),
+    ids=range(27),
 )
 def test_a_column_that_is_something_else_does_not(look: Look, column: NDArray[Any]) -> None:
     assert look_at(column, look) is None

@@ -19,6 +19,7 @@ from streammetrics import (
     SlidingAUC,
     StreamMetricsError,
 )
+from streammetrics.core.plain_values import FLOAT64
 
 TWO = np.array([[0.2, 0.8], [0.7, 0.3]])
 LONG = np.longdouble("0.1")
@@ -172,7 +173,7 @@ SETTINGS: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: BinaryConfusion(threshold=10**400),
-        f"BinaryConfusion(threshold): expected a number within the range of float64, "
+        f"BinaryConfusion(threshold): expected {FLOAT64}, "
         f"came 1{'0' * 58}…; pass a number, or leave it out for 0.5",
     ),
     (
@@ -192,7 +193,8 @@ SETTINGS: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: HistogramAUC().merge(3),  # type: ignore[arg-type]
-        "HistogramAUC.merge: expected a HistogramAUC, or several, came 3 (int); pass accumulators",
+        "HistogramAUC.merge: expected a state of HistogramAUC, or several, came 3 (int); "
+        "pass metrics that have counted, not their results",
     ),
 ]
 

@@ -153,7 +153,7 @@ def test_no_sharding_changes_a_bit() -> None:
     order = np.random.default_rng(5).permutation(len(who))
     for part, rows in zip(parts, np.array_split(order, 3), strict=True):
         part.update(users=who[rows], numerators=hits[rows])
-    other = grouped_clicks(9, 60, 0.2)
+    other = grouped_clicks(9, 60, 0.2, first=60)
     merged = parts[0].copy()
     merged.merge(parts[1:])
     assert compare(other, merged) == compare(other, whole)

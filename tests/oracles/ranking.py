@@ -57,6 +57,12 @@ def _arrangements(grades: Grades) -> tuple[Grades, ...]:
     return tuple(set(permutations(grades)))
 
 
+def of_shown(items: Sequence[Item]) -> tuple[list[Item], Grades]:
+    """The items that were shown, and the grades of those of score -inf, which were not."""
+    shown = [item for item in items if item[0] > -math.inf]
+    return shown, tuple(grade for score, grade in items if score == -math.inf)
+
+
 def judged(grades: Sequence[int], unseen: Grades = ()) -> Grades:
     """The grades of all items that somebody judged, best first: of the list, and unseen ones."""
     return tuple(sorted((g for g in (*grades, *unseen) if g != UNJUDGED), reverse=True))

@@ -139,7 +139,7 @@ def test_any_column_of_strings_is_taken(ids: str) -> None:
 
 @any_ids
 def test_ids_of_another_kind_are_refused_with_their_rows(ids: str) -> None:
-    wrong: list[object] = ["a", 2, "b"] if ids == "integer" else [1, "a", 3]
+    wrong: list[object] = ["a", 2, "b"] if ids == "integer" else [None, "a", (1, "b")]
     good = [2] if ids == "integer" else ["a"]
     metric = GroupedAUC(ids=ids)
     metric.update([1], [0.5], groups=good)  # type: ignore[arg-type]

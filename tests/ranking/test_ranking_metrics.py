@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.errors import SettingsError
+from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.rows import Rows
 from streammetrics.ranking import (
     AP,
@@ -262,3 +262,13 @@ def test_states_for_many_slots_are_those_of_each_slot() -> None:
         alone = RankingMetrics(ALL)
         alone.update(labels[slots == slot], scores[slots == slot])
         assert wide._take(np.array([slot])) == alone
+
+
+def test_numbers_of_relevant_items_by_grade_may_be_of_no_list_and_of_no_grade() -> None:
+    metric = RankingMetrics([MRR])
+    metric.update(np.zeros((0, 2)), n_relevant=np.zeros((0, 3), np.int64))
+    assert metric.compute().rows == 0
+    metric.update([[0, 0]], n_relevant=np.zeros((1, 0), np.int64))
+    assert metric.compute().lists_empty == 1
+    with pytest.raises(InputError, match="a column for each grade"):
+        metric.update([[0, 1]], n_relevant=np.zeros((1, 0), np.int64))

@@ -12,6 +12,7 @@ import pytest
 
 from streammetrics import ExactAUC, HistogramAUC
 from streammetrics.core.errors import InputError
+from streammetrics.core.plain_values import FLOAT64
 from streammetrics.results.rates import Rates
 from streammetrics.results.score_curve import ScoreCurve
 
@@ -69,18 +70,15 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: CURVE.confusion("a"),  # type: ignore[arg-type]
-        "ScoreCurve.confusion(t): expected a number within the range of float64, came 'a'; "
-        "pass another value",
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, came 'a'; pass another value",
     ),
     (
         lambda: CURVE.confusion(None),  # type: ignore[arg-type]
-        "ScoreCurve.confusion(t): expected a number within the range of float64, came None; "
-        "pass another value",
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, came None; pass another value",
     ),
     (
         lambda: CURVE.confusion(10**400),
-        f"ScoreCurve.confusion(t): expected a number within the range of float64, "
-        f"came 1{'0' * 58}…; pass another value",
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, came 1{'0' * 58}…; pass another value",
     ),
     (
         lambda: CURVE.rela_impr(0.7),  # type: ignore[arg-type]
@@ -94,7 +92,32 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     ),
     (
         lambda: CURVE.gain(True),
-        "ScoreCurve.gain(k): expected a number of parts, 1 or more, came True; pass another value",
+        "ScoreCurve.gain(k): expected a number of parts, 1 or more, came True; "
+        "pass 10 for tenths of the rows",
+    ),
+    (
+        lambda: CURVE.lift(0),
+        "ScoreCurve.lift(k): expected a number of parts, 1 or more, came 0; "
+        "pass 10 for tenths of the rows",
+    ),
+    (
+        lambda: CURVE.partial_auc(2),
+        "ScoreCurve.partial_auc(max_fpr): expected a rate above 0 and at most 1, came 2; "
+        "if it is in per cent, pass 2 / 100",
+    ),
+    (
+        lambda: CURVE.confusion(2**53 + 1),
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, came 9007199254740993; pass another value",
+    ),
+    (
+        lambda: CURVE.best("f1"),  # type: ignore[arg-type]
+        'ScoreCurve.best(by): expected "youden", "product", "distance" or "accuracy", came \'f1\'; '
+        "choose one of these; the F of a threshold t is in confusion(t)",
+    ),
+    (
+        lambda: CURVE.best("KS"),  # type: ignore[arg-type]
+        'ScoreCurve.best(by): expected "youden", "product", "distance" or "accuracy", came \'KS\'; '
+        'pass "youden", which is TPR - FPR',
     ),
     (
         lambda: CURVE.best("youden", positives_share=0.25),

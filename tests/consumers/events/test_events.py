@@ -175,6 +175,20 @@ def test_a_time_may_be_an_integer_of_a_unit(unit: str, number: int, ms: int) -> 
     assert reasons(found) == [("wrong_type", "ts"), ("out_of_range", "ts"), ("out_of_range", "ts")]
 
 
+@pytest.mark.parametrize(
+    ("unit", "number", "reason", "other"),
+    [("ms", 1_704_067_200, "bad_time", "s"), ("s", 1_704_067_200_000, "out_of_range", "ms")],
+)
+def test_a_time_in_the_other_unit_is_refused_with_the_setting_that_reads_it(
+    unit: str, number: int, reason: str, other: str
+) -> None:
+    said = EVENT + f'time_unit = "{unit}"'
+    slipped = event().replace(b'"2024-01-01T00:00:00Z"', str(number).encode())
+    found = decode(slipped, event=said)
+    assert reasons(found) == [(reason, "ts")]
+    assert f'event.time_unit = "{other}"' in found.refused[0].detail
+
+
 def test_ids_are_texts_unless_the_metric_wants_integers() -> None:
     text = decode(event(user="7").replace(b'"7"', b"7"), event(user="x"),
                   metrics='g = { type = "GroupedAUC" }')  # fmt: skip

@@ -1,0 +1,127 @@
+"""Common slips in the columns that people pass: what they were, and the fix, for an error.
+
+Each check decides by a row alone, never by its neighbours, so that however rows are split into
+updates the same ones are refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.errors import InputError, shown
+
+_EXACT_BITS: Final = np.uint64(53)  # of an integer that a double holds
+# The Unix times of 1995-05-09 to 2052-05-22 in seconds. In milliseconds these are days 9 to 30 of
+# 1970, where no log has events.
+_FIRST_S: Final = 800_000_000
+_AFTER_S: Final = 2_600_000_000
+FIRST_MS: Final = _FIRST_S * 1000  # no time in seconds, but one in milliseconds
+_FACTORS: Final = ((1, "seconds"), (10**6, "microseconds"), (10**9, "nanoseconds"))
+
+
+def refuse_other_spellings(labels: NDArray[np.generic], positive: str, name: str) -> None:
+    """Refuse strings that differ from `positive` in case or in surrounding spaces alone."""
+    given: list[str] = labels.tolist()
+    wanted = positive.strip().casefold()
+    likely = {
+        label for label in set(given) if label != positive and label.strip().casefold() == wanted
+    }
+    if not likely:
+        return
+    rows = np.flatnonzero([label in likely for label in given])
+    first = given[rows[0]]
+    raise InputError(
+        expected=f"the positive class written as positive={shown(positive)}, or another class",
+        came=f"{shown(first)}, which differs from it in case or spaces alone",
+        where=f"{name}[{rows[0]}]",
+        todo=f"pass positive={shown(first)} if that is how it is written, or labels of 0 and 1",
+        rows=rows,
+    )
+
+
+def labels_instead(labels: NDArray[np.generic]) -> str | None:
+    """What to pass in place of labels that are no 0 and 1, where that is plain; else None."""
+    array: NDArray[Any] = labels
+    if array.dtype.kind in "if" and bool(((array == -1) | (array == 1)).all()):
+        return "of classes -1 and 1 pass labels == 1"
+    if array.dtype.kind == "O" and all(type(v) in (int, float) and v in (-1, 1) for v in array):
+        return "of classes -1 and 1 pass [label == 1 for label in labels]"
+    return None
+
+
+def ids_instead(value: object) -> str | None:
+    """What to pass in place of an id that is a float; None for any other id."""
+    if not isinstance(value, float | np.floating):
+        return None
+    return (
+        "pass integers: a column of integers becomes one of floats where some are missing, so drop "
+        'those rows and use astype("int64")'
+    )
+
+
+def refuse_rounded(values: NDArray[np.generic], name: str) -> None:
+    """Refuse integers (of 64 bits, or of Python) that no float64 holds: two of them may be one."""
+    integers: NDArray[Any] = values
+    if integers.dtype.kind == "O":
+        bad = np.flatnonzero([_is_rounded(value) for value in integers])
+    else:
+        signed = integers.dtype.kind == "i"
+        size = np.where(integers < 0, -integers, integers) if signed else integers
+        bits = size.astype(np.uint64)
+        lowest = bits & (~bits + np.uint64(1))
+        bad = np.flatnonzero((bits >> _EXACT_BITS) >= np.maximum(lowest, np.uint64(1)))
+    if not len(bad):
+        return
+    raise InputError(
+        expected="integers that float64 holds, as it holds all up to 2**53",
+        came=shown(integers[bad[0]]),
+        where=f"{name}[{bad[0]}]",
+        todo="pass smaller ones, such as their ranks or differences, or round them first, as "
+        "astype(numpy.float64) does",
+        rows=bad,
+    )
+
+
+def _is_rounded(value: object) -> bool:
+    if not isinstance(value, int | np.integer):
+        return False
+    number = int(value)
+    return abs(number) < 1 << 1023 and int(float(number)) != number
+
+
+def refuse_other_units(times_ms: NDArray[np.int64], name: str) -> None:
+    """Refuse Unix times in seconds, microseconds or nanoseconds where milliseconds are wanted."""
+    if not len(times_ms) or (
+        times_ms.item(times_ms.argmin()) >= _AFTER_S
+        and times_ms.item(times_ms.argmax()) < _FIRST_S * 10**6
+    ):
+        return
+    for factor, unit in _FACTORS:
+        bad = np.flatnonzero((times_ms >= _FIRST_S * factor) & (times_ms < _AFTER_S * factor))
+        if len(bad):
+            first = int(times_ms[bad[0]])
+            fix = f"{name} * 1000" if factor == 1 else f"{name} // {factor // 1000}"
+            raise InputError(
+                expected="Unix times in milliseconds",
+                came=f"{first}, which is a time in {unit} of the years 1995 to 2052",
+                where=f"{name}[{bad[0]}]",
+                todo=f"pass {fix}; to times since a start of your own add that start",
+                rows=bad,
+            )
+
+
+def refuse_milliseconds(times_s: NDArray[np.floating], name: str) -> None:
+    """Refuse Unix times in milliseconds where seconds are wanted."""
+    bad = np.flatnonzero((times_s >= FIRST_MS) & (times_s < _AFTER_S * 1000.0))
+    if len(bad):
+        raise InputError(
+            expected="times in seconds",
+            came=f"{shown(times_s[bad[0]])}, which is a time in milliseconds of the years 1995 to "
+            "2052",
+            where=f"{name}[{bad[0]}]",
+            todo=f"pass {name} / 1000",
+            rows=bad,
+        )

@@ -1,0 +1,116 @@
+"""Two models on the same rows are no independent arms: `compare` says where they may be such."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    BinaryConfusion,
+    Calibration,
+    ExactAUC,
+    GroupedAUC,
+    GroupedScores,
+    HistogramAUC,
+    MulticlassConfusion,
+    RankingMetrics,
+    Ratio,
+    Regression,
+    UserGroups,
+)
+from streammetrics.experiments import compare
+
+N = 400
+RNG = np.random.default_rng(9)
+LABELS = RNG.integers(0, 2, N)
+USERS = RNG.integers(0, 50, N)
+MODELS = [np.clip(RNG.normal(0.4 + 0.2 * LABELS, 0.2), 0, 1) for _ in range(2)]
+
+Feed = Callable[[Any, Any, Any], Any]
+
+
+def fed(empty: Any, **columns: Any) -> Any:
+    state = empty.empty()
+    state.update(**columns)
+    return state
+
+
+METRICS: dict[str, tuple[str, Feed]] = {
+    "confusion": ("positives", lambda y, s, u: fed(BinaryConfusion(), labels=y, scores=s)),
+    "histogram": ("positives", lambda y, s, u: fed(HistogramAUC(), labels=y, scores=s)),
+    "exact": ("positives", lambda y, s, u: fed(ExactAUC(), labels=y, scores=s)),
+    "calibration": ("positives", lambda y, s, u: fed(Calibration(), labels=y, scores=s)),
+    "groups": ("groups", lambda y, s, u: fed(GroupedAUC(), labels=y, scores=s, groups=u)),
+    "lists": (
+        "lists with",
+        lambda y, s, u: fed(GroupedScores(["MRR"]), labels=y, scores=s, lists=u),
+    ),
+    "whole lists": (
+        "lists with something relevant",
+        lambda y, s, u: fed(
+            RankingMetrics(["MRR"]), labels=y.reshape(-1, 4), scores=s.reshape(-1, 4)
+        ),
+    ),
+    "classes": (
+        "rows of each class",
+        lambda y, s, u: fed(MulticlassConfusion(3), labels=y, predictions=(s > 0.5).astype(int)),
+    ),
+    "regression": ("sum of labels", lambda y, s, u: fed(Regression(), labels=y, scores=s)),
+    "users": (
+        "groups of users",
+        lambda y, s, u: fed(UserGroups(HistogramAUC()), labels=y, scores=s, users=u),
+    ),
+    "means of users": (
+        "groups of users", lambda y, s, u: fed(UserGroups(Ratio()), numerators=s, users=u),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_two_models_on_the_same_rows_are_not_compared_in_silence(name: str) -> None:
+    what, feed = METRICS[name]
+    a, b = (feed(LABELS, scores, USERS) for scores in MODELS)
+    with pytest.warns(UserWarning, match=f"{what}.*if these are the same.*not independent") as said:
+        compare(a, b)
+    assert len(said) == 1 and said[0].filename == __file__
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_arms_of_other_rows_are_compared_without_a_word(name: str) -> None:
+    _, feed = METRICS[name]
+    others = np.where((np.arange(N) < 100) | (USERS < 10), 0, LABELS)
+    a, b = feed(LABELS, MODELS[0], USERS), feed(others, MODELS[1], USERS + 50)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare(a, b)
+
+
+def test_rates_of_equally_many_rows_are_those_of_an_experiment() -> None:
+    arms = [fed(Ratio(), numerators=[1] * 30 + [0] * 470) for _ in range(2)]
+    few = [fed(ExactAUC(), labels=[0, 1], scores=[0.1, 0.2]) for _ in range(2)]
+    one_group = [
+        fed(UserGroups(Ratio()), users=["ann"] * 50, numerators=[1] * 50) for _ in range(2)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for pair in (arms, few, one_group):
+            compare(*pair)
+
+
+def test_provenance_says_for_certain_that_rows_are_shared() -> None:
+    a, b, c = (fed(Ratio(), numerators=[1] * n + [0] * 500) for n in (30, 40, 40))
+    a.provenance.add("clicks/0", 0, 500, "week 1")
+    b.provenance.add("clicks/0", 400, 900, "week 1")
+    c.provenance.add("clicks/0", 0, 500, "week 2")
+    expected = (
+        r"by their provenance both states counted \[400, 500\) of clicks/0, week 1, so the arms"
+    )
+    with pytest.warns(UserWarning, match=expected):
+        compare(a, b)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare(a, c)
