@@ -27,6 +27,7 @@ from streammetrics.kernels.t_interval import (
 from streammetrics.results.shown import Shown
 
 COARSE: Final = 0.25  # standard errors by which buckets may be off before they count
+_NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing of other rows"
 AREAS: Final = ("auc", "gauc")  # of which 1/2 is chance: their lift is RelaImpr
 
 
@@ -137,7 +138,7 @@ def compared(
         rel_effect_size=lift,
         rel_effect_size_ci_lower=lift_ends[0],
         rel_effect_size_ci_upper=lift_ends[1],
-        pvalue=two_sided_p(surely, std_error, df),
+        pvalue=two_sided_p(surely, std_error, df) if std_error > 0 else 1.0,
         statistic=surely / std_error if std_error > 0 else math.nan,
         std_error=lift_error if relative else std_error,
         df=df,
@@ -155,7 +156,7 @@ def compared(
         resolution=resolution,
         epochs=pair.used,
         left_out=pair.left_out,
-        reason=_reason(a, b),
+        reason=_reason(a, b) or (_NO_VARIANCE if std_error == 0 else ""),
     )
 
 
