@@ -150,7 +150,7 @@ def compared(
         deff=deff,
         kind=a.kind if a.kind == b.kind else "mean",
         least_count=least_count(a, b),
-        groups=None if a.groups is None or b.groups is None else min(a.groups, b.groups),
+        groups=_groups(a, b),
         successes=successes,
         moments=(_moments(a.share), _moments(b.share)) if a.share and b.share else None,
         resolution=resolution,
@@ -198,6 +198,13 @@ def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Ends, flo
         ends = _wider(ends, (b.resolution + abs(top / base) * a.resolution) / abs(base))
     variance = lift_variance(base, a.variance, top, b.variance)
     return top / base - 1.0, ends, math.sqrt(variance) if variance >= 0 else math.nan
+
+
+def _groups(a: Arm, b: Arm) -> int | None:
+    """The least of both; None where rows stand for themselves. An arm without a state has none."""
+    if a.groups is None and b.groups is None:
+        return None
+    return min(a.groups or 0, b.groups or 0)
 
 
 def _deff(a: Arm, b: Arm) -> float:
