@@ -41,7 +41,9 @@ class Comparison(Shown):
     treatment - control at one look that was fixed beforehand, two-sided; 1 where nothing is known.
     view: of the metric. method: of the interval. n: rows, lists or users of both arms; deff: the
     design effect, n_eff = n / deff. kind: what a burn-in counts, least_count: the least of it in
-    an arm; groups: the least number of groups with rows, None where rows stand for themselves.
+    an arm, divided by the arm's design effect; too_skew: why an arm is too far from normal for
+    intervals that hold at all looks, or "". groups: the least number of groups with rows, None
+    where rows stand for themselves.
     successes, moments: as in `evidence.Compared`. resolution: how far buckets may have moved the
     effect, where that is more than a quarter of the standard error, else 0. epochs, left_out:
     those that it is of, and those in which an arm has too little.
@@ -67,6 +69,7 @@ class Comparison(Shown):
     deff: float
     kind: Kind
     least_count: int
+    too_skew: str = ""
     groups: int | None = None
     successes: tuple[Successes, ...] | None = None
     moments: tuple[Moments, Moments] | None = None
@@ -150,6 +153,7 @@ def compared(
         deff=deff,
         kind=a.kind if a.kind == b.kind else "mean",
         least_count=least_count(a, b),
+        too_skew=a.too_skew(b) or b.too_skew(a),
         groups=_groups(a, b),
         successes=successes,
         moments=(_moments(a.share), _moments(b.share)) if a.share and b.share else None,
@@ -163,7 +167,7 @@ def compared(
 def least_count(control: Arm, treatment: Arm) -> int:
     """The least that the burn-in counts in an arm; of two kinds, rows."""
     if control.kind == treatment.kind:
-        return min(*control.counted, *treatment.counted)
+        return min(control.least, treatment.least)
     return min(control.rows, treatment.rows)
 
 

@@ -107,6 +107,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         resolution=math.fsum(w * arm.resolution for w, arm in zip(weights, arms, strict=True)),
         kind=first.kind if alike else "mean",
         counted=_summed(arms) if alike else (sum(arm.rows for arm in arms),),
+        values=math.fsum(arm.values for arm in arms),
         replicates=replicates,
         reason=reason,
     )
