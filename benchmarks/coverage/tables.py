@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
 from benchmarks.coverage.one_look import ONE_LOOK, TWO_ARMS
 from benchmarks.coverage.ramps import RAMPS
+from benchmarks.coverage.sparse import SPARSE, ZEROS
 from benchmarks.coverage.units import SAMPLE_RATIO
 from benchmarks.coverage.users import USERS, USERS_PEEKED
 
@@ -16,6 +17,8 @@ TABLES = (
     STREAMS,
     POWER,
     BURN_IN,
+    ZEROS,
+    SPARSE,
     USERS_PEEKED,
     RAMPS,
     SAMPLE_RATIO,

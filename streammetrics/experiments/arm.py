@@ -11,13 +11,18 @@ from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError
 from streammetrics.kernels.proportions import share_variance
+from streammetrics.kernels.skewness import KISH, kish_number, needed, skewness_number
+from streammetrics.results.averages import Averages
 from streammetrics.results.figures import counts_of
-from streammetrics.results.interval import Interval
+from streammetrics.results.interval import HasIntervals, Interval
 from streammetrics.results.quotient import Quotient
 from streammetrics.results.view_texts import view_of
 
-Kind = Literal["rate", "area", "mean"]
-BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "area": 30, "mean": 100}
+Kind = Literal["rate", "cells", "area", "mean"]
+BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "cells": 10, "area": 30, "mean": 100}
+_TOO_SKEW: Final = "an arm's estimate rests on too few values: skewness number {}, needs {:.3g}"
+_TOO_FEW: Final = "an arm's mean rests on too few values: they weigh as much as {} equal ones, "
+_ALIKE: Final = "the variance of an arm is 0, which says nothing of other users"
 GROUPS: Final = 16  # of an arm, before an interval that holds at all looks
 
 
@@ -27,11 +32,13 @@ class Arm:
 
     value: the estimate, as a fraction where it is a share. lower, upper: Wilson's ends of a share,
     else infinite. rows: that were counted; n: what the estimate is a mean of. kind, counted:
-    successes and failures of a rate; positives and negatives of an area, and of whatever else is
-    a function of two classes; rows or lists of a mean. share: successes and n, of independent
-    rows. replicates: the estimate without each group of users, None for a group without rows and
-    nan where it is undefined; None where rows stand for themselves. together: what they are
-    replicates of, the estimate itself or that of coarser scores.
+    successes and failures of a rate; the least cell of a view of a confusion matrix; positives and
+    negatives of an area, and of whatever else is a function of two classes; rows or lists of a
+    mean. share: successes and n, of independent rows. values: how many equal ones weigh as much as
+    those of a mean of independent rows (Kish), else infinite. replicates: the estimate without each
+    group of users, None for a group without rows and nan where it is undefined; None where rows
+    stand for themselves. together: what they are replicates of, the estimate itself or that of
+    coarser scores.
     """
 
     view: str
@@ -48,6 +55,7 @@ class Arm:
     kind: Kind
     counted: tuple[int, ...]
     share: tuple[int, int] | None = None
+    values: float = math.inf
     replicates: tuple[float | None, ...] | None = None
     together: float = math.nan
     reason: str = ""
@@ -63,6 +71,26 @@ class Arm:
         if self.replicates is None:
             return None
         return sum(one is not None for one in self.replicates)
+
+    @property
+    def least(self) -> int:
+        """The least of what was counted, divided by the design effect where that is known."""
+        least = min(self.counted)
+        return math.floor(least / self.deff) if 1.0 < self.deff < math.inf else least
+
+    def too_skew(self, other: Arm) -> str:
+        """Why the estimate is too far from normal for an interval that holds at all looks; "" if it
+        is not. Of groups of users by their skewness number, unless what `least` counts says it."""
+        if self.variance == 0:
+            return _ALIKE
+        if self.replicates is None:
+            why = _TOO_FEW.format(_rounded_down(self.values)) + f"needs {KISH:g}"
+            return why if self.values < KISH else ""
+        if self.kind != "mean" and not math.isnan(self.deff):
+            return ""
+        found = skewness_number([one for one in self.replicates if one is not None])
+        need = needed(self.rows, other.rows)
+        return _TOO_SKEW.format(_rounded_down(found), need) if found < need else ""
 
 
 class _Result(Protocol):
@@ -88,7 +116,7 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
     plain = cast("_Result", figures).interval(chosen, level=level)
     found = grouped.interval(chosen, level=level) if grouped else plain
     counts, share = counts_of(figures), _share(plain, figures, chosen)
-    kind, counted = _counted(share, counts, plain.n)
+    kind, counted = _counted(share, _least_cell(figures, chosen), counts, plain.n)
     independent = share if share and not grouped and plain.method == "wilson" else None
     wilson = found.method in ("wilson", "jackknife, wilson")
     return Arm(
@@ -106,6 +134,7 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         kind=kind,
         counted=counted,
         share=independent,
+        values=_values(figures, plain) if kind == "mean" and not grouped else math.inf,
         replicates=_replicates(grouped, chosen) if grouped else None,
         together=grouped.group_estimate(chosen) if grouped else math.nan,
         reason=found.reason,
@@ -130,6 +159,10 @@ def no_arm(view: str) -> Arm:
     )
 
 
+def _rounded_down(number: float) -> float:
+    return number if math.isinf(number) else math.floor(10 * number) / 10
+
+
 def _replicates(grouped: UserGroupsResult, view: str) -> tuple[float | None, ...]:
     found = zip(grouped.replicates(view), grouped.weights, strict=True)
     return tuple(one if weight else None for one, weight in found)
@@ -145,11 +178,26 @@ def _share(plain: Interval, figures: object, view: str) -> tuple[int, int] | Non
     return None
 
 
+def _least_cell(figures: object, view: str) -> int | None:
+    return figures.least_cell(view) if isinstance(figures, HasIntervals) else None
+
+
+def _values(figures: object, plain: Interval) -> float:
+    """Kish's number of the values of a mean; of values in [0, 1] also that of 1 - value."""
+    n, mean, variance = plain.n, plain.estimate, plain.se * plain.se
+    least = kish_number(n, mean, variance)
+    if isinstance(figures, Averages) and 0 <= mean <= 1:
+        least = min(least, kish_number(n, 1.0 - mean, variance))
+    return least
+
+
 def _counted(
-    share: tuple[int, int] | None, counts: dict[str, int], n: int
+    share: tuple[int, int] | None, cell: int | None, counts: dict[str, int], n: int
 ) -> tuple[Kind, tuple[int, ...]]:
     if share is not None:
         return "rate", (share[0], share[1] - share[0])
+    if cell is not None:
+        return "cells", (cell,)
     if "positives" in counts and "rows" in counts:
         return "area", (counts["positives"], counts["rows"] - counts["positives"])
     return "mean", (n,)

@@ -28,6 +28,7 @@ from streammetrics.kernels.t_interval import (
 from streammetrics.results.shown import Shown
 
 COARSE: Final = 0.25  # standard errors by which buckets may be off before they count
+_NO_VARIANCE: Final = "the variance of both arms is 0, which says nothing of other rows"
 AREAS: Final = ("auc", "gauc")  # of which 1/2 is chance: their lift is RelaImpr
 
 
@@ -41,7 +42,9 @@ class Comparison(Shown):
     treatment - control at one look that was fixed beforehand, two-sided; 1 where nothing is known.
     view: of the metric. method: of the interval. n: rows, lists or users of both arms; deff: the
     design effect, n_eff = n / deff. kind: what a burn-in counts, least_count: the least of it in
-    an arm; groups: the least number of groups with rows, None where rows stand for themselves.
+    an arm, divided by the arm's design effect; too_skew: why an arm is too far from normal for
+    intervals that hold at all looks, or "". groups: the least number of groups with rows, None
+    where rows stand for themselves.
     successes, moments: as in `evidence.Compared`. resolution: how far buckets may have moved the
     effect, where that is more than a quarter of the standard error, else 0. epochs, left_out:
     those that it is of, and those in which an arm has too little.
@@ -67,6 +70,7 @@ class Comparison(Shown):
     deff: float
     kind: Kind
     least_count: int
+    too_skew: str = ""
     groups: int | None = None
     successes: tuple[Successes, ...] | None = None
     moments: tuple[Moments, Moments] | None = None
@@ -141,7 +145,7 @@ def compared(
         rel_effect_size=lift,
         rel_effect_size_ci_lower=lift_ends[0],
         rel_effect_size_ci_upper=lift_ends[1],
-        pvalue=two_sided_p(surely, std_error, df),
+        pvalue=two_sided_p(surely, std_error, df) if std_error > 0 else 1.0,
         statistic=surely / std_error if std_error > 0 else math.nan,
         std_error=lift_error if relative else std_error,
         df=df,
@@ -153,20 +157,21 @@ def compared(
         deff=deff,
         kind=a.kind if a.kind == b.kind else "mean",
         least_count=least_count(a, b),
-        groups=None if a.groups is None or b.groups is None else min(a.groups, b.groups),
+        too_skew=a.too_skew(b) or b.too_skew(a),
+        groups=_groups(a, b),
         successes=successes,
         moments=(_moments(a.share), _moments(b.share)) if a.share and b.share else None,
         resolution=resolution,
         epochs=pair.used,
         left_out=pair.left_out,
-        reason=_reason(a, b),
+        reason=_reason(a, b) or (_NO_VARIANCE if std_error == 0 else ""),
     )
 
 
 def least_count(control: Arm, treatment: Arm) -> int:
     """The least that the burn-in counts in an arm; of two kinds, rows."""
     if control.kind == treatment.kind:
-        return min(*control.counted, *treatment.counted)
+        return min(control.least, treatment.least)
     return min(control.rows, treatment.rows)
 
 
@@ -201,6 +206,13 @@ def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Ends, flo
         ends = _wider(ends, (b.resolution + abs(top / base) * a.resolution) / abs(base))
     variance = lift_variance(base, a.variance, top, b.variance)
     return top / base - 1.0, ends, math.sqrt(variance) if variance >= 0 else math.nan
+
+
+def _groups(a: Arm, b: Arm) -> int | None:
+    """The least of both; None where rows stand for themselves. An arm without a state has none."""
+    if a.groups is None and b.groups is None:
+        return None
+    return min(a.groups or 0, b.groups or 0)
 
 
 def _deff(a: Arm, b: Arm) -> float:

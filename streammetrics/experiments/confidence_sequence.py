@@ -113,7 +113,7 @@ def not_ready(found: Compared, min_count: int) -> Anytime | None:
     if found.least_count < min_count:
         why = f"an arm has {found.least_count} of what the burn-in counts; it needs {min_count}"
         return Anytime(gated=True, reason=why)
-    return None
+    return Anytime(gated=True, reason=found.too_skew) if found.too_skew else None
 
 
 def check_share(name: str, value: float, most: float = 1) -> None:

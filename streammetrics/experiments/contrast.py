@@ -159,6 +159,7 @@ def _waiting(comparison: Comparison, horizon: Horizon) -> Anytime | None:
 
 _THINGS = {
     "rate": "successes or failures; it needs",
+    "cells": "rows in the least cell that decides the metric; it needs",
     "area": "positives or negatives; it needs",
     "mean": "rows; it needs",
 }

@@ -16,8 +16,8 @@ class Compared(Protocol):
 
     effect_size: treatment - control. df: of the standard error, inf where it is not from groups.
     least_count: the least of what the burn-in counts in either arm: successes and failures of a
-    rate, positives and negatives of an area, units of a mean. successes: by epoch. moments: of
-    control and treatment, values in [0, 1].
+    rate, positives and negatives of an area, units of a mean. too_skew: why an arm is too far from
+    normal, or "". successes: by epoch. moments: of control and treatment, values in [0, 1].
     """
 
     @property
@@ -28,6 +28,8 @@ class Compared(Protocol):
     def df(self) -> float: ...
     @property
     def least_count(self) -> int: ...
+    @property
+    def too_skew(self) -> str: ...
     @property
     def successes(self) -> tuple[Successes, ...] | None: ...
     @property
@@ -42,6 +44,7 @@ class Evidence:
     std_error: float = math.nan
     df: float = math.inf
     least_count: int = 0
+    too_skew: str = ""
     successes: tuple[Successes, ...] | None = None
     moments: tuple[Moments, Moments] | None = None
 

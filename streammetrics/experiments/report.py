@@ -151,7 +151,8 @@ def _notes(
     if left_out:
         names = ", ".join(epoch or "(unnamed)" for epoch in left_out)
         notes.append(f"Epochs left out of a comparison, as an arm has too little in them: {names}.")
-    if plan.cluster == "none":
+    known = [one.comparison for one in contrasts if one.comparison.n]
+    if any(one.groups is None for one in known) or (not known and plan.cluster == "none"):
         notes.append("Rows are taken as independent: right only if no unit has several.")
     unfit = dict.fromkeys(
         one.watched

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fractions import Fraction
 from typing import Final
 
-from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.experiments.evidence import e_value
 from streammetrics.kernels.normal_mixture import anytime_p
 from streammetrics.kernels.sample_ratio import chi_square, log_e
@@ -52,7 +53,8 @@ class SampleRatioFound:
 class SampleRatio:
     """The declared weights of the arms, in any unit, and the weight k of the prior in units.
 
-    Weights are not negative and not all 0, else SettingsError; an arm that is not named has 0.
+    Weights are not negative and not all 0, else SettingsError. An arm with the weight 0 is declared
+    to get no unit.
 
     >>> found = SampleRatio({"control": 1, "treatment": 1}).at({"control": 5120, "treatment": 4880})
     >>> f"{found.pvalue:.4f} {found.log_e:.4f} {found.alarm}"
@@ -73,9 +75,17 @@ class SampleRatio:
             )
 
     def at(self, units: Mapping[str, int]) -> SampleRatioFound:
-        """The check of these units by arm; exact counts, or those of a hash-threshold sample."""
-        arms = sorted({*self.weights, *units})
-        weights = [self.weights.get(arm, 0) for arm in arms]
+        """The check of these units by arm; exact counts, or those of a hash-threshold sample.
+
+        An arm without a count has none. InputError for an arm that the weights do not name: a
+        misspelt name is no mismatch. An arm that was to get no unit and has one is a mismatch for
+        certain, p = 0: declare it with the weight 0.
+        """
+        unknown = [arm for arm in units if arm not in self.weights]
+        if unknown:
+            raise _undeclared(unknown[0], self.weights)
+        arms = sorted(self.weights)
+        weights = [self.weights[arm] for arm in arms]
         counts = [units.get(arm, 0) for arm in arms]
         test = chi_square(counts, weights)
         if not sum(counts):
@@ -92,3 +102,15 @@ class SampleRatio:
             log_e(counts, weights, self.k),
             reason,
         )
+
+
+def _undeclared(arm: str, weights: Mapping[str, int | float | Fraction]) -> InputError:
+    near = get_close_matches(str(arm), list(map(str, weights)), 1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    return InputError(
+        expected=f"units of the declared arms: {', '.join(map(str, weights))}",
+        came=shown(arm),
+        where="units",
+        todo=f"{meant}Correct the name; if the arm exists and was to get no unit, declare it with "
+        "the weight 0",
+    )

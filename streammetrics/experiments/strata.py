@@ -44,10 +44,10 @@ def by_epoch(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) -> P
 
     arms: control and treatment by epoch. units: N_e of both together. An epoch is left out where
     an arm has no estimate, or has fewer than 10 rows (of a class), or than 2 groups; never for
-    what the rows say, which would bias the effect. Of rows that are independent V = Σ w_e² V_e,
-    with half a success added to rates; of groups the jackknife of the stratified estimate, since a
-    user may be in several epochs. One epoch is as it is, but that V of a rate is p (1 - p) / n, as
-    it is of several, where `compare` divides by n - 1.
+    what the rows say, which would bias the effect. One epoch is as it is, so that its variance is
+    that of `compare`. Of several, of rows that are independent, V = Σ w_e² V_e, with half a success
+    added to the rates of an epoch, which may have none; of groups the jackknife of the stratified
+    estimate, since a user may be in several epochs.
     """
     used = [one for one, pair in arms.items() if all(map(_enough, pair)) and units[one]]
     left_out = tuple(one for one in arms if one not in used)
@@ -55,8 +55,7 @@ def by_epoch(arms: Mapping[str, tuple[Arm, Arm]], units: Mapping[str, int]) -> P
         last = list(arms.values())[-1] if arms else None
         return replace(pair_of(*last), left_out=left_out) if last else None
     if len(used) == 1:
-        control, treatment = map(_alone, arms[used[0]])
-        return replace(pair_of(control, treatment), used=tuple(used), left_out=left_out)
+        return replace(pair_of(*arms[used[0]]), used=tuple(used), left_out=left_out)
     sizes = [units[one] for one in used]
     controls, treatments = ([arms[one][side] for one in used] for side in (0, 1))
     differences = [
@@ -108,16 +107,10 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         resolution=math.fsum(w * arm.resolution for w, arm in zip(weights, arms, strict=True)),
         kind=first.kind if alike else "mean",
         counted=_summed(arms) if alike else (sum(arm.rows for arm in arms),),
+        values=math.fsum(arm.values for arm in arms),
         replicates=replicates,
         reason=reason,
     )
-
-
-def _alone(arm: Arm) -> Arm:
-    if arm.share is None:
-        return arm
-    successes, n = arm.share
-    return replace(arm, variance=ratio(successes * (n - successes), n**3))
 
 
 def _variance(arm: Arm) -> float | Fraction:

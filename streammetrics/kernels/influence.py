@@ -37,6 +37,24 @@ def counts_variance(counts: Ints, psi: Floats) -> float:
     return max(math.fsum((first * psi).tolist()) - sum_ / rows * sum_, 0.0)
 
 
+def cells_number(counts: Ints, psi: Floats) -> int:
+    """The skewness number of Σ n ψ, (Σ n ψ²)³ / (Σ n |ψ|³)², rounded down; 0 where ψ is 0.
+
+    How many rows decide the estimate. counts, psi: as in `counts_variance`.
+
+    >>> cells_number(np.array([3, 997]), np.array([0.997, -0.003]))
+    3
+    """
+    met = counts > 0
+    n, psi = counts[met].astype(np.float64), np.abs(psi[met])
+    if not len(psi) or not np.isfinite(psi).all() or not psi.max() > 0:
+        return 0
+    psi = psi / psi.max()
+    squares = math.fsum((n * psi * psi).tolist())
+    cubes = math.fsum((n * psi * psi * psi).tolist())
+    return math.floor(squares * squares * squares / (cubes * cubes))
+
+
 def group_influence(counts: Ints, psi: Floats) -> list[float]:
     """What each group adds to the linearised estimate: Z_g = Σ_c n_gc ψ_c. For `spread_variance`.
 

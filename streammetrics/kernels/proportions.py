@@ -59,12 +59,15 @@ def effective_size(successes: int, n: int, variance: float, known_deff: float = 
 
 
 def share_variance(successes: int, n: int) -> float:
-    """The unbiased variance of a share of independent rows: p (1 - p) / (n - 1); nan for n < 2.
+    """The variance of a share of n independent rows: p (1 - p) / n; nan for n = 0.
+
+    Of counts, so that n divides it, as in Wald's interval and in every multinomial variance here;
+    the variance of a mean of other values divides by n - 1 (`sums_variance.mean_variance`).
 
     >>> share_variance(1, 2)
-    0.25
+    0.125
     """
-    return ratio(successes * (n - successes), n * n * (n - 1)) if n > 1 else math.nan
+    return ratio(successes * (n - successes), n**3)
 
 
 def newcombe_ends(a: float, ends_a: Ends, b: float, ends_b: Ends) -> Ends:

@@ -59,6 +59,17 @@ def mean_interval(
     return asked.spread(counts_variance(counts, psi), n, methods=("delta", "logit"))
 
 
+def averaged_influence(
+    view: ViewText, truth: Ints, predicted: Ints, hits: Sequence[Hits]
+) -> NDArray[np.float64] | None:
+    """The ψ of the cells of a macro or weighted average; None of other views."""
+    found = averaged_term(view)
+    if found is None or found[1] == "micro":
+        return None
+    term, average = found
+    return mean_influence(truth, predicted, hits, term, by_rows=average == "weighted")
+
+
 def _micro(asked: Asked, term: Term, right: int, n: int, classes: int) -> Interval:
     def through(accuracy: float) -> float:
         top, bottom = accuracy.as_integer_ratio()

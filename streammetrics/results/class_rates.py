@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from streammetrics.core.plain_values import whole
 from streammetrics.kernels import agreement
 from streammetrics.kernels.agreement_variance import kappa_variance, matthews_variance
+from streammetrics.kernels.influence import cells_number
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.term_means import Hits
-from streammetrics.results.class_interval import mean_interval
+from streammetrics.results.class_interval import averaged_influence, mean_interval
 from streammetrics.results.interval import Asked, Interval
 from streammetrics.results.one_vs_rest import OneVsRest
+from streammetrics.results.view_texts import ViewText
 
 _POWERS: Final = {"linear": 1, "quadratic": 2}
 
@@ -165,6 +167,12 @@ class ClassRates(OneVsRest):
             power = self._power(given[0]) if given else 0
             return asked.spread(kappa_variance(*cells, self.n_classes, power), n)
         return mean_interval(asked, *cells, self._hits)
+
+    def _least_cell(self, view: ViewText) -> int | None:
+        if view.name in ("mcc", "kappa", "weighted_kappa"):
+            return min(self._agreed, self._units - self._agreed)
+        psi = averaged_influence(view, *np.divmod(self.cells, self.n_classes), self._hits)
+        return None if psi is None else cells_number(self.counts, psi)
 
     def _power(self, weights: object) -> int:
         found = _POWERS.get(weights) if isinstance(weights, str) else None

@@ -169,6 +169,26 @@ class HasIntervals(Shown):
             f"no formula for {text.text}; {USERS}", n=rows, formula=False
         )
 
+    def least_cell(self, view: object = None) -> int | None:
+        """The least count that a view of a confusion matrix rests on; None of other views.
+
+        Of F the true positives, or the errors; of balanced accuracy, Matthews' coefficient and
+        kappa any cell. Of an average over many classes the number of rows that decide it, so that
+        each class counts as far as it does there. In units of weight.
+
+        >>> from streammetrics.results.rates import Rates
+        >>> Rates(tp=3, fp=1, fn=6, tn=90).least_cell("f1")
+        3
+        """
+        asked = view_of(self, view)
+        if asked.rest:
+            part = replace(asked, rest="").figure(self)
+            return part.least_cell(asked.rest) if isinstance(part, HasIntervals) else None
+        return self._least_cell(asked)
+
+    def _least_cell(self, view: ViewText) -> int | None:
+        return None
+
     def _no_interval(self) -> str:
         """Why no view has one, or ""."""
         if why := str(getattr(self, "reason", "")):

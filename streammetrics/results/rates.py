@@ -15,6 +15,7 @@ from streammetrics.results.arguments import refused, share, weight_of_recall, wo
 from streammetrics.results.interval import Asked, HasIntervals, Interval
 from streammetrics.results.rates_interval import rates_interval
 from streammetrics.results.units import units_counted
+from streammetrics.results.view_texts import ViewText
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -179,6 +180,13 @@ class Rates(HasIntervals):
 
     def _interval(self, asked: Asked) -> Interval | None:
         return rates_interval(asked, self.tp, self.fp, self.fn, self.tn)
+
+    def _least_cell(self, view: ViewText) -> int | None:
+        if view.name in ("f1", "f_beta", "f_alpha"):
+            return min(self.tp, self.fp + self.fn)
+        if view.name in ("balanced_accuracy", "mcc", "kappa"):
+            return min(self.tp, self.fp, self.fn, self.tn)
+        return None
 
     def __repr__(self) -> str:
         counts = f"tp={self.tp}, fp={self.fp}, fn={self.fn}, tn={self.tn}"

@@ -9,8 +9,8 @@ import pytest
 
 from streammetrics import HistogramAUC, Ratio
 from streammetrics.core.errors import InputError
-from streammetrics.experiments import Experiment
-from tests.experiments.arms import clicks, plan, units
+from streammetrics.experiments import Experiment, compare
+from tests.experiments.arms import clicks, grouped_clicks, plan, two, units
 
 
 @pytest.mark.slow
@@ -81,3 +81,25 @@ def test_no_order_of_epochs_and_variants_changes_the_report() -> None:
         epoch: dict(reversed(list(arms.items()))) for epoch, arms in reversed(list(RAMP.items()))
     }
     assert Experiment(plan(), RAMP).report() == Experiment(plan(), turned).report()
+
+
+@pytest.mark.parametrize("arms", [((1, 5), (4, 5)), ((46, 10_000), (69, 10_000)), ((0, 3), (1, 3))])
+def test_an_experiment_and_compare_have_one_variance_and_one_p_value(
+    arms: tuple[tuple[int, int], tuple[int, int]],
+) -> None:
+    (of_experiment,) = two(*arms).contrasts()
+    of_states = compare(clicks(*arms[0]), clicks(*arms[1]))
+    assert of_experiment.comparison.std_error == of_states.std_error
+    assert of_experiment.comparison.pvalue == of_states.pvalue
+
+
+def test_users_in_groups_have_one_p_value_too() -> None:
+    a, b = grouped_clicks(1, 300, 0.1), grouped_clicks(2, 300, 0.1, first=10**6)
+    (found,) = Experiment(plan(), {"": {"random": {"ctr": a}, "bts": {"ctr": b}}}).contrasts()
+    assert found.comparison.pvalue == compare(a, b).pvalue
+
+
+def test_arms_without_any_variance_give_no_p_value() -> None:
+    found = compare(clicks(0, 5), clicks(5, 5))
+    assert (found.effect_size, found.std_error, found.pvalue) == (1.0, 0.0, 1.0)
+    assert found.reason == "the variance of both arms is 0, which says nothing of other rows"

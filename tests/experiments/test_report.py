@@ -127,3 +127,17 @@ def test_an_effect_of_its_own_makes_the_interval_of_an_area_narrower() -> None:
     assert narrow.comparison == wide.comparison
     ends = [one.anytime.upper - one.anytime.lower for one in (narrow, wide)]
     assert ends[0] < 0.8 * ends[1]
+
+
+def test_users_in_groups_are_not_said_to_be_independent_rows() -> None:
+    arms = {"random": grouped_clicks(1, 300, 0.1), "bts": grouped_clicks(2, 300, 0.1, first=10**6)}
+    grouped = {"": {name: {"ctr": state} for name, state in arms.items()}}
+    said = "Rows are taken as independent"
+    assert not any(note.startswith(said) for note in Experiment(plan(), grouped).report().notes)
+    waiting = {"": {"random": grouped[""]["random"]}}
+    assert not any(note.startswith(said) for note in Experiment(plan(), waiting).report().notes)
+    rows = {"": {name: {"ctr": state.metric_state()} for name, state in arms.items()}}
+    declared = Experiment(plan(cluster="groups"), rows).report().notes
+    assert any(note.startswith(said) for note in declared)
+    empty = Experiment(plan(cluster="groups"), {}).report().notes
+    assert not any(note.startswith(said) for note in empty)

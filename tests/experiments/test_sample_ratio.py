@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from streammetrics.core.errors import SettingsError
+from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.experiments.sample_ratio import SampleRatio
 
 EQUAL = SampleRatio({"a": 1, "b": 1})
@@ -26,10 +26,22 @@ def test_the_alarm_is_at_a_thousand() -> None:
     assert loud.alarm and loud.e_value >= 1000 and loud.anytime_p <= 0.001
 
 
-def test_an_arm_that_was_not_declared_is_an_alarm_once_it_has_a_unit() -> None:
-    found = EQUAL.at({"a": 5000, "b": 5000, "z": 1})
+def test_an_arm_that_was_to_get_no_unit_is_an_alarm_once_it_has_one() -> None:
+    declared = SampleRatio({"a": 1, "b": 1, "z": 0})
+    found = declared.at({"a": 5000, "b": 5000, "z": 1})
     assert (found.pvalue, found.e_value, found.anytime_p, found.alarm) == (0.0, math.inf, 0.0, True)
-    assert not EQUAL.at({"a": 5000, "b": 5000, "z": 0}).alarm
+    assert not declared.at({"a": 5000, "b": 5000, "z": 0}).alarm
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("contorl", "did you mean 'control'"), ("zzz", "declare it with the weight 0")],
+)
+def test_an_arm_that_the_weights_do_not_name_is_an_error_and_no_alarm(name: str, said: str) -> None:
+    check = SampleRatio({"control": 1, "new": 1})
+    with pytest.raises(InputError, match="units of the declared arms: control, new") as error:
+        check.at({name: 5000, "new": 5000})
+    assert said in str(error.value) and name in str(error.value)
 
 
 def test_an_arm_without_units_counts_as_none() -> None:

@@ -129,7 +129,7 @@ def test_no_rows_say_nothing() -> None:
     assert wilson_ends(1, 2, math.nan) == wilson_ends(1, 2, Z, n_eff=math.nan) == EVERYTHING
     assert wilson_ends(1, 2, math.inf) == (0.0, 1.0)
     assert math.isnan(effective_size(0, 0, 0.1))
-    assert math.isnan(share_variance(1, 1)) and math.isnan(share_variance(0, 0))
+    assert share_variance(1, 1) == 0.0 and math.isnan(share_variance(0, 0))
     assert newcombe_ends(math.nan, EVERYTHING, 0.5, (0.4, 0.6)) == EVERYTHING
     assert newcombe_ends(0.5, (0.4, 0.6), 0.5, EVERYTHING) == EVERYTHING
     assert f1_ends(0, 0, 0, Z) == EVERYTHING
@@ -143,7 +143,7 @@ def test_the_difference_of_two_shares() -> None:
     # Miettinen and Nurminen's score interval is next to it.
     assert abs(lower - 0.000167404582) < 3e-6 and abs(upper - 0.012845019925) < 1e-7
     variance = share_variance(520, 10_000) + share_variance(585, 10_000)
-    assert round(math.sqrt(variance), 12) == 0.003230854197
+    assert round(math.sqrt(variance), 12) == 0.003230692650  # that of gbstats 0.8.0
 
 
 def test_the_difference_turned_round_is_the_same() -> None:

@@ -166,6 +166,6 @@ def test_the_first_view_is_the_default() -> None:
 
 def test_a_share_by_delta_is_symmetric() -> None:
     found = WORKED.interval("precision", method="delta")
-    assert found.se == approx(math.sqrt(0.8 * 0.2 / 49), rel=1e-12) and found.method == "delta"
+    assert found.se == approx(math.sqrt(0.8 * 0.2 / 50), rel=1e-12) and found.method == "delta"
     assert (found.lower + found.upper) / 2 == approx(0.8, rel=1e-12)
     assert found.upper - 0.8 == approx(1.959963984540054 * found.se, rel=1e-12)

@@ -1,0 +1,288 @@
+"""Looks at means of mostly zeros, and at other metrics that rest on few rows.
+
+All looks at an arm are made at once, of sums that grow, for speed; a test compares them with what
+an experiment says of states of the same rows. A look whose effect is less than 2.5 standard errors
+cannot be an alarm (the sequence's multiplier is at least 3), so that the sequence is not asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.coverage.amounts import (
+    AMOUNTS,
+    Amounts,
+    average_precisions,
+    reciprocal_ranks,
+)
+from benchmarks.coverage.streams import LOOKS, logarithmic
+from benchmarks.coverage.table import Row, Table
+from streammetrics.experiments import ConfidenceSequence, Evidence, Horizon
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+N: Final = 100_000  # units of an arm at the end, were the arms equal
+K: Final = 64  # groups of users
+ALPHA: Final = 0.05
+NEAR: Final = 2.5  # standard errors; a look that is nearer to no effect is no alarm
+SHARES: Final = (0.02, 0.05, 0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """One arm at each look, all of [looks]: the estimate, its variance and the degrees of freedom
+    of that, rows, and what the burn-in counts; skew: whether that is a skewness number, of which an
+    arm needs the more the smaller it is; least: what it needs otherwise."""
+
+    value: Floats
+    variance: Floats
+    df: Floats
+    rows: Ints
+    number: Floats
+    skew: bool = False
+    least: float = 0.0
+
+    def ready(self, other: Looks) -> NDArray[np.bool_]:
+        """Whether there is enough in this arm, beside the other one; [looks]."""
+        rest = other.rows / np.maximum(self.rows + other.rows, 1)
+        need = np.maximum(10.0, 40.0 * rest * rest) if self.skew else self.least
+        found: NDArray[np.bool_] = self.number >= need
+        return found & self.rows_alone()
+
+    def rows_alone(self) -> NDArray[np.bool_]:
+        """Whether there are a hundred rows and sixteen groups of users; [looks]."""
+        groups = self.df + 1 if self.skew else 16
+        found: NDArray[np.bool_] = (self.rows >= 100) & (groups >= 16)
+        return found
+
+
+Arms = Callable[[np.random.Generator, Ints], Looks]
+
+
+def grown(
+    rng: np.random.Generator, new: Ints, buyers: float, amounts: Amounts
+) -> tuple[Ints, Ints, Floats]:
+    """Buyers that came with each look [looks]; the look and the amount of each."""
+    count = rng.binomial(new, buyers)
+    at = np.repeat(np.arange(len(new)), count)
+    return count, at, amounts.draw(rng, int(count.sum()))
+
+
+def of_users(rng: np.random.Generator, new: Ints, buyers: float, amounts: Amounts) -> Looks:
+    """Users with one row each, in groups: UserGroups(Ratio())."""
+    count, at, spent = grown(rng, new, buyers, amounts)
+    cells = at * K + rng.integers(0, K, len(at))
+    size = len(new) * K
+    y = np.bincount(cells, spent, minlength=size).reshape(-1, K).cumsum(axis=0)
+    n = rng.multinomial(new - count, np.full(K, 1 / K))
+    return of_groups(y, (n + np.bincount(cells, minlength=size).reshape(-1, K)).cumsum(axis=0))
+
+
+def of_groups(y: Floats, n: Ints) -> Looks:
+    """Means Σy / Σn over users, of sums of groups at each look [looks, K]: by the jackknife."""
+    with np.errstate(all="ignore"):
+        all_y, all_n = y.sum(axis=1, keepdims=True), n.sum(axis=1, keepdims=True)
+        left = np.where(n > 0, (all_y - y) / (all_n - n), np.nan)
+        groups = (n > 0).sum(axis=1)
+        apart = left - np.nansum(left, axis=1, keepdims=True) / groups[:, None]
+        squares = np.nansum(apart * apart, axis=1)
+        number = squares**3 / np.nansum(apart**3, axis=1) ** 2
+        variance = (groups - 1) / groups * squares
+        value = (all_y / all_n)[:, 0]
+    return Looks(value, variance, groups - 1.0, all_n[:, 0], number, skew=True)
+
+
+def of_lists(rng: np.random.Generator, new: Ints, buyers: float, amounts: Amounts) -> Looks:
+    """Lists that are independent, most of which have the value 0: RankingMetrics."""
+    _, at, values = grown(rng, new, buyers, amounts)
+    first = np.bincount(at, values, minlength=len(new)).cumsum()
+    squares = np.bincount(at, values * values, minlength=len(new)).cumsum()
+    return of_values(first, squares, new.cumsum())
+
+
+def of_values(first: Floats, squares: Floats, n: Ints) -> Looks:
+    """Means of n values in [0, 1] at each look, of their sums and those of their squares; [looks].
+    What is counted is Kish's number, of values and of 1 - value."""
+    with np.errstate(all="ignore"):
+        value, variance = first / n, (squares - first * first / n) / (n - 1) / n
+        kish = first * first / squares
+        other = (n - first) ** 2 / (n - 2 * first + squares)
+    return Looks(value, variance, n - 1.0, n, np.minimum(kish, other), least=20.0)
+
+
+def of_rates(view: str, shares: tuple[float, ...], rng: np.random.Generator, new: Ints) -> Looks:
+    """F1 or Matthews' coefficient of rows, of which these are true and false positives, false and
+    true negatives."""
+    return of_cells(view, rng.multinomial(new, shares).cumsum(axis=0))
+
+
+def of_cells(view: str, cells: Ints) -> Looks:
+    """The same of cells [looks, 4]; by delta, counting the least cell."""
+    tp, fp, fn, tn = cells.T.astype(np.float64)
+    with np.errstate(all="ignore"):
+        if view == "f1":
+            below = 2 * tp + fp + fn
+            value = 2 * tp / below
+            psi = [2 * (1 - value) / below, -value / below, -value / below, 0 * tp]
+            least = np.minimum(tp, fp + fn)
+        else:
+            r, s, c, d = tp + fn, fp + tn, tp + fp, fn + tn
+            root = np.sqrt(r * s * c * d)
+            value = (tp * tn - fp * fn) / root
+            psi = [
+                tn / root - value * (1 / r + 1 / c) / 2,
+                -fn / root - value * (1 / s + 1 / c) / 2,
+                -fp / root - value * (1 / r + 1 / d) / 2,
+                tp / root - value * (1 / s + 1 / d) / 2,
+            ]
+            least = cells.min(axis=1).astype(np.float64)
+        squares = [n * one * one for n, one in zip((tp, fp, fn, tn), psi, strict=True)]
+    variance = np.sum(squares, axis=0)
+    return Looks(value, variance, np.full(len(tp), np.inf), cells.sum(axis=1), least, least=10.0)
+
+
+def alarms_of(
+    control: Looks, treatment: Looks, v_opt: float | None, at: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Whether the sequence says that there is a difference; asked at these looks only; [looks]."""
+    sequence = ConfidenceSequence(alpha=ALPHA, v_opt=v_opt)
+    found = np.zeros(len(at), bool)
+    for i in np.flatnonzero(at).tolist():
+        parts = [(one.variance[i] / (one.variance[i] + other.variance[i]), one.df[i])
+                 for one, other in ((control, treatment), (treatment, control))]  # fmt: skip
+        below = sum(share * share / df for share, df in parts)
+        look = Evidence(
+            effect_size=float(treatment.value[i] - control.value[i]),
+            std_error=math.sqrt(control.variance[i] + treatment.variance[i]),
+            df=1.0 / below if below else math.inf,
+            least_count=int(min(control.rows[i], treatment.rows[i])),
+        )
+        found[i] = sequence.at(look).p_value <= ALPHA
+    return found
+
+
+def watched(
+    arms: Arms,
+    planned: float,
+    share: float,
+    rng: np.random.Generator,
+    n: int = N,
+    looks: int = LOOKS,
+) -> list[float]:
+    """An A/A test: whether it ever alarmed where a hundred rows are enough, and with the burn-in at
+    ten looks and at all; whether that was over at the end. planned: the variance of a unit."""
+    new = 2 * logarithmic(n, looks)
+    treated = rng.binomial(new, share)
+    control, treatment = (arms(rng, some) for some in (new - treated, treated))
+    v_opt = Horizon(units=2.0 * n, variance=planned, treatment_share=share).v_opt
+    with np.errstate(all="ignore"):
+        error = np.sqrt(control.variance + treatment.variance)
+        far = np.abs(treatment.value - control.value) > NEAR * error
+    known = (control.variance > 0) & (treatment.variance > 0)
+    rows = known & control.rows_alone() & treatment.rows_alone()
+    ready = known & control.ready(treatment) & treatment.ready(control)
+    alarms = alarms_of(control, treatment, v_opt, rows & far)
+    after = alarms & ready
+    ten = after[looks // 10 - 1 :: looks // 10]
+    return [float(one) for one in (alarms.any(), ten.any(), after.any(), ready[-1])]
+
+
+def users_watched(
+    buyers: float, amounts: Amounts, share: float, rng: np.random.Generator
+) -> list[float]:
+    """Revenue of users with one row each."""
+    arms = partial(of_users, buyers=buyers, amounts=amounts)
+    return watched(arms, spending(buyers, amounts), share, rng)
+
+
+def lists_watched(
+    users: bool, values: Amounts, share: float, rng: np.random.Generator
+) -> list[float]:
+    """A mean over lists of which 1 % have a hit."""
+    arms = partial(of_users if users else of_lists, buyers=0.01, amounts=values)
+    return watched(arms, spending(0.01, values), share, rng)
+
+
+def rates_watched(view: str, share: float, rng: np.random.Generator) -> list[float]:
+    """A view of a confusion matrix with few true positives."""
+    many = of_cells(view, np.array([RARE]) * 1e7)
+    return watched(partial(of_rates, view, RARE), float(many.variance[0]) * 1e7, share, rng)
+
+
+COLUMNS: Final = (
+    "100 rows alone, 200 looks",
+    "the burn-in, 10 looks",
+    "the burn-in, 200 looks",
+    "over at the end",
+)
+
+
+def spending(buyers: float, amounts: Amounts) -> float:
+    """The variance of what one unit spends."""
+    return buyers * amounts.square - (buyers * amounts.mean) ** 2
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+ZEROS: Final = Table(
+    "zeros",
+    "amounts; buyers; share of the treatment",
+    COLUMNS,
+    tuple(
+        Row(
+            f"{name}; {_percent(buyers)}; {_percent(share)}",
+            partial(users_watched, buyers, amounts, share),
+            1000,
+            5.5,
+        )
+        for name, amounts in AMOUNTS.items()
+        for buyers in (0.002, 0.01, 0.05)
+        for share in SHARES
+    ),
+)
+
+LISTS: Final = {
+    "MRR": reciprocal_ranks(),
+    "AP": average_precisions(),
+}
+# True and false positives, false and true negatives: 10 % positives, of which 3 % are found.
+RARE: Final = (0.003, 0.003, 0.097, 0.897)
+
+SPARSE: Final = Table(
+    "sparse",
+    "metric; share of the treatment",
+    COLUMNS,
+    (
+        *(
+            Row(
+                f"{name}, a hit in 1 % of the lists{', UserGroups' * users}; {_percent(share)}",
+                partial(lists_watched, users, values, share),
+                1000,
+                5.5,
+            )
+            for name, values in LISTS.items()
+            for users in (False, True)
+            for share in SHARES
+        ),
+        *(
+            Row(
+                f"{name}, recall 3 %; {_percent(share)}",
+                partial(rates_watched, view, share),
+                1000,
+                5.5,
+            )
+            for name, view in (("F1", "f1"), ("Matthews", "mcc"))
+            for share in SHARES
+        ),
+    ),
+)
