@@ -13,6 +13,7 @@ from streammetrics.core.errors import SettingsError
 from streammetrics.kernels.proportions import share_variance
 from streammetrics.kernels.skewness import KISH, kish_number, needed, skewness_number
 from streammetrics.results.averages import Averages
+from streammetrics.results.direction import NONE, Direction, direction_of
 from streammetrics.results.figures import counts_of
 from streammetrics.results.interval import HasIntervals, Interval
 from streammetrics.results.quotient import Quotient
@@ -38,7 +39,8 @@ class Arm:
     those of a mean of independent rows (Kish), else infinite. replicates: the estimate without each
     group of users, None for a group without rows and nan where it is undefined; None where rows
     stand for themselves. together: what they are replicates of, the estimate itself or that of
-    coarser scores.
+    coarser scores. direction: in which the view is better, as its result declares it.
+    largest_group: the share of the rows that one group of users has, 0 where that is not known.
     """
 
     view: str
@@ -59,6 +61,8 @@ class Arm:
     replicates: tuple[float | None, ...] | None = None
     together: float = math.nan
     reason: str = ""
+    direction: Direction = NONE
+    largest_group: float = 0.0
 
     @property
     def estimate(self) -> float:
@@ -138,6 +142,8 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         replicates=_replicates(grouped, chosen) if grouped else None,
         together=grouped.group_estimate(chosen) if grouped else math.nan,
         reason=found.reason,
+        direction=direction_of(figures, chosen),
+        largest_group=max(grouped.weights) / grouped.rows if grouped and grouped.rows else 0.0,
     )
 
 

@@ -110,6 +110,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         values=math.fsum(arm.values for arm in arms),
         replicates=replicates,
         reason=reason,
+        direction=first.direction,
     )
 
 

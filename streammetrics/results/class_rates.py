@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from streammetrics.kernels.influence import cells_number
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.term_means import Hits
 from streammetrics.results.class_interval import averaged_influence, mean_interval
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import Asked, Interval
 from streammetrics.results.one_vs_rest import OneVsRest
 from streammetrics.results.view_texts import ViewText
@@ -41,6 +42,11 @@ class ClassRates(OneVsRest):
     [[2, 1], [0, 5]]
     """
 
+    directions: ClassVar[Directions] = directed(
+        higher="accuracy balanced_accuracy mcc kappa weighted_kappa top_k_accuracy "
+        "top_k_accuracies",
+        lower="error_rate",
+    )
     n_classes: int
     cells: NDArray[np.int64]
     counts: NDArray[np.int64]
