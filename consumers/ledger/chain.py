@@ -41,7 +41,9 @@ def after_commit(commit: Commit) -> Head:
             for piece in commit.pieces
         ],
         [(one.offset, one.index, one.reason, one.size, one.sha256) for one in commit.refused],
-        seen and (seen.since_ms, list(seen.anew), [(at, _of(ids)) for at, ids in seen.rows]),
+        None
+        if seen is None
+        else (seen.since_ms, list(seen.anew), [(start, _of(ids)) for start, ids in seen.rows]),
     )
     return replace(
         commit.head,
