@@ -95,9 +95,13 @@ def claim(
     return store.write(work)
 
 
-def take(store: Store, row: LookRow) -> bool:
-    """Add a look; False where one of the same experiment and heads is there, or where the store
-    went back since its states were read: looks are taken at offsets that only rise."""
+def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
+    """Add a look; False where one of the same experiment and heads is there.
+
+    Looks are taken at offsets that only rise. So it is not added either where the store went back
+    since its states were read: it has counted less, or does not know the claim of `claimed_ms`
+    (see `claim`), or somebody else has claimed a look since. None: nobody else looks.
+    """
     found = row.look
     heads = json.dumps(dict(found.heads), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     key = {
@@ -110,6 +114,8 @@ def take(store: Store, row: LookRow) -> bool:
     def work(connection: Connection, _: bool) -> bool:
         known = select(look.c.id).where(*(look.c[name] == value for name, value in key.items()))
         if connection.scalar(known) is not None or not _is_reached(connection, found):
+            return False
+        if claimed_ms is not None and not _is_claimed(connection, found, claimed_ms):
             return False
         try:
             with connection.begin_nested():
@@ -147,6 +153,15 @@ def _is_reached(connection: Connection, found: Look) -> bool:
     )
     now = heads_of(read_heads(connection, head.c.generation == found.generation), int(last or 0))
     return all(name in now and now[name] >= offset for name, offset in dict(found.heads).items())
+
+
+def _is_claimed(connection: Connection, found: Look, claimed_ms: int) -> bool:
+    """Whether the last claim is this one."""
+    last = select(experiment.c.last_look_ms).where(
+        experiment.c.generation == found.generation,
+        experiment.c.fingerprint == found.experiment,
+    )
+    return connection.scalar(last) == claimed_ms
 
 
 def read_monitor(connection: Connection, generation: int, fingerprint: str) -> Monitor:

@@ -80,6 +80,7 @@ class Worker:
         self._work: dict[Partition, _Work] = {}
         self._wanted: list[Partition] = []
         self._ends: dict[Partition, int] = {}
+        self._starts: dict[Partition, int] = {}  # of heads, in case a store loses one
         self._needs_ends = False
         self._limits = Limits(options)
         self._repeats = Repeats(config, ledger.store)
@@ -108,10 +109,11 @@ class Worker:
         for partition in self._wanted if self.config.join is None else there:
             new = (partition.topic, partition.number) not in known
             start = start_of(self.options, self.source, partition, ends) if new else 0
-            require_within(self._resolve(partition, start), self.source, ends)
-        if needs_ends:
-            self._needs_ends = True
-            self._ends = {p: end for p, end in ends.items() if p in self._wanted}
+            head = self._resolve(partition, start)
+            self._starts[partition] = head.start_offset
+            require_within(head, self.source, ends)
+        self._needs_ends = needs_ends
+        self._ends = {p: e for p, e in ends.items() if p in self._wanted} if needs_ends else {}
 
     def _resolve(self, partition: Partition, start: int, first: int | None = None) -> Head:
         """See `head_to_read`."""
@@ -209,7 +211,7 @@ class Worker:
             for partition in partitions:
                 # A partition that was added to the topic meanwhile begins at 0, and so does a
                 # file whose first record has come. This may be the source's thread: no questions.
-                head = self._resolve(partition, 0, first=0)
+                head = self._resolve(partition, self._starts.get(partition, 0), first=0)
                 self._bad_share.began(self.ledger.store, head)
                 self._begin(head)
             log.info("assigned: %s", ", ".join(map(str, partitions)) or "nothing")
@@ -301,8 +303,7 @@ class Worker:
         with self._lock:
             size = sum(work.delta.nbytes for work in self._work.values())
         self._watch.counted(self.duplicates, size)
-        waited_s = self._monotonic() - self._committed_s
-        due = waited_s >= self.config.store.commit_interval_s
+        due = self._monotonic() - self._committed_s >= self.config.store.commit_interval_s
         if due or size >= self.options.max_delta_bytes:
             self.commit()
 
