@@ -110,6 +110,7 @@ RUN: Final = (
         choices=("stop", "skip"),
         default="stop",
     ),
+    Flag("new-source", "count from a topic or a cluster that is new to the store", bool),
     PARTITIONS,
     Flag("check", "compare config, source and store, change nothing, and end", bool),
     Flag("dry-run", "read to the end and print the results; write no store", bool),

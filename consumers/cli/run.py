@@ -150,6 +150,7 @@ def options_of(arguments: Arguments) -> Options:
             else parse_time(start, "--from")
         ),
         on_gap="skip" if arguments.text("on-gap") == "skip" else "stop",
+        new_source=arguments.on("new-source"),
         partitions=partitions(arguments.text("partitions")),
     )
 

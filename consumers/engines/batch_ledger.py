@@ -25,6 +25,7 @@ from consumers.engines.tasks import Job
 from consumers.engines.told import Told, told_together
 from consumers.experiment.looking import Looker
 from consumers.ledger.ledger import Fenced, Ledger, LogChanged
+from consumers.ledger.logs import count_from
 from consumers.ledger.rows import Commit, Generation, Head, Piece
 from consumers.sources.source import SPARK, GapError, Partition
 from consumers.worker.bad_share import BadShare
@@ -57,8 +58,11 @@ class BatchLedger:
         clock: Callable[[], float],
         on_gap: Gap = "stop",
         new_generation: bool = False,
+        new_source: bool = False,
     ) -> None:
-        """Raises SettingsChanged where the store was counted with other settings, LedgerError."""
+        """Raises SettingsChanged where the store was counted with other settings, NewSource where
+        it has counted from other logs alone and `new_source` does not say that this one is meant,
+        LedgerError."""
         assert config.source.query is not None
         self.config, self.on_gap = config, on_gap
         self.log = Partition(SPARK, config.source.query, identity, 0)
@@ -68,6 +72,7 @@ class BatchLedger:
         try:
             begun = begin(self.ledger, config, new_generation=new_generation)
             self.generation: Generation = begun.generation
+            count_from(self.ledger.store, self.generation, [self.log], new=new_source)
             self._bad_share = BadShare(config.store.max_bad_share)
             self._began = False
             self._upkeep = Upkeep(self.ledger.store, monotonic)
@@ -152,6 +157,7 @@ class BatchLedger:
             found.counters,
             pieces,
             found.refused,
+            floor_ms=self.generation.floor_ms if found.counters.expired else None,
         )
         moved = self.ledger.commit(self.generation, commit)
         self._bad_share.count(delta)

@@ -43,7 +43,8 @@ class LedgerSink:
     identity: what tells this query from an earlier one of the same name; without it, the id that
     Spark keeps in the checkpoint (over Connect it must be given: the checkpoint's location is one).
     record_time: the column of the time at which a row was written (Kafka's `timestamp`), which
-    `[windows] max_ahead_s` needs. on_gap, new_generation: as the flags of `streammetrics run`.
+    `[windows] max_ahead_s` needs. on_gap, new_generation, new_source: as the flags of
+    `streammetrics run`.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class LedgerSink:
         record_time: str | None = None,
         on_gap: Gap = "stop",
         new_generation: bool = False,
+        new_source: bool = False,
         monotonic: Callable[[], float] = time.monotonic,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -66,7 +68,7 @@ class LedgerSink:
             )
         self.config, self.identity, self.record_time = config, identity, record_time
         self.on_gap: Gap = on_gap
-        self.new_generation = new_generation
+        self.new_generation, self.new_source = new_generation, new_source
         self._monotonic, self._clock = monotonic, clock
         self._opened: BatchLedger | None = None
 
@@ -92,6 +94,7 @@ class LedgerSink:
                 clock=self._clock,
                 on_gap=self.on_gap,
                 new_generation=self.new_generation,
+                new_source=self.new_source,
             )
         return self._opened
 

@@ -26,14 +26,16 @@ log = logging.getLogger(__name__)
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states that one look reads
 
 
-def look_now(ledger: Ledger, generation: int) -> bool:
+def look_now(ledger: Ledger, generation: int, claimed_ms: int | None = None) -> bool:
     """Look at the experiment of a generation; whether there is a look now that was not there.
+
+    claimed_ms: when the look was claimed, by the clock of who did; None where nobody else looks.
 
     Raises LedgerError, and StreamMetricsError for states that the plan does not fit.
     """
     found = view(ledger, _seen, generation=generation)
     row = None if found is None else _row(*found)
-    return row is not None and bool(row.look.readings) and take(ledger.store, row)
+    return row is not None and bool(row.look.readings) and take(ledger.store, row, claimed_ms)
 
 
 def _seen(now: View) -> tuple[Look, int | None, Experiment] | None:
@@ -96,14 +98,15 @@ class Looker:
     def _look(self, *, last: bool) -> None:
         try:
             of = declared(self._ledger.generation(self._generation))
+            now_ms = int(self._clock() * 1000)
             if of is not None and claim(
                 self._ledger.store,
                 self._generation,
                 of.fingerprint,
-                now_ms=int(self._clock() * 1000),
+                now_ms=now_ms,
                 every_ms=int(self._every_s * 1000),
                 last=last,
             ):
-                look_now(self._ledger, self._generation)
+                look_now(self._ledger, self._generation, now_ms)
         except (StoreUnavailable, TooLarge, StreamMetricsError) as error:
             log.warning("%s; this look at the experiment is left out", error)

@@ -14,10 +14,11 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, delete, select
 
+from consumers.ledger.chain import after_commit
 from consumers.ledger.outline import Outline, read_states
 from consumers.ledger.read import read_heads
 from consumers.ledger.rows import JOIN, JOIN_START, Commit, Generation, Head, Pane
-from consumers.ledger.schema import delta, head
+from consumers.ledger.schema import delta
 from consumers.ledger.store import Store
 from consumers.ledger.write import (
     Fenced,
@@ -26,6 +27,7 @@ from consumers.ledger.write import (
     insert_head,
     live,
     move_head,
+    stands,
     write_delta,
 )
 
@@ -90,9 +92,9 @@ def write_closing(
 
     def work(connection: Connection, again: bool) -> None:
         check_generation(connection, of)
-        if not move_head(connection, commit):
-            if again and _is_closed_to(connection, commit):
-                return  # an earlier try got through and its answer was lost
+        if again and stands(connection, moved):
+            return  # an earlier try got through, and its answer was lost
+        if not move_head(connection, commit, moved):
             raise Fenced("somebody else has closed these label windows")
         if frozenset(_pending(connection, of, metric, read_before_ms)) != seen:
             raise Fenced("rows were merged or added meanwhile")
@@ -100,12 +102,8 @@ def write_closing(
             connection.execute(delete(delta).where(delta.c.id.in_(ids[at : at + _ROWS_A_QUERY])))
         write_delta(connection, commit)
 
+    moved = after_commit(commit)
     store.write(work)
-
-
-def _is_closed_to(connection: Connection, commit: Commit) -> bool:
-    found = connection.scalar(select(head.c.next_offset).where(head.c.id == commit.head.id))
-    return found is not None and found >= commit.end
 
 
 def _pending(

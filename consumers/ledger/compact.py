@@ -27,10 +27,11 @@ from consumers.ledger.ranges import (
     is_too_large,
     split,
 )
-from consumers.ledger.read import generation_of
-from consumers.ledger.rows import Pane, Piece
-from consumers.ledger.schema import delta, generation
+from consumers.ledger.read import generation_of, read_heads
+from consumers.ledger.rows import Head, Pane, Piece
+from consumers.ledger.schema import delta, generation, head
 from consumers.ledger.store import Store
+from consumers.ledger.write import is_same
 from streammetrics import PerKey, load
 
 _ROWS_A_QUERY: Final = 100  # SQLite takes at least 999 parameters
@@ -144,9 +145,10 @@ class Compactor:
 
     def merge(self, strand: Strand, group: Group) -> Compacted | None:
         """Merge one group; None where another was first or it cannot become smaller."""
-        states = self._store.read(lambda connection: _states(connection, strand, group))
-        if states is None:
+        found = self._store.read(lambda connection: _states(connection, strand, group))
+        if found is None:
             return None
+        of, states = found
         by = self._groupings(strand) if any(box.for_coarser for box in group.boxes) else ()
         made = self._fold(strand.pane, group, states, by)
         mine = sum(one.piece.pane == strand.pane for one in made)
@@ -157,7 +159,7 @@ class Compactor:
             self._hopeless.add(frozenset(group.boxes))
             return None
         try:
-            self._store.write(lambda connection, _: _exchange(connection, strand, group, made))
+            self._store.write(lambda connection, _: _exchange(connection, of, strand, group, made))
         except _NotAsRead:
             return None
         return Compacted(
@@ -286,26 +288,34 @@ def _stood_for(connection: Connection, strand: Strand, base: int) -> list[int]:
     return sorted(connection.scalars(query))
 
 
-def _states(connection: Connection, strand: Strand, group: Group) -> list[bytes] | None:
-    """The states of these rows in their order; None if one of them is not there any more."""
+def _states(
+    connection: Connection, strand: Strand, group: Group
+) -> tuple[Head, list[bytes]] | None:
+    """The head of these rows, and their states in their order; None if one of them is not there
+    any more."""
+    heads = read_heads(connection, head.c.id == strand.head)
     found: dict[Box, bytes] = {}
     ids = [box.id for box in group.boxes]
     for at in range(0, len(ids), _ROWS_A_QUERY):
         some = delta.c.id.in_(ids[at : at + _ROWS_A_QUERY])
         for row in connection.execute(select(*_BOX, delta.c.state).where(*_of(strand), some)):
             found[Box(*row[:-1])] = row[-1]
-    return [found[box] for box in group.boxes] if found.keys() >= set(group.boxes) else None
+    if not heads or not found.keys() >= set(group.boxes):
+        return None
+    return heads[0], [found[box] for box in group.boxes]
 
 
 def _exchange(
-    connection: Connection, strand: Strand, group: Group, made: Collection[_Merged]
+    connection: Connection, of: Head, strand: Strand, group: Group, made: Collection[_Merged]
 ) -> None:
     """Delete what was merged and write what came of it, or roll back."""
     # The row of the generation is what a rising floor changes: while we hold it, no pane goes.
     connection.execute(
         select(generation.c.id).where(generation.c.id == strand.generation)
         .with_for_update(read=True)
-    ).one()  # fmt: skip
+    ).one_or_none()  # fmt: skip
+    if not read_heads(connection, *is_same(of)):
+        raise _NotAsRead
     gone = delete(delta).where(*_SAME, *_of(strand))
     deleted = 0
     for box in group.boxes:

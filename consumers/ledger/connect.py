@@ -20,6 +20,7 @@ from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import QueuePool
 
 from consumers.ledger.failures import NoStoreYet, NotAStore
+from consumers.ledger.store_file import PATH
 
 _EXPECTED: Final = "expected a path of a SQLite file, or postgresql://USER@HOST/DATABASE"
 
@@ -118,7 +119,10 @@ def _sqlite(url: URL, name: str, create: bool, busy_s: float) -> Engine:
             check_same_thread=False,
         )
 
-    engine = create_engine("sqlite://", creator=connect, poolclass=QueuePool)
+    options = {PATH: str(path.absolute())}
+    engine = create_engine(
+        "sqlite://", creator=connect, poolclass=QueuePool, execution_options=options
+    )
     if create:
         # It is kept in the file, which a reader must not change: it may not be ours at all.
         event.listen(engine, "connect", _use_wal)

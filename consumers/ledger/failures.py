@@ -29,6 +29,10 @@ class NoStoreYet(NotAStore):
     """Nothing is there; a writer would make it."""
 
 
+class StoreReplaced(LedgerError):
+    """The store is not the one that this process opened, or lost what this process rests on."""
+
+
 class SchemaMismatch(LedgerError):
     """A store that another version of this program wrote; an older one a writer brings to ours."""
 

@@ -23,7 +23,16 @@ def mark_forwarded(store: Store, entries: Sequence[QuarantineRow]) -> None:
     def work(connection: Connection, _: bool) -> None:
         for entry in entries:
             connection.execute(
-                update(quarantine).where(quarantine.c.id == entry.id).values(forwarded=True)
+                update(quarantine)
+                .where(
+                    # A number alone says nothing: a store that went back gives it again.
+                    quarantine.c.id == entry.id,
+                    quarantine.c.head == entry.head,
+                    quarantine.c.offset == entry.offset,
+                    quarantine.c.index == entry.index,
+                    quarantine.c.sha256 == entry.sha256,
+                )
+                .values(forwarded=True)
             )
 
     store.write(work)

@@ -19,13 +19,16 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
+from consumers.ledger.chain import after_commit, after_skip
 from consumers.ledger.failures import (
     LedgerError,
     NoStoreYet,
     NotAStore,
     SchemaMismatch,
+    StoreReplaced,
     StoreUnavailable,
 )
+from consumers.ledger.logs import LogChanged, NewSource
 from consumers.ledger.more_epochs import counted_to_ms
 from consumers.ledger.read import (
     generation_of,
@@ -38,7 +41,6 @@ from consumers.ledger.read import (
     read_quarantine,
 )
 from consumers.ledger.rows import (
-    Begun,
     Commit,
     Generation,
     Head,
@@ -47,7 +49,7 @@ from consumers.ledger.rows import (
     Snapshot,
 )
 from consumers.ledger.schema import head
-from consumers.ledger.settings import SettingsChanged, begin, compared
+from consumers.ledger.settings import Begun, SettingsChanged, begin, compared
 from consumers.ledger.store import BUSY_S, PAUSES_S, Store, open_store
 from consumers.ledger.write import (
     Fenced,
@@ -55,13 +57,14 @@ from consumers.ledger.write import (
     close_head,
     head_of,
     insert_head,
-    is_at,
     live,
     move_head,
     note_lateness,
     raise_floor,
     refuse_closed,
+    refuse_floor,
     skip_offsets,
+    stands,
     write_delta,
 )
 from consumers.sources.source import Partition
@@ -71,32 +74,15 @@ __all__ = [
     "Ledger",
     "LedgerError",
     "LogChanged",
+    "NewSource",
     "NoStoreYet",
     "NotAStore",
     "SchemaMismatch",
     "SettingsChanged",
+    "StoreReplaced",
     "StoreUnavailable",
     "TooLarge",
 ]
-
-
-class LogChanged(LedgerError):
-    """The log under this name is not the one that was counted: made anew, or another cluster."""
-
-    exit_code = 4
-
-    def __init__(self, known: Head, found: Partition) -> None:
-        self.known, self.found = known, found
-        was, now = known.partition, found
-        what = "cluster" if was.cluster != now.cluster else "log (topic id)"
-        pair = (was.cluster, now.cluster) if was.cluster != now.cluster else (
-            was.topic_id, now.topic_id)  # fmt: skip
-        super().__init__(
-            f"{found}: this is another {what} than the one counted up to offset "
-            f"{known.next_offset}: it was {pair[0]}, now it is {pair[1]}; its offsets mean other "
-            "events. Read the old one to its end, start with --new-generation or another store, "
-            "or add this one to what is counted with --on-gap skip"
-        )
 
 
 class TooLarge(LedgerError):
@@ -266,40 +252,31 @@ class Ledger:
         """
 
         def work(connection: Connection, again: bool) -> None:
-            floor_ms = check_generation(connection, of)
-            for piece in commit.pieces:
-                start_ms = piece.pane.start_ms
-                if floor_ms is not None and start_ms is not None and start_ms < floor_ms:
-                    raise Fenced(f"windows before {floor_ms} ms are gone")
+            if again and stands(connection, moved):
+                return  # an earlier try got through, and its answer was lost
+            refuse_floor(commit, check_generation(connection, of))
             refuse_closed(connection, commit)
-            if move_head(connection, commit):
-                write_delta(connection, commit)
-            elif not again or not is_at(connection, commit.head, commit.end):
+            if not move_head(connection, commit, moved):
                 raise Fenced(f"{commit.head.partition}: not at {commit.start} any more")
-            # Else an earlier try got through and its answer was lost. The head stands at `end`,
-            # so these records are counted once, by us or by another worker.
+            write_delta(connection, commit)
 
+        moved = after_commit(commit)
         self._store.write(work)
-        return replace(
-            commit.head,
-            next_offset=commit.end,
-            greatest_event_ms=commit.greatest_event_ms,
-            counters=commit.head.counters + commit.counters,
-        )
+        return moved
 
     def skip(self, of: Generation, known: Head, to: int) -> Head:
         """Move a head over offsets that the log has lost, and count them as skipped."""
 
         def work(connection: Connection, again: bool) -> None:
             check_generation(connection, of)
-            if not skip_offsets(connection, known, to) and not (
-                again and is_at(connection, known, to)
+            if not skip_offsets(connection, known, moved) and not (
+                again and stands(connection, moved)
             ):
                 raise Fenced(f"{known.partition}: not at {known.next_offset} any more")
 
+        moved = after_skip(known, to)
         self._store.write(work)
-        lost = to - known.next_offset
-        return replace(known, next_offset=to, skipped=known.skipped + lost)
+        return moved
 
     def follow(self, of: Generation, known: Head, partition: Partition, start: int) -> Head:
         """Close a head whose log is gone or has lost its end; a new one follows `partition`."""

@@ -21,8 +21,9 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from consumers.ledger.read import read_heads
 from consumers.ledger.rows import Head
-from consumers.ledger.schema import experiment, look, look_reading
+from consumers.ledger.schema import experiment, head, look, look_reading, retry
 from consumers.ledger.store import Store
 from streammetrics.experiments import Anytime, Look, Monitor, Watched
 
@@ -53,12 +54,12 @@ def heads_of(heads: Sequence[Head], retry: int) -> dict[str, int]:
     """How far each log was counted, by a name that no later head takes: a log that follows another
     under its name is `clicks/0#1`. So the offsets only rise. `retry` is the last one's number."""
     found: dict[str, int] = {}
-    for head in sorted(heads, key=lambda one: one.id):
-        name, earlier = str(head.partition), 0
+    for one in sorted(heads, key=lambda one: one.id):
+        name, earlier = str(one.partition), 0
         while name in found:
             earlier += 1
-            name = f"{head.partition}#{earlier}"
-        found[name] = head.next_offset
+            name = f"{one.partition}#{earlier}"
+        found[name] = one.next_offset
     return {**found, RETRIES: retry} if retry else found
 
 
@@ -94,8 +95,13 @@ def claim(
     return store.write(work)
 
 
-def take(store: Store, row: LookRow) -> bool:
-    """Add a look; False where one of the same experiment and heads is there."""
+def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
+    """Add a look; False where one of the same experiment and heads is there.
+
+    Looks are taken at offsets that only rise. So it is not added either where the store went back
+    since its states were read: it has counted less, or does not know the claim of `claimed_ms`
+    (see `claim`), or somebody else has claimed a look since. None: nobody else looks.
+    """
     found = row.look
     heads = json.dumps(dict(found.heads), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     key = {
@@ -107,7 +113,9 @@ def take(store: Store, row: LookRow) -> bool:
 
     def work(connection: Connection, _: bool) -> bool:
         known = select(look.c.id).where(*(look.c[name] == value for name, value in key.items()))
-        if connection.scalar(known) is not None:
+        if connection.scalar(known) is not None or not _is_reached(connection, found):
+            return False
+        if claimed_ms is not None and not _is_claimed(connection, found, claimed_ms):
             return False
         try:
             with connection.begin_nested():
@@ -136,6 +144,24 @@ def take(store: Store, row: LookRow) -> bool:
         return True
 
     return store.write(work)
+
+
+def _is_reached(connection: Connection, found: Look) -> bool:
+    """Whether the logs, and the retries, are counted as far as a look says."""
+    last = connection.scalar(
+        select(func.max(retry.c.id)).where(retry.c.generation == found.generation)
+    )
+    now = heads_of(read_heads(connection, head.c.generation == found.generation), int(last or 0))
+    return all(name in now and now[name] >= offset for name, offset in dict(found.heads).items())
+
+
+def _is_claimed(connection: Connection, found: Look, claimed_ms: int) -> bool:
+    """Whether the last claim is this one."""
+    last = select(experiment.c.last_look_ms).where(
+        experiment.c.generation == found.generation,
+        experiment.c.fingerprint == found.experiment,
+    )
+    return connection.scalar(last) == claimed_ms
 
 
 def read_monitor(connection: Connection, generation: int, fingerprint: str) -> Monitor:

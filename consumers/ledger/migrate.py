@@ -8,6 +8,7 @@ store is of one version or of the next, whenever the process dies.
 from __future__ import annotations
 
 import logging
+import secrets
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -97,10 +98,36 @@ def _joins(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
+def _identities(connection: Connection) -> None:
+    """Version 6: a random id of the store, a random token of each generation, and a chained digest
+    of each head, by which a store that is another one, or that went back, is known; and the topics
+    that a generation counts from."""
+    sqlite = connection.dialect.name == "sqlite"
+    reference = "INTEGER" if sqlite else "BIGINT"
+    for statement in (
+        "ALTER TABLE generation ADD COLUMN token VARCHAR(32) DEFAULT '' NOT NULL",
+        "ALTER TABLE head ADD COLUMN digest VARCHAR(64) DEFAULT '' NOT NULL",
+        "ALTER TABLE head ADD COLUMN known_offset BIGINT",
+        f"CREATE TABLE source (generation {reference} NOT NULL REFERENCES generation (id), "
+        "cluster VARCHAR(512) NOT NULL, topic TEXT NOT NULL, "
+        "PRIMARY KEY (generation, cluster, topic))",
+        "INSERT INTO source SELECT DISTINCT generation, cluster, topic FROM head "
+        "WHERE topic <> '(join)'",
+        f"INSERT INTO meta (key, value) VALUES ('store_id', '{secrets.token_hex(16)}')",
+    ):
+        connection.exec_driver_sql(statement)
+    for table, column, nbytes in (("generation", "token", 16), ("head", "digest", 32)):
+        for (number,) in connection.exec_driver_sql(f"SELECT id FROM {table}").all():
+            connection.exec_driver_sql(
+                f"UPDATE {table} SET {column} = '{secrets.token_hex(nbytes)}' WHERE id = {number}"
+            )
+
+
 # By the version that a step starts from.
 _STEPS: Final[Mapping[int, Callable[[Connection], None]]] = {
     1: _retries_and_tombstones,
     2: _outlines,
     3: _looks,
     4: _joins,
+    5: _identities,
 }

@@ -46,6 +46,7 @@ def read_generation(connection: Connection, wanted: int | None = None) -> Genera
         row.floor_ms,
         _read_metrics(connection, row.id),
         row.lateness_ms,
+        row.token,
     )
 
 
@@ -102,6 +103,9 @@ def _head(row: Row[tuple[object, ...]]) -> Head:
         Counters(row.rows, row.late, row.future, row.expired, row.quarantined, row.tombstones,
                  row.late_outcomes, row.ignored, row.closed_rows, row.conflicts, row.repeated),
         row.skipped,
+        row.incarnation,
+        row.digest,
+        row.known_offset,
     )  # fmt: skip
 
 

@@ -16,7 +16,14 @@ from sqlalchemy import Connection, func, insert, select, update
 from consumers.ledger.rows import Commit, Generation, Head, QuarantineRow
 from consumers.ledger.schema import head, quarantine, retry
 from consumers.ledger.store import Store
-from consumers.ledger.write import Fenced, check_generation, refuse_closed, write_pieces
+from consumers.ledger.write import (
+    Fenced,
+    check_generation,
+    is_same,
+    refuse_closed,
+    refuse_floor,
+    write_pieces,
+)
 
 
 class NotOpen(Exception):
@@ -77,16 +84,16 @@ def write_retry(
 
 
 def _count(connection: Connection, number: int, one: Counted, floor_ms: int | None) -> None:
-    for piece in one.delta.pieces:
-        start_ms = piece.pane.start_ms
-        if floor_ms is not None and start_ms is not None and start_ms < floor_ms:
-            raise NotOpen(f"windows before {floor_ms} ms are gone")
+    known = one.delta.head
     for entry in one.entries:
         done = connection.execute(
             update(quarantine)
             .where(
                 quarantine.c.id == entry.id,
-                quarantine.c.head == one.delta.head.id,
+                quarantine.c.head == known.id,
+                quarantine.c.offset == entry.offset,
+                quarantine.c.index == entry.index,
+                quarantine.c.sha256 == entry.sha256,
                 quarantine.c.done.is_(False),
             )
             .values(done=True, retry=number)
@@ -94,19 +101,22 @@ def _count(connection: Connection, number: int, one: Counted, floor_ms: int | No
         if done.rowcount != 1:
             raise NotOpen(f"{entry.partition} offset {entry.offset} is not open any more")
     try:
+        refuse_floor(one.delta, floor_ms)
         refuse_closed(connection, one.delta)
     except Fenced as fenced:
         raise NotOpen(str(fenced)) from fenced
     write_pieces(connection, one.delta, number)
-    connection.execute(
+    found = connection.execute(
         update(head)
-        .where(head.c.id == one.delta.head.id)
+        .where(*is_same(known))
         .values(
             quarantined=head.c.quarantined - len(one.entries),
             future=head.c.future - sum(entry.reason == "future" for entry in one.entries),
             expired=head.c.expired + one.delta.counters.expired,
         )
     )
+    if found.rowcount != 1:
+        raise NotOpen(f"{known.partition}: its head is not there any more")
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,10 @@ class Head:
     `skipped` counts offsets that the log had lost before we came (`--on-gap skip`). Where a log
     lost its end, or was made anew, and reading went on all the same, the head is `closed` and
     another one follows the log. Recovery reads next_offset and greatest_event_ms alone.
+
+    `incarnation` counts the heads that followed the same log before. `digest` is that of all its
+    commits (see chain.py): two heads with one digest have one history. `known_offset` is where the
+    store went back: a worker knew that the log was counted up to there.
     """
 
     id: int
@@ -58,6 +62,15 @@ class Head:
     greatest_event_ms: int | None
     counters: Counters
     skipped: int
+    incarnation: int = 0
+    digest: str = ""
+    known_offset: int | None = None
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether the store went back, and has not counted again what it had."""
+        known = self.known_offset
+        return known is not None and known > self.next_offset and not self.closed
 
     @property
     def is_join(self) -> bool:
@@ -150,6 +163,8 @@ class Commit:
 
     `greatest_event_ms` is that of all events before `end`. `closed_at_most`: events in it are
     joined, and label windows may be closed up to this time and no further; None: none are.
+    `floor_ms`: events below this retention floor are left out of their windows; `closed_at_least`:
+    events are refused because label windows are closed up to this time; None: none are.
     """
 
     head: Head
@@ -161,6 +176,8 @@ class Commit:
     refused: Sequence[Refused] = ()
     closed_at_most: int | None = None
     seen: Seen | None = None
+    floor_ms: int | None = None
+    closed_at_least: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +219,9 @@ class Generation:
     knows an older one is refused, because the new metric would have a hole in its rows. Only the
     current generation is written. Windows that start before `floor_ms` are gone; the floor only
     rises. `lateness_ms` is that of the last config: readers say by it when a window is closed, and
-    nothing else rests on it.
+    nothing else rests on it. `token` is random and another one for each revision: it tells a
+    generation from one that was made under the same number in another store, or after the store
+    went back.
     """
 
     id: int
@@ -211,31 +230,7 @@ class Generation:
     floor_ms: int | None
     metrics: tuple[Metric, ...]
     lateness_ms: int = 0
-
-
-class Changes(NamedTuple):
-    """What a config changes in a generation: metrics that it counts from now on, those that it
-    counts no more, variants that it counts from now on, and starts of an experiment's epochs."""
-
-    added: tuple[str, ...] = ()
-    ended: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ()
-    epochs: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return any(self[:])
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """The generation to write, and how it came to be; the rest is that of Changes."""
-
-    generation: Generation
-    created: bool
-    added: tuple[str, ...] = ()
-    ended: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ()
-    epochs: tuple[str, ...] = ()
+    token: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,6 +295,12 @@ class Snapshot:
             for head in self.heads
             if not head.closed and head.next_offset != JOIN_START
         }
+
+    @property
+    def incomplete(self) -> dict[str, int]:
+        """The logs of which the store has counted less than it had before it went back, each with
+        the offset (or event time) up to which it was counted."""
+        return {str(h.partition): h.known_offset or 0 for h in self.heads if h.is_incomplete}
 
     @property
     def logs(self) -> tuple[Head, ...]:

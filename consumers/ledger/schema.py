@@ -1,7 +1,8 @@
-"""The tables of a ledger, version 5. A change of them is a new version, and a step in migrate.py.
+"""The tables of a ledger, version 6. A change of them is a new version, and a step in migrate.py.
 
-    meta         schema_version
+    meta         schema_version, and store_id: a random id that is made with the store
     generation   results that belong together; one is current
+    source       the topics that a generation counts from
     metric       what a generation counts, by name, with its fingerprint
     metric_start where a metric that was added later starts, by head
     head         how far each log was counted: one row for each partition (and incarnation)
@@ -20,6 +21,7 @@ Looks are of no log and of no digest: without them every result but that of a mo
 
 from __future__ import annotations
 
+import secrets
 from typing import Final
 
 from sqlalchemy import (
@@ -41,7 +43,8 @@ from sqlalchemy import (
     select,
 )
 
-VERSION: Final = 5
+VERSION: Final = 6
+STORE_ID: Final = "store_id"  # the key of `meta` under which the id of the store stands
 
 _tables = MetaData()
 # SQLite numbers rows by itself only in a column whose type is INTEGER, and there it has 64 bits.
@@ -62,6 +65,15 @@ generation = Table(
     Column("revision", BigInteger, nullable=False),
     Column("floor_ms", BigInteger),  # windows before it are gone; NULL while nothing is
     Column("lateness_ms", BigInteger, nullable=False, default=0),  # says when a window is closed
+    Column("token", String(32), nullable=False),  # random, another one for each revision
+)
+
+source = Table(
+    "source",
+    _tables,
+    Column("generation", _Id, ForeignKey(generation.c.id), primary_key=True),
+    Column("cluster", String(512), primary_key=True),
+    Column("topic", Text, primary_key=True),
 )
 
 metric = Table(
@@ -100,6 +112,9 @@ head = Table(
     Column("closed_rows", BigInteger, nullable=False, default=0),
     Column("conflicts", BigInteger, nullable=False, default=0),
     Column("repeated", BigInteger, nullable=False, default=0),
+    Column("digest", String(64), nullable=False),  # of all its commits; see chain.py
+    # Up to which offset it is known to have been counted, where the store went back since.
+    Column("known_offset", BigInteger),
     UniqueConstraint("generation", "cluster", "topic_id", "partition", "incarnation"),
 )
 
@@ -239,7 +254,17 @@ def stored_version(connection: Connection) -> int | None:
     return int(found) if isinstance(found, str) and found.isdecimal() else 0
 
 
+def stored_id(connection: Connection, *, lock: bool = False) -> str | None:
+    """The random id that was made with this store; None if there is none. With `lock`, it stays
+    until the end of the transaction."""
+    query = select(meta.c.value).where(meta.c.key == STORE_ID)
+    return connection.scalar(query.with_for_update(read=True) if lock else query)
+
+
 def create(connection: Connection) -> None:
     """Make the tables of this version in an empty database."""
     _tables.create_all(connection)
-    connection.execute(meta.insert().values(key="schema_version", value=str(VERSION)))
+    values = {"schema_version": str(VERSION), STORE_ID: secrets.token_hex(16)}
+    connection.execute(
+        meta.insert(), [{"key": key, "value": value} for key, value in values.items()]
+    )

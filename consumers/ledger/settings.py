@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from typing import cast
+from dataclasses import dataclass
+from typing import NamedTuple, cast
 
 from sqlalchemy import Connection, func, insert, update
 from sqlalchemy import select as sql_select
@@ -12,7 +14,7 @@ from sqlalchemy import select as sql_select
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.more_epochs import as_before, counted_to_ms, more_epochs, starts_after
 from consumers.ledger.read import read_generation, read_heads
-from consumers.ledger.rows import SHOWN, Begun, Changes, Generation
+from consumers.ledger.rows import SHOWN, Generation
 from consumers.ledger.schema import generation, head, meta, metric, metric_start
 
 
@@ -24,6 +26,31 @@ class SettingsChanged(LedgerError):
     def __init__(self, differences: Sequence[str], todo: str) -> None:
         self.differences = tuple(differences)
         super().__init__("\n".join([*differences, todo]))
+
+
+class Changes(NamedTuple):
+    """What a config changes in a generation: metrics that it counts from now on, those that it
+    counts no more, variants that it counts from now on, and starts of an experiment's epochs."""
+
+    added: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    epochs: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(self[:])
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The generation to write, and how it came to be; the rest is that of Changes."""
+
+    generation: Generation
+    created: bool
+    added: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    epochs: tuple[str, ...] = ()
 
 
 def begin(
@@ -57,7 +84,7 @@ def begin(
     connection.execute(
         update(generation)
         .where(generation.c.id == current.id)
-        .values(revision=generation.c.revision + 1)
+        .values(revision=generation.c.revision + 1, token=secrets.token_hex(16))
     )
     _insert_metrics(connection, current.id, {name: fingerprints[name] for name in added},
                     descriptions)  # fmt: skip
@@ -147,7 +174,9 @@ def _start(
     connection.execute(update(generation).where(generation.c.current).values(current=False))
     # Not the number that PostgreSQL would give: it leaves out those of transactions that failed.
     number = (connection.scalar(sql_select(func.max(generation.c.id))) or 0) + 1
-    connection.execute(insert(generation).values(id=number, current=True, revision=1))
+    connection.execute(
+        insert(generation).values(id=number, current=True, revision=1, token=secrets.token_hex(16))
+    )
     _insert_metrics(connection, number, fingerprints, descriptions)
     return _read(connection, number)
 

@@ -22,10 +22,12 @@ from consumers.ledger.failures import (
     NoStoreYet,
     NotAStore,
     SchemaMismatch,
+    StoreReplaced,
     explained,
     may_pass,
 )
 from consumers.ledger.migrate import migrate
+from consumers.ledger.store_file import StoreFile
 
 T = TypeVar("T")
 
@@ -52,6 +54,8 @@ class Store:
     ) -> None:
         self.engine, self.name = engine, name
         self._sleep, self._pauses_s = sleep, pauses_s
+        self.id = ""  # that was made with it; "" until it is known to hold a ledger of ours
+        self._file = StoreFile.of(engine)
         self.tried_again = 0  # transactions that were, since the database was locked or away
         self._writers = engine.execution_options(ledger_begin="BEGIN IMMEDIATE")
         self._readers = engine
@@ -59,21 +63,43 @@ class Store:
             # A reader asks several questions and wants one answer.
             self._readers = engine.execution_options(isolation_level="REPEATABLE READ")
 
-    def read(self, work: Callable[[Connection], T]) -> T:
-        """Run `work` in one read transaction."""
-        return self._attempt(self._readers, lambda connection, _: work(connection))
+    def read(self, work: Callable[[Connection], T], *, patient: bool = True) -> T:
+        """Run `work` in one read transaction; where the connection fails, again if `patient`."""
+        pauses_s = self._pauses_s if patient else ()
+        return self._attempt(self._readers, lambda connection, _: work(connection), pauses_s)
+
+    def require_same(self, connection: Connection, *, lock: bool = False) -> None:
+        """Raise StoreReplaced where this is another store than the one that was opened. With
+        `lock`, it stays the same until the end of the transaction."""
+        found = ledger_schema.stored_id(connection, lock=lock)
+        if self.id and found != self.id:
+            raise StoreReplaced(
+                f"store {self.name}: expected the store that this process opened (its id is "
+                f"{self.id}), came {'one without an id' if found is None else f'another ({found})'}"
+                ": it was emptied, restored or made anew under this process; start again to count "
+                "into the one that is there now"
+            )
 
     def write(self, work: Callable[[Connection, bool], T]) -> T:
         """Run `work` in one write transaction; where the connection fails, again.
 
         The second argument of `work` says that an earlier try failed. It may have been committed
         all the same: the connection may have gone after the COMMIT and before the answer.
+        Raises StoreReplaced, before `work` is run, where this is another store than was opened.
         """
-        return self._attempt(self._writers, work)
 
-    def _attempt(self, engine: Engine, work: Callable[[Connection, bool], T]) -> T:
-        for attempt, pause_s in enumerate((*self._pauses_s, None)):
+        def checked(connection: Connection, again: bool) -> T:
+            self.require_same(connection, lock=True)
+            return work(connection, again)
+
+        return self._attempt(self._writers, checked if self.id else work, self._pauses_s)
+
+    def _attempt(
+        self, engine: Engine, work: Callable[[Connection, bool], T], pauses_s: tuple[float, ...]
+    ) -> T:
+        for attempt, pause_s in enumerate((*pauses_s, None)):
             try:
+                self._file.require_same(self.name)
                 with engine.begin() as connection:
                     return work(connection, attempt > 0)
             except DBAPIError as error:
@@ -83,6 +109,11 @@ class Store:
                 self.tried_again += 1
                 self._sleep(pause_s)
         raise AssertionError("the last attempt returns or raises")
+
+    def opened(self) -> None:
+        """It holds a ledger of ours: from now on it must be this one."""
+        self._file.remember()
+        self.id = self.read(ledger_schema.stored_id) or ""
 
     def outlive_power_cuts(self) -> None:
         """Have SQLite write each commit to the disk before it is answered: for a writer whose
@@ -123,6 +154,7 @@ def open_store(
         store.close()
         raise
     if version == ledger_schema.VERSION:
+        store.opened()
         return store
     store.close()
     if not version:

@@ -6,6 +6,8 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
+from consumers.ledger.chain import beginning
+from consumers.ledger.failures import StoreReplaced
 from consumers.ledger.read import read_heads
 from consumers.ledger.rows import JOIN, Commit, Generation, Head, Piece
 from consumers.ledger.schema import delta, generation, head, quarantine
@@ -33,11 +35,23 @@ def check_generation(
     first would wait for the others who share it, and they for him.)
     """
     row = connection.execute(
-        select(generation.c.current, generation.c.revision, generation.c.floor_ms)
+        select(
+            generation.c.current, generation.c.revision, generation.c.floor_ms, generation.c.token
+        )
         .where(generation.c.id == known.id)
         .with_for_update(read=not alone)
     ).one_or_none()
-    if row is None or not row.current:
+    if (
+        row is None
+        or row.revision < known.revision
+        or (row.revision == known.revision and row.token != known.token)
+    ):
+        raise StoreReplaced(
+            f"generation {known.id}: expected revision {known.revision}, which this process has "
+            f"seen, came {'none' if row is None else 'another one'}: the store went back (a "
+            "restored copy, a fail-over); start again to count on from where it stands"
+        )
+    if not row.current:
         raise SettingsChanged(
             [f"generation {known.id} is closed"],
             "Another process has started a new generation; start again with its config.",
@@ -52,10 +66,23 @@ def check_generation(
     return floor_ms
 
 
+def refuse_floor(commit: Commit, floor_ms: int | None) -> None:
+    """Raise Fenced where the retention floor is not the one that this commit was made for: windows
+    of its states are gone, or windows that it left events out of are kept (the store went back).
+    """
+    for piece in commit.pieces:
+        start_ms = piece.pane.start_ms
+        if floor_ms is not None and start_ms is not None and start_ms < floor_ms:
+            raise Fenced(f"windows before {floor_ms} ms are gone")
+    left_out_ms = commit.floor_ms
+    if left_out_ms is not None and (floor_ms is None or floor_ms < left_out_ms):
+        raise Fenced(f"windows before {left_out_ms} ms are kept: the store went back")
+
+
 def refuse_closed(connection: Connection, commit: Commit) -> None:
-    """Raise Fenced where label windows that events of this commit belong to are closed. Until the
-    end of the transaction nobody closes more."""
-    if commit.closed_at_most is None:
+    """Raise Fenced where label windows that events of this commit belong to are closed, or windows
+    are open for which it refused events. Until the end of the transaction nobody closes more."""
+    if commit.closed_at_most is None and commit.closed_at_least is None:
         return
     closed = connection.scalar(
         select(head.c.next_offset)
@@ -66,8 +93,11 @@ def refuse_closed(connection: Connection, commit: Commit) -> None:
         )
         .with_for_update(read=True)
     )
-    if closed is not None and closed > commit.closed_at_most:
+    most, least = commit.closed_at_most, commit.closed_at_least
+    if most is not None and closed is not None and closed > most:
         raise Fenced(f"label windows are closed up to {closed} ms")
+    if least is not None and (closed is None or closed < least):
+        raise Fenced(f"label windows before {least} ms are open: the store went back")
 
 
 def live(of: Generation) -> tuple[ColumnElement[bool], ...]:
@@ -106,21 +136,26 @@ def insert_head(connection: Connection, of: Generation, partition: Partition, st
             closed=False,
             start_offset=start,
             next_offset=start,
+            digest=beginning(),
         )
     )
     (made,) = read_heads(connection, *same, head.c.incarnation == earlier)
     return made
 
 
-def move_head(connection: Connection, commit: Commit) -> bool:
-    """Move the head from `start` to `end` if it still stands at `start`; whether it did."""
+def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
+    """Move the head from `start` to `end` if it still stands at `start`; whether it did.
+
+    moved: the head as it is afterwards (see chain.py).
+    """
     counted = commit.counters
-    moved = connection.execute(
+    found = connection.execute(
         update(head)
         .where(*stands_at(commit.head, commit.start))
         .values(
             next_offset=commit.end,
             greatest_event_ms=commit.greatest_event_ms,
+            digest=moved.digest,
             rows=head.c.rows + counted.rows,
             late=head.c.late + counted.late,
             future=head.c.future + counted.future,
@@ -134,17 +169,34 @@ def move_head(connection: Connection, commit: Commit) -> bool:
             repeated=head.c.repeated + counted.repeated,
         )
     )
-    return moved.rowcount == 1
+    return found.rowcount == 1
+
+
+def is_same(known: Head) -> tuple[ColumnElement[bool], ...]:
+    """The condition that a row is this head's. A row number alone says nothing: a store that went
+    back, or was emptied, gives it again."""
+    log = known.partition
+    return (
+        head.c.id == known.id,
+        head.c.generation == known.generation,
+        head.c.cluster == log.cluster,
+        head.c.topic == log.topic,
+        head.c.topic_id == log.topic_id,
+        head.c.partition == log.number,
+        head.c.incarnation == known.incarnation,
+    )
 
 
 def stands_at(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
-    """The condition that fences: this head is read, and its next offset is `offset`."""
-    return (head.c.id == known.id, head.c.closed.is_(False), head.c.next_offset == offset)
+    """The condition that fences: this head is read, its next offset is `offset`, and all that was
+    committed to it is what is known."""
+    at = (head.c.closed.is_(False), head.c.next_offset == offset, head.c.digest == known.digest)
+    return (*is_same(known), *at)
 
 
-def is_at(connection: Connection, known: Head, offset: int) -> bool:
-    """Whether a head stands at this offset now."""
-    return bool(read_heads(connection, *stands_at(known, offset)))
+def stands(connection: Connection, known: Head) -> bool:
+    """Whether a head is in the store as it is known."""
+    return bool(read_heads(connection, *stands_at(known, known.next_offset)))
 
 
 def write_delta(connection: Connection, commit: Commit) -> None:
@@ -203,20 +255,24 @@ def _delta_row(commit: Commit, piece: Piece) -> dict[str, object]:
     }
 
 
-def skip_offsets(connection: Connection, known: Head, to: int) -> bool:
-    """Move a head to `to` over offsets that the log has lost; whether it did."""
-    moved = connection.execute(
+def skip_offsets(connection: Connection, known: Head, moved: Head) -> bool:
+    """Move a head over offsets that the log has lost; whether it did."""
+    found = connection.execute(
         update(head)
         .where(*stands_at(known, known.next_offset))
-        .values(next_offset=to, skipped=head.c.skipped + (to - known.next_offset))
+        .values(
+            next_offset=moved.next_offset,
+            skipped=head.c.skipped + (moved.next_offset - known.next_offset),
+            digest=moved.digest,
+        )
     )
-    return moved.rowcount == 1
+    return found.rowcount == 1
 
 
 def close_head(connection: Connection, known: Head) -> bool:
     """End a head; whether it was open."""
     closed = connection.execute(
-        update(head).where(head.c.id == known.id, head.c.closed.is_(False)).values(closed=True)
+        update(head).where(*is_same(known), head.c.closed.is_(False)).values(closed=True)
     )
     return closed.rowcount == 1
 

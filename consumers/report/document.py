@@ -71,6 +71,8 @@ def _body(material: Material, title: str) -> Iterator[str]:
     results = material.results
     yield f"<h1>{title}</h1>"
     yield _reading(results)
+    if results.incomplete_text is not None:
+        yield f'<p class="attention">{told(results.incomplete_text, 1000)}</p>'
     if material.verdict:
         yield "<h2>What may be concluded</h2>"
         yield f'<p class="verdict">{told(material.verdict, 1000)}</p>'

@@ -19,6 +19,7 @@ from consumers.ledger.ledger import Ledger, TooLarge
 from consumers.ledger.outline import Outline, state_of
 from consumers.ledger.rows import Pane, Snapshot
 from consumers.ledger.view import Moment, View, view
+from consumers.ledger.witness import went_back
 from consumers.results.query import Query, require_generation
 from consumers.results.read_plan import Wanted, plan
 from consumers.results.reader import (
@@ -110,10 +111,14 @@ class Follower:
         return _News(now.moment, seen, planned, wanted, anew, list(now.states(new)))
 
     def _cursor(self, seen: Snapshot) -> dict[int, int]:
-        """The next offset of each head when we last looked; empty where nothing is of use."""
-        if self._last is None or self._last[0].generation.id != seen.generation.id:
+        """The next offset of each head when we last looked; empty where nothing is of use: of
+        another generation, or of a store that went back."""
+        if self._last is None or self._last[0].generation.token != seen.generation.token:
             return {}
-        return {head.id: head.next_offset for head in self._last[0].heads}
+        known, now = self._last[0].heads, {head.id: head for head in seen.heads}
+        if any(head.id not in now or went_back(head, now[head.id]) for head in known):
+            return {}
+        return {head.id: head.next_offset for head in known}
 
     def _is_new(self, row: Outline, cursor: Mapping[int, int]) -> bool:
         if row.retry is not None:

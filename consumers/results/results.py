@@ -7,7 +7,7 @@ of the offsets read: no clock, host or worker is in them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from consumers.results.inference_json import comparison_json, interval_json, srm_json
@@ -79,6 +79,8 @@ class Results:
     concluded by window, whether units fell to variants as planned since the start, and sentences
     about the whole. recommendation, contamination: what to do now, and units of several variants;
     both since the start, whatever was asked for. join: how it stands, where events are joined.
+    incomplete: the logs of which the store has counted less than it had before it went back, each
+    with the offset up to which it was counted.
     """
 
     generation: int
@@ -98,6 +100,18 @@ class Results:
     join: JoinFound | None = None
     recommendation: Recommendation | None = None
     contamination: Contamination | None = None
+    incomplete: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def incomplete_text(self) -> str | None:
+        """In a sentence which logs are incomplete; None where none is."""
+        if not self.incomplete:
+            return None
+        logs = ", ".join(
+            f"{name} is counted up to {self.offsets.get(name, 'nothing')}, and was up to {known}"
+            for name, known in sorted(self.incomplete.items())
+        )
+        return f"incomplete: the store went back, and what it lost is counted again: {logs}"
 
 
 def rows_of(
@@ -162,6 +176,7 @@ def to_json(results: Results) -> bytes:
             "format": FORMAT,
             "generation": results.generation,
             "offsets": dict(results.offsets),
+            "incomplete": dict(results.incomplete),
             "rows_read": results.rows_read,
             "quarantined": results.quarantined,
             "late": results.late,

@@ -65,6 +65,7 @@ def results_of(
     return Results(
         generation=snapshot.generation.id,
         offsets=snapshot.offsets,
+        incomplete=snapshot.incomplete,
         rows_read=counters.rows,
         quarantined=counters.quarantined,
         late=counters.late,

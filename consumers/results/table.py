@@ -134,7 +134,9 @@ def health(results: Results) -> list[Text]:
         line.append(f", {printed.count(n)} {name}", "yellow" if n else "")
     if results.repeated:
         line.append(f", {printed.count(results.repeated)} repeated")
-    return [line, Text(f"newest event {newest}")]
+    lost = results.incomplete_text
+    first = [] if lost is None else [Text(printed.name(lost, 1000), "bold yellow")]
+    return [*first, line, Text(f"newest event {newest}")]
 
 
 def heading(block: Block) -> str:

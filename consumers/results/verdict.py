@@ -59,6 +59,7 @@ def experiment_json(results: Results, of: Declared | None, looks: int) -> bytes:
             "format": "streammetrics-experiment/1",
             "generation": results.generation,
             "offsets": dict(results.offsets),
+            "incomplete": dict(results.incomplete),
             "state": state,
             "sentence": sentence,
             "recommendation": recommendation_json(results.recommendation),

@@ -8,7 +8,7 @@
     /openapi.json  all of this, as a schema
     /results.txt   `results`
     /healthz       whether the workers live
-    /readyz        whether they know what to read, and the store answers
+    /readyz        whether they know what to read, and the store answers and is the one they know
     /metrics       counts and times, as Prometheus reads them
 
 Names in a store come from a stream and may be hostile: they are data in JSON or plain text, no
@@ -40,6 +40,7 @@ from consumers.server.latest_results import LatestResults
 from consumers.server.openapi import openapi_json
 from consumers.server.pulse import Pulse
 from consumers.server.questions import PARAMETERS, refuse_others
+from consumers.server.readiness import unready
 from consumers.server.token import Token
 
 __all__ = ["PARAMETERS", "application"]
@@ -71,11 +72,7 @@ def application(
         return _told(watched.unhealthy(), "ok")
 
     def readyz(request: Request) -> Response:
-        try:
-            ledger.generations()
-        except LedgerError as error:
-            return _told(str(error), "ready")
-        return _told(watched.unready(), "ready")
+        return _told(unready(ledger, watched), "ready")
 
     def metrics(request: Request) -> Response:
         headers = {"content-type": CONTENT_TYPE_LATEST}

@@ -17,6 +17,7 @@ from consumers.ledger.view import Moment, View, view
 from consumers.results.json_text import Json
 from consumers.results.watermark import watermark_ms
 from consumers.server.health import Watched
+from consumers.server.readiness import unready
 from consumers.worker.vitals import Place, Vitals
 
 NOTHING: Final = Counters()
@@ -93,7 +94,7 @@ class Pulse:
         seconds = [lag for _, lag in lags if lag is not None]
         commits = [v.committed_s for v in workers.values() if v and v.committed_s is not None]
         last_s = max([*commits, *([] if beat.moved_s is None else [beat.moved_s])], default=None)
-        problem = watched.unready()
+        problem = None if beat.away is not None else unready(self._ledger, watched)
         state, sentence = _state(beat, problem, bool(workers), max(seconds, default=None))
         return {
             "format": "streammetrics-health/1",

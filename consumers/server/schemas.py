@@ -116,7 +116,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "Contamination": shape(units=NUMBER, share=NUMBER, dropped=FLAG, warning=FLAG),
     "SampleRatio": shape(pvalue=NUMBER, e_value=NUMBER, counts=COUNTS, reason=TEXT),
     "Results": answer(
-        "results", generation=WHOLE, offsets=COUNTS, **_READ, watermark_ms=_MS,
+        "results", generation=WHOLE, offsets=COUNTS, incomplete=COUNTS, **_READ, watermark_ms=_MS,
         results=many(ref("Result")), comparisons=many(ref("Comparison")),
         srm=maybe(ref("SampleRatio")), notes=many(TEXT), join=maybe(ref("Join")),
     ),
@@ -165,7 +165,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
         ),
     ),
     "Experiment": answer(
-        "experiment", generation=WHOLE, offsets=COUNTS, looks=WHOLE, sentence=TEXT,
+        "experiment", generation=WHOLE, offsets=COUNTS, incomplete=COUNTS, looks=WHOLE,
+        sentence=TEXT,
         state=words("none", "waiting", "distrusted", "early", "undecided", "decided"),
         plan=maybe(
             shape(control=TEXT, variants=many(TEXT), decision=many(TEXT), guardrails=many(TEXT),

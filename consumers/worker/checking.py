@@ -13,7 +13,9 @@ from consumers.config.config import Config
 from consumers.config.dedup import require_keyed
 from consumers.ledger.connect import shown
 from consumers.ledger.ledger import Ledger, LogChanged, NoStoreYet, SchemaMismatch
-from consumers.ledger.rows import Begun, Head
+from consumers.ledger.logs import require_known, unknown_topics
+from consumers.ledger.rows import Head
+from consumers.ledger.settings import Begun
 from consumers.sources.names import names_of, names_without
 from consumers.sources.open_source import open_source, require_package, require_readable
 from consumers.sources.source import GapError, Name, Partition, Source, Unsuitable
@@ -120,14 +122,21 @@ def check(
         if begun is None:
             return [*found, f"{store}: nothing is counted yet"]
         heads = ledger.heads(begun.generation)
+        added = unknown_topics(ledger.store, begun.generation, logs)
+        if not options.new_source:
+            require_known(ledger.store, begun.generation, logs)
     found.append(f"{store}: generation {begun.generation.id}")
     found += _changes(begun)
+    found += [
+        f"source {topic} of cluster {cluster}: new to the store; a run adds its events to what is "
+        "counted"
+        for cluster, topic in added
+    ]
     if not logs and options.on_gap == "stop":
         require_no_loss(config, heads)
     for head in heads:
         found.append(f"{head.partition}: counted up to offset {head.next_offset}")
-        if options.on_gap == "stop":
-            _require_same(head, logs)
+        _require_same(head, logs, options)
     return found
 
 
@@ -143,13 +152,19 @@ def _changes(begun: Begun) -> list[str]:
     ]  # fmt: skip
 
 
-def _require_same(head: Head, logs: dict[Partition, tuple[int, int | None]]) -> None:
+def _require_same(
+    head: Head, logs: dict[Partition, tuple[int, int | None]], options: Options
+) -> None:
     """The log that a head follows is still this one, and has not lost what comes next."""
     known = head.partition
     for partition, (first, end) in logs.items():
         if (partition.topic, partition.number) != (known.topic, known.number):
             continue
         if partition != known:
+            if options.takes(known, partition):
+                continue
             raise LogChanged(head, partition)
+        if options.on_gap == "skip":
+            continue
         if head.next_offset < first or (end is not None and head.next_offset > end):
             raise GapError(known, head.next_offset, first, first if end is None else end)

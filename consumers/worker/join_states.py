@@ -47,6 +47,7 @@ class JoinStates:
         is_held = behind_ms is not None and least is not None and behind_ms >= least
         self._least_ms = None if is_held else least
         self._oldest_ms: int | None = None
+        self._closed_ms, self._has_refused = closed_ms, False
 
     @property
     def nbytes(self) -> int:
@@ -58,6 +59,11 @@ class JoinStates:
         """How far label windows may be closed for these events to be joined; None: there are
         none."""
         return None if self._oldest_ms is None else self._oldest_ms - self.join.label_window_ms
+
+    @property
+    def closed_at_least(self) -> int | None:
+        """How far label windows are closed, where events were refused because of it; else None."""
+        return self._closed_ms if self._has_refused else None
 
     def unfit(self, decoded: Decoded) -> dict[int, Unfit]:
         """The events that cannot be joined, by their place: their label windows are closed, or
@@ -71,6 +77,7 @@ class JoinStates:
         if self._least_ms is not None:
             detail = f"label windows are closed for events before {self._least_ms} ms"
             late = np.flatnonzero(decoded.times_ms < self._least_ms).tolist()
+            self._has_refused |= bool(late)
             found |= dict.fromkeys(late, Unfit("closed", self._time_field, detail))
         return found
 

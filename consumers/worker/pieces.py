@@ -33,6 +33,8 @@ def commit_of(head: Head, delta: Delta, limit: int = PIECE_BYTES) -> Commit:
         pieces_of(delta.states(), limit) if joined is None else list(joined.pieces(limit)),
         delta.quarantine,
         None if joined is None else joined.closed_at_most,
+        floor_ms=delta.floor_ms if delta.counters.expired else None,
+        closed_at_least=None if joined is None else joined.closed_at_least,
     )
 
 

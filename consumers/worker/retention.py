@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from consumers.config.config import Config
-from consumers.ledger.rows import Head
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.rows import Generation, Head
 
 
 def floor_after(
@@ -22,3 +23,18 @@ def floor_after(
     if closed_ms is not None:
         floor_ms = min(floor_ms, closed_ms // config.windows.pane_ms * config.windows.pane_ms)
     return floor_ms if lowest_ms is None or floor_ms > lowest_ms else None
+
+
+def raised(
+    config: Config,
+    ledger: Ledger,
+    of: Generation,
+    ours: Sequence[Head],
+    closed_ms: int | None,
+) -> Generation | None:
+    """Raise the floor of a generation if all of its heads allow it; None where they do not. Others
+    are asked about only where `ours`, which are known, do."""
+    if not ours or floor_after(config, ours, of.floor_ms, closed_ms) is None:
+        return None
+    floor_ms = floor_after(config, ledger.heads(of), of.floor_ms, closed_ms)
+    return None if floor_ms is None else ledger.raise_floor(of, floor_ms)

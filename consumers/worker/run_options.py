@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from consumers.sources.source import Name
+from consumers.sources.source import Name, Partition
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,8 @@ class Options:
 
     until_end: stop at the end offsets seen at the start. start: where to begin in partitions that
     have no head yet; a number is a time in milliseconds. on_gap: what to do where the log has lost
-    what was to be read next. partitions: only these, without a group. close: at the end,
+    what was to be read next. new_source: count from topics and clusters that the store has not
+    counted from. partitions: only these, without a group. close: at the end,
     close all label windows, since there will be no more events. The delta of a partition is
     committed early when it passes `max_delta_rows`, and all are when they pass `max_delta_bytes`
     together.
@@ -25,8 +26,14 @@ class Options:
     on_gap: Literal["stop", "skip"] = "stop"
     partitions: tuple[Name, ...] | None = None
     close: bool = False
+    new_source: bool = False
     max_delta_bytes: int = 64 << 20
     max_delta_rows: int = 200_000
+
+    def takes(self, known: Partition, found: Partition) -> bool:
+        """Whether a log may take the place of another one that was counted under its name: one of
+        another cluster, or one that was made anew."""
+        return self.new_source if known.cluster != found.cluster else self.on_gap == "skip"
 
 
 @dataclass(frozen=True, slots=True)

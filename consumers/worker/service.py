@@ -14,7 +14,8 @@ from contextlib import closing, suppress
 from consumers.config.config import Config
 from consumers.experiment.looking import Looker
 from consumers.ledger.ledger import Fenced, Ledger
-from consumers.ledger.rows import Begun, Generation
+from consumers.ledger.rows import Generation
+from consumers.ledger.settings import Begun
 from consumers.sources.open_source import open_source
 from consumers.sources.source import GapError, Source
 from consumers.worker.forward import forwarding

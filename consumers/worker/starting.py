@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 
-from consumers.ledger.rows import Head
+from consumers.ledger.ledger import Ledger, LogChanged
+from consumers.ledger.rows import Generation, Head
 from consumers.sources.source import GapError, Name, Partition, SeeksByTime, Source, Unsuitable
 from consumers.worker.checking import require_partitions
 from consumers.worker.run_options import Options
+
+log = logging.getLogger(__name__)
 
 
 def chosen(partitions: Sequence[Partition], wanted: Sequence[Name] | None) -> list[Partition]:
@@ -31,6 +35,32 @@ def start_of(
     if isinstance(source, SeeksByTime):
         return source.offset_at(partition, start)
     raise Unsuitable("--from TIME: this source has no times of its own; use --from beginning")
+
+
+def head_to_read(
+    ledger: Ledger,
+    generation: Generation,
+    options: Options,
+    source: Source,
+    partition: Partition,
+    start: int,
+    first: int | None = None,
+) -> Head:
+    """The head to read a log from, made at `start` if there is none; `first` is where a log that
+    takes another's place begins.
+
+    Raises LogChanged where another log was counted under this name, unless the options say that
+    the new one is meant: `--new-source` for one of another cluster, `--on-gap skip` for one that
+    was made anew.
+    """
+    try:
+        return ledger.resolve(generation, partition, start)
+    except LogChanged as changed:
+        if not options.takes(changed.known.partition, partition):
+            raise
+        log.warning("%s; going on with the new one", changed)
+        first = source.beginning(partition) if first is None else first
+        return ledger.follow(generation, changed.known, partition, first)
 
 
 def require_within(head: Head, source: Source, ends: Mapping[Partition, int]) -> None:

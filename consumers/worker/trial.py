@@ -71,11 +71,13 @@ class Trial:
         pieces: list[Piece] = []
         counters = Counters()
         closable: list[int] = []
+        floor_ms: int | None = None
         for later, delta in self._deltas.items():
             found = commit_of(self.head, delta)
             pieces += [piece for piece in found.pieces if piece.pane.metric not in later]
             counters += found.counters
             closable += [] if found.closed_at_most is None else [found.closed_at_most]
+            floor_ms = found.floor_ms if found.floor_ms is not None else floor_ms
         start = 0 if self._first is None else self._first
         expired = Counters(expired=counters.expired)
         return Commit(
@@ -86,6 +88,7 @@ class Trial:
             expired,
             pieces,
             closed_at_most=min(closable, default=None),
+            floor_ms=floor_ms,
         )
 
     @property

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from consumers.ledger.rows import Commit
+from consumers.ledger.rows import Commit, Head
 from consumers.sources.source import Chunk, Partition, Remote, Source
 
 log = logging.getLogger(__name__)
@@ -29,13 +29,16 @@ ASK_S: Final = 10.0  # between two questions to it, while it sends nothing
 
 class Place(msgspec.Struct):
     """Where reading stands in a partition. `end` is the log's as it was last told, and
-    `record_ms` the timestamp of the last record that came."""
+    `record_ms` the timestamp of the last record that came. `counted` and `digest` are those of the
+    head, as the worker knows it."""
 
     topic: str
     number: int
     position: int
     end: int | None = None
     record_ms: int | None = None
+    counted: int | None = None
+    digest: str = ""
 
 
 class Vitals(msgspec.Struct):
@@ -151,6 +154,13 @@ class Watch:
             self._vitals.rebalances += 1
             for partition, head in heads.items():
                 self._places[partition] = Place(partition.topic, partition.number, head)
+
+    def stands(self, head: Head) -> None:
+        """The head of one of our partitions, after a commit or when reading goes on at it."""
+        with self._lock:
+            place = self._places.get(head.partition)
+            if place is not None:
+                place.counted, place.digest = head.next_offset, head.digest
 
     def released(self, partitions: Sequence[Partition]) -> None:
         """These are ours no more."""

@@ -19,18 +19,20 @@ from typing import Final
 from consumers.config.config import Config
 from consumers.config.dedup import require_keyed
 from consumers.events.decoder import Decoded, Decoder
-from consumers.ledger.ledger import Fenced, Ledger, LogChanged
+from consumers.ledger.ledger import Fenced, Ledger
+from consumers.ledger.logs import count_from
 from consumers.ledger.rows import Generation, Head
 from consumers.sources.source import Chunk, Confirms, Partition, Source, SourceError
 from consumers.worker.bad_share import BadShare, TooManyBad
 from consumers.worker.checking import require_no_loss
 from consumers.worker.closing import Closing
+from consumers.worker.history import History
 from consumers.worker.pieces import Limits, commit_of
 from consumers.worker.pipeline import Delta
 from consumers.worker.repeats import Repeats
-from consumers.worker.retention import floor_after
+from consumers.worker.retention import raised
 from consumers.worker.run_options import Options, Progress
-from consumers.worker.starting import chosen, require_within, start_of
+from consumers.worker.starting import chosen, head_to_read, require_within, start_of
 from consumers.worker.stop import Stop
 from consumers.worker.upkeep import Upkeep
 from consumers.worker.vitals import Watch
@@ -78,19 +80,21 @@ class Worker:
         self._work: dict[Partition, _Work] = {}
         self._wanted: list[Partition] = []
         self._ends: dict[Partition, int] = {}
+        self._starts: dict[Partition, int] = {}  # of heads, in case a store loses one
         self._needs_ends = False
         self._limits = Limits(options)
         self._repeats = Repeats(config, ledger.store)
         self._bad_share = BadShare(config.store.max_bad_share)
         self._upkeep = Upkeep(ledger.store, monotonic)
         self._closing = Closing(config, ledger, generation)
+        self._history = History(ledger.store, monotonic)
         self._started_s = self._committed_s = self._looked_s = monotonic()
 
     # -- before the first record --------------------------------------------------------------
     def prepare(self) -> None:
         """Write down where each partition starts, before anything is read from it.
 
-        Raises LogChanged, LedgerError or SourceError.
+        Raises NewSource, LogChanged, LedgerError or SourceError.
         """
         there, heads = self.source.partitions(), self.ledger.heads(self.generation)
         self._wanted = chosen(there, self.options.partitions)
@@ -100,25 +104,21 @@ class Worker:
         known = {(head.partition.topic, head.partition.number) for head in heads}
         needs_ends = self.options.until_end or not self.source.replayable
         ends = self.source.ends() if needs_ends or self.options.start == "latest" else {}
+        count_from(self.ledger.store, self.generation, there, new=self.options.new_source)
         # A join must know the logs that others will read, since it waits for their events.
         for partition in self._wanted if self.config.join is None else there:
             new = (partition.topic, partition.number) not in known
             start = start_of(self.options, self.source, partition, ends) if new else 0
-            require_within(self._resolve(partition, start), self.source, ends)
-        if needs_ends:
-            self._needs_ends = True
-            self._ends = {p: end for p, end in ends.items() if p in self._wanted}
+            head = self._resolve(partition, start)
+            self._starts[partition] = head.start_offset
+            require_within(head, self.source, ends)
+        self._needs_ends = needs_ends
+        self._ends = {p: e for p, e in ends.items() if p in self._wanted} if needs_ends else {}
 
     def _resolve(self, partition: Partition, start: int, first: int | None = None) -> Head:
-        """The head to read from; `first` is where a log that takes another's place begins."""
-        try:
-            return self.ledger.resolve(self.generation, partition, start)
-        except LogChanged as changed:
-            if self.options.on_gap == "stop":
-                raise
-            log.warning("%s; going on with the new one", changed)
-            first = self.source.beginning(partition) if first is None else first
-            return self.ledger.follow(self.generation, changed.known, partition, first)
+        """See `head_to_read`."""
+        where = self.ledger, self.generation, self.options, self.source
+        return head_to_read(*where, partition, start, first)
 
     # -- the loop -----------------------------------------------------------------------------
     def run(self) -> None:
@@ -144,6 +144,7 @@ class Worker:
         self._watch.polled(self.source, chunks)
         for chunk in chunks:
             self.take(chunk)
+        self._compare()
         self._commit_if_due()
         self._upkeep.step(idle=not chunks)
         self._report(self.progress())
@@ -199,12 +200,8 @@ class Worker:
     def progress(self) -> Progress:
         """How far this worker is."""
         with self._lock:
-            left = [
-                max(self._ends[p] - work.delta.end, 0)
-                for p, work in self._work.items()
-                if p in self._ends
-            ]
-        remaining = sum(left) if self._ends else None
+            left = [self._ends.get(p, 0) - work.delta.end for p, work in self._work.items()]
+        remaining = sum(max(more, 0) for more in left) if self._ends else None
         return Progress(self.rows, self._monotonic() - self._started_s, remaining)
 
     # -- what a source tells ------------------------------------------------------------------
@@ -214,16 +211,18 @@ class Worker:
             for partition in partitions:
                 # A partition that was added to the topic meanwhile begins at 0, and so does a
                 # file whose first record has come. This may be the source's thread: no questions.
-                head = self._resolve(partition, 0, first=0)
+                head = self._resolve(partition, self._starts.get(partition, 0), first=0)
                 self._bad_share.began(self.ledger.store, head)
                 self._begin(head)
             log.info("assigned: %s", ", ".join(map(str, partitions)) or "nothing")
             heads = {p: self._work[p].head.next_offset for p in partitions}
             self._watch.assigned(heads)
+            for partition in partitions:
+                self._watch.stands(self._work[partition].head)
             return heads
 
     def on_revoked(self, partitions: list[Partition]) -> None:
-        """Commit, and let go."""
+        """Commit, and let go. (Without the commit the new owner would read more again.)"""
         with self._lock:
             try:
                 self._commit(partitions)
@@ -250,6 +249,8 @@ class Worker:
             closed_ms=self._closing.closed_ms,
         )
         self._repeats.begin(head)
+        self._history.saw(head)
+        self._watch.stands(head)
         self._work[head.partition] = _Work(head, delta)
 
     def _commit(self, partitions: Sequence[Partition], *, last: bool = False) -> None:
@@ -272,16 +273,27 @@ class Worker:
                 self._upkeep.committed(head)
                 self._begin(head)
 
+    def _compare(self) -> None:
+        """Read on from the heads of the store where these are not those that we know."""
+        with self._lock:
+            for known, now in self._history.lost(self.generation):
+                work = self._work.get(known.partition)
+                if work is None:
+                    self._history.went_on(self.generation, known, now)
+                else:
+                    self._resume(work, "the store has another history than this worker")
+
     def _resume(self, work: _Work, why: str) -> None:
-        """Someone else has counted these records, the floor rose, or they are too many: read on
-        from the head."""
+        """Someone else has counted these records, the floor rose, they are too many, or the store
+        went back: read on from the head."""
         partition, lost = work.head.partition, work.delta.counters.rows
         if not self.source.replayable:
             raise SourceError(f"{why}; {lost} records of {partition} cannot be read again")
         self._closing.look()
         now = self.ledger.generation(self.generation.id)
         self.generation = replace(self.generation, floor_ms=now.floor_ms)
-        head = self.ledger.resolve(self.generation, partition, 0)
+        head = self.ledger.resolve(self.generation, partition, work.head.start_offset)
+        head = self._history.went_on(self.generation, work.head, head) or head
         log.warning("%s; %d records are dropped, reading on at %d", why, lost, head.next_offset)
         self.rows -= lost
         self._begin(head)
@@ -291,26 +303,17 @@ class Worker:
         with self._lock:
             size = sum(work.delta.nbytes for work in self._work.values())
         self._watch.counted(self.duplicates, size)
-        waited_s = self._monotonic() - self._committed_s
-        due = waited_s >= self.config.store.commit_interval_s
+        due = self._monotonic() - self._committed_s >= self.config.store.commit_interval_s
         if due or size >= self.options.max_delta_bytes:
             self.commit()
 
     def _raise_floor(self) -> None:
         """Drop windows that every partition has left behind for longer than the retention."""
         with self._lock:
-            known, closed_ms = self.generation.floor_ms, self._closing.floor_ms
             heads = [work.head for work in self._work.values()]
-            ours = floor_after(self.config, heads, known, closed_ms)
-            if ours is None or not self._work:
-                return
-            floor_ms = floor_after(
-                self.config, self.ledger.heads(self.generation), known, closed_ms
-            )
-            if floor_ms is None:
-                return
-            self.generation = self.ledger.raise_floor(self.generation, floor_ms)
-            for work in list(self._work.values()):
+            found = raised(self.config, self.ledger, self.generation, heads, self._closing.floor_ms)
+            self.generation = found or self.generation
+            for work in list(self._work.values()) if found else ():
                 if work.delta.end == work.delta.start:
                     self._begin(work.head)
 
@@ -326,9 +329,8 @@ class Worker:
         if self._is_behind():
             return False
         with self._lock:
-            ours = frozenset(self._work)
-        if ours.issuperset(self._wanted):
-            return True
+            if self._work.keys() >= set(self._wanted):
+                return True
         now_s = self._monotonic()
         if now_s - self._looked_s < LOOK_S:
             return False
@@ -345,5 +347,4 @@ class Worker:
     def _is_behind(self) -> bool:
         """Whether a partition of ours has not reached its end."""
         with self._lock:
-            ends = self._ends
-            return any(work.delta.end < ends[p] for p, work in self._work.items() if p in ends)
+            return any(work.delta.end < self._ends.get(p, 0) for p, work in self._work.items())

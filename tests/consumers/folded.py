@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -87,8 +87,14 @@ def fold(
     metrics: Mapping[str, Accumulator] = METRICS,
     spans: Mapping[str, Span] = MappingProxyType({}),
     max_keys: int = 10_000,
+    ahead: Mapping[Partition, Collection[int]] = MappingProxyType({}),
+    missed: Mapping[str, Collection[tuple[Partition, int]]] = MappingProxyType({}),
 ) -> Counted:
-    """What an undisturbed run counts."""
+    """What an undisturbed run counts.
+
+    ahead: offsets of events that were refused, as they are ahead of their records, and counted by a
+    retry; missed: those that were not, before a metric ended.
+    """
     states: dict[State, PerKey] = {}
     counters, heads, refused = {}, {}, []
     for partition, given in logs.items():
@@ -106,9 +112,13 @@ def fold(
                 continue
             fields = json.loads(value)
             at_ms = time_of(fields)
-            late += greatest is not None and at_ms < greatest - LATENESS_MS
-            greatest = at_ms if greatest is None else max(greatest, at_ms)
-            counting = [m for m in metrics if m not in spans or spans[m].holds(partition, offset)]
+            if offset in ahead.get(partition, ()):
+                refused.append((partition, offset))
+            else:
+                late += greatest is not None and at_ms < greatest - LATENESS_MS
+                greatest = at_ms if greatest is None else max(greatest, at_ms)
+            counting = [m for m in metrics if (m not in spans or spans[m].holds(partition, offset))
+                        and (partition, offset) not in missed.get(m, ())]  # fmt: skip
             for grouping, names in enumerate(groupings):
                 key = (grouping, *(fields[name] for name in names))
                 row = (key, fields["label"], fields["score"])

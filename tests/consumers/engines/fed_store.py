@@ -76,13 +76,16 @@ class Fed:
         self.config = replace(made, store=replace(made.store, url=str(folder / "fed.db")))
         self.identity = identity
 
-    def opened(self, *, on_gap: Gap = "stop", config: Config | None = None) -> BatchLedger:
+    def opened(
+        self, *, on_gap: Gap = "stop", config: Config | None = None, new_source: bool = False
+    ) -> BatchLedger:
         return BatchLedger(
             config or self.config,
             self.identity,
             monotonic=lambda: 0.0,
             clock=lambda: 0.0,
             on_gap=on_gap,
+            new_source=new_source,
         )
 
     def feed(self, number: int, *tasks: Sequence[Row], on_gap: Gap = "stop",

@@ -13,7 +13,7 @@ import pytest
 from consumers.engines.batch_ledger import BatchLedger
 from consumers.experiment.reading import declared
 from consumers.ledger.compaction import ABOVE, LEAVE
-from consumers.ledger.ledger import Fenced, Ledger, LogChanged, SettingsChanged
+from consumers.ledger.ledger import Fenced, Ledger, LogChanged, NewSource, SettingsChanged
 from consumers.ledger.view import view
 from consumers.sources.source import GapError, SourceError
 from consumers.worker.bad_share import TooManyBad
@@ -280,6 +280,9 @@ def test_a_store_that_a_worker_has_fed_is_fed_on(tmp_path: Path) -> None:
     half = worked(tmp_path / "half", rows[:50])
     fed = Fed(tmp_path)
     fed.config = replace(fed.config, store=half.store)
+    with pytest.raises(NewSource):
+        fed.feed(0, rows[50:])
+    fed.opened(new_source=True).close()
     fed.feed(0, rows[50:])
     assert fed.digests() == whole
 

@@ -117,9 +117,9 @@ def test_of_two_who_look_at_once_one_does(
     taken: list[int] = []
     real = looking.look_now
 
-    def counted(ledger: Ledger, generation: int) -> bool:
+    def counted(ledger: Ledger, generation: int, claimed_ms: int | None = None) -> bool:
         taken.append(generation)
-        return real(ledger, generation)
+        return real(ledger, generation, claimed_ms)
 
     monkeypatch.setattr(looking, "look_now", counted)
     barrier = threading.Barrier(4)

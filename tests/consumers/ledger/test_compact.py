@@ -129,13 +129,14 @@ def test_a_row_that_is_gone_rolls_the_whole_group_back(ledger: Ledger) -> None:
     strand = first.strands()[0]
     (group,) = first.plan(strand)
     half = replace(group, boxes=group.boxes[: len(group.boxes) // 2])
-    states = ledger.store.read(lambda c: compact_module._states(c, strand, group))
-    assert states is not None
+    read = ledger.store.read(lambda c: compact_module._states(c, strand, group))
+    assert read is not None
+    of, states = read
     made = second._fold(strand.pane, group, states, ())
     assert first.merge(strand, half) is not None
     before = rows_of(ledger)
     with pytest.raises(compact_module._NotAsRead):
-        ledger.store.write(lambda c, _: compact_module._exchange(c, strand, group, made))
+        ledger.store.write(lambda c, _: compact_module._exchange(c, of, strand, group, made))
     assert rows_of(ledger) == before
     assert second.merge(strand, group) is None
     require_true_rows(before, KEYS)
@@ -156,7 +157,7 @@ def test_an_id_that_was_given_again_is_another_row(ledger: Ledger) -> None:
         assert {box.id for box in group.boxes} == {row.id for row in seen.deltas}
     assert compactor.merge(strand, group) is None
     with pytest.raises(compact_module._NotAsRead):
-        ledger.store.write(lambda c, _: compact_module._exchange(c, strand, group, []))
+        ledger.store.write(lambda c, _: compact_module._exchange(c, head, strand, group, []))
     assert rows_of(ledger) == seen
 
 

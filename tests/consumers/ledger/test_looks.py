@@ -56,8 +56,15 @@ ROWS: Sequence[LookRow] = (
 ALPHAS = {"ctr": 0.05, "auc": 0.05, "gauc": 0.05}
 
 
+def counted(ledger: Ledger, generation: Generation) -> None:
+    """Both logs are counted further than any look below says."""
+    for number in range(2):
+        ledger.resolve(generation, replace(LOG, number=number), 1000)
+
+
 @pytest.fixture
 def looked(ledger: Ledger, generation: Generation) -> Ledger:
+    counted(ledger, generation)
     assert [take(ledger.store, one) for one in ROWS] == [True] * len(ROWS)
     return ledger
 
@@ -65,7 +72,7 @@ def looked(ledger: Ledger, generation: Generation) -> Ledger:
 @pytest.fixture
 def ledgers(tmp_path: Path) -> Iterator[list[Ledger]]:
     found = [opened(tmp_path) for _ in range(LOOKERS)]
-    found[0].begin(PRINTS, DESCRIPTIONS)
+    counted(found[0], found[0].begin(PRINTS, DESCRIPTIONS).generation)
     yield found
     for ledger in found:
         ledger.close()
@@ -100,6 +107,15 @@ def test_a_look_that_is_taken_again_is_one_look(looked: Ledger) -> None:
     assert len(monitor(looked).looks) == len(ROWS)
 
 
+def test_a_look_at_more_than_the_store_has_counted_is_not_taken(
+    ledger: Ledger, generation: Generation
+) -> None:
+    for number, offset in enumerate((300, 7)):
+        ledger.resolve(generation, replace(LOG, number=number), offset)
+    ahead, behind = ROWS[3], ROWS[0]
+    assert [take(ledger.store, one) for one in (ahead, behind)] == [False, True]
+
+
 @pytest.mark.slow
 def test_the_same_look_of_many_at_once_is_one(ledgers: Sequence[Ledger]) -> None:
     for one in ROWS:
@@ -112,7 +128,9 @@ def test_the_same_look_of_many_at_once_is_one(ledgers: Sequence[Ledger]) -> None
 
 def test_an_experiment_and_a_generation_have_looks_of_their_own(looked: Ledger) -> None:
     take(looked.store, row(50, fingerprint=OTHER, ctr=Anytime(log_e=9.0)))
-    later = looked.begin(PRINTS, DESCRIPTIONS, new_generation=True).generation.id
+    anew = looked.begin(PRINTS, DESCRIPTIONS, new_generation=True).generation
+    counted(looked, anew)
+    later = anew.id
     take(looked.store, row(60, later, ctr=Anytime(log_e=8.0)))
     assert [one.place[0] for one in monitor(looked, fingerprint=OTHER).looks.values()] == [57]
     assert [one.place[0] for one in monitor(looked, later).looks.values()] == [67]

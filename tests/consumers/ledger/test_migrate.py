@@ -22,7 +22,7 @@ HERE = Path(__file__).parent
 TOTAL = Pane("auc", 0, None, None)
 
 
-@pytest.fixture(params=[1, 2, 3, 4], ids="version {}".format)
+@pytest.fixture(params=[1, 2, 3, 4, 5], ids="version {}".format)
 def version(request: pytest.FixtureRequest) -> int:
     return int(request.param)
 

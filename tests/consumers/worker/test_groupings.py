@@ -178,12 +178,13 @@ def test_a_row_whose_flag_was_changed_since_is_not_merged(tmp_path: Path) -> Non
         compactor = Compactor(run.ledger.store, above=1)
         (strand, *_) = compactor.strands()
         (group,) = compactor.plan(strand)
-        states = run.ledger.store.read(lambda c: compact._states(c, strand, group))
-        assert states is not None
+        read = run.ledger.store.read(lambda c: compact._states(c, strand, group))
+        assert read is not None
+        of, states = read
         made = compactor._fold(strand.pane, group, states, GROUPINGS)
         change(run.run, lambda c: c.execute(update(delta).values(for_coarser=False)))
         with pytest.raises(compact._NotAsRead):
-            run.ledger.store.write(lambda c, _: compact._exchange(c, strand, group, made))
+            run.ledger.store.write(lambda c, _: compact._exchange(c, of, strand, group, made))
         assert compactor.merge(strand, group) is None
 
 

@@ -148,13 +148,15 @@ class TwiceIfTold(FusedLedger):
     def commit(self, of: Generation, commit: Commit) -> Head:
         moves = ledger_write.move_head
 
-        def move_head(connection: Connection, commit: Commit) -> bool:
-            return moves(connection, commit) or ledger_write.is_at(
-                connection, commit.head, commit.end
-            )
+        def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
+            return moves(connection, commit, moved) or ledger_write.stands(connection, moved)
+
+        def stands(connection: Connection, known: Head) -> bool:
+            return False
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ledger_module, "move_head", move_head)
+            patch.setattr(ledger_module, "stands", stands)
             return super().commit(of, commit)
 
 
@@ -273,7 +275,11 @@ def test_a_compactor_that_does_not_count_what_it_deletes_is_found_out(
     of_sqlite: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def exchange(
-        connection: Connection, strand: Strand, group: Rows, made: Sequence[ledger_compact._Merged]
+        connection: Connection,
+        of: Head,
+        strand: Strand,
+        group: Rows,
+        made: Sequence[ledger_compact._Merged],
     ) -> None:
         connection.execute(delete(delta).where(delta.c.id.in_([box.id for box in group.boxes])))
         connection.execute(insert(delta), [ledger_compact._row(strand, one) for one in made])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from consumers.ledger.ledger import Ledger, LogChanged, SettingsChanged
+from consumers.ledger.ledger import Ledger, LogChanged, NewSource, SettingsChanged
 from consumers.ledger.rows import Counters
 from consumers.sources.memory_source import Deliver, Fail, Log
 from consumers.sources.source import GapError, SourceError
@@ -19,6 +19,7 @@ from tests.consumers.folded import counted, fold, records
 from tests.consumers.worker.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log
 
 pytestmark = pytest.mark.usefixtures("each_store")
+NEW_SOURCE = Options(until_end=True, new_source=True)
 
 # -- gaps and other logs
 
@@ -71,12 +72,43 @@ def test_another_cluster_stops_and_is_followed_on_request(tmp_path: Path) -> Non
     run = Run(tmp_path, {ONE: log(9)})
     run()
     run.logs = {replace(ONE, cluster="other"): log(4)}
-    with pytest.raises(LogChanged, match="other"):
-        run()
+    for options in (UNTIL_END, Options(until_end=True, on_gap="skip")):
+        with pytest.raises(NewSource, match="came events of cluster other"):
+            run(options)
     assert run.heads() == [(0, 9)]
-    run(Options(until_end=True, on_gap="skip"))
+    run(NEW_SOURCE)
     assert run.heads() == [(0, 9), (0, 4)]
     assert run.seen().counters.rows == 13
+    run.logs[replace(ONE, cluster="other")].append(GOOD)
+    run()  # it has counted from there by now
+    run.logs = {ONE: log(9)}
+    with pytest.raises(LogChanged, match="--new-source"):  # the head of this name is another's
+        run(Options(until_end=True, on_gap="skip"))
+    assert run.heads() == [(0, 9), (0, 5)]
+
+
+def test_another_topic_stops_and_is_added_on_request(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(9)})
+    run()
+    other = replace(ONE, topic="views", topic_id="id-2")
+    run.logs = {ONE: log(9), other: log(4)}
+    with pytest.raises(NewSource, match="views") as caught:
+        run(Options(until_end=True, on_gap="skip"))
+    assert caught.value.exit_code == 4
+    assert run.heads() == [(0, 9)]
+    run(NEW_SOURCE)
+    assert run.heads() == [(0, 9), (0, 4)]
+    run()  # and is known from then on
+    run.logs = {other: log(4)}
+    run()
+
+
+def test_a_new_generation_counts_from_any_source(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(9)})
+    run()
+    run.logs = {replace(ONE, topic="views"): log(4)}
+    run(new_generation=True)
+    assert run.heads() == [(0, 4)]
 
 
 # -- failures of the source

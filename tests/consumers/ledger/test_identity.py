@@ -1,0 +1,325 @@
+"""A head is known by its log and its history, and a store by the id that was made with it: a row
+number alone moves nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, delete, select, update
+
+from consumers.ledger import schema
+from consumers.ledger.chain import after_commit
+from consumers.ledger.closing import join_head, write_closing
+from consumers.ledger.compact import Compactor, _exchange, _NotAsRead, _states, compact
+from consumers.ledger.forward import mark_forwarded
+from consumers.ledger.ledger import Fenced, Ledger, StoreReplaced
+from consumers.ledger.looks import claim, take
+from consumers.ledger.retry import Counted, NotOpen, write_retry
+from consumers.ledger.rows import JOIN_START, Commit, Counters, Generation, Head
+from consumers.ledger.witness import Witness, read_now, went_back
+from tests.consumers.ledger.counted_log import begun, committed
+from tests.consumers.ledger.single_writes import WRITES
+from tests.consumers.ledger.small_ledger import (
+    DESCRIPTIONS,
+    HOUR,
+    LOG,
+    PRINTS,
+    TOTAL,
+    commit,
+    everything,
+)
+from tests.consumers.ledger.test_looks import ROWS
+
+pytestmark = pytest.mark.usefixtures("each_store")
+OTHER = replace(LOG, number=1)
+
+
+def change(ledger: Ledger, work: Callable[[Connection], object]) -> None:
+    """As somebody else does, who knows nothing of workers."""
+    with ledger.store.engine.begin() as connection:
+        work(connection)
+
+
+def swapped(ledger: Ledger, generation: Generation, *rows: int) -> tuple[Head, ...]:
+    """The heads of both logs; then the store is emptied, and they are made in the other order."""
+    known = tuple(ledger.resolve(generation, log, 10) for log in (LOG, OTHER))
+    for head, n in zip(known, rows, strict=False):
+        ledger.commit(generation, commit(head, n, TOTAL, HOUR))
+    known = ledger.heads(generation)
+
+    def empty(connection: Connection) -> None:
+        for table in (schema.delta, schema.quarantine, schema.head):
+            connection.execute(delete(table))
+
+    change(ledger, empty)
+    for log in (OTHER, LOG):
+        ledger.resolve(generation, log, 10)
+    sqlite = ledger.store.engine.dialect.name == "sqlite"
+    now = {head.partition: head.id for head in ledger.heads(generation)}
+    assert not sqlite or now == {OTHER: known[0].id, LOG: known[1].id}
+    return known
+
+
+@pytest.mark.parametrize("write", ["commit", "skip"])
+def test_a_row_number_that_is_another_logs_moves_no_head(
+    ledger: Ledger, generation: Generation, write: str
+) -> None:
+    first, _ = swapped(ledger, generation)
+    before = everything(ledger)
+    with pytest.raises(Fenced):
+        if write == "commit":
+            ledger.commit(generation, commit(first, 4, TOTAL))
+        else:
+            ledger.skip(generation, first, 20)
+    assert everything(ledger) == before
+
+
+def test_a_head_is_not_closed_by_the_row_number_of_anothers(
+    ledger: Ledger, generation: Generation
+) -> None:
+    first, _ = swapped(ledger, generation)
+    with pytest.raises(Fenced):
+        ledger.follow(generation, first, replace(LOG, topic_id="id-2"), 0)
+    assert not any(head.closed for head in ledger.heads(generation))
+
+
+def test_a_retry_and_a_forwarder_take_no_entry_for_another(
+    ledger: Ledger, generation: Generation
+) -> None:
+    first, _ = swapped(ledger, generation, 4, 4)
+    # The entries that both read, before the store was emptied, and what stands there now.
+    for head in ledger.heads(generation):
+        ledger.commit(generation, commit(head, 4))
+    known = [replace(entry, partition=log, sha256="11" * 32) for entry, log in zip(
+        ledger.quarantine(), (LOG, OTHER), strict=True)]  # fmt: skip
+    mark_forwarded(ledger.store, known)
+    with pytest.raises(NotOpen):
+        found = [Counted([known[0]], Commit(first, 10, 11, None, Counters()))]
+        write_retry(ledger.store, generation, found, created_ms=1, note='{"token": 1}')
+    rows = ledger.store.read(lambda c: c.execute(select(schema.quarantine)).all())
+    assert [(row.done, row.forwarded) for row in rows] == [(False, False)] * 2
+
+
+def test_a_retry_needs_the_head_that_it_read(ledger: Ledger, generation: Generation) -> None:
+    head = ledger.commit(generation, commit(ledger.resolve(generation, LOG, 10), 4))
+    (entry,) = ledger.quarantine()
+    change(ledger, lambda c: c.execute(update(schema.head).values(partition=7)))
+    found = [Counted([entry], Commit(head, 10, 11, None, Counters()))]
+    with pytest.raises(NotOpen, match="its head is not there any more"):
+        write_retry(ledger.store, generation, found, created_ms=1, note='{"token": 1}')
+    assert [one.done for one in ledger.quarantine()] == [False]
+
+
+def test_a_compactor_writes_no_state_of_one_log_into_another(ledger: Ledger) -> None:
+    generation, heads = begun(ledger)
+    head = heads[0]
+    for _ in range(2):
+        head = committed(ledger, generation, head, 14, keys=3)
+    compactor = Compactor(ledger.store, above=1)
+    (strand, *_) = compactor.strands()
+    (group,) = compactor.plan(strand)
+    read = ledger.store.read(lambda c: _states(c, strand, group))
+    assert read is not None
+    of, states = read
+    made = compactor._fold(strand.pane, group, states, ())
+    change(ledger, lambda c: c.execute(
+        update(schema.head).where(schema.head.c.id == head.id).values(partition=99)))  # fmt: skip
+    with pytest.raises(_NotAsRead):
+        ledger.store.write(lambda c, _: _exchange(c, of, strand, group, made))
+
+
+def test_label_windows_are_closed_by_who_knows_their_head(
+    ledger: Ledger, generation: Generation
+) -> None:
+    first = join_head(ledger.store, generation)
+    change(ledger, lambda c: c.execute(delete(schema.head)))
+    assert join_head(ledger.store, generation).next_offset == JOIN_START
+    close = Commit(first, first.next_offset, 1000, None, Counters(closed=4))
+    with pytest.raises(Fenced):
+        write_closing(ledger.store, generation, close, "rows", (), 0, ())
+    assert ledger.snapshot().counters.closed == 0
+
+
+# -- another store -----------------------------------------------------------------------------
+
+
+def made_anew(ledger: Ledger) -> None:
+    """Another store in place of this one, with the same rows."""
+    mine = update(schema.meta).where(schema.meta.c.key == schema.STORE_ID)
+    change(ledger, lambda c: c.execute(mine.values(value="ab" * 16)))
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_nothing_is_written_to_another_store(ledger: Ledger, write: str) -> None:
+    generation = ledger.begin({"auc": "print"}, {"auc": {}}).generation
+    head = ledger.resolve(generation, replace(LOG, topic="clicks"), 0)
+    before = everything(ledger)
+    made_anew(ledger)
+    with pytest.raises(StoreReplaced, match="another \\(abab") as caught:
+        WRITES[write](ledger, generation, head)
+    assert caught.value.exit_code == 1
+    assert everything(ledger) == before
+
+
+def test_nor_by_those_who_look_merge_forward_or_try_again(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    for _ in range(2):
+        head = ledger.commit(generation, commit(head, 4))
+    entries = ledger.quarantine()
+    made_anew(ledger)
+    store = ledger.store
+    writes: list[Callable[[], object]] = [
+        lambda: claim(store, 1, "print", now_ms=0, every_ms=1, last=False),
+        lambda: take(store, ROWS[0]),
+        lambda: mark_forwarded(store, entries),
+        lambda: write_retry(store, generation, [], created_ms=0, note="{}"),
+        lambda: join_head(store, generation),
+        lambda: read_now(store, generation),  # nor is it taken for the one that is known
+    ]
+    for write in writes:
+        with pytest.raises(StoreReplaced):
+            write()
+
+
+def test_a_store_that_has_lost_its_id_is_another_one(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    change(ledger, lambda c: c.execute(
+        delete(schema.meta).where(schema.meta.c.key == schema.STORE_ID)))  # fmt: skip
+    with pytest.raises(StoreReplaced, match="one without an id"):
+        ledger.commit(generation, commit(head, 4))
+
+
+def test_a_generation_that_was_made_anew_under_its_number_is_another_one(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    change(ledger, lambda c: c.execute(update(schema.generation).values(token="00" * 16)))
+    with pytest.raises(StoreReplaced, match=r"generation 1.*the store went back"):
+        ledger.commit(generation, commit(head, 4))
+
+
+def test_a_generation_that_lost_a_revision_is_another_one(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    later = ledger.begin({**PRINTS, "ks": "p"}, {**DESCRIPTIONS, "ks": {}}).generation
+    change(ledger, lambda c: c.execute(update(schema.generation).values(revision=1)))
+    with pytest.raises(StoreReplaced, match="came another one"):
+        ledger.commit(later, commit(head, 4))
+
+
+# -- the file ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path: Path, databases: object) -> Path:
+    if databases is not None:
+        pytest.skip("a server's store is no file of ours")
+    return tmp_path / "ledger.db"
+
+
+def test_a_file_that_is_deleted_is_noticed_before_the_next_commit(
+    file: Path, ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    file.unlink()
+    with pytest.raises(StoreReplaced, match=r"ledger\.db.*came none: it was deleted") as caught:
+        ledger.commit(generation, commit(head, 4))
+    assert caught.value.exit_code == 1
+    with pytest.raises(StoreReplaced):
+        ledger.generations()
+
+
+def test_a_copy_in_its_place_is_another_file(
+    file: Path, ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    """It has the same id and the same head."""
+    change(ledger, lambda c: c.exec_driver_sql("SELECT 1"))
+    shutil.copy(file, file.with_name("copy.db"))
+    os.replace(file.with_name("copy.db"), file)
+    with pytest.raises(StoreReplaced, match=r"came another one under its name"):
+        ledger.commit(generation, commit(head, 4))
+
+
+# -- histories ---------------------------------------------------------------------------------
+
+
+def test_a_commit_continues_the_history_that_it_knows(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    one = ledger.commit(generation, commit(head, 4, TOTAL))
+    other = after_commit(commit(head, 4, HOUR))
+    assert (other.next_offset, other.id) == (one.next_offset, one.id)
+    with pytest.raises(Fenced):
+        ledger.commit(generation, commit(other, 2))
+    ledger.commit(generation, commit(one, 2))
+
+
+def test_a_digest_says_what_was_committed(ledger: Ledger, head: Head) -> None:
+    plain = commit(head, 4, TOTAL)
+    others = [
+        commit(head, 5, TOTAL),
+        replace(plain, greatest_event_ms=6),
+        replace(plain, counters=Counters(4)),
+        replace(plain, pieces=[replace(plain.pieces[0], state=b"other")]),
+        replace(plain, pieces=[replace(plain.pieces[0], pane=HOUR)]),
+        replace(plain, refused=()),
+        replace(plain, head=replace(head, digest="00" * 32)),
+    ]
+    digests = {after_commit(one).digest for one in (plain, *others)}
+    assert len(digests) == len(others) + 1
+    assert after_commit(plain) == after_commit(commit(head, 4, TOTAL))
+
+
+def test_merging_and_retries_change_no_digest(ledger: Ledger) -> None:
+    generation, heads = begun(ledger)
+    head = heads[0]
+    for _ in range(4):
+        head = committed(ledger, generation, head, 14, keys=3)
+    assert compact(ledger.store).rows_before
+    write_retry(ledger.store, generation, [], created_ms=0, note="{}")
+    assert head in ledger.heads(generation)
+
+
+def test_no_two_heads_have_one_digest(ledger: Ledger, generation: Generation) -> None:
+    first = ledger.resolve(generation, LOG, 10)
+    again = ledger.follow(generation, first, LOG, 10)
+    assert again.incarnation == 1
+    assert first.digest != again.digest
+
+
+def test_a_witness_tells_who_went_back(head: Head) -> None:
+    moved = after_commit(commit(head, 4))
+    other = after_commit(commit(head, 4, TOTAL))
+    assert not went_back(head, moved)
+    assert went_back(moved, head)
+    assert went_back(moved, other)
+    assert went_back(replace(head, closed=True), head)
+    assert went_back(head, replace(moved, partition=OTHER))
+    witness = Witness()
+    witness.saw(moved)
+    assert witness.compare([moved]) == []
+    assert witness.compare([head]) == [(moved, head)]
+    assert witness.compare([]) == [(moved, None)]
+    assert witness.compare([replace(moved, partition=OTHER)]) == [(moved, None)]
+    assert witness.forget(head) == moved
+    assert witness.compare([head]) == []
+
+
+def test_a_migrated_store_has_an_identity(tmp_path: Path, databases: object) -> None:
+    if databases is not None:
+        pytest.skip("asked of one file")
+    here = Path(__file__).parent
+    ids = set()
+    for number in range(2):
+        copy = shutil.copy(here / "version_5.sqlite", tmp_path / f"{number}.db")
+        with closing(Ledger.open(str(copy), create=True)) as ledger:
+            of = ledger.generation()
+            ids |= {ledger.store.id, of.token, *(head.digest for head in ledger.heads(of))}
+    assert len(ids) == 6
+    assert min(map(len, ids)) == 32
