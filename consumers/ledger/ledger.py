@@ -288,7 +288,7 @@ class Ledger:
         )
 
     def skip(self, of: Generation, known: Head, to: int) -> Head:
-        """Move a head over offsets that the log has lost, and count them as skipped."""
+        """Move a head over offsets that the log has lost, and count them as lost."""
 
         def work(connection: Connection, again: bool) -> None:
             check_generation(connection, of)
@@ -299,7 +299,7 @@ class Ledger:
 
         self._store.write(work)
         lost = to - known.next_offset
-        return replace(known, next_offset=to, skipped=known.skipped + lost)
+        return replace(known, next_offset=to, lost=known.lost + lost)
 
     def follow(self, of: Generation, known: Head, partition: Partition, start: int) -> Head:
         """Close a head whose log is gone or has lost its end; a new one follows `partition`."""

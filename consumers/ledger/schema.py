@@ -93,9 +93,11 @@ head = Table(
     Column("future", BigInteger, nullable=False, default=0),
     Column("expired", BigInteger, nullable=False, default=0),
     Column("quarantined", BigInteger, nullable=False, default=0),
+    # Named when a gap was said to be skipped: offsets that the log had lost, `Head.lost`.
     Column("skipped", BigInteger, nullable=False, default=0),
     Column("tombstones", BigInteger, nullable=False, default=0),
     Column("late_outcomes", BigInteger, nullable=False, default=0),
+    # Events that the config leaves out, `Counters.skipped`.
     Column("ignored", BigInteger, nullable=False, default=0),
     Column("closed_rows", BigInteger, nullable=False, default=0),
     Column("conflicts", BigInteger, nullable=False, default=0),

@@ -128,7 +128,7 @@ def move_head(connection: Connection, commit: Commit) -> bool:
             quarantined=head.c.quarantined + counted.quarantined,
             tombstones=head.c.tombstones + counted.tombstones,
             late_outcomes=head.c.late_outcomes + counted.late_outcomes,
-            ignored=head.c.ignored + counted.ignored,
+            ignored=head.c.ignored + counted.skipped,
             closed_rows=head.c.closed_rows + counted.closed,
             conflicts=head.c.conflicts + counted.conflicts,
             repeated=head.c.repeated + counted.repeated,

@@ -77,7 +77,7 @@ class JoinReader:
         outcomes: Counter[str] = Counter()
         for one in waiting:
             outcomes.update(one.outcomes)
-        events = logs.rows - logs.quarantined - logs.ignored
+        events = logs.rows - logs.quarantined - logs.skipped
         apart = mine.closed + mine.conflicts + pending + sum(outcomes.values())
         apart += sum(one.outcomes for one in left.values())
         return JoinFound(
@@ -90,7 +90,6 @@ class JoinReader:
             conflicts=mine.conflicts,
             late_impressions=logs.late - logs.late_outcomes,
             late_outcomes=logs.late_outcomes,
-            ignored=logs.ignored,
             repeated=max(events - logs.late - apart, 0),
             outcomes={name: JoinedOutcome(outcomes[name], left[name]) for name in sorted(left)},
         )

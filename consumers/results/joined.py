@@ -50,7 +50,7 @@ class JoinFound:
     events: those that could be joined or were late. closed: impressions that are counted, all
     before `closed_ms`; pending: those that wait; conflicts: those left out, as another one of their
     id stands before them. late_impressions, late_outcomes: not joined, since they came too late by
-    their log. ignored: events that are neither. repeated: events that had come before.
+    their log. repeated: events that had come before.
     """
 
     closed_ms: int | None
@@ -62,7 +62,6 @@ class JoinFound:
     conflicts: int
     late_impressions: int
     late_outcomes: int
-    ignored: int
     repeated: int
     outcomes: Mapping[str, JoinedOutcome]
 
@@ -112,7 +111,6 @@ def join_json(found: JoinFound | None) -> Json:
         "conflicts": found.conflicts,
         "late_impressions": found.late_impressions,
         "late_outcomes": found.late_outcomes,
-        "ignored": found.ignored,
         "repeated": found.repeated,
         "share_repeated": number(found.share_repeated),
         "outcomes": {name: _outcome_json(one) for name, one in found.outcomes.items()},

@@ -94,6 +94,7 @@ class Results:
     srm: SampleRatioFound | None = None
     notes: tuple[str, ...] = ()
     repeated: int = 0
+    skipped: int = 0
     join: JoinFound | None = None
 
 
@@ -165,6 +166,7 @@ def to_json(results: Results) -> bytes:
             "future": results.future,
             "expired": results.expired,
             "repeated": results.repeated,
+            "skipped": results.skipped,
             "watermark_ms": results.watermark_ms,
             "results": [_row_json(row) for row in results.rows],
             "comparisons": [

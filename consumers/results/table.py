@@ -132,9 +132,13 @@ def health(results: Results) -> list[Text]:
     for name in ("quarantined", "late", "future", "expired"):
         n: int = getattr(results, name)
         line.append(f", {printed.count(n)} {name}", "yellow" if n else "")
-    if results.repeated:
-        line.append(f", {printed.count(results.repeated)} repeated")
-    return [line, Text(f"newest event {newest}")]
+    for name in ("repeated", "skipped"):  # which ask for no attention
+        if n := getattr(results, name):
+            line.append(f", {printed.count(n)} {name}")
+    found = [line, Text(f"newest event {newest}")]
+    if 0 < results.rows_read == results.skipped:
+        found.append(Text("no event meets [event] where: all are skipped", "yellow"))
+    return found
 
 
 def heading(block: Block) -> str:

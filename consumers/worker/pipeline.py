@@ -104,14 +104,14 @@ class Delta:
         self.quarantine.extend(decoded.refused)
         self._quarantine_bytes += sum(entry.nbytes for entry in decoded.refused)
         self.counters += Counters(
-            rows=len(chunk),
+            rows=decoded.rows,
             tombstones=decoded.tombstones,
             late=int(late.sum()),
             future=ahead,
             expired=int(expired.sum()),
             quarantined=len(decoded.refused),
             late_outcomes=late_outcomes,
-            ignored=decoded.ignored,
+            skipped=decoded.skipped,
             repeated=decoded.repeated,
         )
         self.end = chunk.end

@@ -139,7 +139,7 @@ class Recount:
         del self._delta.quarantine[before:]
         offsets = np.array([offset for offset, _ in places_of(rest)], np.int64)
         self.coverage.look(offsets[~np.isin(offsets, list(refused))] if refused else offsets)
-        self.found.rows += len(chunk)
+        self.found.rows += decoded.rows
         self.at = chunk.end
 
     def _compare_entries(self, decoded: Decoded, entries: Mapping[Place, QuarantineRow]) -> Decoded:
@@ -282,6 +282,7 @@ class Recount:
             ("rows", was.rows, now.rows),
             ("tombstones", was.tombstones, now.tombstones),
             ("repeated", was.repeated, now.repeated),
+            ("skipped", was.skipped, now.skipped),
             ("late (with this lateness_s)", was.late, now.late),
             ("quarantined", was.quarantined, self._open[0]),
             ("future", was.future, self._open[1]),
