@@ -20,9 +20,9 @@ class Counters:
     """How many events were read (`rows`, accepted or refused), and what became of some of them;
     `tombstones` are messages without a value, which are no events. `skipped` are events that the
     config leaves out: those that `[event] where` does not mean, and those that are neither
-    impressions nor outcomes. Where events are joined: of the late, which are not, `late_outcomes`
-    are outcomes; and JOIN has counted `closed` impressions, and left `conflicts` out. `repeated`
-    came before, by their ids."""
+    impressions nor outcomes. Where events are joined, those that are late are refused, and
+    `late_outcomes` of them are outcomes; JOIN has counted `closed` impressions, and left
+    `conflicts` out. `repeated` came before, by their ids."""
 
     rows: int = 0
     late: int = 0
