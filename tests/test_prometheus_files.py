@@ -26,7 +26,7 @@ from tests.requirements import ROOT, absent
 RULES = ROOT / "docs" / "alerts.yml"
 DASHBOARD = json.loads((ROOT / "docs" / "grafana-dashboard.json").read_text(encoding="utf-8"))
 SERIES = re.compile(r"\bstreammetrics_\w+")
-NO_JOIN = JoinFound(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {})  # its series are there all the same
+NO_JOIN = JoinFound(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, {})  # its series are there all the same
 VARIABLES = {
     "$instance": ".*",
     "$metric": ".*",

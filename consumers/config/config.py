@@ -157,7 +157,7 @@ def load_config(
         if name not in TABLES:
             problems.append(Problem(f"[{name}]", "a known table", name, did_you_mean(name, TABLES)))
     source = read_source(section("source"), directory)
-    windows = read_windows(section("windows"))
+    windows = read_windows(section("windows"), joined="join" in document or "join" in given)
     event = read_event(section("event"))
     slices = read_slices(section("slices"), event)
     store = read_store(section("store"), directory)

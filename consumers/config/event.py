@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, cast
 
 from consumers.config.schema import Section
+from consumers.config.where import Condition, read_where
 
 Kind = Literal[
     "label", "real", "flag", "count", "text_id", "hashed_id", "int_id",
@@ -36,7 +37,10 @@ MAX_VARIANTS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class EventConfig:
-    """[event]: dotted paths by role. Only fields that something reads must be in an event."""
+    """[event]: dotted paths by role. Only fields that something reads must be in an event.
+
+    where: the conditions that an event must meet; others are skipped.
+    """
 
     time: str
     time_unit: Literal["s", "ms"] | None = None
@@ -49,6 +53,7 @@ class EventConfig:
     item: str | None = None
     weight: str | None = None
     epoch: str | None = None
+    where: tuple[Condition, ...] = ()
 
     def path(self, name: str) -> str:
         """The path of a role, or `name` itself, which is a path then."""
@@ -83,13 +88,16 @@ def read_event(section: Section) -> EventConfig:
     if unit is not None:
         unit = section.choice("time_unit", "ms", ("s", "ms"))
     variants = _read_variants(section)
+    where = read_where(section, paths)
     section.done()
     if section.raw("time") is None:
         section.bad("time", "a dotted path", 'name the field of the event time, such as "ts"')
     if variants is not None and paths["variant"] is None:
         section.bad("variants", "nothing, since there is no variant", "name the variant's field")
     time = paths.pop("time") or "time"
-    return EventConfig(time, cast('Literal["s", "ms"] | None', unit), variants=variants, **paths)
+    return EventConfig(
+        time, cast('Literal["s", "ms"] | None', unit), variants=variants, where=where, **paths
+    )
 
 
 def _read_variants(section: Section) -> tuple[str, ...] | None:

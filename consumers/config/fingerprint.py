@@ -39,6 +39,7 @@ def describe(
         "variant": [event.variant, sorted(event.variants) if event.variants else None],
         "windows": {"size_s": windows.size_s, "slide_s": windows.slide_s},
         "max_ahead_s": windows.max_ahead_s,
+        **where_of(event),
         "slices": [[list(named) for named in grouping] for grouping in by],
         "max_keys": max_keys,
         SHOWN: {
@@ -46,6 +47,12 @@ def describe(
             "idle_timeout_s": windows.idle_timeout_s,
         },
     }
+
+
+def where_of(event: EventConfig) -> dict[str, object]:
+    """Which events are meant, in plain values; nothing where all are, as before there was such a
+    setting."""
+    return {"where": [one.plain for one in event.where]} if event.where else {}
 
 
 def settings_of(empty: Accumulator) -> dict[str, str]:

@@ -93,13 +93,15 @@ class JoinConfig:
 
     def plan(self, windows: WindowsConfig) -> dict[str, object]:
         """What decides which impressions are counted and with which labels, in plain values: what
-        is late is not joined, so that is one of these."""
+        is late is not joined, so that is one of these. (Older versions kept nothing of the late.)
+        """
         return {
             "id": self.id,
             "marks": [[mark.field, mark.equals, mark.topic] for mark in self.marks],
             "outcomes": [[one.name, one.counts, one.value] for one in self.outcomes],
             "label_window_s": self.label_window_s,
             "late_after_s": windows.lateness_s + self.reopen_s,
+            "late": "to quarantine",
             "attribution": self.attribution,
         }
 

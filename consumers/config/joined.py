@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from consumers.config.fingerprint import settings_of
+from consumers.config.fingerprint import settings_of, where_of
 from consumers.events.fields import Use, uses
 from consumers.ledger.rows import SHOWN
 from streammetrics import JoinRows, LabelDelays
@@ -59,6 +59,7 @@ def describe_join(config: Config, join: JoinConfig) -> dict[str, dict[str, objec
         "time": [event.time, event.time_unit],
         "join": join.plan(config.windows),
         "pane_ms": join.pane_ms,
+        **where_of(event),
         SHOWN: {"warn_cut": join.warn_cut},
     }
     inputs = {use.name: [use.path, use.kind] for use in columns_to_keep(config)}

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from consumers.config.schema import Problem, shown
+from consumers.config.where import entries_of
 
 BESIDE: Final = ("key.", "header.")
 
@@ -38,6 +39,8 @@ def check_record_paths(document: Mapping[str, object], kind: str, problems: list
 def _paths(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
     for role, path in _table(document.get("event")).items():
         yield f"[event] {role}", path
+    for name, _ in entries_of(_table(_table(document.get("event")).get("where"))):
+        yield f"[event] where.{name}", name
     yield "[experiment] unit", _table(document.get("experiment")).get("unit")
     yield "[dedup] event_id", _table(document.get("dedup")).get("event_id")
     yield from _of_join(_table(document.get("join")))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from consumers.config.event import EventConfig
 
 DAY_S = 86_400
+MAX_AHEAD_S = 3600  # by default, and where events are joined lateness_s if that is less
 MAX_PANES = 100_000  # panes within the retention: each is a row of the store for each metric
 MAX_OVERLAP = 3_600  # windows that hold one row, as in the library's Windows
 MAX_GROUPINGS = 32
@@ -64,7 +65,7 @@ class WindowsConfig:
     size_s: int = DAY_S
     slide_s: int = DAY_S
     lateness_s: int = 600
-    max_ahead_s: int = 3600
+    max_ahead_s: int = MAX_AHEAD_S
     idle_timeout_s: int = 3600
     retention_s: int = 30 * DAY_S
 
@@ -213,14 +214,15 @@ def _read_client(section: Section, kind: str) -> Mapping[str, Value]:
     return client
 
 
-def read_windows(section: Section) -> WindowsConfig:
-    """[windows]."""
+def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
+    """[windows]. joined: whether there is a [join], which late events do not take part in."""
     seconds = " of seconds"
     size = section.integer("size_s", DAY_S, 1, 366 * DAY_S, seconds)
     slide = section.integer("slide_s", size, 1, 366 * DAY_S, seconds)
     retention = section.integer("retention_s", max(30 * DAY_S, size), 1, 3660 * DAY_S, seconds)
     lateness = section.integer("lateness_s", 600, 0, 366 * DAY_S, seconds)
-    ahead = section.integer("max_ahead_s", 3600, 0, 366 * DAY_S, seconds)
+    default = min(MAX_AHEAD_S, lateness) if joined else MAX_AHEAD_S
+    ahead = section.integer("max_ahead_s", default, 0, 366 * DAY_S, seconds)
     idle = section.integer("idle_timeout_s", 3600, 1, 366 * DAY_S, seconds)
     section.done()
     if slide > size:
@@ -234,6 +236,13 @@ def read_windows(section: Section) -> WindowsConfig:
         )
     if retention < size:
         section.bad("retention_s", f"at least size_s = {size}", "keep at least one window")
+    if joined and ahead > lateness:
+        section.bad(
+            "max_ahead_s",
+            f"at most lateness_s = {lateness}, since there is a [join]",
+            "an event that is further ahead makes those after it late, and late events are not "
+            "joined; leave it out, or raise lateness_s",
+        )
     windows = WindowsConfig(size, slide, lateness, ahead, idle, retention)
     panes = retention * 1000 // windows.pane_ms
     if panes > MAX_PANES:

@@ -67,6 +67,8 @@ def require_schema(job: Job, schema: pa.Schema) -> None:
     decoder = Decoder(job.config)
     wanted = [*decoder.paths, *([] if job.record_time is None else [job.record_time])]
     needed = [*decoder.needed, *wanted[len(decoder.paths) :]]
+    if decoder.filter is not None:
+        needed += decoder.filter.lacks(dict(leaves(schema)))
     why = unread(schema, needed, wanted)
     if why is not None:
         raise SourceError(

@@ -24,6 +24,8 @@ from consumers.sources.source import Chunk, Values
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from consumers.events.event_filter import EventFilter
+
 MAX_OPEN_BYTES: Final = 64 << 20  # of the buffers of one message, decompressed
 _FILE: Final = b"ARROW1\0\0"
 _CONTINUED: Final = b"\xff\xff\xff\xff"
@@ -38,12 +40,17 @@ def schema_bytes(message: bytes) -> bytes:
 
 
 def open_arrow(
-    chunk: Chunk, needed: Sequence[str], wanted: Sequence[str], refused: Mapping[int, Unfit]
+    chunk: Chunk,
+    needed: Sequence[str],
+    wanted: Sequence[str],
+    refused: Mapping[int, Unfit],
+    meant: EventFilter | None = None,
 ) -> Opened:
     """The rows of Arrow messages whose `schema_bytes` agree.
 
     needed: paths without which a message is refused; wanted: all that are read. refused: messages
-    that need not be opened.
+    that need not be opened. meant: a message of whose rows none is meant is not refused for its
+    columns; its rows are skipped.
     """
     import pyarrow
     import pyarrow.ipc
@@ -51,15 +58,19 @@ def open_arrow(
     counts: list[int] = []
     bad: dict[int, Unfit] = {}
     tables: list[pa.Table] = []
-    rows = 0
+    rows = skipped = 0
     for i, message in enumerate(chunk.values):
         assert message is not None, "tombstones are gone by now"
-        found = refused.get(i) or _read(message, needed, wanted)
-        if isinstance(found, Unfit):
+        found = refused.get(i) or _read(message, needed, wanted, meant)
+        if isinstance(found, int):
+            skipped += found
+            counts.append(0)
+        elif isinstance(found, Unfit):
             bad[rows] = found
+            counts.append(1)
         else:
             tables.append(found)
-        counts.append(1 if isinstance(found, Unfit) else found.num_rows)
+            counts.append(found.num_rows)
         rows += counts[-1]
     messages = np.repeat(np.arange(len(counts)), counts)
     batches = pyarrow.concat_tables(tables).combine_chunks().to_batches() if tables else []
@@ -69,7 +80,7 @@ def open_arrow(
         columns, texts = ArrowColumns(batches[0], checked=True), RowTexts(batches[0])
     whole = {row: chunk.values[int(messages[row])] or b"" for row in bad}
     events = of_events(chunk, messages, _Payloads(texts, whole))
-    return Opened(replace(events, columns=columns), messages, bad)
+    return Opened(replace(events, columns=columns), messages, bad, skipped)
 
 
 class _Payloads(Sequence[bytes]):
@@ -92,7 +103,10 @@ class _Payloads(Sequence[bytes]):
         return len(self._texts) + len(self._whole)
 
 
-def _read(message: bytes, needed: Sequence[str], wanted: Sequence[str]) -> pa.Table | Unfit:
+def _read(
+    message: bytes, needed: Sequence[str], wanted: Sequence[str], meant: EventFilter | None
+) -> pa.Table | Unfit | int:
+    """The rows of a message, why it is refused, or how many rows it has if none is meant."""
     import pyarrow
     import pyarrow.ipc
 
@@ -107,17 +121,30 @@ def _read(message: bytes, needed: Sequence[str], wanted: Sequence[str]) -> pa.Ta
             return unfit
         schema = pyarrow.ipc.open_stream(payload).schema
         unfit = unread(schema, needed, wanted)
-        if unfit is not None:
-            return unfit
-        tops = {path.partition(".")[0] for path in wanted} | set(wanted)
-        places = [i for i, name in enumerate(schema.names) if name in tops]
-        options = pyarrow.ipc.IpcReadOptions(use_threads=False, included_fields=places or [0])
-        table = pyarrow.ipc.open_stream(payload, options=options).read_all()
-        table.validate(full=True)
-        return table
+        if unfit is None:
+            return _table(payload, schema, wanted)
+        if meant is not None and unread(schema, (), meant.paths) is None:
+            table = _table(payload, schema, meant.paths)
+            batches = table.combine_chunks().to_batches()
+            columns = (ArrowColumns(batch, checked=True) for batch in batches)
+            if all(map(meant.keeps_none, columns, [batch.num_rows for batch in batches])):
+                return int(table.num_rows)
+        return unfit
     except (pyarrow.ArrowException, BadLayout, OSError, ValueError, OverflowError) as error:
         # A MemoryError of Arrow's is one too: a size that its own checks let pass.
         return Unfit("not_arrow", None, f"expected an Arrow IPC stream: {error}"[:200])
+
+
+def _table(payload: pa.Buffer, schema: pa.Schema, wanted: Sequence[str]) -> pa.Table:
+    """The columns of a message that these paths lead into, checked whole."""
+    import pyarrow.ipc
+
+    tops = {path.partition(".")[0] for path in wanted} | set(wanted)
+    places = [i for i, name in enumerate(schema.names) if name in tops]
+    options = pyarrow.ipc.IpcReadOptions(use_threads=False, included_fields=places or [0])
+    table = pyarrow.ipc.open_stream(payload, options=options).read_all()
+    table.validate(full=True)
+    return table
 
 
 def _beyond_bounds(payload: pa.Buffer) -> Unfit | None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from consumers.events.arrow_messages import open_arrow, schema_bytes
 from consumers.events.columns import Column, Lists
+from consumers.events.event_filter import filter_of
 from consumers.events.event_ids import EventIds, event_ids
 from consumers.events.fields import EPOCH, EVENT_ID, Use, epochs_by_time, use_of_event_id, uses
 from consumers.events.kinds import Kinds
@@ -46,9 +47,10 @@ class Decoded:
     record_times_ms: int64 [n], or None where records have no timestamps. `keys` holds what rows
     are sliced by and `columns` what metrics read, by the names of `event_fields.uses`, n rows
     each. `refused` is in order of offset and index. `tombstones` are messages without a value.
-    kinds: int8 [n] where events are joined, see `kinds.py`; `ignored` are then those of no kind.
+    kinds: int8 [n] where events are joined, see `kinds.py`.
     event_ids: of all events that were read, refused ones too, where [dedup] names ids; `repeated`
-    are then those that left since they had come before.
+    are then those that left since they had come before. left_out: events that `[event] where`
+    does not mean, for which `chunk` has no rows; of_no_kind: those that `[join] others` skips.
     """
 
     chunk: Chunk
@@ -60,13 +62,24 @@ class Decoded:
     refused: tuple[Refused, ...]
     tombstones: int = 0
     kinds: NDArray[np.int8] | None = None
-    ignored: int = 0
     event_ids: EventIds | None = None
     repeated: int = 0
+    left_out: int = 0
+    of_no_kind: int = 0
 
     def __len__(self) -> int:
         """How many good events it holds."""
         return len(self.at)
+
+    @property
+    def skipped(self) -> int:
+        """How many events the config leaves out."""
+        return self.left_out + self.of_no_kind
+
+    @property
+    def rows(self) -> int:
+        """How many events were read, whatever became of them."""
+        return len(self.chunk) + self.left_out
 
     def without(self, bad: Mapping[int, Unfit]) -> Decoded:
         """The same with these events (by their place among the good ones) refused."""
@@ -109,7 +122,10 @@ class Decoder:
         self.identity = frozenset(use.path for use in (first, *mine)) if mine else None
         self.max_ahead_ms = config.windows.max_ahead_s * 1000
         self.kinds = None if config.join is None else Kinds(config, config.join)
-        self.paths = list(self.reading.paths) if self.kinds is None else self.kinds.paths
+        self.filter = filter_of(config)
+        of_filter = () if self.filter is None else self.filter.paths
+        paths = list(self.reading.paths) if self.kinds is None else self.kinds.paths
+        self.paths = list(dict.fromkeys([*paths, *of_filter]))
         self.needed = self.reading.needed if self.kinds is None else []
         self.max_event_bytes = config.source.max_event_bytes
         self.list_pairs = [
@@ -122,7 +138,9 @@ class Decoder:
     @property
     def reads_beside(self) -> bool:
         """Whether it reads more of a record than its value."""
-        return self.reading.beside is not None if self.kinds is None else self.kinds.beside
+        of_filter = self.filter is not None and bool(self.filter.beside)
+        mine = self.reading.beside is not None if self.kinds is None else self.kinds.beside
+        return mine or of_filter
 
     def pieces(self, chunk: Chunk) -> Iterator[Decoded]:
         """A chunk's events in pieces of whole messages, so that few are held at a time."""
@@ -139,19 +157,36 @@ class Decoder:
         Raises SourceError where a table lacks a field altogether."""
         messages = without_tombstones(chunk)
         bad = self._refused_unread(messages)
-        record_columns: Mapping[str, Column] = {}
+        tombstones = len(chunk) - len(messages)
         if self.kinds is not None:
-            return self._of_kinds(self.kinds, messages, bad, len(chunk) - len(messages))
+            return self._of_kinds(self.kinds, messages, self._meant(messages, bad, {}), tombstones)
+        record_columns: Mapping[str, Column] = {}
+        unfit: Mapping[int, Unfit] = {}
         if self.reading.beside is not None:
             record_columns, unfit = self.reading.beside.read(messages)
-            for i, why in unfit.items():
-                bad.setdefault(i, why)
-        opened = self._opened(messages, bad)
-        return self._decoded(opened, record_columns, len(chunk) - len(messages))
+        return self._decoded(self._meant(messages, bad, unfit), record_columns, tombstones)
+
+    def _meant(self, messages: Chunk, bad: dict[int, Unfit], unfit: Mapping[int, Unfit]) -> Opened:
+        """The events of messages that `[event] where` means.
+
+        bad: messages that are refused whole; unfit: those that are if some event in them is meant.
+        """
+        if self.filter is None:
+            return self._opened(messages, {**unfit, **bad})
+        bad = {**self.filter.refused(messages), **bad}
+        found = self.filter.apply(self._opened(messages, dict(bad)), messages)
+        if unfit:
+            rows = np.delete(np.arange(len(found.chunk)), list(found.bad))
+            of = set((rows if found.messages is None else found.messages[rows]).tolist())
+            whole = {i: why for i, why in unfit.items() if i in of}
+            if whole:
+                opened = self._opened(messages, {**whole, **bad})
+                found = self.filter.apply(opened, messages)
+        return found
 
     def _opened(self, messages: Chunk, bad: dict[int, Unfit]) -> Opened:
         if self.format == "arrow":
-            return open_arrow(messages, self.needed, self.paths, bad)
+            return open_arrow(messages, self.needed, self.paths, bad, self.filter)
         if self.format in ("ndjson", "array"):
             split = lines if self.format == "ndjson" else elements
             return open_texts(messages, split, bad, self.max_event_bytes)
@@ -176,7 +211,7 @@ class Decoder:
         lost = {i: why for i, why in unfit.items() if why.field in (self.identity or ())}
         found = self._ids(chunk, at, columns, lost)
         made = self._made(chunk, at, columns, bad, tombstones).without(unfit)
-        return made if found is None else replace(made, event_ids=found)
+        return replace(made, event_ids=found, left_out=opened.skipped)
 
     def _ids(
         self,
@@ -197,16 +232,19 @@ class Decoder:
         times = times.astype(np.int64, copy=False)
         return event_ids(at, ids, times, records, self.max_ahead_ms, lost)
 
-    def _of_kinds(
-        self, kinds: Kinds, messages: Chunk, bad: dict[int, Unfit], tombstones: int
-    ) -> Decoded:
-        opened = self._opened(messages, bad)
+    def _of_kinds(self, kinds: Kinds, messages: Chunk, opened: Opened, tombstones: int) -> Decoded:
         at = np.delete(np.arange(len(opened.chunk)), list(opened.bad))
         found = kinds.read(opened, messages, at, opened.bad)
         columns = found.columns or {"time": np.zeros(0, np.int64)}
         ids = self._ids(opened.chunk, found.at, columns, {})
         made = self._made(opened.chunk, found.at, columns, opened.bad, tombstones)
-        return replace(made, kinds=found.kinds, ignored=found.ignored, event_ids=ids)
+        return replace(
+            made,
+            kinds=found.kinds,
+            event_ids=ids,
+            left_out=opened.skipped,
+            of_no_kind=found.skipped,
+        )
 
     def _made(
         self,

@@ -105,13 +105,7 @@ class JsonReader:
 
     def read(self, values: Sequence[bytes]) -> tuple[Fields, dict[int, Unfit]]:
         """The values of each path over the good records, in order, and why each other is bad."""
-        bad: dict[int, Unfit] = {}
-        if not b"\n".join(values).isascii():
-            beyond = [i for i, value in enumerate(values) if not value.isascii()]
-            bad.update((i, INVALID_UTF8) for i in beyond if not _is_utf8(values[i]))
-        if max(map(len, values), default=0) > _SHORT:
-            deep = (i for i, value in enumerate(values) if len(value) > _SHORT and _deep(value))
-            bad.update((i, TOO_DEEP) for i in deep)
+        bad = unreadable(values)
         places = [i for i in range(len(values)) if i not in bad] if bad else range(len(values))
         todo = [values[i] for i in places] if bad else values
         events: list[object] = []
@@ -151,6 +145,28 @@ class JsonReader:
             if found is not None:
                 return found
         return Unfit("not_json", None, message[:200])
+
+
+def unreadable(values: Sequence[bytes]) -> dict[int, Unfit]:
+    """The records that no decoder may be given: they are not UTF-8, or nested too deeply."""
+    bad: dict[int, Unfit] = {}
+    if not b"\n".join(values).isascii():
+        beyond = [i for i, value in enumerate(values) if not value.isascii()]
+        bad.update((i, INVALID_UTF8) for i in beyond if not _is_utf8(values[i]))
+    if max(map(len, values), default=0) > _SHORT:
+        deep = (i for i, value in enumerate(values) if len(value) > _SHORT and _deep(value))
+        bad.update((i, TOO_DEEP) for i in deep)
+    return bad
+
+
+def parsed_slowly(value: bytes) -> dict[str, object] | None:
+    """The one JSON object that a record holds, whatever its numbers; None where it holds none."""
+    try:
+        text = value.decode("utf-8").strip(" \t\r\n")
+        event, end = _SLOW.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) and end == len(text) else None
 
 
 class _NotANumberError(ValueError):

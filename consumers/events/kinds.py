@@ -39,13 +39,13 @@ NEITHER: Final = -1
 @dataclass(frozen=True, slots=True, eq=False)
 class Sorted:
     """Events by kind. at: intp [n], the places of the good ones; kinds: int8 [n]; columns: n rows
-    each, with stand-ins where an event of its kind has no such column. ignored: how many are of no
+    each, with stand-ins where an event of its kind has no such column. skipped: how many are of no
     kind, and no error."""
 
     at: NDArray[np.intp]
     kinds: NDArray[np.int8]
     columns: dict[str, Column]
-    ignored: int
+    skipped: int
 
 
 class Kinds:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar, overload
 
 import msgspec
 import numpy as np
@@ -44,36 +44,63 @@ class Opened:
     """The events of a chunk of messages.
 
     `chunk` has a row for each event and one for each refused message. `messages` [n] is the place
-    of each row's message in the chunk that was opened, None where a message is one event. `bad`
-    are the refused rows; the columns of `chunk`, where it has some, leave these out.
+    of each row's message in the chunk that was opened, None where row i is message i. `bad`
+    are the refused rows; the columns of `chunk`, where it has some, leave these out. `skipped` is
+    how many events `[event] where` has left out.
     """
 
     chunk: Chunk
     messages: NDArray[np.intp] | None
     bad: dict[int, Unfit]
+    skipped: int = 0
 
 
 def without_tombstones(chunk: Chunk) -> Chunk:
     """The chunk without the messages that have no value."""
     if chunk.columns is not None or None not in chunk.values:
         return chunk
-    at = [i for i, value in enumerate(chunk.values) if value is not None]
-    places = {old: new for new, old in enumerate(at)}
+    found = [i for i, value in enumerate(chunk.values) if value is not None]
+    return some_rows(chunk, np.array(found, np.intp))
+
+
+def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
+    """The chunk with the rows at these places alone, ascending. Its columns stay as they are."""
+    chosen = at.tolist()
+    places = {old: new for new, old in enumerate(chosen)}
 
     def kept(values: Sequence[T]) -> list[T]:
-        return [values[i] for i in at]
+        return [values[i] for i in chosen]
 
-    times = chunk.timestamps_ms
-
+    times, values = chunk.timestamps_ms, chunk.values
     return replace(
         chunk,
         offsets=np.asarray(chunk.offsets, np.int64)[at],
-        values=kept(chunk.values),
+        values=kept(values) if isinstance(values, list) else SomeValues(values, chosen),
         timestamps_ms=None if times is None else instants(times)[at],
         keys=None if chunk.keys is None else kept(chunk.keys),
         headers=None if chunk.headers is None else kept(chunk.headers),
         cut={places[i]: cut for i, cut in chunk.cut.items() if i in places},
+        indices=None if chunk.indices is None else np.asarray(chunk.indices)[at],
     )
+
+
+class SomeValues(Sequence["bytes | None"]):
+    """Some rows of values that are made on demand."""
+
+    def __init__(self, values: Sequence[bytes | None], places: list[int]) -> None:
+        self._values, self._places = values, places
+
+    @overload
+    def __getitem__(self, at: int) -> bytes | None: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[bytes | None]: ...
+    def __getitem__(self, at: int | slice) -> bytes | Sequence[bytes | None] | None:
+        if isinstance(at, slice):
+            return SomeValues(self._values, self._places[at])
+        return self._values[self._places[at]]
+
+    def __len__(self) -> int:
+        return len(self._places)
 
 
 def pieces_of(

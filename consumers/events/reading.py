@@ -92,7 +92,7 @@ class Reading:
             if values is None:
                 found[path] = nothing
             else:
-                found[path] = values if among is None else _some(values, among)
+                found[path] = values if among is None else some_values(values, among)
         return found, {}
 
 
@@ -108,7 +108,8 @@ def spread(column: Column, places: Places, n: int) -> Column:
     return np.zeros(n, column.dtype).view(type(column))
 
 
-def _some(values: Values, places: Places) -> Values:
+def some_values(values: Values, places: Places) -> Values:
+    """The values of a field at these places."""
     if isinstance(values, Texts):
         values = values.coded()
     if isinstance(values, Coded):

@@ -15,7 +15,7 @@ from typing import Final
 
 from consumers.events.columns import Column
 from consumers.events.fields import Use, paths
-from consumers.events.json_objects import JsonReader
+from consumers.events.json_objects import JsonReader, parsed_slowly
 from consumers.events.refusals import Reason, Unfit, shown
 from consumers.events.texts import from_text
 from consumers.sources.source import Chunk
@@ -66,13 +66,8 @@ class RecordFields:
 
     def _texts_at(self, path: str, chunk: Chunk, bad: Bad) -> Texts:
         """The text of each record, None where it is not there or cannot be read."""
-        if path == KEY:
-            found: Sequence[bytes | Unfit | None] = chunk.keys or [None] * len(chunk)
-        else:
-            name = path.removeprefix("header.")
-            found = [_header(path, name, headers) for headers in chunk.headers or [()] * len(chunk)]
         texts: Texts = []
-        for i, value in enumerate(found):
+        for i, value in enumerate(_raw(path, chunk)):
             text = _text(value, path)
             if isinstance(text, Unfit):
                 bad.setdefault(i, text)
@@ -101,6 +96,34 @@ class RecordFields:
                 whole[place] = value
             values[f"key.{path}"] = whole
         return values
+
+
+def text_beside(path: str, records: Chunk) -> list[object]:
+    """What stands at a path beside the values: a plain value, None where it is absent, or why it
+    cannot be read."""
+    if not path.startswith("key."):
+        return [_text(value, path) for value in _raw(path, records)]
+    found: list[object] = []
+    for value in records.keys or [None] * len(records):
+        if value is None or len(value) > MAX_BYTES:
+            found.append(None if value is None else _too_long(KEY, len(value)))
+            continue
+        node: object = parsed_slowly(value)
+        if node is None:
+            found.append(Unfit("bad_key", KEY, f"expected a JSON object, came {shown(value[:40])}"))
+            continue
+        for name in path.split(".")[1:]:
+            node = node.get(name) if isinstance(node, dict) else None
+        found.append(node)
+    return found
+
+
+def _raw(path: str, records: Chunk) -> Sequence[bytes | Unfit | None]:
+    """The bytes of the whole key, or of a header, None where there are none."""
+    if path == KEY:
+        return records.keys or [None] * len(records)
+    name = path.removeprefix("header.")
+    return [_header(path, name, headers) for headers in records.headers or [()] * len(records)]
 
 
 def _header(path: str, name: str, headers: Sequence[Header]) -> bytes | Unfit | None:

@@ -37,9 +37,14 @@ Reason = Literal[
     "unknown_variant",
     "unknown_kind",  # neither an impression nor an outcome
     "closed",  # the label windows that it would be joined in are closed
+    "late_impression",  # too late by its log to be joined
+    "late_outcome",
     "future",  # further ahead of its record's timestamp than windows.max_ahead_s
     "metric",  # a metric refuses the values: a label 2, a probability 1.5
 ]
+
+
+LATE: Final = ("late_impression", "late_outcome")
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,7 +57,12 @@ def hashed_texts(values: list[object], path: str) -> Converted:
     return hash_ids(known)[column.codes], bad
 
 
-def _text(value: object, path: str, *, nullable: bool) -> str | Unfit | None:
+def plain_text(value: object) -> str | None:
+    """A text, a whole number, true or false as the text that slices show; None for what is none.
+
+    >>> plain_text("de"), plain_text(7.0), plain_text(True), plain_text(0.5)
+    ('de', '7', 'true', None)
+    """
     match value:
         case str():
             return value
@@ -65,12 +70,17 @@ def _text(value: object, path: str, *, nullable: bool) -> str | Unfit | None:
             return "true" if value else "false"
         case int() if -_INT64 <= value < _INT64:
             return str(value)
-        case int():
-            return Unfit("out_of_range", path, f"{shown(value)} does not fit 64 bits")
         case float() if value.is_integer() and abs(value) < 2**53:
             return str(int(value))
-        case None if nullable:
-            return None
+    return None
+
+
+def _text(value: object, path: str, *, nullable: bool) -> str | Unfit | None:
+    text = plain_text(value)
+    if text is not None or (value is None and nullable):
+        return text
+    if isinstance(value, int):
+        return Unfit("out_of_range", path, f"{shown(value)} does not fit 64 bits")
     return wrong(path, "a text or a whole number", value)
 
 

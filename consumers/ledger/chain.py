@@ -59,7 +59,7 @@ def after_skip(known: Head, to: int) -> Head:
     return replace(
         known,
         next_offset=to,
-        skipped=known.skipped + to - known.next_offset,
+        lost=known.lost + to - known.next_offset,
         digest=_linked(known.digest, "skip", (known.next_offset, to)),
     )
 

@@ -265,7 +265,7 @@ class Ledger:
         return moved
 
     def skip(self, of: Generation, known: Head, to: int) -> Head:
-        """Move a head over offsets that the log has lost, and count them as skipped."""
+        """Move a head over offsets that the log has lost, and count them as lost."""
 
         def work(connection: Connection, again: bool) -> None:
             check_generation(connection, of)

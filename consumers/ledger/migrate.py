@@ -100,14 +100,17 @@ def _joins(connection: Connection) -> None:
 
 def _identities(connection: Connection) -> None:
     """Version 6: a random id of the store, a random token of each generation, and a chained digest
-    of each head, by which a store that is another one, or that went back, is known; and the topics
-    that a generation counts from."""
+    of each head, by which a store that is another one, or that went back, is known; the topics that
+    a generation counts from; and offsets that a log had lost are `lost`, events that the config
+    leaves out `skipped`."""
     sqlite = connection.dialect.name == "sqlite"
     reference = "INTEGER" if sqlite else "BIGINT"
     for statement in (
         "ALTER TABLE generation ADD COLUMN token VARCHAR(32) DEFAULT '' NOT NULL",
         "ALTER TABLE head ADD COLUMN digest VARCHAR(64) DEFAULT '' NOT NULL",
         "ALTER TABLE head ADD COLUMN known_offset BIGINT",
+        "ALTER TABLE head RENAME COLUMN skipped TO lost",
+        "ALTER TABLE head RENAME COLUMN ignored TO skipped",
         f"CREATE TABLE source (generation {reference} NOT NULL REFERENCES generation (id), "
         "cluster VARCHAR(512) NOT NULL, topic TEXT NOT NULL, "
         "PRIMARY KEY (generation, cluster, topic))",

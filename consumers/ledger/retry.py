@@ -2,7 +2,8 @@
 
 One transaction (1) checks that the generation is still the current one, (2) writes the retry,
 (3) marks each entry done on the condition that it is open, (4) writes the delta of these events
-under the number of the retry, and (5) takes them out of the head's counts of refused events.
+under the number of the retry, and (5) takes them out of the head's counts of refused, future
+and late events.
 If one entry is not open any more, nothing is written: of two retries at once one has counted it.
 """
 
@@ -111,12 +112,19 @@ def _count(connection: Connection, number: int, one: Counted, floor_ms: int | No
         .where(*is_same(known))
         .values(
             quarantined=head.c.quarantined - len(one.entries),
-            future=head.c.future - sum(entry.reason == "future" for entry in one.entries),
+            future=head.c.future - _of(one.entries, "future"),
+            late=head.c.late - _of(one.entries, "late_impression", "late_outcome"),
+            late_outcomes=head.c.late_outcomes - _of(one.entries, "late_outcome"),
             expired=head.c.expired + one.delta.counters.expired,
         )
     )
     if found.rowcount != 1:
         raise NotOpen(f"{known.partition}: its head is not there any more")
+
+
+def _of(entries: Sequence[QuarantineRow], *reasons: str) -> int:
+    """How many of the entries were refused for one of these reasons."""
+    return sum(entry.reason in reasons for entry in entries)
 
 
 @dataclass(frozen=True, slots=True)

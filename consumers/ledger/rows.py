@@ -18,10 +18,11 @@ JOIN_START: Final = -(1 << 62)  # of JOIN: before all event times
 @dataclass(frozen=True, slots=True)
 class Counters:
     """How many events were read (`rows`, accepted or refused), and what became of some of them;
-    `tombstones` are messages without a value, which are no events. Where events are joined: of the
-    late, which are not, `late_outcomes` are outcomes; `ignored` are neither impressions nor
-    outcomes; and JOIN has counted `closed` impressions, and left `conflicts` out. `repeated` came
-    before, by their ids."""
+    `tombstones` are messages without a value, which are no events. `skipped` are events that the
+    config leaves out: those that `[event] where` does not mean, and those that are neither
+    impressions nor outcomes. Where events are joined, those that are late are refused, and
+    `late_outcomes` of them are outcomes; JOIN has counted `closed` impressions, and left
+    `conflicts` out. `repeated` came before, by their ids."""
 
     rows: int = 0
     late: int = 0
@@ -30,7 +31,7 @@ class Counters:
     quarantined: int = 0
     tombstones: int = 0
     late_outcomes: int = 0
-    ignored: int = 0
+    skipped: int = 0
     closed: int = 0
     conflicts: int = 0
     repeated: int = 0
@@ -44,7 +45,7 @@ class Counters:
 class Head:
     """How far one log was counted: [start_offset, next_offset).
 
-    `skipped` counts offsets that the log had lost before we came (`--on-gap skip`). Where a log
+    `lost` counts offsets that the log had lost before we came (`--on-gap skip`). Where a log
     lost its end, or was made anew, and reading went on all the same, the head is `closed` and
     another one follows the log. Recovery reads next_offset and greatest_event_ms alone.
 
@@ -61,7 +62,7 @@ class Head:
     next_offset: int
     greatest_event_ms: int | None
     counters: Counters
-    skipped: int
+    lost: int
     incarnation: int = 0
     digest: str = ""
     known_offset: int | None = None

@@ -105,10 +105,10 @@ head = Table(
     Column("future", BigInteger, nullable=False, default=0),
     Column("expired", BigInteger, nullable=False, default=0),
     Column("quarantined", BigInteger, nullable=False, default=0),
-    Column("skipped", BigInteger, nullable=False, default=0),
+    Column("lost", BigInteger, nullable=False, default=0),  # offsets that the log had lost
     Column("tombstones", BigInteger, nullable=False, default=0),
     Column("late_outcomes", BigInteger, nullable=False, default=0),
-    Column("ignored", BigInteger, nullable=False, default=0),
+    Column("skipped", BigInteger, nullable=False, default=0),  # events that the config leaves out
     Column("closed_rows", BigInteger, nullable=False, default=0),
     Column("conflicts", BigInteger, nullable=False, default=0),
     Column("repeated", BigInteger, nullable=False, default=0),

@@ -163,7 +163,7 @@ def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
             quarantined=head.c.quarantined + counted.quarantined,
             tombstones=head.c.tombstones + counted.tombstones,
             late_outcomes=head.c.late_outcomes + counted.late_outcomes,
-            ignored=head.c.ignored + counted.ignored,
+            skipped=head.c.skipped + counted.skipped,
             closed_rows=head.c.closed_rows + counted.closed,
             conflicts=head.c.conflicts + counted.conflicts,
             repeated=head.c.repeated + counted.repeated,
@@ -262,7 +262,7 @@ def skip_offsets(connection: Connection, known: Head, moved: Head) -> bool:
         .where(*stands_at(known, known.next_offset))
         .values(
             next_offset=moved.next_offset,
-            skipped=head.c.skipped + (moved.next_offset - known.next_offset),
+            lost=head.c.lost + (moved.next_offset - known.next_offset),
             digest=moved.digest,
         )
     )

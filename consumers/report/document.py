@@ -118,8 +118,9 @@ def _reading(results: Results) -> str:
         n: int = getattr(results, name)
         counts.append(f"{printed.count(n)} {name}")
         marked = marked or n > 0
-    if results.repeated:
-        counts.append(f"{printed.count(results.repeated)} repeated")
+    for name in ("repeated", "skipped"):  # which ask for no attention
+        if n := getattr(results, name):
+            counts.append(f"{printed.count(n)} {name}")
     look = ' class="attention"' if marked else ""
     return f"<p{look}>{', '.join(counts)}; newest event <span class='whole'>{newest}</span></p>"
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
+from consumers.config.joined import ROWS
 from consumers.experiment.reading import (
     FAMILY,
     UNITS,
@@ -22,7 +23,9 @@ from consumers.experiment.reading import (
 from consumers.ledger.ledger import Ledger, TooLarge
 from consumers.ledger.looks import heads_of
 from consumers.ledger.outline import Outline, state_of
+from consumers.ledger.rows import Counters, Snapshot
 from consumers.ledger.view import Moment, View, view
+from consumers.results.joined import could_be_joined, late_warning
 from consumers.results.query import Query, Span
 from consumers.results.read_plan import Layout, spans_of
 from consumers.results.results import ComparisonRow, Results
@@ -147,7 +150,7 @@ class ExperimentRows:
             offsets,
             tuple(rows),
             report.srm,
-            report.notes,
+            (*report.notes, *_late_note(now.snapshot)),
             report.recommendation,
             report.contamination,
             users,
@@ -194,6 +197,15 @@ def _experiment(now: View, of: Declared, rows: Sequence[Outline]) -> Experiment:
             "ask for fewer windows with --window"
         )
     return experiment_of(of, ((row.pane, state_of(row, data)) for row, data in now.states(rows)))
+
+
+def _late_note(seen: Snapshot) -> tuple[str, ...]:
+    """What is missing of an experiment whose events are joined, where that is much."""
+    if not any(metric.name == ROWS and not metric.ended for metric in seen.generation.metrics):
+        return ()
+    logs = sum((head.counters for head in seen.logs), Counters())
+    warning = late_warning(logs.late, could_be_joined(logs))
+    return () if warning is None else (f"{warning}.",)
 
 
 def _layout(of: Declared) -> Layout:

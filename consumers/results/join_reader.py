@@ -14,7 +14,7 @@ from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline
 from consumers.ledger.rows import SHOWN, Counters, Generation, Metric, Pane, Snapshot
 from consumers.ledger.view import Moment, View, view
-from consumers.results.joined import JoinedOutcome, JoinFound
+from consumers.results.joined import JoinedOutcome, JoinFound, could_be_joined
 from consumers.results.results import Results
 from streammetrics import JoinRows, LabelDelays, load
 from streammetrics.results import OutcomeDelays, PendingRows
@@ -77,7 +77,7 @@ class JoinReader:
         outcomes: Counter[str] = Counter()
         for one in waiting:
             outcomes.update(one.outcomes)
-        events = logs.rows - logs.quarantined - logs.ignored
+        events = could_be_joined(logs)
         apart = mine.closed + mine.conflicts + pending + sum(outcomes.values())
         apart += sum(one.outcomes for one in left.values())
         return JoinFound(
@@ -90,7 +90,6 @@ class JoinReader:
             conflicts=mine.conflicts,
             late_impressions=logs.late - logs.late_outcomes,
             late_outcomes=logs.late_outcomes,
-            ignored=logs.ignored,
             repeated=max(events - logs.late - apart, 0),
             outcomes={name: JoinedOutcome(outcomes[name], left[name]) for name in sorted(left)},
         )

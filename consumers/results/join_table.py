@@ -57,8 +57,6 @@ def counts(found: JoinFound) -> Iterator[tuple[str, str, str]]:
         yield "  in conflict, left out", printed.count(found.conflicts), ""
     yield "events repeated", printed.count(found.repeated), _share(found.share_repeated, "events")
     yield "  too late to be joined", printed.count(late), ""
-    if found.ignored:
-        yield "  of no kind, skipped", printed.count(found.ignored), ""
 
 
 def outcomes(found: JoinFound) -> Iterator[tuple[str, ...]]:

@@ -6,10 +6,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
+from consumers.ledger.rows import Counters
 from consumers.results import printed
 from consumers.results.json_text import Json, number
 from streammetrics.results import OutcomeDelays
+
+TOO_LATE: Final = 0.01  # more than this share of the events being too late is warned of
+
+
+def could_be_joined(logs: Counters) -> int:
+    """How many events are impressions or outcomes that nothing but the time may have refused."""
+    return logs.rows - logs.quarantined - logs.skipped + logs.late
+
+
+def late_warning(late: int, events: int) -> str | None:
+    """A sentence where many of the events were too late to be joined."""
+    if late <= TOO_LATE * events:
+        return None
+    return (
+        f"{printed.count(late)} of {printed.count(events)} events "
+        f"({printed.percent(late / events)}) were too late to be joined. They are in quarantine, "
+        "where a retry counts those whose label windows are still open; to join all of them, raise "
+        "[windows] lateness_s or [join] reopen_s in a new generation. An event far ahead of the "
+        "others makes those after it late"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +71,8 @@ class JoinFound:
 
     events: those that could be joined or were late. closed: impressions that are counted, all
     before `closed_ms`; pending: those that wait; conflicts: those left out, as another one of their
-    id stands before them. late_impressions, late_outcomes: not joined, since they came too late by
-    their log. ignored: events that are neither. repeated: events that had come before.
+    id stands before them. late_impressions, late_outcomes: too late by their log to be joined, and
+    in quarantine. repeated: events that had come before.
     """
 
     closed_ms: int | None
@@ -62,7 +84,6 @@ class JoinFound:
     conflicts: int
     late_impressions: int
     late_outcomes: int
-    ignored: int
     repeated: int
     outcomes: Mapping[str, JoinedOutcome]
 
@@ -78,10 +99,14 @@ class JoinFound:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence for each outcome of which the label window cuts off more than `warn_cut`."""
+        """A sentence where more than TOO_LATE of the events were too late, and one for each outcome
+        of which the label window cuts off more than `warn_cut`."""
         return tuple(self._warnings())
 
     def _warnings(self) -> Iterator[str]:
+        late = late_warning(self.late_impressions + self.late_outcomes, self.events)
+        if late is not None:
+            yield late
         window, todo = f"{self.label_window_s:g} s", "raise [join] label_window_s, or warn_cut"
         limit = f"and {printed.percent(self.warn_cut)} are allowed; {todo} if that is meant"
         for name, one in self.outcomes.items():
@@ -112,7 +137,6 @@ def join_json(found: JoinFound | None) -> Json:
         "conflicts": found.conflicts,
         "late_impressions": found.late_impressions,
         "late_outcomes": found.late_outcomes,
-        "ignored": found.ignored,
         "repeated": found.repeated,
         "share_repeated": number(found.share_repeated),
         "outcomes": {name: _outcome_json(one) for name, one in found.outcomes.items()},

@@ -97,6 +97,7 @@ class Results:
     srm: SampleRatioFound | None = None
     notes: tuple[str, ...] = ()
     repeated: int = 0
+    skipped: int = 0
     join: JoinFound | None = None
     recommendation: Recommendation | None = None
     contamination: Contamination | None = None
@@ -183,6 +184,7 @@ def to_json(results: Results) -> bytes:
             "future": results.future,
             "expired": results.expired,
             "repeated": results.repeated,
+            "skipped": results.skipped,
             "watermark_ms": results.watermark_ms,
             "results": [_row_json(row) for row in results.rows],
             "comparisons": [

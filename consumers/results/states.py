@@ -72,6 +72,7 @@ def results_of(
         future=counters.future,
         expired=counters.expired,
         repeated=counters.repeated,
+        skipped=counters.skipped,
         watermark_ms=snapshot.greatest_event_ms,
         rows=in_order(rows),
         variants=next((m.variants for m in snapshot.generation.metrics if m.variants), ()),

@@ -97,7 +97,7 @@ def _logs(seen: Snapshot) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("log", overflow="fold")
     numbers = ["next offset", "read", "quarantined", "late"]
-    more = [name for name in ("tombstones", "repeated")
+    more = [name for name in ("skipped", "tombstones", "repeated")
             if any(getattr(head.counters, name) for head in seen.logs)]  # fmt: skip
     numbers += more
     for name in numbers:
@@ -180,5 +180,6 @@ def _head_json(head: Head, *, idle: bool) -> Json:
         "quarantined": head.counters.quarantined,
         "tombstones": head.counters.tombstones,
         "repeated": head.counters.repeated,
-        "skipped": head.skipped,
+        "skipped": head.counters.skipped,
+        "lost": head.lost,
     }

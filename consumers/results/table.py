@@ -132,11 +132,15 @@ def health(results: Results) -> list[Text]:
     for name in ("quarantined", "late", "future", "expired"):
         n: int = getattr(results, name)
         line.append(f", {printed.count(n)} {name}", "yellow" if n else "")
-    if results.repeated:
-        line.append(f", {printed.count(results.repeated)} repeated")
+    for name in ("repeated", "skipped"):  # which ask for no attention
+        if n := getattr(results, name):
+            line.append(f", {printed.count(n)} {name}")
     lost = results.incomplete_text
     first = [] if lost is None else [Text(printed.name(lost, 1000), "bold yellow")]
-    return [*first, line, Text(f"newest event {newest}")]
+    found = [*first, line, Text(f"newest event {newest}")]
+    if 0 < results.rows_read == results.skipped:
+        found.append(Text("no event meets [event] where: all are skipped", "yellow"))
+    return found
 
 
 def heading(block: Block) -> str:

@@ -39,6 +39,7 @@ PLACES: Final = 1000  # partitions of one worker that are named; those with the 
 
 _COUNTERS: Final = {  # name: (what, field of Vitals)
     "streammetrics_events": ("Events read and committed, refused ones included", "rows"),
+    "streammetrics_events_skipped": ("Events that the config leaves out", "skipped"),
     "streammetrics_events_late": ("Late events", "late"),
     "streammetrics_events_future": ("Events too far ahead of their record", "future"),
     "streammetrics_events_expired": ("Events below the retention floor", "expired"),
@@ -174,6 +175,8 @@ def _stored(ledger: Ledger) -> Iterator[Metric]:
                                                    seen.counters.quarantined),
         "streammetrics_store_repeated_events": ("Events that had come before, by their ids",
                                                 seen.counters.repeated),
+        "streammetrics_store_skipped_events": ("Events that the config leaves out",
+                                               seen.counters.skipped),
         "streammetrics_store_state_bytes": ("Size of all states in the store",
                                             seen.stored_nbytes),
         "streammetrics_store_state_rows": ("Rows that hold them",

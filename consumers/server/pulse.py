@@ -108,6 +108,7 @@ class Pulse:
             "expired": beat.counters.expired,
             "quarantined": beat.counters.quarantined,
             "repeated": beat.counters.repeated,
+            "skipped": beat.counters.skipped,
             "lag_messages": sum(messages) if messages else None,
             "lag_seconds": max(seconds, default=None),
             "committed_s": None if last_s is None else round(now_s - last_s, 1),

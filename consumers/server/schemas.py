@@ -61,7 +61,7 @@ def answer(name_: str, /, **fields: Schema) -> Schema:
 
 _MS: Final = maybe(WHOLE)
 _READ: Final = dict.fromkeys(
-    ("rows_read", "late", "future", "expired", "quarantined", "repeated"), WHOLE
+    ("rows_read", "late", "future", "expired", "quarantined", "repeated", "skipped"), WHOLE
 )
 _STATES: Final = ("open", "closing", "closed", "total")
 _COMPARED: Final = (
@@ -123,7 +123,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "Join": shape(
         closed_ms=_MS, label_window_s=NUMBER, share_pending=NUMBER, share_repeated=NUMBER,
         **dict.fromkeys(("events", "closed", "pending", "conflicts", "late_impressions",
-                         "late_outcomes", "ignored", "repeated"), WHOLE),
+                         "late_outcomes", "repeated"), WHOLE),
         outcomes={
             "type": "object",
             "additionalProperties": shape(
@@ -190,7 +190,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
                 **dict.fromkeys(("cluster", "topic", "topic_id"), TEXT), closed=FLAG, idle=FLAG,
                 **dict.fromkeys(("partition", "start_offset", "next_offset", "rows", "late",
                                  "future", "expired", "quarantined", "tombstones", "repeated",
-                                 "skipped"), WHOLE),
+                                 "skipped", "lost"), WHOLE),
                 greatest_event_ms=_MS,
             )
         ),

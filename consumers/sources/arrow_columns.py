@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from consumers.sources.source import SourceError, Texts, Values
 from streammetrics import Coded
@@ -30,6 +31,11 @@ class ArrowColumns(Mapping[str, Values]):
     def __getitem__(self, path: str) -> Values:
         array = self.arrays[path]
         return _plain(path, array) if self.checked or _is_utf8(array) else _decoded(array)
+
+    def present(self, path: str) -> NDArray[np.bool_]:
+        """Which rows have a value there, of whatever type; bool [n]."""
+        found: NDArray[np.bool_] = self.arrays[path].is_valid().to_numpy(zero_copy_only=False)
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.arrays)

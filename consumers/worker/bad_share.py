@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from consumers.ledger.retry import open_since
-from consumers.ledger.rows import Head
+from consumers.ledger.rows import Counters, Head
 from consumers.ledger.store import Store
 from consumers.worker.pipeline import Delta
 
@@ -23,7 +23,7 @@ class TooManyBad(Exception):
 
 
 class BadShare:
-    """Of the events that one worker has read, the share that was refused.
+    """Of the events that one worker has read and not skipped, the share that was refused.
 
     A worker that starts again takes the last records of each log that it is given into account:
     else each start would let FIRST_ROWS bad events through. What is committed while the share is
@@ -40,23 +40,23 @@ class BadShare:
 
         A record may hold many events: as many as one did on average.
         """
-        records = head.next_offset - head.start_offset - head.skipped
+        records = head.next_offset - head.start_offset - head.lost
         if records <= 0 or self.limit >= 1 or head.id in self._known:
             return
         self._known.add(head.id)
         refused = open_since(store, head, head.next_offset - FIRST_ROWS)
-        rows = head.counters.rows * min(FIRST_ROWS, records) // records
+        rows = _meant(head.counters) * min(FIRST_ROWS, records) // records
         self.rows += max(rows, refused)
         self.refused += refused
 
     def count(self, delta: Delta) -> None:
         """This delta is committed."""
-        self.rows += delta.counters.rows
+        self.rows += _meant(delta.counters)
         self.refused += delta.counters.quarantined
 
     def check(self, deltas: Sequence[Delta], *, last: bool) -> None:
         """Raise TooManyBad rather than commit these. `last`: no more events will come."""
-        new = sum(delta.counters.rows for delta in deltas)
+        new = sum(_meant(delta.counters) for delta in deltas)
         bad = sum(delta.counters.quarantined for delta in deltas)
         rows, refused = self.rows + new, self.refused + bad
         if bad <= self.limit * new:
@@ -74,3 +74,8 @@ class BadShare:
             f"{said}. Nothing since the last commit is counted; mend the events or the config, or "
             "raise [store] max_bad_share"
         )
+
+
+def _meant(counters: Counters) -> int:
+    """The events that a share is of."""
+    return counters.rows - counters.skipped

@@ -19,7 +19,7 @@ from consumers.config.joined import ROWS, columns_to_keep, empty_rows
 from consumers.events.decoder import Decoded
 from consumers.events.fields import EVENT_ID, ID, VALUE
 from consumers.events.kinds import IMPRESSION
-from consumers.events.refusals import Unfit
+from consumers.events.refusals import Reason, Unfit
 from consumers.ledger.ranges import split
 from consumers.ledger.rows import Pane, Piece
 from streammetrics import Coded
@@ -98,12 +98,33 @@ class JoinStates:
         labels = {outcome_field(one).column: zeros for one in self.join.outcomes}
         return replace(decoded, columns={**decoded.columns, **labels})
 
-    def absorb(self, decoded: Decoded, late: NDArray[np.bool_]) -> int:
-        """Add the events that are not late; how many of the late ones are outcomes."""
+    def too_late(
+        self,
+        decoded: Decoded,
+        late: NDArray[np.bool_],
+        behind_ms: NDArray[np.int64],
+        lateness_ms: int,
+    ) -> dict[int, Unfit]:
+        """The refusals of late events, by their place. behind_ms: by how much each event is older
+        than the newest one before it in its log; lateness_ms: how much it may be."""
+        assert decoded.kinds is not None
+        found: dict[int, Unfit] = {}
+        for i in np.flatnonzero(late).tolist():
+            is_impression = int(decoded.kinds[i]) == IMPRESSION
+            detail = (
+                f"{int(behind_ms[i])} ms older than the newest event before it in its log, at most "
+                f"{lateness_ms} may be, which are windows.lateness_s and join.reopen_s"
+            )
+            reason: Reason = "late_impression" if is_impression else "late_outcome"
+            found[i] = Unfit(reason, self._time_field, detail)
+        return found
+
+    def absorb(self, decoded: Decoded) -> None:
+        """Add these events, none of which is late."""
         kinds = decoded.kinds
         assert kinds is not None
-        for kind in np.unique(kinds[~late]).tolist():
-            some = decoded.take(np.flatnonzero((kinds == kind) & ~late))
+        for kind in np.unique(kinds).tolist():
+            some = decoded.take(np.flatnonzero(kinds == kind))
             ids, times = some.columns[ID], some.times_ms
             assert isinstance(ids, np.ndarray)
             if kind == IMPRESSION:
@@ -117,7 +138,6 @@ class JoinStates:
                 self.rows.update_outcomes(one.name, ids, times, values=values, event_ids=event_ids)
             oldest = int(times.min())
             self._oldest_ms = oldest if self._oldest_ms is None else min(self._oldest_ms, oldest)
-        return int((late & (kinds != IMPRESSION)).sum())
 
     def _columns(self, decoded: Decoded) -> dict[str, NDArray[np.generic] | Coded]:
         found: dict[str, NDArray[np.generic] | Coded] = {}

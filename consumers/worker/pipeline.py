@@ -40,7 +40,8 @@ class Delta:
     nothing to compare with and does not apply.
 
     Where events are joined, they wait in `joined` for their label windows to close, and no metric
-    counts them yet: see `JoinStates`, which `closed_ms` is for. Late ones are not joined.
+    counts them yet: see `JoinStates`, which `closed_ms` is for. Late ones are refused: what is
+    joined must not depend on when windows are closed.
     ordered: whether the events have an order. Where they have none (a part of a batch of a
     cluster, refused events that are tried again), an event is late beside `greatest_event_ms`
     alone, which is that of earlier events.
@@ -92,11 +93,15 @@ class Delta:
             )
         decoded, ahead = self._without_future(decoded)
         decoded = self._feed(decoded) if self.joined is None else self._fit(decoded, self.joined)
-        late, expired = self._late(decoded), self._below_floor(decoded)
+        behind_ms = self._behind_ms(decoded)
+        late, expired = behind_ms > self._lateness_ms, self._below_floor(decoded)
         late_outcomes = 0
         if self.joined is not None:
-            late_outcomes = self.joined.absorb(decoded, late)
-            expired[:] = False  # an impression is counted later
+            too_late = self.joined.too_late(decoded, late, behind_ms, self._lateness_ms)
+            late_outcomes = sum(why.reason == "late_outcome" for why in too_late.values())
+            decoded = decoded.without(too_late)
+            self.joined.absorb(decoded)
+            expired = np.zeros(0, np.bool_)  # an impression is counted later
         if len(decoded):
             newest = int(decoded.times_ms.max())
             known = self.greatest_event_ms
@@ -104,14 +109,14 @@ class Delta:
         self.quarantine.extend(decoded.refused)
         self._quarantine_bytes += sum(entry.nbytes for entry in decoded.refused)
         self.counters += Counters(
-            rows=len(chunk),
+            rows=decoded.rows,
             tombstones=decoded.tombstones,
             late=int(late.sum()),
             future=ahead,
             expired=int(expired.sum()),
             quarantined=len(decoded.refused),
             late_outcomes=late_outcomes,
-            ignored=decoded.ignored,
+            skipped=decoded.skipped,
             repeated=decoded.repeated,
         )
         self.end = chunk.end
@@ -148,18 +153,19 @@ class Delta:
             }
         ), len(ahead)
 
-    def _late(self, decoded: Decoded) -> Flags:
+    def _behind_ms(self, decoded: Decoded) -> NDArray[np.int64]:
+        """By how much each event is older than the newest one before it; int64 [n], below 0 where
+        it is newer."""
         times = decoded.times_ms
         if not len(times):
-            return np.zeros(0, np.bool_)
+            return np.zeros(0, np.int64)
         if not self._ordered:
-            least = None if self._before_ms is None else self._before_ms - self._lateness_ms
-            return np.zeros(len(times), np.bool_) if least is None else times < least
+            before = times if self._before_ms is None else np.int64(self._before_ms)
+            return np.asarray(before - times, np.int64)
         known = self.greatest_event_ms
         first = int(times[0]) if known is None else known
-        before = np.maximum.accumulate(np.concatenate([np.array([first], np.int64), times[:-1]]))
-        late: Flags = times < before - self._lateness_ms
-        return late
+        newest = np.maximum.accumulate(np.concatenate([np.array([first], np.int64), times[:-1]]))
+        return np.asarray(newest - times, np.int64)
 
     def _below_floor(self, decoded: Decoded) -> Flags:
         if self.floor_ms is None:

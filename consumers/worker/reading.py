@@ -18,6 +18,7 @@ from consumers.config.event import EventConfig, Field, Kind
 from consumers.config.join import JoinConfig, Mark
 from consumers.config.joined import DELAYS, ROWS
 from consumers.config.metrics import MetricConfig
+from consumers.config.where import conditions_of
 from consumers.ledger.ledger import SettingsChanged
 from consumers.ledger.rows import Generation
 from consumers.ledger.settings import more_variants
@@ -52,6 +53,7 @@ def with_reading(config: Config, reading: str) -> Config:
     event = dict(found["event"])
     if event["variants"] is not None:
         event["variants"] = tuple(event["variants"])
+    event["where"] = conditions_of(event.get("where", ()))
     inputs: Mapping[str, Mapping[str, Mapping[str, object]]] = found["inputs"]
 
     def with_fields(metrics: tuple[MetricConfig, ...]) -> tuple[MetricConfig, ...]:
@@ -110,6 +112,11 @@ def require_same_states(config: Config, of: Generation) -> None:
             for key in _MEANT
             if known.get(key) != now.get(key)
         ]
+        if _conditions(known) != _conditions(now):
+            found.append(
+                f"metric {metric.name}: where was {_shown(known.get('where'))}, is "
+                f"{_shown(now.get('where'))}"
+            )
         if _names(known["slices"]) != _names(now["slices"]):
             found.append(f"metric {metric.name}: other groupings than those of the store")
         if more_variants(known, now) is None:
@@ -142,6 +149,12 @@ def require_same_states(config: Config, of: Generation) -> None:
 
 def _names(slices: object) -> list[list[str]]:
     return [[name for name, _ in grouping] for grouping in cast("list[list[list[str]]]", slices)]
+
+
+def _conditions(description: Mapping[str, object]) -> list[tuple[object, object]]:
+    """What [event] where asks of which field, wherever that stands."""
+    found = cast("list[tuple[object, object, object]]", description.get("where", []))
+    return [(name, must_be) for name, _, must_be in found]
 
 
 def _shown(value: object) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from consumers.config.config import Config
 from consumers.events.decoder import Decoded, Decoder
-from consumers.events.refusals import Refused
+from consumers.events.refusals import LATE, Refused
 from consumers.ledger.audit import covers, cut_after, entries_between
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Commit, Counters, Generation, Head, QuarantineRow
@@ -102,6 +102,8 @@ class Recount:
         self._counters = Counters()
         self._ripe: dict[str, tuple[int, Place]] = {}  # by reason: how many, and the first
         self._open: list[int] = [0, 0]  # entries that are open, and those of them in the future
+        # Of the late, which are a fact of the log, how many a retry has counted: all, and outcomes.
+        self._retried: list[int] = [0, 0]
         self._trials: dict[int, tuple[Head, Trial]] = {}
 
     @property
@@ -130,16 +132,25 @@ class Recount:
         rest = self._compare_entries(decoded, entries)
         before = len(self._delta.quarantine)
         self._delta.add(rest)
+        late = {place: e for place, e in entries.items() if self._is_late(e)}
         for missing in self._delta.quarantine[before:]:
+            entry = late.pop((missing.offset, missing.index), None)
+            if entry is not None:
+                self._compare_entry(entry, missing)
+                continue
             self.found.differs(
                 self._named((missing.offset, missing.index)),
                 f"it is refused ({missing.reason}), and is not in quarantine",
+            )
+        for place, entry in late.items():
+            self.found.differs(
+                self._named(place), f"in quarantine as {entry.reason}, and not late by its log"
             )
         refused = {one.offset for one in self._delta.quarantine[before:]}
         del self._delta.quarantine[before:]
         offsets = np.array([offset for offset, _ in places_of(rest)], np.int64)
         self.coverage.look(offsets[~np.isin(offsets, list(refused))] if refused else offsets)
-        self.found.rows += len(chunk)
+        self.found.rows += decoded.rows
         self.at = chunk.end
 
     def _compare_entries(self, decoded: Decoded, entries: Mapping[Place, QuarantineRow]) -> Decoded:
@@ -148,7 +159,7 @@ class Recount:
         places = places_of(decoded)
         at = {place: i for i, place in enumerate(places)} if entries else {}
         probe = Trial(self.scratch.config, self.scratch.generation, self.head, None)
-        good = {place for place in entries if place in at}
+        good = {place for place, e in entries.items() if place in at and not self._is_late(e)}
         tried = probe.add(decoded, good) if good else None
         refused = {
             (e.offset, e.index): e for e in decoded.refused if (e.offset, e.index) in entries
@@ -160,20 +171,34 @@ class Recount:
             is_open = not entry.done or (entry.retry or 0) not in self.scratch.retries
             self._open[0] += is_open
             self._open[1] += is_open and entry.reason == "future"
+            self._retried[0] += not is_open and entry.reason in LATE
+            self._retried[1] += not is_open and entry.reason == "late_outcome"
+            if self._is_late(entry):
+                continue  # beside the events before it: see `take`
             if place in refused:
                 self._compare_entry(entry, refused[place])
             elif place not in at:
                 self.found.differs(self._named(place), "in quarantine, and not in the log")
             else:
                 self._compare_place(entry, described(decoded, at[place]))
-                if is_open and entry.reason != "closed":  # a fact of when, and good otherwise
+                # Whether it was closed is a fact of when, and it may be late only by what was not
+                # read again.
+                if is_open and entry.reason not in ("closed", *LATE):
                     self._good_now(entry)
         if not entries:
             return decoded
-        keep = [i for i, place in enumerate(places) if place not in entries]
+        keep = [
+            i
+            for i, place in enumerate(places)
+            if place not in entries or self._is_late(entries[place])
+        ]
         rest = decoded.take(np.array(keep, np.intp))
         left = tuple(e for e in decoded.refused if (e.offset, e.index) not in entries)
         return replace(rest, refused=left)
+
+    def _is_late(self, entry: QuarantineRow) -> bool:
+        """Whether the events before it say that it is late, and all of these are read again."""
+        return entry.reason in LATE and self.start == self.head.start_offset
 
     def _compare_entry(self, entry: QuarantineRow, now: Refused) -> None:
         field = None if now.field is None else storable(now.field)
@@ -282,7 +307,9 @@ class Recount:
             ("rows", was.rows, now.rows),
             ("tombstones", was.tombstones, now.tombstones),
             ("repeated", was.repeated, now.repeated),
-            ("late (with this lateness_s)", was.late, now.late),
+            ("skipped", was.skipped, now.skipped),
+            ("late (with this lateness_s)", was.late, now.late - self._retried[0]),
+            ("late outcomes", was.late_outcomes, now.late_outcomes - self._retried[1]),
             ("quarantined", was.quarantined, self._open[0]),
             ("future", was.future, self._open[1]),
             ("greatest event time", self.head.greatest_event_ms, self._delta.greatest_event_ms),

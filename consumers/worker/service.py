@@ -151,7 +151,7 @@ def _skip(ledger: Ledger, generation: Generation, gap: GapError) -> None:
             continue
         if gap.head < gap.beginning:
             ledger.skip(generation, head, gap.beginning)
-            log.warning("%s; %d offsets are skipped", gap, gap.beginning - gap.head)
+            log.warning("%s; %d offsets are lost, and passed over", gap, gap.beginning - gap.head)
         else:
             ledger.follow(generation, head, gap.partition, gap.end)
             log.warning("%s; it lost its end, reading on at %d", gap, gap.end)

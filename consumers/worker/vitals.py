@@ -53,6 +53,7 @@ class Vitals(msgspec.Struct):
     future: int = 0
     expired: int = 0
     tombstones: int = 0
+    skipped: int = 0
     duplicates: int = 0
     read_bytes: int = 0
     quarantined: dict[str, int] = msgspec.field(default_factory=dict)
@@ -187,6 +188,7 @@ class Watch:
             vitals.future += commit.counters.future
             vitals.expired += commit.counters.expired
             vitals.tombstones += commit.counters.tombstones
+            vitals.skipped += commit.counters.skipped
             for refused in commit.refused:
                 vitals.quarantined[refused.reason] = vitals.quarantined.get(refused.reason, 0) + 1
 

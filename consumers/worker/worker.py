@@ -175,7 +175,7 @@ class Worker:
     def _count(self, decoded: Decoded) -> bool:
         """Add whole messages to their delta, which is committed before it holds too much; whether
         what comes after them is still what comes next."""
-        partition, rows = decoded.chunk.partition, len(decoded.chunk)
+        partition, rows = decoded.chunk.partition, decoded.rows
         delta = self._work[partition].delta
         if self._limits.are_passed(delta, decoded.chunk):
             self._commit([partition])

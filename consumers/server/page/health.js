@@ -16,6 +16,7 @@ const FIELDS = [
   ["lag", "Lag"],
   ["watermark", "Watermark"],
   ["read", "Read"],
+  ["skipped", "Skipped"],
   ["late", "Late"],
   ["quarantined", "Quarantined"],
   ["commit", "Last commit"],
@@ -47,6 +48,8 @@ export function show(body) {
   say(fields.lag, lag(body));
   say(fields.watermark, body.watermark_ms === null ? "none yet" : time(body.watermark_ms));
   say(fields.read, count(body.rows_read));
+  say(fields.skipped, count(body.skipped));
+  fields.skipped.parentElement.hidden = body.skipped === 0; // where the config means every event
   say(fields.late, count(body.late));
   say(fields.quarantined, count(body.quarantined));
   for (const key of ["late", "quarantined"]) {

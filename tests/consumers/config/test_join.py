@@ -109,3 +109,19 @@ def test_what_decides_the_labels_is_in_the_fingerprint() -> None:
 )  # fmt: skip
 def test_a_bad_join_is_refused_with_the_reason(parts: dict[str, str], said: str) -> None:
     assert said in refused(**parts)
+
+
+def test_a_fast_clock_may_be_no_further_ahead_than_events_may_be_late() -> None:
+    def windows(text: str) -> str:
+        return f"size_s = 3600\n{text}"
+
+    assert joined(windows=windows("")).windows.max_ahead_s == 600
+    assert joined(windows=windows("lateness_s = 60")).windows.max_ahead_s == 60
+    assert joined(windows=windows("lateness_s = 7200")).windows.max_ahead_s == 3600
+    assert joined(windows=windows("max_ahead_s = 600")).windows.max_ahead_s == 600
+    assert config(windows=windows("lateness_s = 60")).windows.max_ahead_s == 3600
+    said = refused(windows=windows("lateness_s = 60\nmax_ahead_s = 61"))
+    assert (
+        "[windows] max_ahead_s: expected at most lateness_s = 60, since there is a [join]" in said
+    )
+    assert "late events are not joined; leave it out, or raise lateness_s" in said

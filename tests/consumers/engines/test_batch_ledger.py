@@ -153,7 +153,7 @@ def test_batches_that_are_missing_stop_the_query_or_are_skipped_on_request(tmp_p
         fed.feed(7, [row()])
     assert fed.feed(7, [row()], on_gap="skip")
     (head,) = fed.seen().heads
-    assert (head.start_offset, head.next_offset, head.skipped) == (4, 8, 2)
+    assert (head.start_offset, head.next_offset, head.lost) == (4, 8, 2)
 
 
 @pytest.mark.slow

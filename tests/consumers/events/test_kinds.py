@@ -87,13 +87,13 @@ def test_an_event_is_refused_for_what_its_kind_lacks(
 
 def test_events_of_no_kind_can_be_skipped() -> None:
     found = decode([CLICK, {"kind": "seen"}, SHOWN, {}], split("skip"))
-    assert (found.ignored, len(found), found.refused) == (2, 2, ())
+    assert (found.skipped, len(found), found.refused) == (2, 2, ())
 
 
 def test_what_is_no_json_is_refused_before_anyone_asks_for_its_kind() -> None:
     found = Decoder(split("skip")).decode(chunk([b"{", json.dumps(CLICK).encode()]))
     assert [one.reason for one in found.refused] == ["not_json"]
-    assert (found.ignored, len(found)) == (0, 1)
+    assert (found.skipped, len(found)) == (0, 1)
 
 
 def test_a_log_without_impressions_is_read_all_the_same() -> None:
@@ -141,5 +141,5 @@ def test_events_in_messages_have_their_kinds_and_what_stands_in_their_records() 
     records = replace(chunk([lines, lines]), headers=[[("arm", b"a")], []])
     found = Decoder(of).decode(records)
     assert found.kinds is not None
-    assert (found.kinds.tolist(), found.ignored) == ([1, 0, 1], 2)
+    assert (found.kinds.tolist(), found.skipped) == ([1, 0, 1], 2)
     assert [(one.offset, one.index, one.field) for one in found.refused] == [(1, 1, "header.arm")]

@@ -50,7 +50,7 @@ def happened_once(ledger: Ledger, write: str) -> bool:
         "new generation": [one.id for one in ledger.generations()] == [1, 2],
         "resolve": [one.next_offset for one in seen.heads] == [0, 3],
         "commit": (seen.counters.rows, len(seen.deltas)) == (4, 1),
-        "skip": [(one.next_offset, one.skipped) for one in seen.heads] == [(7, 7)],
+        "skip": [(one.next_offset, one.lost) for one in seen.heads] == [(7, 7)],
         "follow": [(one.next_offset, one.closed) for one in seen.heads] == [(0, True), (2, False)],
         "raise floor": seen.generation.floor_ms == 1000,
     }

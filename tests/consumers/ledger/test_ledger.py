@@ -160,9 +160,9 @@ def test_a_log_that_lost_its_end_is_followed_from_a_new_head(
         ledger.commit(generation, commit(head, 4))
 
 
-def test_skipped_offsets_are_counted(ledger: Ledger, generation: Generation, head: Head) -> None:
+def test_lost_offsets_are_counted(ledger: Ledger, generation: Generation, head: Head) -> None:
     moved = ledger.skip(generation, head, 25)
-    assert (moved.next_offset, moved.skipped) == (25, 15)
+    assert (moved.next_offset, moved.lost) == (25, 15)
     assert ledger.heads(generation) == (moved,)
     with pytest.raises(Fenced):
         ledger.skip(generation, head, 30)

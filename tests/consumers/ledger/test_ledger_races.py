@@ -178,4 +178,4 @@ def test_transactions_that_wait_for_each_other_are_tried_again(tmp_path: Path) -
 
     assert together(work, 2) == [None, None]
     with closing(opened(tmp_path)) as ledger:
-        assert [head.skipped for head in ledger.heads(generation)] == [2, 2]
+        assert [head.lost for head in ledger.heads(generation)] == [2, 2]

@@ -58,7 +58,7 @@ def test_every_event_is_counted_once_by_what_became_of_it(ledger: Ledger, close:
     assert join.repeated == len(everything) - len(shown) - len(clicks) > 0
     assert join.closed == sum(at < join.closed_ms for at in at_ms.values())
     assert join.pending == len(shown) - join.closed
-    assert (join.conflicts, join.late_impressions, join.late_outcomes, join.ignored) == (0,) * 4
+    assert (join.conflicts, join.late_impressions, join.late_outcomes) == (0,) * 3
     one = join.outcomes["click"]
     left = [event for event in clicks if event["ts"] < join.closed_ms]
     assert one.waiting == len(clicks) - len(left)

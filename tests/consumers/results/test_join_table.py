@@ -21,7 +21,6 @@ FOUND = JoinFound(
     conflicts=0,
     late_impressions=3,
     late_outcomes=4,
-    ignored=0,
     repeated=20,
     outcomes={"click": JoinedOutcome(30, DELAYS)},
 )
@@ -47,8 +46,8 @@ def test_counts_shares_and_delays_are_said() -> None:
 
 
 def test_what_is_rare_is_said_where_it_happened() -> None:
-    said = "\n".join(text(replace(FOUND, conflicts=5, ignored=6)))
-    assert "in conflict, left out" in said and "of no kind, skipped" in said
+    said = "\n".join(text(replace(FOUND, conflicts=5)))
+    assert "in conflict, left out" in said
 
 
 def test_a_warning_is_said_below() -> None:

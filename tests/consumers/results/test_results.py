@@ -51,7 +51,8 @@ def test_the_json_is_that_of_the_interface_to_the_byte() -> None:
         '"digest": "sha256:9f", "high": 0.7015, "interval": null, "low": 0.7007, '
         '"metric": "auc", "slice": {"variant": "bts"}, "type": "HistogramAUC", '
         '"value": 0.7011, "view": "auc", "window": {"end_ms": null, "start_ms": null, '
-        '"state": "total"}}], "rows_read": 20000, "srm": null, "watermark_ms": 1575158000000}\n'
+        '"state": "total"}}], "rows_read": 20000, "skipped": 0, "srm": null, '
+        '"watermark_ms": 1575158000000}\n'
     )
 
 

@@ -105,8 +105,8 @@ def test_a_log_that_lost_its_beginning_stops_a_run_and_is_skipped_on_request(
     counting.require_fold(VALUES[:100], list(range(100)))
     code, said = counting.run("--on-gap", "skip")
     assert code == 0
-    assert "50 offsets are skipped" in said
-    assert [(head.next_offset, head.skipped) for head in counting.heads()] == [(200, 50)]
+    assert "50 offsets are lost" in said
+    assert [(head.next_offset, head.lost) for head in counting.heads()] == [(200, 50)]
     counting.require_fold(VALUES[:100] + VALUES[150:], [*range(100), *range(150, 200)])
     assert counting.run()[0] == 0
 
@@ -135,7 +135,7 @@ def test_a_log_that_lost_its_end_stops_a_run_and_is_read_on_from_there_on_reques
     assert "it lost its end, reading on at 100" in said
     counting.write(VALUES[:30])
     assert counting.run()[0] == 0
-    places = [(head.start_offset, head.next_offset, head.skipped) for head in counting.heads()]
+    places = [(head.start_offset, head.next_offset, head.lost) for head in counting.heads()]
     assert places == [(0, 200, 0), (100, 130, 0)]
     assert sum(head.counters.rows for head in counting.heads()) == events(VALUES + VALUES[:30])
 
@@ -157,7 +157,7 @@ def test_a_topic_made_anew_is_refused_with_an_explanation_and_followed_on_reques
     code, said = counting.run("--on-gap", "skip")
     assert code == 0
     assert "going on with the new one" in said
-    places = [(head.start_offset, head.next_offset, head.skipped) for head in counting.heads()]
+    places = [(head.start_offset, head.next_offset, head.lost) for head in counting.heads()]
     assert places == [(0, 100, 0), (0, 40, 0)]
     assert counting.heads()[1].counters.rows == events(VALUES[:40])
 

@@ -39,7 +39,7 @@ def test_a_gap_is_skipped_on_request_and_counted(tmp_path: Path) -> None:
     run.logs[ONE] = log(5, beginning=8)
     run(Options(until_end=True, on_gap="skip"))
     assert run.heads() == [(0, 13)]
-    assert [head.skipped for head in run.seen().heads] == [3]
+    assert [head.lost for head in run.seen().heads] == [3]
     assert run.seen().counters.rows == 10
 
 

@@ -1,0 +1,100 @@
+"""[event] where: what may stand there, and what it changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from consumers.config.config import Config, ConfigError
+from consumers.config.where import Condition
+from consumers.ledger.ledger import SettingsChanged
+from consumers.ledger.rows import Generation, Metric
+from consumers.worker.reading import reading_of, require_same_states, with_reading
+from tests.consumers.messages import of_format
+from tests.consumers.small_config import EVENT, config
+
+
+def made(where: str, event: str = EVENT) -> Config:
+    return config(event=f"{event}\nwhere = {where}")
+
+
+def test_an_entry_names_a_role_or_a_path_and_what_the_field_must_be() -> None:
+    found = made('{ "exps.e00" = "present", variant = "absent", n = [3, "de", true], x.y = "b" }')
+    assert found.event.where == (
+        Condition("exps.e00", "exps.e00", True),
+        Condition("n", "n", True, ("3", "de", "true")),
+        Condition("variant", "variant", False),
+        Condition("x.y", "x.y", True, ("b",)),
+    )
+    by_role = made('{ user = "present" }', EVENT.replace('user = "user"', 'user = "who.id"'))
+    assert by_role.event.where == (Condition("user", "who.id", True),)
+
+
+def test_in_a_list_present_and_absent_are_values() -> None:
+    assert made('{ state = ["present"] }').event.where == (
+        Condition("state", "state", True, ("present",)),
+    )
+    assert made('{ state = ["absent"] }').event.where == (
+        Condition("state", "state", True, ("absent",)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("where", "key", "expected"),
+    [
+        ('"de"', "where", "a table from fields"),
+        ("{ country = 0.5 }", "where.country", '"present", "absent", a text'),
+        ("{ country = [] }", "where.country", '"present", "absent", a text'),
+        ('{ country = ["de", 0.5] }', "where.country", '"present", "absent", a text'),
+        ('{ country = ["de", ["at"]] }', "where.country", '"present", "absent", a text'),
+        ("{ country = {} }", "where.country", '"present", "absent", a text'),
+        ("{ country = 2024-01-01 }", "where.country", '"present", "absent", a text'),
+        (f'{{ country = "{"x" * 1025}" }}', "where.country", '"present", "absent", a text'),
+        ('{ "a..b" = "x" }', "where.a..b", "a role of [event] or a dotted path"),
+        ('{ user = "a", "who.id" = "b" }', "where.who.id", "one entry for each field"),
+        ('{ "header.x" = "a" }', "where.header.x", "a path in the event"),
+        ('{ key.x = "a" }', "where.key.x", "a path in the event"),
+        ("{ " + ", ".join(f"f{i} = 1" for i in range(33)) + " }", "where", "at most 32 fields"),
+    ],
+)
+def test_a_malformed_entry_is_named(where: str, key: str, expected: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        made(where, EVENT.replace('user = "user"', 'user = "who.id"'))
+    (problem,) = caught.value.problems
+    assert problem.where == f"[event] {key}"
+    assert problem.expected.startswith(expected)
+
+
+def test_records_of_kafka_are_chosen_by_their_keys_and_headers() -> None:
+    found = of_format("json", event=f'{EVENT}\nwhere = {{ header.x = "a", "key.y" = "present" }}')
+    assert [one.path for one in found.event.where] == ["header.x", "key.y"]
+    with pytest.raises(ConfigError, match=r"where.header: expected header.NAME"):
+        of_format("json", event=f'{EVENT}\nwhere = {{ header = "a" }}')
+
+
+def test_it_is_in_every_fingerprint_whatever_its_order() -> None:
+    was, one = config().fingerprints(), made('{ b = ["y", "x"], a = 1 }')
+    now = one.fingerprints()
+    assert was.keys() == now.keys() and all(was[name] != now[name] for name in was)
+    assert one.descriptions["auc"]["where"] == [["a", "a", ["1"]], ["b", "b", ["x", "y"]]]
+    assert made('{ a = "1", b = ["x", "y", "x"] }').fingerprints() == now
+    assert made('{ a = "present", b = ["x", "y"] }').fingerprints() != now
+
+
+def generation(of: Config) -> Generation:
+    metrics = tuple(
+        Metric(name, of.fingerprints()[name], found, False, {})
+        for name, found in of.descriptions.items()
+    )
+    return Generation(1, 1, True, None, metrics, 0)
+
+
+def test_a_retry_reads_where_as_it_was_and_lets_no_other_one_pass() -> None:
+    of = made('{ user = "present", country = ["de"] }')
+    assert with_reading(config(), reading_of(of)).event == of.event
+    moved = EVENT.replace('user = "user"', 'user = "who.id"')
+    require_same_states(made('{ user = "present", country = "de" }', moved), generation(of))
+    for other in ('{ user = "present" }', '{ user = "present", country = "at" }'):
+        with pytest.raises(SettingsChanged, match="metric auc: where was"):
+            require_same_states(made(other), generation(of))
+    with pytest.raises(SettingsChanged, match="where was null, is"):
+        require_same_states(of, generation(config()))

@@ -1,0 +1,272 @@
+"""[event] where: what is not meant is skipped, in every format, before anything refuses it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from consumers.config.config import Config
+from consumers.events.decoder import Decoder
+from consumers.ledger.rows import Counters
+from consumers.sources.arrow_columns import ArrowColumns, RowTexts
+from consumers.sources.source import Chunk, SourceError
+from consumers.worker.pipeline import Delta
+from tests.consumers.messages import (
+    FORMATS,
+    arrow,
+    counted,
+    digests,
+    in_chunks,
+    message,
+    of_format,
+    places,
+    records,
+)
+from tests.consumers.small_config import LOG, chunk, config
+
+ROLES = 'time = "ts"\ntime_unit = "s"\nvariant = "exps.e00"\nvariants = ["a", "b"]\nlabel = "label"'
+METRICS = 'ctr = { type = "Ratio" }'
+SLICES = 'by = [[], ["variant"]]'
+PARTS = {"metrics": METRICS, "slices": SLICES}
+
+Event = dict[str, Any]
+
+
+def parts(where: str) -> dict[str, str]:
+    return {**PARTS, "event": f"{ROLES}\nwhere = {{ {where} }}" if where else ROLES}
+
+
+def event(**fields: object) -> Event:
+    """An event of experiment e00, unless fields say otherwise."""
+    return {"ts": 7, "label": 1, "exps": {"e00": "a"}, "country": "de", **fields}
+
+
+def of(events: Sequence[Event], where: str, format: str = "json") -> Delta:
+    made = of_format(format, **parts(where))
+    values = [json.dumps(one).encode() for one in events]
+    return counted(made, in_chunks(records(format, values, range(0, len(values), 3)), []))
+
+
+CONDITIONS: dict[str, Callable[[Event], bool]] = {
+    '"exps.e00" = "present"': lambda e: (e.get("exps") or {}).get("e00") is not None,
+    'exps.e00 = "absent"': lambda e: (e.get("exps") or {}).get("e00") is None,
+    'exps = "present"': lambda e: e.get("exps") is not None,
+    'country = ["de", "at"]': lambda e: e.get("country") in ("de", "at"),
+    'country = "de"': lambda e: e.get("country") == "de",
+    'country = ["present"]': lambda e: e.get("country") == "present",
+    'country = "absent"': lambda e: e.get("country") is None,
+    "n = [7, true]": lambda e: e.get("n") in (7, "7"),
+    'n = "present", country = "de"': lambda e: e.get("n") is not None and e["country"] == "de",
+    'variant = "b"': lambda e: (e.get("exps") or {}).get("e00") == "b",
+    'variant = "present", exps = "present"': lambda e: (e.get("exps") or {}).get("e00") is not None,
+}
+EVENTS = st.fixed_dictionaries(
+    {
+        "ts": st.just(7),
+        "exps": st.sampled_from([{"e00": "a"}, {"e00": "b"}, {"e00": None}, None]),
+        "country": st.sampled_from(["de", "at", "fr", "present", None]),
+        "n": st.sampled_from([7, 8, None]),
+        "label": st.sampled_from([0, 1]),
+    }
+)
+
+
+@settings(deadline=None)
+@given(st.lists(EVENTS, max_size=12), st.sampled_from(sorted(CONDITIONS)), st.sampled_from(FORMATS))
+def test_what_is_counted_is_what_the_events_that_are_meant_count_alone(
+    events: list[Event], where: str, format: str
+) -> None:
+    if format == "arrow":  # where a struct of nulls and no struct are alike
+        assume({"e00": None} not in [one["exps"] for one in events])
+    meant = [one for one in events if CONDITIONS[where](one)]
+    found, alone = of(events, where, format), of(meant, "", format)
+    assert digests(found) == digests(alone)
+    assert found.counters == replace(
+        alone.counters, rows=len(events), skipped=len(events) - len(meant)
+    )
+    values = [json.dumps(one).encode() for one in events]
+    kept = [(entry.reason, entry.field) for entry in found.quarantine]
+    assert kept == [(entry.reason, entry.field) for entry in alone.quarantine]
+    if format == "json":
+        assert [entry.payload for entry in found.quarantine] == [
+            values[entry.offset] for entry in found.quarantine
+        ]
+
+
+def test_a_variant_that_is_missing_where_the_event_is_not_meant_is_no_refusal() -> None:
+    events = [event(), {"ts": 7}, event(exps={"e01": "a"}), event(exps="none"), event(exps=[1])]
+    assert of(events, "").counters.quarantined == 4
+    found = of(events, '"exps.e00" = "present"')
+    assert (found.counters, found.quarantine) == (Counters(rows=5, skipped=4), [])
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (b"{", "not_json"),
+        (b"", "empty"),
+        (b"[]", "not_an_object"),
+        (b'{"x":NaN}', "not_a_number"),
+        (b'{"x":"\xff"}', "invalid_utf8"),
+        (b'{"x":' + b"[" * 600 + b"]" * 600 + b"}", "too_deep"),
+        (b"{}{}", "two_documents"),
+    ],
+)
+def test_an_event_that_cannot_be_parsed_is_refused_all_the_same(bad: bytes, reason: str) -> None:
+    values = [bad, json.dumps({"ts": 1}).encode(), json.dumps(event()).encode()]
+    found = counted(of_format("json", **parts('"exps.e00" = "present"')), in_chunks(values, []))
+    assert places(found) == [(0, 0, reason)]
+    assert found.counters == Counters(rows=3, skipped=1, quarantined=1)
+
+
+@pytest.mark.parametrize("held", ["1e999", "9" * 400, '[1e999, {"e00": 1}]', '"\\ud800"'])
+def test_a_field_may_hold_what_no_column_takes(held: str) -> None:
+    value = b'{"ts":7,"label":1,"exps":{"e00":"a"},"odd":%s}' % held.encode()
+    for where, skipped in (('odd = "present"', 0), ('odd = "absent"', 1), ('odd = ["x", 1]', 1)):
+        found = counted(of_format("json", **parts(where)), in_chunks([value], []))
+        assert (found.counters.skipped, found.counters.rows) == (skipped, 1)
+
+
+def test_numbers_truths_and_texts_are_compared_as_slices_show_them() -> None:
+    values: list[object] = [7, 7.0, "7", 7.5, True, "true", 1, "True", False, None]
+    events = [event(n=value) for value in values]
+    assert of(events, "n = 7").counters.skipped == 7
+    assert of(events, "n = true").counters.skipped == 8
+    assert of(events, "n = [false, 1]").counters.skipped == 8
+
+
+def test_events_of_a_csv_file_are_chosen_by_its_columns() -> None:
+    made = config(source='kind = "file"\npath = "e.csv"', **parts('"exps.e00" = "present", n = 7'))
+    fields = ("ts", "label", "exps.e00", "n")
+    rows = [b"7,1,a,7", b"7,1,,7", b"x,1,a,8", b'7,1,"a","7"', b"7,1", b"7,1,z,7"]
+    decoder, delta = Decoder(made), Delta(made, LOG, 0)
+    delta.add(decoder.decode(chunk(rows, fields=fields)))
+    assert places(delta) == [(4, 0, "not_csv"), (5, 0, "unknown_variant")]
+    assert delta.counters == Counters(rows=6, skipped=2, quarantined=2)
+    with pytest.raises(SourceError, match="has no column 'n'"):
+        decoder.decode(chunk(rows[:1], fields=("ts", "label", "exps.e00", "m")))
+
+
+def table(made: Config, batch: pa.RecordBatch) -> Delta:
+    n = batch.num_rows
+    rows = Chunk(LOG, 0, n, range(n), RowTexts(batch), columns=ArrowColumns(batch))
+    delta = Delta(made, LOG, 0)
+    delta.add(Decoder(made).decode(rows))
+    return delta
+
+
+def test_rows_of_a_table_are_chosen_by_its_columns_and_refused_under_their_own_places() -> None:
+    rows = [event(), event(exps={"e00": None}), event(country="fr"), event(exps={"e00": "z"})]
+    rows += [event(country=None), event(label=3)]
+    batch = pa.RecordBatch.from_pylist(rows)
+    made = config(
+        source='kind = "file"\npath = "e.parquet"',
+        **parts('"exps.e00" = "present", country = ["de"]'),
+    )
+    found = table(made, batch)
+    assert places(found) == [(3, 0, "unknown_variant")]
+    assert json.loads(found.quarantine[0].payload) == rows[3]
+    assert found.counters == Counters(rows=6, skipped=3, quarantined=1)
+    lacking = batch.select(["ts", "label", "exps"])
+    with pytest.raises(SourceError, match="has no column 'country'"):
+        table(made, lacking)
+    absent = config(
+        source='kind = "file"\npath = "e.parquet"', **parts('country = "absent", variant = "a"')
+    )
+    assert table(absent, lacking).counters == Counters(rows=6, skipped=2)
+
+
+def test_a_column_of_structs_is_present_where_one_of_its_fields_is() -> None:
+    times = pa.array([1, None, None], pa.timestamp("ms"))  # of a type that nothing reads
+    more = pa.StructArray.from_arrays([times], ["seen"])
+    batch = pa.RecordBatch.from_pylist([event()] * 3).append_column("more", more)
+    made = config(source='kind = "file"\npath = "e.parquet"', **parts('more = "present"'))
+    assert table(made, batch).counters == Counters(rows=3, skipped=2)
+
+
+def test_an_arrow_message_without_the_columns_is_skipped_where_none_of_its_rows_is_meant() -> None:
+    other = arrow([{"kind": "seen", "who": 1}] * 4)
+    mixed = arrow([{"kind": "click", "exps": {"e00": "a"}}, {"kind": "seen", "exps": None}])
+    good = arrow([{"kind": "click", **event()}, {"kind": "seen", **event(label=None)}])
+    made = of_format("arrow", **parts('kind = "click"'))
+    found = counted(made, in_chunks([other, mixed, good], []))
+    # A message that has an event that is meant, and lacks a column, is refused whole as ever.
+    assert places(found) == [(1, 0, "missing_field")]
+    assert found.counters == Counters(rows=7, skipped=5, quarantined=1)
+
+
+def headed(
+    values: Sequence[bytes], headers: Sequence[Any], made: Config, keys: Any = None
+) -> Delta:
+    (one,) = in_chunks(values, [])
+    return counted(made, [replace(one, headers=headers, keys=keys)])
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_header_says_which_records_are_meant_before_its_lack_refuses_them(format: str) -> None:
+    roles = ROLES.replace("exps.e00", "header.arm") + '\nwhere = { variant = "present" }'
+    made = of_format(format, event=roles, **PARTS)
+    value = message(format, [json.dumps(event()).encode()] * (1 if format == "json" else 2))
+    n = 1 if format == "json" else 2
+    twice = [("arm", b"a"), ("arm", b"b")]
+    found = headed([value] * 4, [[("arm", b"a")], [], [("arm", None)], twice], made)
+    assert places(found) == [(3, 0, "bad_header")]
+    assert found.counters == Counters(rows=3 * n + 1, skipped=2 * n, quarantined=1)
+
+
+def test_a_record_is_refused_for_its_headers_only_where_one_of_its_events_is_meant() -> None:
+    roles = ROLES.replace("exps.e00", "header.arm") + '\nwhere = { country = "de" }'
+    made = of_format("ndjson", event=roles, **PARTS)
+    de, fr = (json.dumps(event(country=c)).encode() for c in ("de", "fr"))
+    values = [b"\n".join(some) for some in ([fr, fr], [fr, de], [de, fr])]
+    found = headed(values, [[], [], [("arm", b"a")]], made)
+    assert places(found) == [(1, 0, "missing_field")]
+    assert found.counters == Counters(rows=5, skipped=3, quarantined=1)
+
+
+def test_a_field_of_the_key_says_which_records_are_meant() -> None:
+    made = of_format("json", **parts('"key.site" = [1, "x"], key = "present"'))
+    keys = [b'{"site":1}', b'{"site":"x"}', b'{"site":2}', b"{}", None, b"nine", b'{"site":{}}']
+    value = json.dumps(event()).encode()
+    found = headed([value] * 7, [[]] * 7, made, keys)
+    assert places(found) == [(5, 0, "bad_key")]
+    assert found.counters == Counters(rows=7, skipped=4, quarantined=1)
+
+
+def test_what_is_skipped_is_neither_a_repeat_nor_a_reason_to_forget_ids() -> None:
+    rest = '[dedup]\nevent_id = "id"'
+    made = config(event=parts('country = "de"')["event"], rest=rest, **PARTS)
+    events = [event(id="1", country="fr"), event(id="1"), {"country": "fr", "ts": "bad"}]
+    values = [json.dumps(one).encode() for one in events]
+    found = Decoder(made).decode(chunk(values))
+    assert found.event_ids is not None
+    assert (len(found.event_ids.ids), found.event_ids.places.tolist()) == (1, [0])
+    assert found.chunk.offsets.tolist() == [1]  # type: ignore[union-attr]
+
+
+def test_events_that_are_joined_are_chosen_before_their_kind_is_read() -> None:
+    rest = """
+[join]
+id = "id"
+impression = { field = "kind", equals = "shown" }
+label_window_s = 60
+[join.outcomes]
+click = { field = "kind", equals = "click" }
+"""
+    roles = ROLES.replace('\nlabel = "label"', "") + '\nwhere = { site = "x" }'
+    made = config(event=roles, rest=rest, **PARTS)
+    shown = {"kind": "shown", "id": "1", "site": "x", **event()}
+    events = [shown, {"kind": "what"}, {"kind": "click", "id": "1", "ts": 9, "site": "x"}]
+    events += [{"kind": "what", "site": "x"}, {**shown, "site": "y"}]
+    values = [json.dumps(one).encode() for one in events]
+    found = Decoder(made).decode(chunk(values))
+    assert found.kinds is not None and found.kinds.tolist() == [0, 1]
+    assert [(one.offset, one.reason) for one in found.refused] == [(3, "unknown_kind")]
+    assert (found.skipped, found.rows) == (2, 5)

@@ -1,0 +1,190 @@
+"""One clock that is fast, where events are joined: what it may cost, and that nothing is lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from consumers.events.refusals import LATE
+from consumers.ledger import schema
+from consumers.ledger.ledger import Ledger, SettingsChanged
+from consumers.results.joined import late_warning
+from consumers.results.query import Query
+from consumers.results.reader import read_results
+from consumers.results.results import Results
+from consumers.sources.memory_source import Log, MemorySource
+from consumers.sources.source import Partition
+from consumers.worker.retry import retry
+from consumers.worker.verified import Verified
+from consumers.worker.verify import verify
+from tests.consumers import joined_stream as joined
+from tests.consumers.joined_stream import LOGS, START_MS, Event, click, shown
+from tests.consumers.small_config import config
+
+AHEAD_MS = 50 * 60_000
+EXPERIMENT = '[experiment]\ncontrol = "a"\ndecision = ["ctr"]\ncluster = "none"\n'
+MADE = config(  # with the lateness and the tolerance of fast clocks that there are by default
+    event=joined.EVENT,
+    windows="size_s = 3600",
+    slices=joined.SLICES,
+    metrics=joined.METRICS,
+    rest=joined.JOIN + EXPERIMENT,
+)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    with closing(Ledger.open(str(tmp_path / "joined.db"), create=True)) as ledger:
+        yield ledger
+
+
+def impressions(n: int, fast: int | None) -> list[Event]:
+    """One each half a second, of which one says that it is 50 minutes later."""
+    return [
+        shown(f"i{i}", 500 * i + (AHEAD_MS if i == fast else 0), variant="ab"[i % 2])
+        for i in range(n)
+    ]
+
+
+def log_of(events: Sequence[Event], *, timed: bool) -> Log:
+    times = [START_MS + 500 * i for i in range(len(events))] if timed else None
+    return Log([json.dumps(event).encode() for event in events], timestamps_ms=times)  # type: ignore[arg-type]
+
+
+def results(ledger: Ledger) -> Results:
+    return read_results(ledger, Query())
+
+
+def verified(ledger: Ledger, logs: dict[Partition, Log], folder: Path) -> Verified:
+    with closing(Ledger.open(str(folder / "scratch.db"), create=True)) as scratch:
+        found = verify(MADE, ledger, scratch, monotonic=lambda: 0.0,
+                       opener=lambda config, options: MemorySource(logs))  # fmt: skip
+    (folder / "scratch.db").unlink()
+    return found
+
+
+def test_an_event_50_minutes_ahead_of_its_record_drops_no_other_one(ledger: Ledger) -> None:
+    logs = {LOGS[0]: log_of(impressions(6001, fast=500), timed=True)}
+    joined.run(MADE, ledger, logs)
+    counters = ledger.snapshot().counters
+    assert (counters.late, counters.future, counters.quarantined) == (0, 1, 1)
+    assert counters.closed == 6000
+    assert not any("too late" in note for note in results(ledger).notes)
+
+
+def test_where_records_have_no_times_what_it_drops_is_in_quarantine_and_warned_of(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    logs = {LOGS[0]: log_of(impressions(6001, fast=500), timed=False)}
+    joined.run(MADE, ledger, logs)
+    found = results(ledger)
+    assert found.join is not None
+    assert (found.join.late_impressions, found.join.closed) == (4_799, 1_202)
+    assert found.join.repeated == 0
+    assert (found.quarantined, found.late) == (4_799, 4_799)
+    (warning,) = found.join.warnings
+    assert warning.startswith("4,799 of 6,001 events (80.0 %) were too late to be joined. ")
+    assert f"{warning}." in found.notes
+    assert {entry.reason for entry in ledger.quarantine(limit=5_000)} == {"late_impression"}
+    assert verified(ledger, logs, tmp_path).is_good
+
+
+def few(n: int) -> list[Event]:
+    """Impressions, each with a click, after one that is 50 minutes ahead."""
+    found = [shown("fast", AHEAD_MS)]
+    for i in range(n):
+        found += [shown(f"i{i}", 9_000 * i), click(f"i{i}", 9_000 * i + 5)]
+    return found
+
+
+def tried(ledger: Ledger, logs: dict[Partition, Log]) -> tuple[int, set[str]]:
+    pages = list(
+        retry(MADE, ledger, now_ms=lambda: 7, opener=lambda *_: MemorySource(logs), page=7)
+    )
+    still = {one.reason for page in pages for one in page.still}
+    return sum(len(page.counted) for page in pages), still
+
+
+def test_a_retry_counts_what_was_too_late_as_long_as_its_label_windows_are_open(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    logs = {LOGS[0]: log_of(few(20), timed=False), LOGS[1]: log_of([shown("slow", 0)], timed=False)}
+    joined.run(MADE, ledger, logs, close=False)  # which the other log holds open
+    before = ledger.snapshot().counters
+    assert (before.late, before.late_outcomes, before.quarantined) == (40, 20, 40)
+    assert tried(ledger, logs) == (40, set())
+    after = ledger.snapshot().counters
+    assert (after.late, after.late_outcomes, after.quarantined) == (0, 0, 0)
+    assert verified(ledger, logs, tmp_path).is_good
+    joined.run(MADE, ledger, logs)
+    found = results(ledger)
+    assert found.join is not None and found.join.closed == 22
+    assert found.join.outcomes["click"].delays.attributed == 20
+    assert (found.join.warnings, found.join.repeated) == ((), 0)
+    seen = verified(ledger, logs, tmp_path)
+    assert seen.is_good, (seen.differences, seen.notes)
+
+
+def test_what_is_closed_stays_in_quarantine_with_words(ledger: Ledger) -> None:
+    logs = {LOGS[0]: log_of(few(20), timed=False)}
+    joined.run(MADE, ledger, logs, close=False)
+    counted, still = tried(ledger, logs)
+    assert (counted, still) == (0, {"closed"})
+    assert ledger.snapshot().counters.late == 40
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"reason": "late_outcome"}, "in quarantine as late_outcome"),
+        ({"detail": "3 ms"}, "in quarantine as late_impression (3 ms)"),
+        (None, "it is refused (late_impression), and is not in quarantine"),
+    ],
+)
+def test_verify_finds_what_is_wrong_with_the_late(
+    ledger: Ledger, tmp_path: Path, change: dict[str, str] | None, said: str
+) -> None:
+    logs = {LOGS[0]: log_of(few(3), timed=False)}
+    joined.run(MADE, ledger, logs, close=False)
+    row = schema.quarantine.c.offset == 1
+    statement = (
+        schema.quarantine.delete().where(row)
+        if change is None
+        else update(schema.quarantine).where(row).values(**change)
+    )
+    ledger.store.write(lambda connection, _: connection.execute(statement))
+    assert said in "\n".join(verified(ledger, logs, tmp_path).differences)
+
+
+def test_verify_finds_an_event_that_is_said_to_be_late_and_is_not(
+    ledger: Ledger, tmp_path: Path
+) -> None:
+    logs = {LOGS[0]: log_of([shown("x", 0), {**click("x", 1), "kind": "tap"}], timed=False)}
+    joined.run(MADE, ledger, logs, close=False)
+    said = update(schema.quarantine).values(reason="late_outcome")
+    ledger.store.write(lambda connection, _: connection.execute(said))
+    logs[LOGS[0]] = log_of([shown("x", 0), click("x", 1)], timed=False)
+    found = "\n".join(verified(ledger, logs, tmp_path).differences)
+    assert "in quarantine as late_outcome, and not late by its log" in found
+
+
+def test_a_store_that_kept_nothing_of_the_late_is_not_gone_on_with(ledger: Ledger) -> None:
+    joined.run(MADE, ledger, {LOGS[0]: log_of(few(3), timed=False)}, close=False)
+    descriptions = {
+        name: {**found, "join": {k: v for k, v in found["join"].items() if k != "late"}}  # type: ignore[attr-defined]
+        for name, found in MADE.descriptions.items()
+    }
+    with pytest.raises(SettingsChanged, match=r"join.late is gone"):
+        ledger.compare(dict.fromkeys(descriptions, "other"), descriptions)
+
+
+def test_a_hundredth_of_the_events_may_be_too_late_without_a_word() -> None:
+    assert late_warning(10, 1000) is None
+    assert late_warning(0, 0) is None
+    assert late_warning(11, 1000) is not None
+    assert LATE == ("late_impression", "late_outcome")
