@@ -95,6 +95,8 @@ def write_closing(
         if again and stands(connection, moved):
             return  # an earlier try got through, and its answer was lost
         if not move_head(connection, commit, moved):
+            if again and stands(connection, moved):
+                return  # the earlier try got through just now
             raise Fenced("somebody else has closed these label windows")
         if frozenset(_pending(connection, of, metric, read_before_ms)) != seen:
             raise Fenced("rows were merged or added meanwhile")

@@ -256,9 +256,10 @@ class Ledger:
                 return  # an earlier try got through, and its answer was lost
             refuse_floor(commit, check_generation(connection, of))
             refuse_closed(connection, commit)
-            if not move_head(connection, commit, moved):
+            if move_head(connection, commit, moved):
+                write_delta(connection, commit)
+            elif not (again and stands(connection, moved)):  # the earlier try got through just now
                 raise Fenced(f"{commit.head.partition}: not at {commit.start} any more")
-            write_delta(connection, commit)
 
         moved = after_commit(commit)
         self._store.write(work)

@@ -166,7 +166,7 @@ def test_transactions_that_wait_for_each_other_are_tried_again(tmp_path: Path) -
                 connection.execute(
                     update(head_table)
                     .where(head_table.c.id == which)
-                    .values(skipped=head_table.c.skipped + 1)
+                    .values(lost=head_table.c.lost + 1)
                 )
                 if turn == 0 and not again and store.engine.dialect.name != "sqlite":
                     barrier.wait(10)
@@ -174,7 +174,7 @@ def test_transactions_that_wait_for_each_other_are_tried_again(tmp_path: Path) -
         url = str(tmp_path / "ledger.db")
         with closing(open_store(url, create=True, pauses_s=(0.0, 0.1))) as store:
             store.write(cross)
-            assert store.read(lambda c: c.scalar(select(head_table.c.skipped).limit(1)))
+            assert store.read(lambda c: c.scalar(select(head_table.c.lost).limit(1)))
 
     assert together(work, 2) == [None, None]
     with closing(opened(tmp_path)) as ledger:
