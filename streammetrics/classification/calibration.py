@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +16,9 @@ from streammetrics.core.counts import Counts
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.exact_sum import ExactSum
 from streammetrics.core.exact_sums import ExactSums
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts import Column, Slots
 from streammetrics.core.plain_values import as_float, whole
+from streammetrics.core.possible import require, require_finite, require_moments
 from streammetrics.core.row_pieces import pieces
 from streammetrics.core.rows import Rows
 from streammetrics.core.weight_units import Units
@@ -194,6 +195,29 @@ class Calibration(Accumulator, schema="calibration/3"):
 
     def _losses(self, labels: NDArray[np.uint8], scores: Floats) -> Pair:
         return log_losses(labels, scores, self.clip)
+
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(columns, width)
+        what = "sums of scores that no rows have"
+        finite = new.predicted.sums, new.predicted_of_positives, new.squares, new.tiny_squares
+        for column in (*finite, new.brier_squares):
+            require_finite(column, what)
+        for column in (new.losses, new.loss_squares):
+            require(not column.infinities[:width, 0].any(), what)
+        for slot in range(width):
+            negatives, positives = new.counts.dense(slot).tolist()
+            predicted = new.predicted.fractions(slot)
+            units = list(map(sum, zip(negatives, positives, strict=True)))
+            require(all(0 <= p <= n for p, n in zip(predicted, units, strict=True)), what)
+            total, hits, y = sum(predicted, Fraction(0)), new.predicted_of_positives, sum(positives)
+            of_hits = hits.fraction(slot)
+            squares = of_scales([new.squares.fraction(slot), new.tiny_squares.fraction(slot)])
+            require(0 <= of_hits <= min(total, y) and squares <= total, what)
+            require(squares - 2 * of_hits + y >= 0, what)
+            require_moments(sum(units), total, squares, what)
+            rest = new.losses, new.loss_squares, new.brier_squares
+            require(all(column.fraction(slot) >= 0 for column in rest), what)
+        return new
 
     def compute(self) -> CalibrationFigures | CalibrationBetween:
         """The losses, ratios and the table of bins."""

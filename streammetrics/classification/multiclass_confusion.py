@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core import checks
+from streammetrics.core import checks, parts
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.arrays import array_of
+from streammetrics.core.cells import exact_total
 from streammetrics.core.class_checks import check_number, class_numbers, score_table
 from streammetrics.core.counts import Counts, CountsColumn
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.parts import Slots
 from streammetrics.core.plain_values import whole
+from streammetrics.core.possible import require
 from streammetrics.core.rows import Column, Rows
 from streammetrics.core.weight_units import Units
 from streammetrics.core.weighted_counts import WeightedCounts
@@ -182,6 +184,20 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
             assert isinstance(codes, np.ndarray)
             for j in range(self.n_top_k):
                 into_first.add(codes[:, j].astype(np.intp) + 4 * j, slots, units)
+
+    def _read(self, columns: Mapping[str, parts.Column], width: int) -> Self:
+        new = super()._read(columns, width)
+        if new.top_k:
+            pairs: list[tuple[CountsColumn, CountsColumn]] = [(new.cells, new.first)]
+            pairs += [(new.rounded, new.rounded_first)] if new.round_weights else []
+            for cells, first in pairs:
+                for slot in range(width):
+                    units = exact_total(cells.occupied(slot)[1])
+                    by_k = first.dense(slot).reshape(-1, 4).tolist()
+                    require(all(sum(of_k) == units for of_k in by_k), "ranks of other rows")
+                    hits = [of_k[1] + of_k[3] for of_k in by_k]
+                    require(hits == sorted(hits), "fewer hits among more classes")
+        return new
 
     def compute(self) -> ClassRates | ClassRatesBetween:
         """Every figure of the counts."""

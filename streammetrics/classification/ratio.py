@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,8 @@ from streammetrics.core.counts import Counts
 from streammetrics.core.exact_sum import ExactSum
 from streammetrics.core.float_bits import CHUNK
 from streammetrics.core.looks import Look
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts import Column, Slots
+from streammetrics.core.possible import require
 from streammetrics.core.rows import Rows
 from streammetrics.results.quotient import Quotient
 
@@ -95,6 +97,21 @@ class Ratio(Accumulator, schema="ratio/2"):
             self.denominator.add(counts.astype(np.float64), here)
         else:
             self.denominator.add(bottoms.astype(np.float64, copy=False), slots)
+
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(columns, width)
+        for slot in range(width):
+            shares, others = new.rows.dense(slot).tolist()
+            sums = new.numerator, new.denominator
+            endless = sum(int(column.infinities[slot].max()) for column in sums)
+            top, bottom = (column.fraction(slot) for column in sums)
+            what = "sums that no rows have"
+            if others:
+                require(endless <= 2 * others, what)
+            else:
+                in_share = top.denominator == 1 and 0 <= top <= shares
+                require(not endless and bottom == shares and in_share, what)
+        return new
 
     def compute(self) -> Quotient:
         """The ratio, the sums and the rows."""

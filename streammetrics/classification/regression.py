@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,8 @@ from streammetrics.core.errors import InputError
 from streammetrics.core.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.exact_sums import ExactSums
 from streammetrics.core.looks import Look
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts import Column, Slots
+from streammetrics.core.possible import require, require_finite, require_moments
 from streammetrics.core.row_pieces import pieces
 from streammetrics.core.rows import Rows
 from streammetrics.core.weight_units import Units
@@ -169,6 +170,21 @@ class Regression(Accumulator, schema="regression/2"):
             found, _errors(units, sums, finite=self.rounded_sums.finite(_ABSOLUTE))
         )
 
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(columns, width)
+        for column in (*new._columns()[1:], new.far.sums):
+            require_finite(column, "an infinite sum of finite numbers")
+        require(not new.absolute.infinities[:width, 0].any(), "an absolute error of -inf")
+        for slot in range(width):
+            near = [column.fraction(slot) for column in new._columns()]
+            units = int(new.rows.dense(slot)[0])
+            _require_possible(units, [*near, *new.far.fractions(slot)])
+            endless = int(new.absolute.infinities[slot, 1])
+            require(endless <= units, "more infinite errors than rows")
+            if new.round_weights:
+                _require_possible(int(new.rounded.dense(slot)[0]), new.rounded_sums.fractions(slot))
+        return new
+
     def _columns(self) -> tuple[ExactSumColumn, ...]:
         squares = self.label_squares, self.score_squares, self.products
         return self.absolute, self.labels, *squares
@@ -194,6 +210,18 @@ def _parts(
     for i, a, b in terms:
         for scale, part in exact_parts(a, b, units, far=far):
             yield scale, i, part
+
+
+def _require_possible(units: int, sums: Sequence[Fraction]) -> None:
+    """StateError unless rows of so many units may have these sums."""
+    absolute, labels, of_labels, of_scores, of_both = (
+        of_scales(sums[i::_SUMS]) for i in range(_SUMS)
+    )
+    what = "sums of errors that no rows have"
+    require(absolute >= 0 and of_scores >= 0 and (units > 0 or not any(sums)), what)
+    require_moments(units, labels, of_labels, what)
+    require_moments(units, absolute, of_labels - 2 * of_both + of_scores, what)
+    require(of_both * of_both <= of_labels * of_scores, what)
 
 
 def _errors(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,8 +16,10 @@ from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows, group_ids
 from streammetrics.core.bags import Bags
 from streammetrics.core.looks import Look
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts import Column, Slots
+from streammetrics.core.possible import require
 from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.score_bits import codes_of
 from streammetrics.core.totals import unlimited
 from streammetrics.core.weights import (
     ONE,
@@ -193,6 +196,14 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         assert isinstance(labels, np.ndarray) and isinstance(groups, (np.ndarray, Coded))
         first = np.zeros(rows.n, np.intp)
         self.rounded.add(np.zeros(rows.n, np.float32), labels, first, slots, groups=groups)
+
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(columns, width)
+        if new.round_weights:
+            codes = new.rounded.inner.table().codes
+            zero = codes_of(np.zeros(1, np.float32))[0]
+            require(bool((codes == zero).all()), "scores where only labels are counted")
+        return new
 
     def compute(self) -> GroupedArea:
         """GAUC of all groups, and how many there are of which kind."""

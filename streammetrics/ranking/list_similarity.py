@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Self
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -10,7 +13,8 @@ from streammetrics.core.content import Content
 from streammetrics.core.counts import Counts
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.exact_sum import ExactSum
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts import Column, Slots
+from streammetrics.core.possible import require_finite, require_moments
 from streammetrics.core.rows import Ragged, Rows
 from streammetrics.kernels.rounding import ratio
 from streammetrics.ranking.item_lists import ItemLists, check_cut, first_of, item_lists
@@ -137,6 +141,16 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         self.sums.add(high, slots)
         self.sums.add(low, slots)
         self.squares.add(high * high, slots)
+
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(columns, width)
+        for column in (new.sums, new.squares):
+            require_finite(column, "an infinite similarity")
+        for slot in range(width):
+            total, squares = new.sums.fraction(slot), new.squares.fraction(slot)
+            kept, what = int(new.lists.dense(slot)[0]), "similarities that no lists have"
+            require_moments(kept, total, squares, what, rounded=True)
+        return new
 
     def compute(self) -> ListSimilarity:
         """The mean over lists, and how many of which kind there are."""

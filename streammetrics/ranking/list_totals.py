@@ -74,6 +74,10 @@ class ListTotals(Accumulator, schema="grouped-scores-totals/1"):
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         new = super()._read(columns, width)
         require_whole(new.sums)
+        for slot in range(width):
+            kept, empty, *_ = map(int, new.sums.fractions(slot))
+            rule = new.metric.settings()["empty"]
+            new.moments.require_possible(kept if rule == "skip" else kept + empty, slot)
         return new
 
     def compute(self) -> Averages:

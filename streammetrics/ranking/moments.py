@@ -10,6 +10,7 @@ from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.declared import Declared
 from streammetrics.core.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts import Column, Part, Slots
+from streammetrics.core.possible import require, require_finite, require_moments
 from streammetrics.ranking.measure import Measure, Values
 from streammetrics.ranking.measure_texts import measures_of
 
@@ -57,6 +58,19 @@ class MomentsColumn(Column):
     def fractions(self, measure: int, slot: int = 0) -> list[Fraction]:
         """The sums of one measure, exactly: of v, v² and, if pooled, of w, w², v w."""
         return [column.fraction(slot) for column in self.sums[measure]]
+
+    def require_possible(self, lists: int, slot: int = 0) -> None:
+        """StateError unless so many lists may have these sums."""
+        what = "measures that no lists have"
+        for measure, columns in enumerate(self.sums):
+            for column in columns:
+                require_finite(column, what)
+            found = self.fractions(measure, slot)
+            require(min(found) >= 0, what)
+            require_moments(lists, found[0], found[1], what, rounded=True)
+            if len(columns) == _POOLED:
+                _, _, w, ww, _ = found
+                require_moments(lists, w, ww, what, rounded=True)
 
     def widen(self, width: int) -> None:
         self.width = width

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag_checks import check_choice
 from streammetrics.core.counts import Counts
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts import Column, Slots
 from streammetrics.core.rows import Ragged, Rows
 from streammetrics.kernels.lists import Lists
 from streammetrics.ranking.empty_setting import EmptySetting
@@ -129,6 +130,14 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     ) -> Rows:
         """These lists, or InputError; changes nothing."""
         return self._rows(id_lists(lists, truths))
+
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(columns, width)
+        for slot in range(width):
+            kept, empty = new.lists.dense(slot).tolist()
+            rule = new.settings()["empty"]
+            new.moments.require_possible(kept if rule == "skip" else kept + empty, slot)
+        return new
 
     @cached_property
     def _asked(self) -> tuple[Measure, ...]:
