@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from benchmarks import growth_picture, targets
+from benchmarks import growth_picture, sorting, targets
 from benchmarks.answer import Answer
 from benchmarks.questions import QUESTIONS
 
@@ -36,8 +36,17 @@ def tables(path: Path = FIGURES) -> dict[str, str]:
     found.update(dict.fromkeys(missed, "This question was not asked."))
     found["versions"] = f"Measured with {kept['versions']}.{quick}"
     found["targets"] = targets.table(answers)
-    found["summary"] = targets.summary(answers)
+    found["summary"] = f"{targets.summary(answers)}\n\n{_conditions(kept['versions'])}"
     return found
+
+
+def _conditions(versions: str) -> str:
+    """With which Python, numpy and processor features the README's figures were measured."""
+    parts = versions.split(", ")
+    found = [one for one in parts if one.startswith(("Python ", "numpy "))]
+    flags = [one for one in parts if one.startswith(sorting.VARIABLE)]
+    said = f"`{flags[0]}`" if flags else f"no {sorting.VARIABLE}"
+    return f"Measured with {', '.join(found)} and {said}; docs/performance.md says why."
 
 
 def filled(text: str, parts: Mapping[str, str]) -> str:

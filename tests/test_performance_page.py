@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+import re
 
 import pytest
 
-from benchmarks import growth_picture, page, targets
+from benchmarks import growth_picture, page, sorting, targets
 from benchmarks.answer import Answer, markdown
 from benchmarks.harness import Timing, measure
 from benchmarks.questions import QUESTIONS, others
@@ -33,6 +34,11 @@ def test_the_page_has_a_place_for_each_question_and_an_answer_in_it() -> None:
     assert list(ANSWERS) == list(QUESTIONS)
     for answer in ANSWERS.values():
         assert answer.timings or answer.points
+
+
+def test_the_readme_says_which_processor_features_were_off() -> None:
+    [setting] = re.findall(rf'{sorting.VARIABLE}="[^"]*"', KEPT["versions"])
+    assert setting in (page.ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_picture_stands_on_the_page_and_names_each_line() -> None:

@@ -251,7 +251,8 @@ def numbers(values: ArrayLike, name: str, *, rounding: bool = False) -> NDArray[
 
 def _has_large(array: NDArray[np.floating]) -> bool:
     """Whether some may be an integer that a float64 has rounded."""
-    return bool((array >= 2.0**53).any() or (array <= -(2.0**53)).any())
+    ends = (array.item(array.argmin()), array.item(array.argmax())) if len(array) else (0, 0)
+    return ends[0] <= -(2.0**53) or ends[1] >= 2.0**53
 
 
 def _is_number(value: object) -> bool:

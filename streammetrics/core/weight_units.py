@@ -231,8 +231,9 @@ def _not_a_multiple(first: Any, rows: NDArray[np.intp], unit: Fraction) -> Input
     if exact is None or exact < 0:
         return _refused(first, rows, "weights of at least 0", f"mend {len(rows)} row(s)")
     todo = "pass the weight_unit of which they are multiples, or round_weights=True"
-    if abs(exact) < _COARSE * unit:  # rounded to so few units it would be another weight
-        todo += ' with a smaller unit, such as weight_unit="1/1000000"'
+    if exact < _COARSE * unit:  # rounded to so few units it would be another weight
+        digits = next((k for k in range(1, 19) if exact * 10**k >= _COARSE**2), 18)
+        todo += f' with a smaller unit, such as weight_unit="1/{10**digits}"'
     text = str(first)
     if re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", text):
         digits = len(text.partition(".")[2])

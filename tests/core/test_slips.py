@@ -174,15 +174,24 @@ def test_bytes_of_a_state_and_of_a_state_file_name_each_other() -> None:
 
 @pytest.mark.parametrize(
     ("weight", "unit", "finer"),
-    [(1 / 3, 1, True), (3.14159265358979, "1/10", True), (1234.5678912345, 1, False)],
+    [
+        *((1 / 3, 1, "1/10000000"), (3.14159265358979, "1/10", "1/1000000")),
+        *((1.5e-9, "1/1000000", "1/1000000000000000"), (1234.5678912345, 1, "")),
+    ],
 )
 def test_rounding_is_not_advised_where_it_would_make_another_weight(
-    weight: float, unit: Any, finer: bool
+    weight: float, unit: Any, finer: str
 ) -> None:
     metric = BinaryConfusion(weight_unit=unit)
     message = said(InputError, lambda: metric.update([1], [0.9], weights=[weight]))
     assert "round_weights=True" in message
-    assert ('with a smaller unit, such as weight_unit="1/1000000"' in message) == finer
+    smaller = f' with a smaller unit, such as weight_unit="{finer}"' if finer else ""
+    assert message.endswith(f"or round_weights=True{smaller}")
+    if finer:  # and it is advice that can be followed
+        rounded = BinaryConfusion(weight_unit=finer, round_weights=True)
+        rounded.update([1], [0.9], weights=[weight])
+        low, high = rounded.compute().worst.weight, rounded.compute().best.weight
+        assert abs(low / weight - 1) < 1e-6 and abs(high / weight - 1) < 1e-6
 
 
 # -- times

@@ -46,12 +46,6 @@ def block(language: str, number: int = 0) -> str:
     return str(re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)[number])
 
 
-def later(what: str) -> list[str]:
-    """The names that the section `Not yet` has for this."""
-    [row] = [row for row in table("what") if row[0].replace("`", "") == what]
-    return spans(row[1])
-
-
 def signature(arguments: str) -> inspect.Signature:
     """Arguments as the page writes them."""
     made: Callable[..., object] = eval(f"lambda {arguments}: None", {"nan": "nan"})

@@ -27,7 +27,7 @@ from consumers.config.tables import (
     read_windows,
 )
 from consumers.events.refusals import PAYLOAD_BYTES, Reason
-from tests.interface.page import PAGE, block, later, spans, table
+from tests.interface.page import PAGE, block, spans, table
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,3 @@ def test_the_page_has_every_format_role_and_reason() -> None:
     said = PAGE.partition("one of\nthese reasons:")[2].partition(".")[0]
     assert spans(said) == list(get_args(Reason))
     assert f"cut at {PAYLOAD_BYTES} bytes" in PAGE
-
-
-def test_no_table_comes_later() -> None:
-    assert not later("tables of the config")
