@@ -28,7 +28,13 @@ from consumers.results.read_plan import Layout, spans_of
 from consumers.results.results import ComparisonRow, Results
 from consumers.results.states import window_of
 from consumers.results.user_intervals import Users, of_users, users_of
-from streammetrics.experiments import Experiment, Outcome, SampleRatioFound
+from streammetrics.experiments import (
+    Contamination,
+    Experiment,
+    Outcome,
+    Recommendation,
+    SampleRatioFound,
+)
 
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
 TRIES: Final = 5  # to read rows and experiment of one moment, while others count
@@ -55,6 +61,8 @@ class _Found:
     rows: tuple[ComparisonRow, ...] = ()
     srm: SampleRatioFound | None = None
     notes: tuple[str, ...] = ()
+    recommendation: Recommendation | None = None
+    contamination: Contamination | None = None
     users: Users = field(default_factory=dict)
 
 
@@ -84,7 +92,15 @@ class ExperimentRows:
             return results
         self._found = found
         rows = tuple(of_users(row, found.users) for row in results.rows)
-        return replace(results, rows=rows, comparisons=found.rows, srm=found.srm, notes=found.notes)
+        return replace(
+            results,
+            rows=rows,
+            comparisons=found.rows,
+            srm=found.srm,
+            notes=found.notes,
+            recommendation=found.recommendation,
+            contamination=found.contamination,
+        )
 
     def _look(self, now: View) -> _Found | None:
         of = declared(now.moment.generation)
@@ -126,7 +142,16 @@ class ExperimentRows:
             del self._counted[gone]
         report = total.outcome.report(watched)
         offsets = now.snapshot.offsets
-        return _Found(now.moment, offsets, tuple(rows), report.srm, report.notes, users)
+        return _Found(
+            now.moment,
+            offsets,
+            tuple(rows),
+            report.srm,
+            report.notes,
+            report.recommendation,
+            report.contamination,
+            users,
+        )
 
     def _outlines(
         self, now: View, of: Declared, spans: Sequence[Span]

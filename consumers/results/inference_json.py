@@ -6,7 +6,8 @@ from typing import Final
 
 from consumers.results.json_text import Json, number
 from streammetrics import Interval
-from streammetrics.experiments import Finding, SampleRatioFound
+from streammetrics.experiments import Contamination, Finding, Recommendation, SampleRatioFound
+from streammetrics.results import Direction
 
 # Fields of Comparison that are numbers, under their own names.
 _COMPARED: Final = (
@@ -64,8 +65,41 @@ def comparison_json(finding: Finding, looks: int) -> dict[str, Json]:
         "gated": finding.gated,
         "anytime_reason": finding.reason,
         "distrusted": finding.distrusted,
+        "verdict": finding.verdict,
+        "direction": direction_json(finding.direction),
+        "faded": finding.faded,
+        "margin": _margin(finding),
         "looks": looks,
         "sentence": finding.sentence,
+    }
+
+
+def direction_json(found: Direction) -> Json:
+    """In which direction a metric is better; the target is null where it has none."""
+    return {"better": found.better, "target": found.target}
+
+
+def recommendation_json(found: Recommendation | None) -> Json:
+    """What to do now; null where there is no experiment."""
+    if found is None:
+        return None
+    return {
+        "action": found.action,
+        "sentence": found.sentence,
+        "rests_on": list(found.rests_on),
+        "treatments": list(found.treatments),
+    }
+
+
+def contamination_json(found: Contamination | None) -> Json:
+    """The units that were seen in several variants; null where units are not counted."""
+    if found is None:
+        return None
+    return {
+        "units": number(found.units),
+        "share": number(found.share),
+        "dropped": found.dropped,
+        "warning": found.warning,
     }
 
 
@@ -79,3 +113,11 @@ def srm_json(found: SampleRatioFound | None) -> Json:
         "counts": dict(found.counts),
         "reason": found.reason,
     }
+
+
+def _margin(finding: Finding) -> Json:
+    """The effect at which a guardrail is broken, with its sign; null of a decision."""
+    rail = finding.contrast.safeguard
+    if rail is None:
+        return None
+    return number(-rail.margin if rail.higher_is_better else rail.margin)

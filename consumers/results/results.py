@@ -16,7 +16,7 @@ from consumers.results.json_text import Json, dumps, number
 from consumers.results.query import Slice, SliceValue
 from consumers.results.spans import WindowState
 from streammetrics import Accumulator, Interval
-from streammetrics.experiments import Finding, SampleRatioFound
+from streammetrics.experiments import Contamination, Finding, Recommendation, SampleRatioFound
 from streammetrics.results import Bounded, counts_of, headlines_of, interval_of, views_of
 
 FORMAT: Final = "streammetrics-results/1"
@@ -77,7 +77,8 @@ class Results:
 
     comparisons, srm, notes: of the experiment, if there is one, over all rows: what may be
     concluded by window, whether units fell to variants as planned since the start, and sentences
-    about the whole. join: how it stands, where events are joined.
+    about the whole. recommendation, contamination: what to do now, and units of several variants;
+    both since the start, whatever was asked for. join: how it stands, where events are joined.
     """
 
     generation: int
@@ -95,6 +96,8 @@ class Results:
     notes: tuple[str, ...] = ()
     repeated: int = 0
     join: JoinFound | None = None
+    recommendation: Recommendation | None = None
+    contamination: Contamination | None = None
 
 
 def rows_of(

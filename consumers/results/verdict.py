@@ -3,52 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Final, Literal
 
 from consumers.experiment.reading import Declared
-from consumers.results.inference_json import comparison_json, srm_json
+from consumers.results.inference_json import (
+    comparison_json,
+    contamination_json,
+    recommendation_json,
+    srm_json,
+)
 from consumers.results.json_text import Json, dumps
 from consumers.results.results import ComparisonRow, Results, window_json
-from streammetrics.experiments import Finding
 
 State = Literal["none", "waiting", "distrusted", "early", "undecided", "decided"]
 
+_SHOWN: Final = ("better", "worse", "higher", "lower")
+_NOTHING: Final = "Too early to say: no variant can be compared with the control yet."
+
 
 def verdict(of: Declared | None, rows: Sequence[ComparisonRow]) -> tuple[State, str]:
-    """The state, and the sentence for a person; `rows`: the comparisons since the start."""
+    """The state, and what may be concluded in words; `rows`: the comparisons since the start. What
+    to do now is said by `Results.recommendation`."""
     if of is None:
         return "none", "No experiment is declared."
-    decisions = [row.finding for row in rows if row.finding.contrast.safeguard is None]
-    doubt = next((row.finding for row in rows if row.finding.distrusted), None)
+    doubt = next((row.finding for row in rows if row.finding.verdict == "disbelieved"), None)
     if doubt is not None:
         return "distrusted", doubt.sentence
+    decisions = [row.finding for row in rows if row.finding.contrast.safeguard is None]
+    broken = [row.finding.sentence for row in rows if row.finding.verdict == "broken"]
     if not decisions:
-        return "waiting", "Too early to say: no variant can be compared with the control yet."
-    broken = [row.finding.sentence for row in rows if _is_broken(row.finding)]
-    shown = [one for one in decisions if one.anytime_lower > 0 or one.anytime_upper < 0]
+        return "waiting", " ".join(broken) or _NOTHING
+    shown = [one for one in decisions if one.verdict in _SHOWN]
     state: State = "undecided"
     if shown:
         state = "decided"
-    elif all(one.gated or one.reason for one in decisions):
+    elif all(one.verdict == "not_started" for one in decisions):
         state = "early"
     told = [one.sentence for one in (shown or decisions)]
     if len(told) > 1 and not shown:
         told = [f"No difference shown yet in any of {len(told)} comparisons."]
         if state == "early":
             told = [f"Too early to say of any of {len(decisions)} comparisons."]
+        told += [one.sentence for one in decisions if one.verdict == "faded"]
     elif shown and len(shown) < len(decisions):
         told.append(f"{len(decisions) - len(shown)} of {len(decisions)} comparisons show none yet.")
     return state, " ".join((*broken, *told))
-
-
-def _is_broken(finding: Finding) -> bool:
-    """Whether a guardrail is shown to be broken."""
-    rail = finding.contrast.safeguard
-    if rail is None:
-        return False
-    if rail.higher_is_better:
-        return finding.anytime_upper < -rail.margin
-    return finding.anytime_lower > rail.margin
 
 
 def experiment_json(results: Results, of: Declared | None, looks: int) -> bytes:
@@ -62,6 +61,7 @@ def experiment_json(results: Results, of: Declared | None, looks: int) -> bytes:
             "offsets": dict(results.offsets),
             "state": state,
             "sentence": sentence,
+            "recommendation": recommendation_json(results.recommendation),
             "plan": _plan_json(of),
             "looks": looks,
             "comparisons": [
@@ -69,6 +69,7 @@ def experiment_json(results: Results, of: Declared | None, looks: int) -> bytes:
                 for row in rows
             ],
             "srm": srm_json(results.srm),
+            "contamination": contamination_json(results.contamination),
             "notes": list(results.notes),
         }
     )

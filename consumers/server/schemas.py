@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final, TypeAlias
 
 from consumers.results.json_text import Json
+from streammetrics.experiments import ACTIONS, VERDICTS
 
 Schema: TypeAlias = dict[str, Json]
 
@@ -67,7 +68,7 @@ _COMPARED: Final = (
     *("control", "treatment", "effect_size", "effect_size_ci_lower", "effect_size_ci_upper"),
     *("rel_effect_size", "rel_effect_size_ci_lower", "rel_effect_size_ci_upper", "pvalue"),
     *("statistic", "std_error", "df", "level", "n", "n_eff", "deff"),
-    *("anytime_lower", "anytime_upper", "anytime_pvalue", "e_value"),
+    *("anytime_lower", "anytime_upper", "anytime_pvalue", "e_value", "margin"),
 )
 _PAIR: Final = {
     "metric": TEXT,
@@ -106,8 +107,13 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "Comparison": shape(
         window=ref("Window"), **_PAIR, **dict.fromkeys(_COMPARED, NUMBER),
         **dict.fromkeys(("method", "reason", "anytime_reason", "sentence"), TEXT),
-        gated=FLAG, distrusted=FLAG, looks=WHOLE,
+        gated=FLAG, distrusted=FLAG, faded=FLAG, looks=WHOLE, verdict=words(*VERDICTS),
+        direction=shape(better=words("higher", "lower", "target", "none"), target=NUMBER),
     ),
+    "Recommendation": shape(
+        action=words(*ACTIONS), sentence=TEXT, rests_on=many(TEXT), treatments=many(TEXT)
+    ),
+    "Contamination": shape(units=NUMBER, share=NUMBER, dropped=FLAG, warning=FLAG),
     "SampleRatio": shape(pvalue=NUMBER, e_value=NUMBER, counts=COUNTS, reason=TEXT),
     "Results": answer(
         "results", generation=WHOLE, offsets=COUNTS, **_READ, watermark_ms=_MS,
@@ -165,7 +171,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
             shape(control=TEXT, variants=many(TEXT), decision=many(TEXT), guardrails=many(TEXT),
                   level=NUMBER, cluster=words("groups", "none"))
         ),
-        comparisons=many(ref("Comparison")), srm=maybe(ref("SampleRatio")), notes=many(TEXT),
+        recommendation=maybe(ref("Recommendation")), comparisons=many(ref("Comparison")),
+        srm=maybe(ref("SampleRatio")), contamination=maybe(ref("Contamination")), notes=many(TEXT),
     ),
     "Health": answer(
         "health", state=words("live", "idle", "stale", "broken"), sentence=TEXT, watermark_ms=_MS,

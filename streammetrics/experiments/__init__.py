@@ -1,6 +1,7 @@
 """Two variants compared: intervals and e-values that hold at every look, and what to check."""
 
 from streammetrics.combine.without_units import keeps_units
+from streammetrics.experiments.assignment import Contamination
 from streammetrics.experiments.compare import Comparison, compare
 from streammetrics.experiments.confidence_sequence import ConfidenceSequence
 from streammetrics.experiments.contrast import Contrast
@@ -14,11 +15,16 @@ from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
 from streammetrics.experiments.plan import Plan, Safeguard
 from streammetrics.experiments.report import Finding, Outcome, Report
 from streammetrics.experiments.sample_ratio import SampleRatio, SampleRatioFound
+from streammetrics.experiments.verdict import ACTIONS, VERDICTS, Action, Recommendation, Verdict
 
 __all__ = [
+    "ACTIONS",
+    "VERDICTS",
+    "Action",
     "Anytime",
     "Comparison",
     "ConfidenceSequence",
+    "Contamination",
     "Contrast",
     "Covariate",
     "Evidence",
@@ -31,10 +37,12 @@ __all__ = [
     "Monitor",
     "Outcome",
     "Plan",
+    "Recommendation",
     "Report",
     "Safeguard",
     "SampleRatio",
     "SampleRatioFound",
+    "Verdict",
     "Watched",
     "adjust_fdr",
     "adjust_fwer",

@@ -11,6 +11,7 @@ from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError
 from streammetrics.kernels.proportions import share_variance
+from streammetrics.results.direction import NONE, Direction, direction_of
 from streammetrics.results.figures import counts_of
 from streammetrics.results.interval import Interval
 from streammetrics.results.quotient import Quotient
@@ -31,7 +32,8 @@ class Arm:
     a function of two classes; rows or lists of a mean. share: successes and n, of independent
     rows. replicates: the estimate without each group of users, None for a group without rows and
     nan where it is undefined; None where rows stand for themselves. together: what they are
-    replicates of, the estimate itself or that of coarser scores.
+    replicates of, the estimate itself or that of coarser scores. direction: in which the view is
+    better, as its result declares it.
     """
 
     view: str
@@ -51,6 +53,7 @@ class Arm:
     replicates: tuple[float | None, ...] | None = None
     together: float = math.nan
     reason: str = ""
+    direction: Direction = NONE
 
     @property
     def estimate(self) -> float:
@@ -109,6 +112,7 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         replicates=_replicates(grouped, chosen) if grouped else None,
         together=grouped.group_estimate(chosen) if grouped else math.nan,
         reason=found.reason,
+        direction=direction_of(figures, chosen),
     )
 
 

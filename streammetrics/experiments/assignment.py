@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -15,6 +17,22 @@ from streammetrics.kernels.tails import chi2_sf
 
 Found = Mapping[str, Mapping[str, UnitsResult]]
 NOT_COUNTED = "units are not counted"
+MOST_IN_SEVERAL: Final = 0.01  # of all units, before it is said beside each conclusion
+
+
+@dataclass(frozen=True, slots=True)
+class Contamination:
+    """units: seen in several variants; share: of all units of the plan's variants, nan where there
+    is none. dropped: whether the states are without them. warning: the share is above 1 %."""
+
+    units: float
+    share: float
+    dropped: bool = False
+
+    @property
+    def warning(self) -> bool:
+        """Whether the share is above 1 %."""
+        return self.share > MOST_IN_SEVERAL
 
 
 def sample_ratio(plan: Plan, units: Found) -> SampleRatioFound:
@@ -54,6 +72,20 @@ def seen_in_several(plan: Plan, units: Found) -> UnitsResult | None:
     if not units:
         return None
     return in_several([_of_variant(name, units) for name in plan.variants])
+
+
+def contamination(plan: Plan, units: Found) -> Contamination | None:
+    """The units of several variants beside all; None where they are not known."""
+    several = seen_in_several(plan, units)
+    if several is None or several.sampled is None:
+        return None
+    whole = _united(
+        [one for arms in units.values() for name, one in arms.items() if name in plan.variants],
+        units,
+    )
+    share = several.sampled / whole.sampled if whole.sampled else math.nan
+    dropped = plan.on_several_variants == "drop" and not why_unknown(several)
+    return Contamination(several.units, share, dropped)
 
 
 def why_unknown(several: UnitsResult | None) -> str:

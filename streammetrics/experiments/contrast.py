@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm
@@ -16,6 +16,7 @@ from streammetrics.experiments.horizon import Horizon
 from streammetrics.experiments.plan import Plan, Safeguard
 from streammetrics.experiments.strata import Pair, by_epoch
 from streammetrics.kernels.success_labels import Successes
+from streammetrics.results.direction import NONE, Direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,9 @@ class Contrast:
     name: `metric.view/treatment`, by which looks know it; watched: the metric as the plan names
     it. anytime: the always-valid reading, at `alpha`; of a decision it is against no effect, of a
     guardrail one-sided on the side of harm, with the e-value against harm by the margin. guarded:
-    the verdict of a guardrail.
+    the verdict of a guardrail. direction: in which it is better, as the plan or the view declares.
+    pair, horizon: what it was read of. units: of both arms together, None where only their rows
+    are known.
     """
 
     name: str
@@ -39,6 +42,10 @@ class Contrast:
     alpha: float
     safeguard: Safeguard | None = None
     guarded: Guarded | None = None
+    direction: Direction = NONE
+    pair: Pair | None = field(default=None, repr=False, compare=False)
+    horizon: Horizon = field(default_factory=Horizon, repr=False)
+    units: int | None = None
 
     @property
     def label(self) -> Anytime | None:
@@ -78,6 +85,10 @@ def contrast_of(
     safeguard = next((one for one in plan.guardrails if one.metric == watched), None)
     horizon = plan.horizon_of(watched, treatment)
     alpha = plan.alpha if safeguard is None else 1.0 - plan.level
+    own = next((arm.direction for arm in (pair.treatment, pair.control) if arm.rows), NONE)
+    direction = plan.direction_of(watched, metric, view, own)
+    if safeguard is not None:
+        safeguard = replace(safeguard, higher_is_better=direction.better != "lower")
     found = Contrast(
         name=f"{metric}.{view}/{treatment}",
         watched=watched,
@@ -88,6 +99,9 @@ def contrast_of(
         comparison=comparison,
         anytime=anytime_of(comparison, horizon, alpha),
         alpha=alpha,
+        direction=direction,
+        pair=pair,
+        horizon=horizon,
     )
     if safeguard is None:
         return found
@@ -126,14 +140,14 @@ def guarded_of(
     comparison: Comparison, horizon: Horizon, safeguard: Safeguard, alpha: float
 ) -> Guarded:
     """The verdict of a guardrail at this look."""
-    sign = 1.0 if safeguard.higher_is_better else -1.0
+    sign = -1.0 if safeguard.higher_is_better is False else 1.0
     waiting = _waiting(comparison, horizon)
     if waiting is not None:
         return Guarded(-sign * math.inf, gated=waiting.gated, reason=waiting.reason)
     rail = Guardrail(
         margin=safeguard.margin,
         v_opt=horizon.v_opt,
-        higher_is_better=safeguard.higher_is_better,
+        higher_is_better=safeguard.higher_is_better is not False,
         alpha=alpha,
         min_count=BURN_IN[comparison.kind],
     )

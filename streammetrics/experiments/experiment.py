@@ -11,6 +11,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.experiments.arm import Arm, arm_of, no_arm
 from streammetrics.experiments.assignment import (
     Found,
+    contamination,
     left,
     sample_ratio,
     seen_in_several,
@@ -85,7 +86,8 @@ class Experiment:
     def outcome(self, watched: Collection[str] | None = None) -> Outcome:
         """All that is read of the states, once: for who keeps it, and reports with later looks.
         watched: as in `contrasts`."""
-        return Outcome(self.plan, self.contrasts(watched), self.srm(), self.in_several())
+        mixed = contamination(self.plan, self._units())
+        return Outcome(self.plan, self.contrasts(watched), self.srm(), self.in_several(), mixed)
 
     def _dropped(self) -> UnitsResult | None:
         """The units that leave the states; None where none are to, or nobody knows which."""

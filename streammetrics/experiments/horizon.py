@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final, NoReturn
 
+from streammetrics.core.errors import SettingsError, shown
 from streammetrics.kernels.planned_information import at_horizon, for_effect
+
+_ONE_OF_TWO: Final = (
+    "leave out one of the two: the information at the end follows from the units and what one of "
+    "them varies, or from the effect that shall be found"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +40,17 @@ class Horizon:
     alpha: float = 0.05
     power: float = 0.8
     optimize_at: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.mde is not None and self.mde < 0:
+            _refuse("mde", "a size, from 0", self.mde, "pass it without its sign")
+        others = [name for name in ("units", "baseline", "variance") if self._has(name)]
+        if self.mde is not None and others:
+            came = ", ".join([*others, "mde"])
+            _refuse("mde", "either mde, or units with baseline or variance", came, _ONE_OF_TWO)
+
+    def _has(self, name: str) -> bool:
+        return getattr(self, name) is not None
 
     @property
     def v_opt(self) -> float | None:
@@ -65,3 +83,8 @@ class Horizon:
         if self.variance is not None or self.baseline is None:
             return self.variance
         return self.baseline * (1.0 - self.baseline)
+
+
+def _refuse(name: str, expected: str, came: object, todo: str) -> NoReturn:
+    text = came if isinstance(came, str) else shown(came)
+    raise SettingsError(expected=expected, came=text, where=f"Horizon({name})", todo=todo)

@@ -7,20 +7,29 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from streammetrics.core.errors import SettingsError, shown
-from streammetrics.experiments.confidence_sequence import check_share
 from streammetrics.experiments.horizon import Horizon
+from streammetrics.experiments.plan_checks import check_plan, direction_from, refuse
+from streammetrics.results.direction import HIGHER, LOWER, Direction
 
 Weights = Mapping[str, int | float]
 
 
 @dataclass(frozen=True, slots=True)
 class Safeguard:
-    """A metric that must not get worse by `margin` or more; `metric` or `metric.view`."""
+    """A metric that must not get worse by `margin` or more; `metric` or `metric.view`.
+
+    higher_is_better: None for what the plan or the view declares, and True where neither does.
+    SettingsError for a negative margin.
+    """
 
     metric: str
     margin: float = 0.0
-    higher_is_better: bool = True
+    higher_is_better: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.margin < math.inf:
+            todo = "pass the size of the change for the worse that you can accept, without a sign"
+            refuse(f"Safeguard({self.metric!r}).margin", "a number from 0", self.margin, todo)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +47,10 @@ class Plan:
     where the states are UserGroups. on_several_variants: what is done with units that have been
     seen in several variants: they stay, are dropped from the states, which must keep the rows of
     each unit apart, or the experiment is not believed. epochs: in their order, where that is not
-    the order of their names. lower_is_better: decision metrics, as named, of which less is better,
-    beside those that are losses by name. Raises SettingsError for what contradicts itself.
+    the order of their names. better: in which direction a metric of the plan is better, where its
+    view does not declare it or declares another: "higher", "lower", "none", or a number that it
+    should be near to; lower_is_better: the same as "lower" for each of these. Raises SettingsError
+    for what contradicts itself, and for names that are not in the plan.
 
     >>> Plan(control="random", variants=("random", "bts"), decision=("ctr",)).treatments
     ('bts',)
@@ -58,36 +69,12 @@ class Plan:
     epoch_shares: Mapping[str, Weights] = field(default_factory=dict)
     epochs: tuple[str, ...] = ()
     lower_is_better: tuple[str, ...] = ()
+    better: Mapping[str, str | float] = field(default_factory=dict)
     cluster: Literal["groups", "none"] = "none"
     on_several_variants: Literal["keep", "drop", "error"] = "keep"
 
     def __post_init__(self) -> None:
-        check_share("level", self.level)
-        _one_of("correction", self.correction, ("bonferroni", "none"))
-        _one_of("cluster", self.cluster, ("groups", "none"))
-        _one_of("on_several_variants", self.on_several_variants, ("keep", "drop", "error"))
-        if self.control not in self.variants:
-            _refuse("control", "one of the variants", self.control, "name it in variants as well")
-        if len(set(self.variants)) != len(self.variants):
-            _refuse("variants", "each variant once", self.variants, "leave out the repeated one")
-        if not self.treatments:
-            _refuse("variants", "the control and another", self.variants, "name a treatment")
-        if len(set(self.watched)) != len(self.watched):
-            todo = "make it a decision metric or a guardrail, once"
-            _refuse("decision and guardrails", "each metric once", self.watched, todo)
-        strangers = sorted(set(self.horizons) - set(self.watched))
-        if strangers:
-            todo = "name them as in decision or guardrails"
-            _refuse("horizons", "metrics of decision and guardrails", strangers, todo)
-        for where, weights in (("shares", self.shares), *self.epoch_shares.items()):
-            unknown = sorted(set(weights) - set(self.variants))
-            if unknown:
-                _refuse(f"shares ({where})", "weights of variants", unknown, "name variants only")
-            if weights and not (
-                min(weights.values()) >= 0 and 0 < sum(weights.values()) < math.inf
-            ):
-                todo = "pass the planned share of units of each variant"
-                _refuse(f"shares ({where})", "weights from 0, one above it", dict(weights), todo)
+        check_plan(self)
 
     @property
     def treatments(self) -> tuple[str, ...]:
@@ -104,6 +91,28 @@ class Plan:
         """1 - level, of each decision's interval after the correction."""
         many = max(1, len(self.decision) * len(self.treatments))
         return (1.0 - self.level) / (many if self.correction == "bonferroni" else 1)
+
+    def direction_of(self, watched: str, metric: str, view: str, own: Direction) -> Direction:
+        """In which direction a metric, as it was named, is better; own: as its view declares it.
+
+        SettingsError for a guardrail of a metric with a target, of which the plan does not say
+        which side is harm.
+        """
+        rail = next((one for one in self.guardrails if one.metric == watched), None)
+        if rail is not None and rail.higher_is_better is not None:
+            return HIGHER if rail.higher_is_better else LOWER
+        found = own
+        for name in (metric, f"{metric}.{view}", watched):  # the last one is the most exact
+            found = direction_from(self.better[name]) if name in self.better else found
+            found = LOWER if name in self.lower_is_better else found
+        if rail is not None and found.better == "target":
+            refuse(
+                f"guardrails ({watched})",
+                "higher_is_better, since the metric should be near to a target",
+                None,
+                "pass higher_is_better=False where it is harm that the metric rises, else True",
+            )
+        return found
 
     def is_for_rates(self, metric: str) -> bool:
         """Whether the horizon of a metric, as it was named, rests on the baseline of a rate."""
@@ -133,12 +142,3 @@ class Plan:
         both = weights[self.control] + weights[treatment]
         units = horizon.units * both / sum(weights.values())
         return replace(horizon, units=units, treatment_share=weights[treatment] / (both or 1))
-
-
-def _one_of(where: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        _refuse(where, " or ".join(f'"{one}"' for one in allowed), value, "choose one of these")
-
-
-def _refuse(where: str, expected: str, came: object, todo: str) -> None:
-    raise SettingsError(expected=expected, came=shown(came), where=where, todo=todo)

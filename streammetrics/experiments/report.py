@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from streammetrics.combine.units import UnitsResult
-from streammetrics.experiments.assignment import why_unknown
+from streammetrics.experiments.assignment import Contamination
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.monitor import Watched
 from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
+from streammetrics.experiments.numerals import plain
 from streammetrics.experiments.plan import Plan
+from streammetrics.experiments.recommendation import recommendation_of
+from streammetrics.experiments.running import Reading, reading_of
 from streammetrics.experiments.sample_ratio import SampleRatioFound
-from streammetrics.experiments.sentence import Reading, disbelief, sentence_of
+from streammetrics.experiments.sentence import contaminated, disbelief, sentence_of
+from streammetrics.experiments.verdict import Recommendation, Verdict, has_faded, verdict_of
+from streammetrics.results.direction import NONE, Direction
 from streammetrics.results.shown import Shown
 
 
@@ -22,10 +27,12 @@ class Finding:
 
     anytime_lower, anytime_upper, anytime_pvalue: of the looks together, or of this one where none
     was taken. e_value: of the last look. gated: before the burn-in; reason: why there is no
-    always-valid interval, or "". holm: the anytime p-value, adjusted among the decisions; e_bh:
-    whether e-BH rejects it among them; both None of guardrails, and where only some decisions
-    were asked for. distrusted: that nothing of it is to be
-    believed, whatever the numbers are. sentence: what may be concluded, or why it is distrusted.
+    always-valid interval, or "". verdict: one word, see `verdict.verdict_of`; direction: in which
+    the metric is better; faded: that the last look alone says less than the looks together. holm:
+    the anytime p-value, adjusted among the decisions; e_bh: whether e-BH rejects it among them;
+    both None of guardrails, and where only some decisions were asked for. distrusted: that nothing
+    of it is to be believed, whatever the numbers are. sentence: what may be concluded, or why it
+    is distrusted.
     """
 
     contrast: Contrast
@@ -39,14 +46,19 @@ class Finding:
     e_bh: bool | None
     distrusted: bool
     sentence: str
+    verdict: Verdict = "not_started"
+    direction: Direction = NONE
+    faded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report(Shown):
     """All findings of an experiment, decisions first, and what comes before them.
 
-    notes: sentences of the whole: sample ratio, units seen in several variants, epochs left out,
-    what is taken as independent, and metrics whose horizon is that of a rate though they are none.
+    recommendation: what to do now, by all of it together. contamination: the units seen in several
+    variants beside all, None where units are not counted. notes: sentences of the whole: sample
+    ratio, units seen in several variants where they are few, epochs left out, what is taken as
+    independent, and metrics whose horizon is that of a rate though they are none.
     """
 
     name: str
@@ -54,6 +66,8 @@ class Report(Shown):
     srm: SampleRatioFound
     in_several: UnitsResult | None
     notes: tuple[str, ...]
+    recommendation: Recommendation
+    contamination: Contamination | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,66 +78,75 @@ class Outcome:
     contrasts: tuple[Contrast, ...]
     srm: SampleRatioFound
     in_several: UnitsResult | None
+    contamination: Contamination | None = None
 
     def report(self, watched: Mapping[str, Watched] | None = None) -> Report:
         """It in words; watched: what the looks so far say, `Monitor.watched` by name."""
-        return report_of(self.plan, self.contrasts, self.srm, self.in_several, dict(watched or {}))
+        return report_of(self, dict(watched or {}))
 
 
-def report_of(
-    plan: Plan,
-    contrasts: Sequence[Contrast],
-    srm: SampleRatioFound,
-    several: UnitsResult | None,
-    watched: Mapping[str, Watched],
-) -> Report:
+def report_of(found: Outcome, watched: Mapping[str, Watched]) -> Report:
     """The report; watched: what the looks at a contrast say together, by its name."""
+    plan, contrasts = found.plan, found.contrasts
     decisions = [one for one in contrasts if one.safeguard is None]
-    readings = {one.name: _reading(one, watched.get(one.name)) for one in contrasts}
+    readings = {one.name: reading_of(one, watched.get(one.name)) for one in contrasts}
     e_values = {one.name: _e_value(one, watched.get(one.name)) for one in contrasts}
     family = decisions if {one.watched for one in decisions} == set(plan.decision) else ()
     holm = adjust_fwer({one.name: readings[one.name].pvalue for one in family})
     chosen = {one.name: e_values[one.name] for one in family}
     e_bh = adjust_fdr(e_values=chosen, alpha=1.0 - plan.level)
-    against = disbelief(plan, srm, several)
+    against = disbelief(plan, found.srm, found.in_several)
+    doubt = contaminated(found.contamination)
     findings = tuple(
-        Finding(
-            contrast=one,
-            anytime_lower=readings[one.name].lower,
-            anytime_upper=readings[one.name].upper,
-            anytime_pvalue=readings[one.name].pvalue,
+        _finding(
+            one,
+            readings[one.name],
+            against,
+            doubt,
             e_value=e_values[one.name],
-            gated=readings[one.name].gated,
-            reason=readings[one.name].reason,
             holm=holm.get(one.name),
             e_bh=e_bh.get(one.name),
-            distrusted=bool(against) or not readings[one.name].consistent,
-            sentence=sentence_of(plan, one, readings[one.name], against),
         )
         for one in contrasts
     )
-    notes = tuple(_notes(plan, contrasts, srm, several))
-    return Report(name=plan.name, findings=findings, srm=srm, in_several=several, notes=notes)
+    return Report(
+        name=plan.name,
+        findings=findings,
+        srm=found.srm,
+        in_several=found.in_several,
+        notes=tuple(_notes(found)),
+        recommendation=recommendation_of(plan, findings, against, doubt),
+        contamination=found.contamination,
+    )
 
 
-def _reading(contrast: Contrast, seen: Watched | None) -> Reading:
-    if seen is None or seen.latest is None:
-        now = contrast.anytime
-        return Reading(
-            lower=now.lower,
-            upper=now.upper,
-            pvalue=now.p_value,
-            gated=now.gated,
-            reason=now.reason,
-            consistent=now.lower <= now.upper,
-        )
-    return Reading(
-        lower=seen.lower,
-        upper=seen.upper,
-        pvalue=seen.p_value,
-        gated=seen.latest.gated,
-        reason=seen.latest.reason,
-        consistent=seen.consistent,
+def _finding(
+    contrast: Contrast,
+    reading: Reading,
+    against: str,
+    doubt: str,
+    *,
+    e_value: float,
+    holm: float | None,
+    e_bh: bool | None,
+) -> Finding:
+    verdict, faded = verdict_of(contrast, reading, against), has_faded(contrast, reading)
+    sentence = against or sentence_of(contrast, reading, verdict, faded)
+    return Finding(
+        contrast=contrast,
+        anytime_lower=reading.lower,
+        anytime_upper=reading.upper,
+        anytime_pvalue=reading.pvalue,
+        e_value=e_value,
+        gated=reading.gated,
+        reason=reading.reason,
+        verdict=verdict,
+        direction=contrast.direction,
+        faded=faded,
+        holm=holm,
+        e_bh=e_bh,
+        distrusted=verdict == "disbelieved",
+        sentence=f"{sentence} {doubt}" if doubt and not against else sentence,
     )
 
 
@@ -132,24 +155,20 @@ def _e_value(contrast: Contrast, seen: Watched | None) -> float:
     return latest.e_value
 
 
-def _notes(
-    plan: Plan,
-    contrasts: Sequence[Contrast],
-    srm: SampleRatioFound,
-    several: UnitsResult | None,
-) -> list[str]:
-    notes = []
+def _notes(found: Outcome) -> list[str]:
+    plan, contrasts, srm = found.plan, found.contrasts, found.srm
+    notes, mixed = [], found.contamination
     if srm.reason:
         notes.append(f"The sample ratio is not checked: {srm.reason}.")
     elif srm.alarm:
-        notes.append(disbelief(plan, srm, several))
-    if several is not None and several.sampled:
-        drops = plan.on_several_variants == "drop" and not why_unknown(several)
-        dropped = ", and are dropped" if drops else ""
-        notes.append(f"{several.units:.6g} units were seen in several variants{dropped}.")
+        notes.append(disbelief(plan, srm, found.in_several))
+    if mixed is not None and mixed.units and not mixed.warning:
+        dropped = ", and are dropped" if mixed.dropped else ""
+        verb = "unit was" if mixed.units == 1 else "units were"
+        notes.append(f"{plain(mixed.units, 6)} {verb} seen in several variants{dropped}.")
     left_out = sorted({epoch for one in contrasts for epoch in one.comparison.left_out})
     if left_out:
-        names = ", ".join(epoch or "(unnamed)" for epoch in left_out)
+        names = ", ".join(epoch or "events without an epoch" for epoch in left_out)
         notes.append(f"Epochs left out of a comparison, as an arm has too little in them: {names}.")
     if plan.cluster == "none":
         notes.append("Rows are taken as independent: right only if no unit has several.")

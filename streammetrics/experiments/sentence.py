@@ -1,51 +1,35 @@
 """What may be concluded, in a sentence that nobody can misread.
 
-A sentence says how sure it is (all looks together, or one fixed look), what is excluded, and where
-nothing can be said, why.
+A sentence says the verdict, the interval that it rests on, and where nothing can be said, why.
+What is "at least" is rounded towards 0.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Final
 
 from streammetrics.combine.units import UnitsResult
-from streammetrics.experiments.assignment import why_unknown
+from streammetrics.experiments.assignment import Contamination, why_unknown
 from streammetrics.experiments.contrast import Contrast
+from streammetrics.experiments.lift_sequence import anytime_lift
+from streammetrics.experiments.numerals import about, least, most, p_value, percent, plain
 from streammetrics.experiments.plan import Plan
+from streammetrics.experiments.planned_size import more_units
+from streammetrics.experiments.running import Reading
 from streammetrics.experiments.sample_ratio import SampleRatioFound
+from streammetrics.experiments.verdict import Verdict
 
-LOSSES: Final = frozenset(
-    {"log_loss", "normalized_entropy", "brier", "ece", "mae", "mse", "rmse"}
-    | {"error_rate", "fpr", "fnr", "hamming_loss"}
-)  # views of which less is better
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What holds at all looks together. consistent: the looks do not exclude one another."""
-
-    lower: float
-    upper: float
-    pvalue: float
-    gated: bool
-    reason: str
-    consistent: bool = True
-
-    @property
-    def known(self) -> bool:
-        """Whether there is an interval."""
-        return self.lower > -math.inf or self.upper < math.inf
+_SURE: Final = 1e6  # an e-value of which more digits say no more
 
 
 def disbelief(plan: Plan, srm: SampleRatioFound, several: UnitsResult | None) -> str:
     """Why nothing of this experiment is to be believed; "" where nothing is known against it."""
     if srm.alarm:
-        found = f"sample-ratio e-value {srm.e_value:.2g}: {_counts(srm)}"
+        found = f"sample-ratio e-value {_evidence(srm.e_value)}: {_counts(srm)}"
         return f"Not to be believed: units fall to the variants as they should not ({found})."
     if plan.on_several_variants == "error" and several is not None and several.sampled:
-        count = f"{several.units:.6g} units have been seen in several variants"
+        count = f"{_units(several.units)} been seen in several variants"
         return f"Not to be believed: {count}, and the plan says that none may be."
     why = why_unknown(several) if plan.on_several_variants == "drop" else ""
     if why:
@@ -54,74 +38,137 @@ def disbelief(plan: Plan, srm: SampleRatioFound, several: UnitsResult | None) ->
     return ""
 
 
-def sentence_of(plan: Plan, contrast: Contrast, reading: Reading, against: str = "") -> str:
-    """What may be concluded of one contrast. against: `disbelief`, which comes before all."""
-    if against:
-        return against
-    if not reading.consistent:
-        return (
-            f"Not to be believed: the always-valid intervals of {_what(contrast)} exclude one "
-            "another, so the effect drifts or an assumption is false."
+def contaminated(found: Contamination | None) -> str:
+    """A sentence on units of several variants where they are more than 1 % of all, else ""."""
+    if found is None or not found.warning:
+        return ""
+    what = "are dropped" if found.dropped else "blur the difference"
+    return (
+        f"{_units(found.units)} been seen in several variants, {least(100 * found.share)} % of "
+        f"all, and {what}."
+    )
+
+
+def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
+    """What may be concluded of one contrast, of an experiment that is to be believed."""
+    match verdict:
+        case "disbelieved":
+            return (
+                f"Not to be believed: the always-valid intervals of {_what(contrast)} exclude one "
+                "another, so the effect drifts or an assumption is false."
+            )
+        case "not_started":
+            return _nothing(contrast, reading)
+        case "kept" | "broken" | "open":
+            return _guarded(contrast, reading, verdict) + _faded(contrast, reading, faded)
+        case "no_difference_yet":
+            return _cannot_tell(contrast, reading)
+        case "faded":
+            return _was_shown(contrast, reading)
+    size = "" if faded else _at_least(contrast, reading)
+    return (
+        f"{contrast.treatment_variant} is {verdict}: {_interval(contrast, reading)}{size}."
+        f"{_target(contrast, verdict)}{_faded(contrast, reading, faded)}"
+    )
+
+
+def _was_shown(contrast: Contrast, reading: Reading) -> str:
+    word = "higher" if reading.lower > 0 else "lower"
+    last = reading.last
+    known = last.lower > -math.inf or last.upper < math.inf
+    alone = f"is {_ends(last.lower, last.upper)}" if known else "is not known"
+    return (
+        f"We cannot tell any more: by all looks together {contrast.treatment_variant} is {word}, "
+        f"{_interval(contrast, reading)}, but that of the last look alone {alone}, which shows no "
+        "difference. The effect may have faded."
+    )
+
+
+def _faded(contrast: Contrast, reading: Reading, faded: bool) -> str:
+    """What the last look says that the looks together do not."""
+    if not faded:
+        grown = contrast.safeguard is None and (
+            reading.estimate > reading.upper > reading.lower > 0
+            or reading.estimate < reading.lower < reading.upper < 0
         )
-    if not reading.known:
-        return _nothing(contrast, reading)
-    if contrast.safeguard is not None:
-        return _guarded(contrast, reading)
-    return _decided(plan, contrast, reading)
+        return f" {_last(reading)}, so that the effect may have grown." if grown else ""
+    if math.isfinite(reading.estimate):
+        return f" {_last(reading)}, so that the effect may have faded."
+    return " The last look alone does not show it, so that the effect may have faded."
 
 
-def lower_is_better(plan: Plan, contrast: Contrast) -> bool:
-    """Whether less is better: as the plan says, or by the name of the view."""
-    if contrast.safeguard is not None:
-        return not contrast.safeguard.higher_is_better
-    named = {contrast.metric, f"{contrast.metric}.{contrast.view}"}
-    return bool(named & set(plan.lower_is_better)) or contrast.view in LOSSES
+def _last(reading: Reading) -> str:
+    return f"The last look's estimate is {plain(reading.estimate, signed=True)}"
 
 
-def _decided(plan: Plan, contrast: Contrast, reading: Reading) -> str:
-    less = lower_is_better(plan, contrast)
-    interval = f"the always-valid interval of {_what(contrast)} is {_ends(reading)}"
-    if reading.lower > 0 or reading.upper < 0:
-        word = "better" if (reading.lower > 0) != less else "worse"
-        least = min(abs(reading.lower), abs(reading.upper))
-        size = f"a difference of at least {_size(contrast, least)}"
-        return f"{contrast.treatment_variant} is {word}: {interval}, {size}."
-    loss = reading.upper if less else -reading.lower
-    if loss == math.inf or (not less and loss >= contrast.comparison.control > 0):
-        return f"No difference shown yet: {interval}, which excludes no loss."
-    excluded = f"so losses above {_size(contrast, loss)} are excluded"
-    return f"No difference shown yet: {interval}, {excluded}."
+def _cannot_tell(contrast: Contrast, reading: Reading) -> str:
+    said = f"We cannot tell yet: {_interval(contrast, reading)}."
+    found = more_units(contrast)
+    if found is None:
+        return said
+    things, size = "units" if found.units else "rows", plain(found.size)
+    likely = f"with a probability of {plain(100 * found.power)} %"
+    if found.more:
+        return (
+            f"{said} About {about(found.more)} more {things} would show a difference of the "
+            f"planned size, {size}, {likely}."
+        )
+    return f"{said} A difference of the planned size, {size}, would show by now {likely}."
 
 
-def _guarded(contrast: Contrast, reading: Reading) -> str:
+def _at_least(contrast: Contrast, reading: Reading) -> str:
+    """Relative to the control where that is certain as well, else in points."""
+    size = min(abs(reading.lower), abs(reading.upper))
+    found = contrast.comparison
+    if found.kind != "area" and found.control > 0:
+        lower, upper = anytime_lift(contrast)
+        lift = lower if reading.lower > 0 else -upper
+        if 0 < lift < math.inf:
+            of = "rate" if found.kind == "rate" else "mean"
+            return f", a difference of at least {percent(lift)} of the control's {of}"
+    return f", a difference of at least {least(size)}"
+
+
+def _target(contrast: Contrast, verdict: Verdict) -> str:
+    target = contrast.direction.target
+    if target is None:
+        return ""
+    if verdict in ("better", "worse"):
+        where = "nearer to" if verdict == "better" else "farther from"
+        return f" It is {where} the target, {plain(target)}."
+    return f" Which of the two is nearer to the target, {plain(target)}, is not certain."
+
+
+def _guarded(contrast: Contrast, reading: Reading, verdict: Verdict) -> str:
     rail = contrast.safeguard
     assert rail is not None
     bound = reading.lower if rail.higher_is_better else -reading.upper  # the worst, as a gain
     best = reading.upper if rail.higher_is_better else -reading.lower
-    who, what, margin = contrast.treatment_variant, _what(contrast), f"{rail.margin:.4g}"
-    if bound > -rail.margin:
-        left = f"a loss above {max(0.0, -bound):.4g} is excluded at all looks"
+    who, what, margin = contrast.treatment_variant, _what(contrast), plain(rail.margin)
+    if verdict == "kept":
+        left = f"a loss above {most(max(0.0, -bound), 4)} is excluded at all looks"
         return f"{who} keeps the guardrail {what}: {left}; allowed: {margin}."
-    if best < -rail.margin:
-        least = f"a loss of at least {-best:.4g} is shown"
-        return f"{who} breaks the guardrail {what}: {least}; allowed: {margin}."
-    most = f"losses to {-bound:.4g} are possible"
+    if verdict == "broken":
+        shown = f"a loss of at least {least(-best, 4)} is shown"
+        return f"{who} breaks the guardrail {what}: {shown}; allowed: {margin}."
+    if bound > -rail.margin:
+        bound = reading.last.lower if rail.higher_is_better else -reading.last.upper
+    lost = f"losses to {most(-bound, 4)} are possible"
     if bound == -math.inf or (rail.higher_is_better and -bound >= contrast.comparison.control > 0):
-        most = "no loss is excluded"
-    return f"Not shown yet that {what} keeps its guardrail: {most}; allowed: {margin}."
+        lost = "no loss is excluded"
+    return f"Not shown yet that {what} keeps its guardrail: {lost}; allowed: {margin}."
 
 
 def _nothing(contrast: Contrast, reading: Reading) -> str:
     found = contrast.comparison
-    why = reading.reason or "no look has been taken"
+    why = reading.reason or found.reason or "the interval is infinite"
     if reading.gated:
         return f"Too early to say of {_what(contrast)}: {why}."
     fixed = ""
     if math.isfinite(found.effect_size) and found.std_error > 0:
-        ends = f"{found.effect_size_ci_lower:+.4g} to {found.effect_size_ci_upper:+.4g}"
-        fixed = (
-            f" As the only look, it gives {ends} at {100 * found.level:g} %, p {found.pvalue:.2g}."
-        )
+        ends = _ends(found.effect_size_ci_lower, found.effect_size_ci_upper)
+        level = plain(100 * found.level)
+        fixed = f" As the only look, it gives {ends} at {level} %, {p_value(found.pvalue)}."
     return f"No always-valid interval of {_what(contrast)}: {why}.{fixed}"
 
 
@@ -130,17 +177,21 @@ def _what(contrast: Contrast) -> str:
     return f"{contrast.watched} ({contrast.treatment_variant} - {contrast.control_variant})"
 
 
-def _ends(reading: Reading) -> str:
-    return f"{reading.lower:+.4g} to {reading.upper:+.4g}"
+def _interval(contrast: Contrast, reading: Reading) -> str:
+    ends = _ends(reading.lower, reading.upper)
+    return f"the always-valid interval of {_what(contrast)} is {ends}"
 
 
-def _size(contrast: Contrast, size: float) -> str:
-    """Relative to the control where that means something: of rates and means above 0."""
-    base = contrast.comparison.control
-    if contrast.comparison.kind == "area" or not base > 0:
-        return f"{size:.2g}"
-    of = "rate" if contrast.comparison.kind == "rate" else "mean"
-    return f"{100 * size / base:.2g} % of the control's {of}"
+def _ends(lower: float, upper: float) -> str:
+    return f"{plain(lower, signed=True)} to {plain(upper, signed=True)}"
+
+
+def _evidence(e_value: float) -> str:
+    return f"above {plain(_SURE)}" if e_value > _SURE else plain(e_value, 2)
+
+
+def _units(count: float) -> str:
+    return f"{plain(count, 6)} {'unit has' if count == 1 else 'units have'}"
 
 
 def _counts(srm: SampleRatioFound) -> str:

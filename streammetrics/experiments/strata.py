@@ -110,6 +110,7 @@ def _one(arms: Sequence[Arm], sizes: Sequence[int]) -> Arm:
         counted=_summed(arms) if alike else (sum(arm.rows for arm in arms),),
         replicates=replicates,
         reason=reason,
+        direction=first.direction,
     )
 
 

@@ -6,6 +6,7 @@ Public here is what reads any result without knowing its metric.
 from streammetrics.core.interval import interval_of
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.closed_rows import ClosedRows
+from streammetrics.results.direction import Direction, direction_of
 from streammetrics.results.drawn import figure_by_series, figure_of, kinds_of
 from streammetrics.results.figures import counts_of, headlines_of, texts_of, views_of
 from streammetrics.results.html_table import html_table
@@ -15,9 +16,11 @@ from streammetrics.results.pending_rows import PendingRows
 __all__ = [
     "Bounded",
     "ClosedRows",
+    "Direction",
     "OutcomeDelays",
     "PendingRows",
     "counts_of",
+    "direction_of",
     "figure_by_series",
     "figure_of",
     "headlines_of",

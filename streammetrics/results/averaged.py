@@ -11,6 +11,7 @@ from streammetrics.core.errors import InputError
 from streammetrics.kernels import term_means
 from streammetrics.kernels.term_means import Term
 from streammetrics.results.arguments import refused, share, weight_of_recall, worth_of_nothing
+from streammetrics.results.direction import Directions, directed
 
 One = TypeVar("One")  # a figure
 Each = TypeVar("Each")  # one for each class or label
@@ -25,6 +26,9 @@ class Averaged(ABC, Generic[One, Each]):
     these is an InputError.
     """
 
+    directions: ClassVar[Directions] = directed(
+        higher="macro_f1 precision recall specificity f1 f_beta f_alpha jaccard",
+    )
     _kinds: ClassVar[tuple[str, ...]] = ("macro", "micro", "weighted")
 
     @abstractmethod

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from streammetrics.results.direction import ENTRIES, HIGHER, Directions
 from streammetrics.results.interval import Asked, HasIntervals, Interval
 from streammetrics.results.list_moments import ListMoments
 
@@ -38,6 +39,7 @@ class Averages(Mapping[str, float], HasIntervals):
     reason: str = ""
     _moments: Mapping[str, ListMoments] = field(default_factory=dict, repr=False, compare=False)
     independent: ClassVar[str] = "lists"
+    directions: ClassVar[Directions] = {ENTRIES: HIGHER}  # every measure of ranked lists
 
     def __getitem__(self, measure: object) -> float:
         text = "".join(str(measure).split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from streammetrics.kernels.entropy import binary_entropy
 from streammetrics.kernels.reliability import bin_edges
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.sums_variance import mean_variance, ratio_variance
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import Asked, HasIntervals, Interval
 from streammetrics.results.units import units_counted
 
@@ -51,6 +53,11 @@ class CalibrationFigures(HasIntervals):
     (0.5, 0.25, 0.625, 0.1875)
     """
 
+    directions: ClassVar[Directions] = directed(
+        lower="log_loss normalized_entropy brier ece mce",
+        near_1="ratio copc",
+        none="mean_score base_rate",
+    )
     bins: tuple[tuple[int, int, Fraction], ...]
     squares: Fraction
     hits: Fraction

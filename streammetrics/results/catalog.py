@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import HasIntervals
 
 
@@ -24,6 +25,7 @@ class CatalogShare(HasIntervals):
     3
     """
 
+    directions: ClassVar[Directions] = directed(none="coverage novelty personalization popularity")
     coverage: float
     novelty: float
     personalization: float

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from streammetrics.kernels.segments import GroupPairs
 from streammetrics.kernels.term_ends import Ends, Weighted, halves, mean_ends
 from streammetrics.results.areas import as_float
 from streammetrics.results.bounded import Bounded
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import USERS, Asked, HasIntervals, Interval
 from streammetrics.results.score_curve import ScoreCurve
 
@@ -40,6 +41,7 @@ class ClassCurves(HasIntervals):
     A class whose own is undefined leaves the mean: an area needs rows of it and of the rest.
     """
 
+    directions: ClassVar[Directions] = directed(higher="macro_auc map auc ap")
     curves: tuple[ScoreCurve, ...]
     exact: bool
     rows: int

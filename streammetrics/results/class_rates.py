@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Final
+from typing import ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from streammetrics.kernels.agreement_variance import kappa_variance, matthews_va
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.term_means import Hits
 from streammetrics.results.class_interval import mean_interval
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import Asked, Interval
 from streammetrics.results.one_vs_rest import OneVsRest
 
@@ -39,6 +40,11 @@ class ClassRates(OneVsRest):
     [[2, 1], [0, 5]]
     """
 
+    directions: ClassVar[Directions] = directed(
+        higher="accuracy balanced_accuracy mcc kappa weighted_kappa top_k_accuracy "
+        "top_k_accuracies",
+        lower="error_rate",
+    )
     n_classes: int
     cells: NDArray[np.int64]
     counts: NDArray[np.int64]

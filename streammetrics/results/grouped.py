@@ -13,6 +13,7 @@ from streammetrics.kernels.segments import GroupPairs
 from streammetrics.results.area_interval import groups_interval
 from streammetrics.results.areas import relative
 from streammetrics.results.bounded import Bounded
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import Asked, HasIntervals, Interval, widened
 
 
@@ -44,6 +45,7 @@ class GroupedArea(HasIntervals):
     exact unless ids collide (probability about 5.4e-20); scores compared as float32
     """
 
+    directions: ClassVar[Directions] = directed(higher="gauc")
     gauc: float | Bounded
     groups: int | None
     groups_kept: int | None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.label_delays import LabelDelaysResult
 from streammetrics.results.shown import Shown
 
@@ -19,6 +21,7 @@ class JoinedResult(Shown):
     impressions are in it, None where none are.
     """
 
+    directions: ClassVar[Directions] = directed(none="share_pending")
     result: object
     closed: int
     pending: int

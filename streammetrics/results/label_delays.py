@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from streammetrics.kernels.delay_bins import ends_s
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.shown import Shown
 
 Histogram = Mapping[tuple[int, int], int]  # [start, end) in seconds -> outcomes; no empty ones
@@ -21,6 +23,7 @@ class OutcomeDelays(Shown):
     known. delays, unattributed_delays: how many came so many seconds after their impression.
     """
 
+    directions: ClassVar[Directions] = directed(none="share_unattributed share_cut")
     attributed: int
     unattributed: int
     unknown: int

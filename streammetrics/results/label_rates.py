@@ -15,6 +15,7 @@ from streammetrics.kernels import term_means
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.term_means import Hits, Term
 from streammetrics.results.class_interval import of_rows_interval, of_values
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import Asked, Interval
 from streammetrics.results.one_vs_rest import OneVsRest
 from streammetrics.results.rates import Rates
@@ -37,6 +38,10 @@ class LabelRates(OneVsRest):
     (0.5, 0.5, 0.5)
     """
 
+    directions: ClassVar[Directions] = directed(
+        higher="subset_accuracy accuracy balanced_accuracy mcc kappa",
+        lower="hamming_loss error_rate",
+    )
     matrix: NDArray[np.int64]
     sizes: NDArray[np.int64]
     sizes_counts: NDArray[np.int64]

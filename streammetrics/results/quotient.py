@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar
 
 from streammetrics.kernels.rounding import ratio
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import USERS, Asked, HasIntervals, Interval
 
 
@@ -22,6 +24,7 @@ class Quotient(HasIntervals):
     0.3333333333333333
     """
 
+    directions: ClassVar[Directions] = directed(none="ratio numerator denominator")
     numerator: float
     denominator: float
     exact: tuple[Fraction, Fraction] | None = field(repr=False)

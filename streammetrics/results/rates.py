@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.rounding import over_root, ratio
 from streammetrics.results.arguments import refused, share, weight_of_recall, worth_of_nothing
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import Asked, HasIntervals, Interval
 from streammetrics.results.rates_interval import rates_interval
 from streammetrics.results.units import units_counted
@@ -30,6 +31,11 @@ class Rates(HasIntervals):
     (0.5, 1.0, 0.5)
     """
 
+    directions: ClassVar[Directions] = directed(
+        higher="accuracy precision recall specificity npv balanced_accuracy mcc kappa jaccard "
+        "f1 f_beta f_alpha",
+        lower="error_rate fpr fnr",
+    )
     tp: int
     fp: int
     fn: int

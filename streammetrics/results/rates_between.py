@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.kernels.rounding import ratio
 from streammetrics.results.bounded import Bounded
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.rates import Rates
 from streammetrics.results.units import OfRoundedWeights
 
@@ -46,6 +47,7 @@ class RatesBetween(OfRoundedWeights):
     ([[1, 1], [2, 0]], [[2, 0], [0, 2]])
     """
 
+    directions: ClassVar[Directions] = directed(none="tp fp fn tn")
     worst: Rates
     best: Rates
     value: Rates

@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import ClassVar
 
 from streammetrics.kernels.rounding import over_root, ratio
 from streammetrics.kernels.sums_variance import mean_variance
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import Asked, HasIntervals, Interval
 from streammetrics.results.units import units_counted
 
@@ -26,6 +28,7 @@ class RegressionErrors(HasIntervals):
     (0.6666666666666666, 0.6666666666666666, 0.816496580927726, 0.0)
     """
 
+    directions: ClassVar[Directions] = directed(higher="r2", lower="mae mse rmse")
     _units: int
     absolute: Fraction | None
     squares: Fraction | None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,7 @@ from streammetrics.results.areas import relative
 from streammetrics.results.arguments import parts, refused, share, threshold
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.curve_points import PrecisionRecallPoints, RocPoints
+from streammetrics.results.direction import directed
 from streammetrics.results.interval import Asked, HasIntervals, Interval
 from streammetrics.results.operating_point import BestPoints, OperatingPoint
 from streammetrics.results.rates import Rates
@@ -59,6 +60,7 @@ class ScoreCurve(HasIntervals):
     (0.875, 0.75)
     """
 
+    directions: ClassVar = directed(higher="auc gini ap pr_auc_trapezoid ks partial_auc")
     scores: NDArray[np.floating]
     counts: NDArray[np.int64]
     exact: bool
@@ -130,8 +132,7 @@ class ScoreCurve(HasIntervals):
         """The area under the ROC curve where FPR <= max_fpr, 0 < max_fpr <= 1: at most max_fpr.
 
         standardized: on the scale on which chance has 1/2 and a perfect order 1 (McClish 1989,
-        Medical Decision Making 9), as scikit-learn's roc_auc_score(max_fpr=). nan with one class
-        only.
+        Medical Decision Making 9), as scikit-learn's roc_auc_score(max_fpr=). nan with one class.
 
         >>> curve = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
         >>> curve.partial_auc(0.5), curve.partial_auc(0.5, standardized=True)
@@ -161,8 +162,7 @@ class ScoreCurve(HasIntervals):
     def lift(self, k: int = 10, *, cumulative: bool = False) -> tuple[float | Bounded, ...]:
         """Rate of positives in each of k equal parts of the rows, highest scores first, over that
         of all rows; cumulative: in the first i parts. Cuts and ends as in `gain`, so the ends are
-        not always reached where a cut lies inside a row; nan without a positive.
-        """
+        not always reached where a cut lies inside a row; nan without a positive."""
         n, some = parts(k, "ScoreCurve.lift(k)"), not self.exact
         return tuple(map(self._figure, lifts(self._steps, n, cumulative=cumulative, bounded=some)))
 
@@ -299,14 +299,12 @@ class ScoreCurve(HasIntervals):
 
     @property
     def positives(self) -> int | None:
-        """Units of weight of the positive class, which are its rows where none is weighted; None
-        where that is no longer known."""
+        """Units of weight of the positive class (rows, without weights); None where not known."""
         return None if self.reason else self._pairs.positives
 
     @property
     def rows_rounded(self) -> int | None:
-        """Rows whose weight was rounded, those that were to nothing included; None where none may
-        be."""
+        """Rows whose weight was rounded, also to nothing; None where none may be."""
         return None if self._rounded is None else sum(self._rounded)
 
     @property

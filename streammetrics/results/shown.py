@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from streammetrics.figures.chart import chart
+from streammetrics.results.direction import Directions
 from streammetrics.results.drawn import figure_of
 from streammetrics.results.html_table import html_table
 
@@ -13,9 +14,14 @@ if TYPE_CHECKING:
 
 
 class Shown:
-    """A result that a notebook shows as a table, and that has plots."""
+    """A result that a notebook shows as a table, and that has plots.
+
+    directions: of its views, see `direction.directed`.
+    """
 
     __slots__ = ()
+
+    directions: ClassVar[Directions] = {}
 
     def plot(self, kind: str | None = None, *, title: str = "", theme: str = "light") -> Chart:
         """A figure as an Altair chart; needs `pip install 'streammetrics[plot]'`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import Asked, HasIntervals, Interval
 from streammetrics.results.list_moments import ListMoments
 
@@ -20,6 +21,7 @@ class ListSimilarity(HasIntervals):
     4
     """
 
+    directions: ClassVar[Directions] = directed(none="ils")
     ils: float
     lists_kept: int
     lists_short: int

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import Asked, HasIntervals, Interval
 
 
@@ -18,6 +20,7 @@ class SlidingArea(HasIntervals):
     0.75
     """
 
+    directions: ClassVar[Directions] = directed(higher="auc")
     auc: float
     rows: int
     positives: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -97,7 +98,11 @@ def test_many_decisions_have_wider_intervals_that_hold_together() -> None:
 def test_a_guardrail_is_read_from_the_side_of_harm() -> None:
     rail = Safeguard("ctr", margin=0.004)
     found = only(two((520, 10_000), (585, 10_000), decision=(), guardrails=(rail,)))
-    assert found.safeguard == rail and found.guarded is not None and found.guarded.passed
+    assert (
+        found.safeguard == replace(rail, higher_is_better=True)
+        and found.guarded is not None
+        and found.guarded.passed
+    )
     assert found.anytime.lower == found.guarded.bound > -0.004
     assert found.anytime.log_e == found.guarded.log_e and found.label is None
     less = Safeguard("ctr", margin=0.004, higher_is_better=False)

@@ -68,10 +68,14 @@ CLEAN = {
 def test_what_is_left_is_as_if_they_had_never_come() -> None:
     dropped, clean = experiment(MIXED), experiment(CLEAN)
     assert dropped.contrasts() == clean.contrasts()
-    assert "2 units were seen in several variants, and are dropped." in dropped.report().notes
+    assert "2 units have been seen in several variants, 1.5 % of all, and are dropped." in (
+        dropped.report().findings[0].sentence
+    )
     kept = experiment(MIXED, "keep")
     assert kept.contrasts() != clean.contrasts()
-    assert "2 units were seen in several variants." in kept.report().notes
+    assert "2 units have been seen in several variants, 1.5 % of all, and blur the difference." in (
+        kept.report().findings[0].sentence
+    )
 
 
 def test_the_sample_ratio_is_of_all_who_were_assigned() -> None:

@@ -27,7 +27,8 @@ def test_looks_decide_where_there_are_some() -> None:
         Look.at("x", 1, {"a": 2}, {NAME: Anytime(0.1, 0.4, 2.0)}),
     ]
     watched = {NAME: Monitor.of(looks).watched("x", 1, NAME)}
-    (found,) = two((46, 10_000), (69, 10_000)).report(watched).findings
+    better = two((46, 10_000), (69, 10_000), better={"ctr": "higher"})
+    (found,) = better.report(watched).findings
     assert (found.anytime_lower, found.anytime_upper) == (0.1, 0.3)
     assert (found.anytime_pvalue, found.e_value) == (math.exp(-4.0), math.exp(2.0))
     assert found.sentence.startswith("bts is better")

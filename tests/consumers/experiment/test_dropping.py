@@ -12,6 +12,7 @@ from consumers.ledger.ledger import Ledger
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import Results
+from streammetrics.experiments import Contamination
 from tests.consumers.experiment_run import CONFIG, run
 
 METRICS = 'ctr = {{ type = "Ratio" }}\ngauc = {{ type = "GroupedAUC" }}'
@@ -51,6 +52,9 @@ def test_they_count_as_if_they_had_never_come(tmp_path: Path, cluster: str) -> N
         [row.finding.contrast for row in one.comparisons] for one in (dropped, clean, kept)
     )
     assert mine == theirs and mine != all_
-    assert "2 units were seen in several variants, and are dropped." in dropped.notes
+    assert dropped.contamination == Contamination(2.0, 0.05, dropped=True)
+    assert "2 units have been seen in several variants, 5 % of all, and are dropped." in (
+        dropped.comparisons[0].finding.sentence
+    )
     rows = [(row.metric, row.value, row.digest) for row in dropped.rows]
     assert rows == [(row.metric, row.value, row.digest) for row in kept.rows]

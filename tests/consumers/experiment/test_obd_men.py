@@ -41,5 +41,5 @@ def test_obd_men_convinces_at_one_look_and_not_at_all_looks(data: Path, tmp_path
     (one,) = found["comparisons"]
     assert f"{one['pvalue']:.3f} {one['anytime_pvalue']:.4f}" == "0.031 0.6073"
     assert one["effect_size"] == 0.0023
-    assert one["sentence"].startswith("No difference shown yet")
+    assert one["sentence"].startswith("We cannot tell yet")
     assert found["srm"]["counts"] == {"bts": 10_000, "random": 10_000}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from contextlib import closing
 from dataclasses import replace
-from math import inf
 
 import pytest
 
@@ -15,7 +14,7 @@ from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import ComparisonRow, Results
 from consumers.results.verdict import experiment_json, verdict
-from streammetrics.experiments import Safeguard
+from streammetrics.experiments import Safeguard, Verdict
 from tests.consumers import experiment_run
 
 
@@ -30,15 +29,14 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Declared, Compariso
     return of, row
 
 
-def reading(row: ComparisonRow, lower: float, upper: float, said: str = "said.") -> ComparisonRow:
-    """The same with another always-valid interval."""
-    finding = replace(row.finding, anytime_lower=lower, anytime_upper=upper, sentence=said)
-    return replace(row, finding=finding)
+def judged(row: ComparisonRow, verdict: Verdict, said: str = "said.") -> ComparisonRow:
+    """The same with another verdict."""
+    return replace(row, finding=replace(row.finding, verdict=verdict, sentence=said))
 
 
-def guardrail(row: ComparisonRow, upper: float, said: str) -> ComparisonRow:
+def guardrail(row: ComparisonRow, verdict: Verdict, said: str) -> ComparisonRow:
     """The same as a guardrail, with a margin of 0.1."""
-    row = reading(row, -inf, upper, said)
+    row = judged(row, verdict, said)
     contrast = replace(row.finding.contrast, safeguard=Safeguard("ctr", 0.1))
     return replace(row, finding=replace(row.finding, contrast=contrast))
 
@@ -48,7 +46,7 @@ def test_what_is_decided_is_the_sentence_of_the_comparison(
 ) -> None:
     of, row = found
     assert verdict(of, [row]) == ("decided", row.finding.sentence)
-    assert row.finding.sentence.startswith("new is better")
+    assert row.finding.sentence.startswith("new is higher")  # nobody said which way is better
 
 
 def test_where_nothing_is_declared_or_compared_that_is_said(
@@ -61,7 +59,7 @@ def test_where_nothing_is_declared_or_compared_that_is_said(
 
 def test_several_comparisons_are_counted(found: tuple[Declared, ComparisonRow]) -> None:
     of, row = found
-    open_, won = reading(row, -1.0, 1.0), reading(row, 0.5, 1.0, "new is better.")
+    open_, won = judged(row, "no_difference_yet"), judged(row, "better", "new is better.")
     assert verdict(of, [open_]) == ("undecided", "said.")
     assert verdict(of, [open_, open_]) == (
         "undecided", "No difference shown yet in any of 2 comparisons.",
@@ -73,14 +71,13 @@ def test_several_comparisons_are_counted(found: tuple[Declared, ComparisonRow]) 
 
 def test_doubt_goes_before_all(found: tuple[Declared, ComparisonRow]) -> None:
     of, row = found
-    doubt = reading(row, -1.0, 1.0, "Units fall as they should not.")
-    doubt = replace(doubt, finding=replace(doubt.finding, distrusted=True))
+    doubt = judged(row, "disbelieved", "Units fall as they should not.")
     assert verdict(of, [row, doubt]) == ("distrusted", doubt.finding.sentence)
 
 
 def test_a_broken_guardrail_is_said_first(found: tuple[Declared, ComparisonRow]) -> None:
     of, row = found
-    broken, kept = guardrail(row, -0.2, "It breaks."), guardrail(row, 0.2, "It keeps.")
+    broken, kept = guardrail(row, "broken", "It breaks."), guardrail(row, "kept", "It keeps.")
     state, sentence = verdict(of, [row, broken])
     assert (state, sentence) == ("decided", f"It breaks. {row.finding.sentence}")
     assert verdict(of, [row, kept])[1] == row.finding.sentence

@@ -1,0 +1,80 @@
+"""Numbers in sentences: never in scientific notation where a person can read them without it."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal
+from typing import Final
+
+_LEAST: Final = 1e-9  # below it, and from 1e15, a size is in scientific notation
+
+
+def plain(
+    value: float, digits: int = 4, *, signed: bool = False, rounding: str = ROUND_HALF_EVEN
+) -> str:
+    """A number with so many significant digits; whole ones keep all of theirs.
+
+    >>> plain(0.00575), plain(-12345.678), plain(0.25, signed=True), plain(0.0)
+    ('0.00575', '-12,346', '+0.25', '0')
+    """
+    if not math.isfinite(value):
+        return "unknown" if math.isnan(value) else f"{value:+}".removeprefix("" if signed else "+")
+    if value and not _LEAST <= abs(value) < 1e15:
+        return f"{value:{'+' if signed else ''}.{digits - 1}e}"
+    exact = Decimal(value + 0.0)
+    places = max(0, digits - 1 - exact.adjusted()) if value else 0
+    found = exact.quantize(Decimal(1).scaleb(-places), rounding, Context(prec=60))
+    text = f"{found:+,f}" if signed else f"{found:,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def least(value: float, digits: int = 2) -> str:
+    """Of "at least": rounded towards 0.
+
+    >>> least(0.0579), least(6.899)
+    ('0.057', '6.8')
+    """
+    return plain(value, digits, rounding=ROUND_DOWN)
+
+
+def most(value: float, digits: int = 2) -> str:
+    """Of "at most": rounded up.
+
+    >>> most(0.0571), most(1234.5)
+    ('0.058', '1,235')
+    """
+    return plain(value, digits, rounding=ROUND_CEILING)
+
+
+def percent(share: float) -> str:
+    """A share that is at least so large.
+
+    >>> percent(0.0579), percent(6.899), percent(23.456)
+    ('5.7 %', '680 %', '2,300 %')
+    """
+    size = 100.0 * share
+    if 100 <= size < 1e15:
+        unit = 10 ** (math.floor(math.log10(size)) - 1)
+        size = math.floor(size / unit) * unit
+    return f"{least(size)} %"
+
+
+def p_value(value: float) -> str:
+    """A p-value, which is never 0.
+
+    >>> p_value(0.031), p_value(0.0), p_value(1.0)
+    ('p 0.031', 'p below 0.0001', 'p 1')
+    """
+    return "p below 0.0001" if value < 0.0001 else f"p {plain(value, 2)}"
+
+
+def about(count: float) -> str:
+    """A number of units that nobody knows exactly, to two digits and rounded up.
+
+    >>> about(12_345.6), about(3.2)
+    ('13,000', '4')
+    """
+    if count < 10:
+        return f"{math.ceil(count)}"
+    unit = 10 ** (math.floor(math.log10(count)) - 1)
+    return plain(float(math.ceil(count / unit) * unit))

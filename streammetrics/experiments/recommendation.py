@@ -1,0 +1,162 @@
+"""One recommendation for an experiment, by its decisions, guardrails, units and sample ratio.
+
+A treatment is to be shipped where at least one decision metric is better, none is worse and every
+guardrail is kept: so the error of shipping needs no correction for the guardrails, and that of the
+decisions has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from streammetrics.experiments.numerals import about, plain
+from streammetrics.experiments.plan import Plan
+from streammetrics.experiments.planned_size import MoreUnits, more_units
+from streammetrics.experiments.verdict import Action, Recommendation
+
+if TYPE_CHECKING:
+    from streammetrics.experiments.report import Finding
+
+_DISBELIEVED: Final = "Not to be believed: "
+_ORDER: Final[tuple[Action, ...]] = ("ship", "decide", "wait", "check_setup", "do_not_ship")
+_VERBS: Final[dict[Action, tuple[str, str]]] = {  # alone, and of one of several treatments
+    "ship": ("Ship", "Ship {}"),
+    "do_not_ship": ("Do not ship", "Do not ship {}"),
+    "decide": ("Decide", "Decide on {}"),
+    "wait": ("Wait", "Wait for {}"),
+    "check_setup": ("Check the setup", "Check the setup of {}"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Advice:
+    """On one treatment: reason completes "Ship: ...", after: whole sentences behind it."""
+
+    action: Action
+    reason: str
+    of: tuple[Finding, ...] = ()
+    after: str = ""
+
+
+def recommendation_of(
+    plan: Plan, findings: Sequence[Finding], against: str, doubt: str
+) -> Recommendation:
+    """against: why nothing is to be believed, or ""; doubt: on units of several variants, or ""."""
+    if against:
+        why = f"Check the setup: {against.removeprefix(_DISBELIEVED)}"
+        return Recommendation("check_setup", why, (), plan.treatments)
+    each = {}
+    for name in plan.treatments:
+        advice = _on([one for one in findings if one.contrast.treatment_variant == name])
+        if doubt and advice.action in ("ship", "decide"):
+            advice = replace(advice, action="check_setup")
+        each[name] = advice
+    action = next(one for one in _ORDER if any(found.action == one for found in each.values()))
+    chosen = {name: one for name, one in each.items() if one.action == action}
+    others = {name: one for name, one in each.items() if one.action != action}
+    told = [_sentence(name, one, len(each) == 1) for name, one in {**chosen, **others}.items()]
+    return Recommendation(
+        action,
+        " ".join([*told, *([doubt] if doubt else [])]),
+        tuple(one.contrast.name for found in chosen.values() for one in found.of),
+        tuple(chosen),
+    )
+
+
+def _sentence(name: str, advice: _Advice, alone: bool) -> str:
+    verb = _VERBS[advice.action][0 if alone else 1].format(name)
+    return f"{verb}: {advice.reason}.{advice.after}"
+
+
+def _on(findings: Sequence[Finding]) -> _Advice:
+    """What to do with one treatment: the first of these that there is a reason for."""
+    decisions = [one for one in findings if one.contrast.safeguard is None]
+    rails = [one for one in findings if one.contrast.safeguard is not None]
+    drifting = _with(findings, "disbelieved")
+    if drifting:
+        why = f"the always-valid intervals of {_names(drifting)} exclude one another"
+        return _Advice("check_setup", why, drifting)
+    broken, worse = _with(rails, "broken"), _with(decisions, "worse")
+    if broken or worse:
+        reasons = [_is(broken, "broken", guardrails=True), _is(worse, "worse")]
+        return _Advice("do_not_ship", _joined(reasons), (*broken, *worse))
+    blocked = tuple(one for one in findings if one.verdict == "not_started" and not one.gated)
+    if blocked:
+        why = f"there will be no always-valid interval of {_names(blocked)}: {blocked[0].reason}"
+        return _Advice("check_setup", why, blocked)
+    better, kept = _with(decisions, "better"), _with(rails, "kept")
+    rests = (*better, *kept)
+    if len(kept) == len(rails) and rests and (better or not decisions):
+        reasons = [_is(better, "better"), _is(kept, "kept", guardrails=True)]
+        return _Advice("ship", _joined(reasons), rests)
+    unjudged = tuple(
+        one for one in _with(decisions, "higher", "lower") if one.direction.better == "none"
+    )
+    if unjudged:
+        reasons = [f"{one.contrast.watched} is {one.verdict}" for one in unjudged]
+        why = f"{_joined(reasons)}, and it is not declared which direction is better"
+        return _Advice("decide", why, unjudged)
+    return _waiting(decisions, rails, better)
+
+
+def _waiting(
+    decisions: Sequence[Finding], rails: Sequence[Finding], better: Sequence[Finding]
+) -> _Advice:
+    faded, early = _with(decisions, "faded"), _with((*decisions, *rails), "not_started")
+    nothing, unknown = _with(decisions, "no_difference_yet"), _with(rails, "open")
+    nearer = tuple(one for one in _with(decisions, "higher", "lower"))
+    reasons = [
+        _is(better, "better"),
+        f"the effect on {_names(faded)} may have faded" if faded else "",
+        f"which is nearer to the target of {_names(nearer)} is not certain" if nearer else "",
+        f"no difference of {_names(nothing)} is shown yet" if nothing and not better else "",
+        f"it is not shown yet that {_is(unknown, 'kept', guardrails=True)}" if unknown else "",
+        f"it is too early to say of {_names(early)} ({early[0].reason})" if early else "",
+    ]
+    why = _joined(reasons) or "no variant can be compared with the control yet"
+    rests = (*better, *faded, *nearer, *(() if better else nothing), *unknown, *early)
+    sizes = [found for one in nothing if (found := more_units(one.contrast))]
+    if len(nothing) < len(decisions) or unknown or early or not sizes:
+        return _Advice("wait", why, rests, "" if better else _more(sizes))
+    if any(one.more for one in sizes):
+        return _Advice("wait", why, rests, _more(sizes))
+    said = "one" if len(sizes) == 1 else "those"
+    likely = f"a probability of {plain(100 * sizes[0].power)} %"
+    late = f"though {said} of the planned size would show by now with {likely}"
+    return _Advice("decide", f"no difference of {_names(nothing)} is shown, {late}", rests)
+
+
+def _more(sizes: Sequence[MoreUnits]) -> str:
+    """The most units that a decision needs."""
+    found = max(sizes, key=lambda one: one.more, default=None)
+    if found is None or not found.more:
+        return ""
+    things = "units" if found.units else "rows"
+    return (
+        f" About {about(found.more)} more {things} would show a difference of the planned size, "
+        f"{plain(found.size)}."
+    )
+
+
+def _with(findings: Iterable[Finding], *verdicts: str) -> tuple[Finding, ...]:
+    return tuple(one for one in findings if one.verdict in verdicts)
+
+
+def _is(findings: Sequence[Finding], what: str, *, guardrails: bool = False) -> str:
+    if not findings:
+        return ""
+    several = len(findings) > 1
+    kind = ("guardrails " if several else "guardrail ") if guardrails else ""
+    return f"{kind}{_names(findings)} {'are' if several else 'is'} {what}"
+
+
+def _names(findings: Sequence[Finding]) -> str:
+    return _joined(dict.fromkeys(one.contrast.watched for one in findings))
+
+
+def _joined(parts: Iterable[str]) -> str:
+    """As one says it: a, b and c."""
+    told = [one for one in parts if one]
+    return " and ".join(filter(None, (", ".join(told[:-1]), *told[-1:])))
