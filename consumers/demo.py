@@ -53,7 +53,7 @@ size_s = 21600
 by = [[], ["variant"], ["segment"], ["variant", "segment"]]
 [metrics]
 auc = { type = "HistogramAUC" }
-ctr = { type = "Ratio" }
+ctr = { type = "Ratio", better = "higher" }
 gauc = { type = "GroupedAUC" }
 [experiment]
 control = "control"

@@ -12,22 +12,28 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
+from consumers.config.directions import Better
+
 Cluster = Literal["groups", "none"]
 OnSeveral = Literal["keep", "drop", "error"]
 
 GROUPS: Final = 64
 GROUPS_SALT: Final = "streammetrics"
+BETTER: Final = "better"  # what directions are called among what is kept to be shown
 UNITS: Final = "units"  # what its set of units is called among its metrics
 FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
 
 
 @dataclass(frozen=True, slots=True)
 class GuardrailConfig:
-    """One of `guardrails`: a metric, or `metric.view`, that must not get worse by `margin`."""
+    """One of `guardrails`: a metric, or `metric.view`, that must not get worse by `margin`.
+
+    higher_is_better: None where that is still to be read of the metric.
+    """
 
     metric: str
     margin: float
-    higher_is_better: bool = True
+    higher_is_better: bool | None = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +45,8 @@ class ExperimentConfig:
     milliseconds, rising. shares: weights by variant, one mapping for all epochs, or one for each
     (the first is that before the first start); empty where they are equal. horizon, baseline, mde:
     see `streammetrics.experiments.horizon`. mdes: by a name in the decision or the guardrails, an
-    mde of its own, in the place of the horizon or mde of all.
+    mde of its own, in the place of the horizon or mde of all. better: by a name in the decision,
+    its direction where the config says it ("higher", "lower", "none" or a target).
     """
 
     control: str
@@ -52,6 +59,7 @@ class ExperimentConfig:
     baseline: float | None = None
     mde: float | None = None
     mdes: Mapping[str, float] = field(default_factory=dict)
+    better: Mapping[str, Better] = field(default_factory=dict)
     level: float = 0.95
     epochs: tuple[int, ...] = ()
     shares: tuple[Mapping[str, float], ...] = ()
@@ -70,6 +78,11 @@ class ExperimentConfig:
         return (FIRST_EPOCH, *map(_iso_utc, self.epochs))
 
     @property
+    def lower_is_better(self) -> tuple[str, ...]:
+        """The decision metrics of which less is better, wherever the config says so."""
+        return tuple(name for name, said in self.better.items() if said == "lower")
+
+    @property
     def watched(self) -> tuple[str, ...]:
         """The decision metrics and the guardrails, as they are named there."""
         return (*self.decision, *(one.metric for one in self.guardrails))
@@ -78,8 +91,9 @@ class ExperimentConfig:
     def plan(self) -> dict[str, object]:
         """What is declared before the data, in plain values.
 
-        Not here are `look_every_s`, which decides nothing, and what the settings and inputs of its
-        states say: `unit`, `unit_share`, `max_units`.
+        Not here are `look_every_s`, which decides nothing, `better`, which moves no interval and
+        may be declared while it goes on, and what the settings and inputs of its states say:
+        `unit`, `unit_share`, `max_units`.
         """
         # A plan without `mdes` is described as it was before there was such a key.
         mdes = {"mdes": dict(sorted(self.mdes.items()))} if self.mdes else {}

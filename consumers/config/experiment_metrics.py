@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from consumers.config.event import EventConfig, Field
-from consumers.config.experiment import GROUPS, GROUPS_SALT, UNITS, ExperimentConfig
+from consumers.config.experiment import BETTER, GROUPS, GROUPS_SALT, UNITS, ExperimentConfig
 from consumers.config.family import Family
 from consumers.config.metrics import MetricConfig
 from consumers.config.read_experiment import metric_of
@@ -63,7 +63,8 @@ def experiment_family(
     slices = SlicesConfig((BY,), MAX_KEYS)
     # Another variant is another plan: more comparisons share one level, and shares are others.
     declared = {"experiment": {**experiment.plan, "variants": sorted(event.variants or ())}}
-    return Family(slices, metrics, event, windows, paths, columns, declared)
+    shown = {BETTER: dict(sorted(experiment.better.items()))} if experiment.better else {}
+    return Family(slices, metrics, event, windows, paths, columns, declared, shown)
 
 
 def paths_of(experiment: ExperimentConfig | None, event: EventConfig) -> Mapping[str, str]:

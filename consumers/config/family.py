@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final
+from typing import Final, cast
 
 from consumers.config.event import EventConfig
 from consumers.config.fingerprint import describe
 from consumers.config.metrics import MetricConfig
 from consumers.config.tables import SlicesConfig, WindowsConfig
+from consumers.ledger.rows import SHOWN
 from streammetrics import Panel, PerKey, Windows
 
 ALL_KEYS: Final = 1 << 31
@@ -25,7 +26,8 @@ class Family:
     """Some metrics and their groupings.
 
     columns: by name of the groupings, the decoder's column of its values. paths: where these come
-    from in an event. declared: what else decides what the metrics' states mean.
+    from in an event. declared: what else decides what the metrics' states mean. shown: what else is
+    kept for those who show results.
     """
 
     slices: SlicesConfig
@@ -35,6 +37,7 @@ class Family:
     paths: Mapping[str, str]
     columns: Mapping[str, str]
     declared: Mapping[str, object] = field(default_factory=dict)
+    shown: Mapping[str, object] = field(default_factory=dict)
 
     def panel(self) -> Panel:
         """The empty panel of all metrics; its columns are `Field.column` of what they read."""
@@ -71,8 +74,9 @@ class Family:
     def descriptions(self) -> dict[str, dict[str, object]]:
         """For each metric, everything that decides which rows it counts and how."""
         by = [[(name, self.paths[name]) for name in names] for names in self.slices.by]
-        return {
-            metric.name: describe(metric, self.event, self.windows, by, self.slices.max_keys)
-            | dict(self.declared)
-            for metric in self.metrics
-        }
+        found = {}
+        for metric in self.metrics:
+            one = describe(metric, self.event, self.windows, by, self.slices.max_keys)
+            shown = cast("Mapping[str, object]", one[SHOWN])
+            found[metric.name] = one | dict(self.declared) | {SHOWN: {**shown, **self.shown}}
+        return found

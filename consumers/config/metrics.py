@@ -15,6 +15,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+from consumers.config.directions import Better, read_better
 from consumers.config.event import (
     ARGUMENT_ROLES,
     ROLE_ARGUMENTS,
@@ -46,6 +47,7 @@ _DEFAULTS: Final[Mapping[str, Setting]] = {  # of settings that have another in 
     "item_ids": "hashed",
     "duplicates": "conflict",
 }
+_NO_SETTINGS: Final = ("type", "inputs", "better")  # keys of an entry beside its settings
 _ONE: Final = "one value"
 _MANY: Final = "a list"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
@@ -53,13 +55,17 @@ _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 
 @dataclass(frozen=True, slots=True)
 class MetricConfig:
-    """One entry of [metrics]: its settings, the field of each argument, and the empty metric."""
+    """One entry of [metrics]: its settings, the field of each argument, and the empty metric.
+
+    better: in which direction it is better, where the config says so.
+    """
 
     name: str
     type: str
     settings: Mapping[str, Setting]
     inputs: Mapping[str, Field]
     empty: Accumulator
+    better: Better | None = None
 
     @property
     def of_lists(self) -> bool:
@@ -119,12 +125,12 @@ def _read_metric(
         section.problem(f"{where}.type", "a metric", type_name,
                         did_you_mean(str(type_name), known))  # fmt: skip
         return None
-    settings = {k: _setting(v) for k, v in table.items() if k not in ("type", "inputs")}
+    settings = {k: _setting(v) for k, v in table.items() if k not in _NO_SETTINGS}
     accepted = [f.name for f in fields(metric_types()[type_name])]
     unknown = [key for key in settings if key not in accepted]
     for key in unknown:
         section.problem(f"{where}.{key}", f"a setting of {type_name}", settings.pop(key),
-                        did_you_mean(key, ["type", "inputs", *accepted]))  # fmt: skip
+                        did_you_mean(key, [*_NO_SETTINGS, *accepted]))  # fmt: skip
     for key, value in table.items():
         if key in settings and isinstance(value, dict):
             found = read_setting_file(section, f"{where}.{key}", value, directory)
@@ -152,7 +158,9 @@ def _read_metric(
     inputs = _read_inputs(section, where, given, event, empty, labels)
     if join is not None:
         refuse_arrays(section, where, inputs)
-    return MetricConfig(name, type_name, settings, inputs, empty)
+    return MetricConfig(
+        name, type_name, settings, inputs, empty, read_better(section, where, table)
+    )
 
 
 def _is_bounded(settings: Mapping[str, Setting], accepted: Sequence[str]) -> bool:

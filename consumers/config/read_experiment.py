@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final, cast
 
+from consumers.config.directions import higher_is_better, read_directions
 from consumers.config.event import EventConfig
 from consumers.config.experiment import (
     GROUPS_SALT,
@@ -50,10 +51,26 @@ def read_experiment(
     if cluster == "groups" and unit is None:
         section.bad("unit", "the field of what was assigned to a variant, to group rows by it",
                     'name it, or write cluster = "none"')  # fmt: skip
+    decision, rails = _read_decision(section, metrics), _read_guardrails(section, metrics)
+    names = (*decision, *(rail.metric for rail in rails))
+    watched = {name: one for name in names if (one := metric_of(name, metrics)) is not None}
+    better = read_directions(section, watched)
     found = ExperimentConfig(
         control=control or "",
-        decision=_read_decision(section, metrics),
-        guardrails=_read_guardrails(section, metrics),
+        decision=decision,
+        guardrails=tuple(
+            replace(
+                rail,
+                higher_is_better=higher_is_better(
+                    section,
+                    f"guardrails[{i}].",
+                    rail.higher_is_better,
+                    better.get(rail.metric),
+                    watched[rail.metric],
+                ),
+            )
+            for i, rail in enumerate(rails)
+        ),
         unit=unit,
         on_several_variants=_read_on_several(section, unit),
         cluster=cast("Cluster", cluster),
@@ -67,6 +84,7 @@ def read_experiment(
         max_units=section.integer("max_units", 1_000_000, 1, 1_000_000_000),
         assignment_salt=section.text("assignment_salt", None),
         look_every_s=section.number("look_every_s", 60.0, 1.0, 86_400.0, " of seconds"),
+        better={name: said for name, said in better.items() if name in decision},
     )
     found = replace(found, mdes=_read_mdes(section, found.watched))
     _require_consistent(section, found)
@@ -168,11 +186,12 @@ def _read_guardrails(
             one.bad("margin", "a number of 0 or more", "say how much worse it may become")
         if better is not None and not isinstance(better, bool):
             one.bad("higher_is_better", "true or false", "correct it")
+            better = True
         if not _is_metric(section, f"{where}.metric", name, metrics):
             continue
         if str(name) in found:
             section.problem(f"{where}.metric", "another metric", name, "remove the repetition")
-        found[str(name)] = GuardrailConfig(str(name), margin, better is not False)
+        found[str(name)] = GuardrailConfig(str(name), margin, better)
     return tuple(found.values())
 
 

@@ -12,9 +12,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
-from consumers.config.experiment import FIRST_EPOCH
+from consumers.config.directions import Better
+from consumers.config.experiment import BETTER, FIRST_EPOCH
 from consumers.ledger.more_epochs import plan_that_stays
-from consumers.ledger.rows import Generation, Metric, Pane
+from consumers.ledger.rows import SHOWN, Generation, Metric, Pane
 from streammetrics import Accumulator, PerKey, Units
 from streammetrics.experiments import Experiment, Horizon, Plan, Safeguard
 
@@ -69,12 +70,16 @@ def declared(generation: Generation) -> Declared | None:
     found = cast("Mapping[str, object]", first.description[FAMILY])
     stays = plan_that_stays(found)
     text = json.dumps(stays, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return Declared(hashlib.sha256(text.encode()).hexdigest(), plan_of(found, _variants(first)),
-                    metrics)  # fmt: skip
+    plan = plan_of(found, _variants(first), _better(first))
+    return Declared(hashlib.sha256(text.encode()).hexdigest(), plan, metrics)
 
 
-def plan_of(found: Mapping[str, object], variants: tuple[str, ...]) -> Plan:
-    """The plan that `ExperimentConfig.plan` says in plain values."""
+def plan_of(
+    found: Mapping[str, object],
+    variants: tuple[str, ...],
+    better: Mapping[str, Better] | None = None,
+) -> Plan:
+    """The plan that `ExperimentConfig.plan` says in plain values; better: its directions."""
     starts = tuple(cast("list[str]", found["epochs"]))
     epochs = (FIRST_EPOCH, *starts) if starts else ()
     shares = cast("list[dict[str, float]]", found["shares"])
@@ -100,6 +105,7 @@ def plan_of(found: Mapping[str, object], variants: tuple[str, ...]) -> Plan:
         shares=shares[0] if len(shares) == 1 else {},
         epoch_shares=by_epoch,
         epochs=epochs,
+        better=better or {},
         cluster="groups" if found["cluster"] == "groups" else "none",
         on_several_variants={"drop": "drop", "error": "error"}.get(  # type: ignore[arg-type]
             str(found["on_several_variants"]), "keep"
@@ -144,6 +150,12 @@ def _place(key: object) -> tuple[str, str]:
     assert isinstance(key, tuple)
     _, epoch, variant = key
     return "" if epoch is None else str(epoch), "" if variant is None else str(variant)
+
+
+def _better(metric: Metric) -> Mapping[str, Better]:
+    """The directions that the config declares now; a store may be older than there were any."""
+    shown = cast("Mapping[str, object]", metric.description.get(SHOWN, {}))
+    return cast("Mapping[str, Better]", shown.get(BETTER, {}))
 
 
 def _variants(metric: Metric) -> tuple[str, ...]:

@@ -22,7 +22,7 @@ size_s = 3600
 [slices]
 by = [["variant"]]
 [metrics]
-ctr = {{ type = "Ratio" }}
+ctr = {{ type = "Ratio", better = "higher" }}
 [store]
 url = "store.db"
 [server]

@@ -180,7 +180,7 @@ def test_results_say_what_may_be_concluded(ledger: Ledger) -> None:
     assert (one["control"], one["treatment"], one["effect_size"]) == (0.25, 0.5, 0.25)
     assert one["anytime_lower"] < one["effect_size_ci_lower"] < 0.25 < one["anytime_upper"]
     assert one["anytime_pvalue"] * one["e_value"] == pytest.approx(1, rel=1e-14)
-    assert one["sentence"].startswith("new is higher")
+    assert one["sentence"].startswith("new is better")
     assert found["srm"]["counts"] == {"new": 1000, "old": 1000}
     assert found["srm"]["pvalue"] == 1.0
     ratio = next(row for row in found["results"] if row["view"] == "ratio")
@@ -209,7 +209,7 @@ def test_an_experiment_is_about_all_rows(ledger: Ledger) -> None:
 def test_a_person_reads_effect_intervals_and_a_sentence(ledger: Ledger) -> None:
     text = table(read_results(ledger, Query()), Style(), title="clicks")
     for said in ("ctr (ratio): new - old", "+0.2500", "p, always valid", "design effect",
-                 "new is higher", "units: new 1,000, old 1,000"):  # fmt: skip
+                 "new is better", "units: new 1,000, old 1,000"):  # fmt: skip
         assert said in text, text
 
 

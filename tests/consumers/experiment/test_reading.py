@@ -11,6 +11,8 @@ from consumers.cli.main import main
 from consumers.config.config import load_config
 from consumers.experiment.reading import declared, plan_of
 from consumers.ledger.ledger import Ledger
+from consumers.results.query import Query
+from consumers.results.reader import read_results
 from streammetrics import SettingsError
 from streammetrics.experiments import Horizon, Safeguard
 from tests.consumers.experiment_run import run, write
@@ -44,7 +46,7 @@ def test_a_plan_comes_back_out_of_the_store(tmp_path: Path) -> None:
     }
     experiment = load_config(config).experiment
     assert experiment is not None
-    assert plan == plan_of(experiment.plan, ("old", "new"))
+    assert plan == plan_of(experiment.plan, ("old", "new"), {"ctr": "higher"})
 
 
 def test_without_an_experiment_there_is_none(tmp_path: Path) -> None:
@@ -102,3 +104,16 @@ def test_each_guardrail_has_a_level_of_its_own_and_decisions_share_one(tmp_path:
         "ctr.denominator": pytest.approx(0.025, rel=1e-15),
         "ctr.numerator": pytest.approx(0.05, rel=1e-15),
     }
+
+
+def test_a_direction_that_is_declared_later_is_read_of_the_same_experiment(tmp_path: Path) -> None:
+    config = write(tmp_path, "mde = 0.1")
+    text = config.read_text(encoding="utf-8")
+    said = []
+    for better in ("", ', better = "lower"'):
+        config.write_text(text.replace(', better = "higher"', better), encoding="utf-8")
+        with closing(Ledger.open(str(run(config)))) as ledger:
+            [row] = read_results(ledger, Query()).comparisons
+            assert ledger.generation().id == 1
+        said.append((row.finding.verdict, row.finding.direction.better))
+    assert said == [("higher", "none"), ("worse", "lower")]

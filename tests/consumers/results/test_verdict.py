@@ -46,7 +46,7 @@ def test_what_is_decided_is_the_sentence_of_the_comparison(
 ) -> None:
     of, row = found
     assert verdict(of, [row]) == ("decided", row.finding.sentence)
-    assert row.finding.sentence.startswith("new is higher")  # nobody said which way is better
+    assert row.finding.sentence.startswith("new is better")
 
 
 def test_where_nothing_is_declared_or_compared_that_is_said(
