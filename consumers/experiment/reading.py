@@ -135,7 +135,8 @@ def experiment_of(of: Declared, states: Iterable[tuple[Pane, PerKey]]) -> Experi
                 units.setdefault(epoch, {})[variant] = one
             else:
                 found.setdefault(epoch, {}).setdefault(variant, {})[metric] = one
-    return Experiment(of.plan, found, units)
+    counted = {name.removeprefix(f"{FAMILY}/") for name in of.metrics}
+    return Experiment(of.plan, found, units, counted)
 
 
 def within(panes: Collection[Pane], start_ms: int | None, end_ms: int | None) -> list[Pane]:

@@ -33,7 +33,8 @@ class Arm:
     rows. replicates: the estimate without each group of users, None for a group without rows and
     nan where it is undefined; None where rows stand for themselves. together: what they are
     replicates of, the estimate itself or that of coarser scores. direction: in which the view is
-    better, as its result declares it.
+    better, as its result declares it. largest_group: the share of the rows that one group of users
+    has, 0 where that is not known.
     """
 
     view: str
@@ -54,6 +55,7 @@ class Arm:
     together: float = math.nan
     reason: str = ""
     direction: Direction = NONE
+    largest_group: float = 0.0
 
     @property
     def estimate(self) -> float:
@@ -113,6 +115,7 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
         together=grouped.group_estimate(chosen) if grouped else math.nan,
         reason=found.reason,
         direction=direction_of(figures, chosen),
+        largest_group=max(grouped.weights) / grouped.rows if grouped and grouped.rows else 0.0,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -99,6 +99,16 @@ def contamination(plan: Plan, units: Found) -> Contamination | None:
     share = several.sampled / whole.sampled if whole.sampled else math.nan
     dropped = plan.on_several_variants == "drop" and not why_unknown(several)
     return Contamination(several.units, share, dropped)
+
+
+def units_of(units: Found, variants: Collection[str], epochs: Collection[str]) -> int | None:
+    """The different units of some variants in some epochs; None where they are not known."""
+    arms = [(epoch, name) for epoch in epochs for name in variants]
+    each = [units[epoch][name] for epoch, name in arms if name in units.get(epoch, {})]
+    whole = _united(each, units)
+    if len(each) < len(arms) or whole.sampled is None:
+        return None
+    return round(whole.units)
 
 
 def why_unknown(several: UnitsResult | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from streammetrics.combine.units import Units, UnitsResult
 from streammetrics.combine.without_units import without_units
@@ -15,12 +15,14 @@ from streammetrics.experiments.assignment import (
     left,
     sample_ratio,
     seen_in_several,
+    units_of,
     why_unknown,
 )
 from streammetrics.experiments.contrast import Contrast, contrast_of
 from streammetrics.experiments.evidence import Anytime
 from streammetrics.experiments.monitor import Watched
 from streammetrics.experiments.plan import Plan
+from streammetrics.experiments.plan_checks import known
 from streammetrics.experiments.report import Outcome, Report
 from streammetrics.experiments.sample_ratio import SampleRatioFound
 
@@ -33,7 +35,9 @@ class Experiment:
     """A plan and the states: states[epoch][variant][metric], units[epoch][variant].
 
     Without epochs there is one, of any name. It is pure: it reads, and changes nothing; its
-    findings are a function of the rows and the plan, however the rows were sharded.
+    findings are a function of the rows and the plan, however the rows were sharded. metrics: that
+    may have no state yet. SettingsError for a variant of the states that the plan does not name,
+    and, where findings are asked for, for a metric of the plan that is neither here nor there.
 
     >>> from streammetrics import Ratio
     >>> a, b = Ratio(), Ratio()
@@ -48,6 +52,13 @@ class Experiment:
     plan: Plan
     states: States
     units: UnitStates = field(default_factory=dict)
+    metrics: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        for what, epochs in (("states", self.states), ("units", self.units)):
+            for epoch, arms in epochs.items():
+                where = f"{what}[{epoch!r}]"
+                known(arms, self.plan.variants, where, "variants of the plan")
 
     def srm(self) -> SampleRatioFound:
         """Whether units fell to the variants as planned, over all epochs."""
@@ -103,7 +114,7 @@ class Experiment:
             for epoch in self.states
             for variant in self.plan.variants
         }
-        known = next((arm.view for arm in arms.values() if arm.rows or arm.method), view or "")
+        seen = next((arm.view for arm in arms.values() if arm.rows or arm.method), view or "")
         for treatment in self.plan.treatments:
             pairs = {
                 epoch: (arms[epoch, self.plan.control], arms[epoch, treatment])
@@ -112,7 +123,9 @@ class Experiment:
             if not pairs:
                 pairs = {"": (no_arm(view or ""), no_arm(view or ""))}
             sizes = self._sizes(pairs, treatment, counted)
-            yield contrast_of(self.plan, watched, metric, known, treatment, pairs, sizes)
+            found = contrast_of(self.plan, watched, metric, seen, treatment, pairs, sizes)
+            both, epochs = (self.plan.control, treatment), found.comparison.epochs
+            yield replace(found, units=units_of(counted, both, epochs) or None)
 
     def _arm(
         self,
@@ -137,6 +150,9 @@ class Experiment:
                 return name, None
             if watched.startswith(f"{name}."):
                 return name, watched[len(name) + 1 :]
+        if names and not any(_is_of(watched, name) for name in self.metrics):
+            where = f"the plan's {watched!r}"
+            known([watched], sorted(names | set(self.metrics)), where, "a metric of the states")
         return watched, None
 
     def _units(self) -> Found:
@@ -158,3 +174,7 @@ class Experiment:
                 return {name: a.rows + b.rows for name, (a, b) in pairs.items()}
             found[epoch] = sum(n for n in sampled if n is not None)
         return found
+
+
+def _is_of(watched: str, metric: str) -> bool:
+    return watched == metric or watched.startswith(f"{metric}.")

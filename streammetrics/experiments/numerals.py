@@ -21,7 +21,7 @@ def plain(
         return "unknown" if math.isnan(value) else f"{value:+}".removeprefix("" if signed else "+")
     if value and not _LEAST <= abs(value) < 1e15:
         return f"{value:{'+' if signed else ''}.{digits - 1}e}"
-    exact = Decimal(value + 0.0)
+    exact = Decimal(repr(value + 0.0))  # as it is written: 0.06 is not rounded down to 0.059
     places = max(0, digits - 1 - exact.adjusted()) if value else 0
     found = exact.quantize(Decimal(1).scaleb(-places), rounding, Context(prec=60))
     text = f"{found:+,f}" if signed else f"{found:,f}"
@@ -31,8 +31,8 @@ def plain(
 def least(value: float, digits: int = 2) -> str:
     """Of "at least": rounded towards 0.
 
-    >>> least(0.0579), least(6.899)
-    ('0.057', '6.8')
+    >>> least(0.0579), least(6.899), least(0.06)
+    ('0.057', '6.8', '0.06')
     """
     return plain(value, digits, rounding=ROUND_DOWN)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.nearest import nearest
 from streammetrics.experiments.confidence_sequence import check_share
 from streammetrics.results.direction import HIGHER, LOWER, NONE, Direction
 
@@ -62,16 +62,6 @@ def known(names: Iterable[str], expected: Collection[str], where: str, what: str
     for name in names:
         if name not in expected:
             refuse(where, f"{what}: {', '.join(expected)}", name, nearest(name, expected))
-
-
-def nearest(name: object, expected: Collection[str]) -> str:
-    """What to do about an unknown name.
-
-    >>> nearest("crt", ("ctr", "auc"))
-    "did you mean 'ctr'?"
-    """
-    close = difflib.get_close_matches(str(name), list(expected), n=1, cutoff=0.6)
-    return f"did you mean {close[0]!r}?" if close else "correct the name"
 
 
 def refuse(where: str, expected: str, came: object, todo: str) -> NoReturn:

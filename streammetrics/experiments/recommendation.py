@@ -8,12 +8,13 @@ decisions has one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from streammetrics.experiments.numerals import about, plain
 from streammetrics.experiments.plan import Plan
-from streammetrics.experiments.planned_size import MoreUnits, more_units
+from streammetrics.experiments.planned_size import more_units
+from streammetrics.experiments.reasons import never
+from streammetrics.experiments.sentence import planned
 from streammetrics.experiments.verdict import Action, Recommendation
 
 if TYPE_CHECKING:
@@ -47,27 +48,33 @@ def recommendation_of(
     if against:
         why = f"Check the setup: {against.removeprefix(_DISBELIEVED)}"
         return Recommendation("check_setup", why, (), plan.treatments)
-    each = {}
-    for name in plan.treatments:
-        advice = _on([one for one in findings if one.contrast.treatment_variant == name])
-        if doubt and advice.action in ("ship", "decide"):
-            advice = replace(advice, action="check_setup")
-        each[name] = advice
+    each = {
+        name: _doubted(_on([f for f in findings if f.contrast.treatment_variant == name]), doubt)
+        for name in plan.treatments
+    }
     action = next(one for one in _ORDER if any(found.action == one for found in each.values()))
     chosen = {name: one for name, one in each.items() if one.action == action}
     others = {name: one for name, one in each.items() if one.action != action}
     told = [_sentence(name, one, len(each) == 1) for name, one in {**chosen, **others}.items()]
     return Recommendation(
         action,
-        " ".join([*told, *([doubt] if doubt else [])]),
+        " ".join(told) + (f" {doubt}" if doubt and action != "check_setup" else ""),
         tuple(one.contrast.name for found in chosen.values() for one in found.of),
         tuple(chosen),
     )
 
 
+def _doubted(advice: _Advice, doubt: str) -> _Advice:
+    """Nothing is shipped while more than a few units are in several variants."""
+    if not doubt or advice.action not in ("ship", "decide"):
+        return advice
+    but = f"But for that: {_VERBS[advice.action][0].lower()}, since {advice.reason}."
+    return _Advice("check_setup", doubt.removesuffix("."), advice.of, but)
+
+
 def _sentence(name: str, advice: _Advice, alone: bool) -> str:
     verb = _VERBS[advice.action][0 if alone else 1].format(name)
-    return f"{verb}: {advice.reason}.{advice.after}"
+    return " ".join(filter(None, (f"{verb}: {advice.reason}.", advice.after)))
 
 
 def _on(findings: Sequence[Finding]) -> _Advice:
@@ -82,7 +89,7 @@ def _on(findings: Sequence[Finding]) -> _Advice:
     if broken or worse:
         reasons = [_is(broken, "broken", guardrails=True), _is(worse, "worse")]
         return _Advice("do_not_ship", _joined(reasons), (*broken, *worse))
-    blocked = tuple(one for one in findings if one.verdict == "not_started" and not one.gated)
+    blocked = tuple(one for one in _with(findings, "not_started") if never(one.contrast))
     if blocked:
         why = f"there will be no always-valid interval of {_names(blocked)}: {blocked[0].reason}"
         return _Advice("check_setup", why, blocked)
@@ -115,29 +122,21 @@ def _waiting(
         f"it is not shown yet that {_is(unknown, 'kept', guardrails=True)}" if unknown else "",
         f"it is too early to say of {_names(early)} ({early[0].reason})" if early else "",
     ]
-    why = _joined(reasons) or "no variant can be compared with the control yet"
+    why = "; ".join(filter(None, reasons)) or "no variant can be compared with the control yet"
     rests = (*better, *faded, *nearer, *(() if better else nothing), *unknown, *early)
-    sizes = [found for one in nothing if (found := more_units(one.contrast))]
-    if len(nothing) < len(decisions) or unknown or early or not sizes:
-        return _Advice("wait", why, rests, "" if better else _more(sizes))
-    if any(one.more for one in sizes):
-        return _Advice("wait", why, rests, _more(sizes))
-    said = "one" if len(sizes) == 1 else "those"
-    likely = f"a probability of {plain(100 * sizes[0].power)} %"
-    late = f"though {said} of the planned size would show by now with {likely}"
-    return _Advice("decide", f"no difference of {_names(nothing)} is shown, {late}", rests)
-
-
-def _more(sizes: Sequence[MoreUnits]) -> str:
-    """The most units that a decision needs."""
-    found = max(sizes, key=lambda one: one.more, default=None)
-    if found is None or not found.more:
-        return ""
-    things = "units" if found.units else "rows"
-    return (
-        f" About {about(found.more)} more {things} would show a difference of the planned size, "
-        f"{plain(found.size)}."
-    )
+    sizes = [
+        found
+        for one in nothing
+        if (found := more_units(one.contrast, one.anytime_lower, one.anytime_upper))
+    ]
+    need = max(sizes, key=lambda one: (one.more, not one.excluded), default=None)
+    if need is None or better:
+        return _Advice("wait", why, rests)
+    ends = len(nothing) == len(decisions) == len(sizes) and not (unknown or early)
+    if ends and (not need.more or all(one.excluded for one in sizes)):
+        why = f"no difference of {_names(nothing)} is shown"
+        return _Advice("decide", why, rests, planned(need))
+    return _Advice("wait", why, rests, planned(need) if need.more else "")
 
 
 def _with(findings: Iterable[Finding], *verdicts: str) -> tuple[Finding, ...]:

@@ -12,6 +12,7 @@ from streammetrics.experiments.monitor import Watched
 from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
 from streammetrics.experiments.numerals import plain
 from streammetrics.experiments.plan import Plan
+from streammetrics.experiments.reasons import why_nothing
 from streammetrics.experiments.recommendation import recommendation_of
 from streammetrics.experiments.running import Reading, reading_of
 from streammetrics.experiments.sample_ratio import SampleRatioFound
@@ -139,7 +140,7 @@ def _finding(
         anytime_pvalue=reading.pvalue,
         e_value=e_value,
         gated=reading.gated,
-        reason=reading.reason,
+        reason=why_nothing(contrast, reading) if verdict == "not_started" else reading.reason,
         verdict=verdict,
         direction=contrast.direction,
         faded=faded,
@@ -167,8 +168,8 @@ def _notes(found: Outcome) -> list[str]:
         verb = "unit was" if mixed.units == 1 else "units were"
         notes.append(f"{plain(mixed.units, 6)} {verb} seen in several variants{dropped}.")
     left_out = sorted({epoch for one in contrasts for epoch in one.comparison.left_out})
-    if left_out:
-        names = ", ".join(epoch or "events without an epoch" for epoch in left_out)
+    if any(left_out) or any(one.comparison.epochs for one in contrasts if left_out):
+        names = ", ".join(epoch or "of events without an epoch" for epoch in left_out)
         notes.append(f"Epochs left out of a comparison, as an arm has too little in them: {names}.")
     if plan.cluster == "none":
         notes.append("Rows are taken as independent: right only if no unit has several.")

@@ -15,7 +15,8 @@ from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.lift_sequence import anytime_lift
 from streammetrics.experiments.numerals import about, least, most, p_value, percent, plain
 from streammetrics.experiments.plan import Plan
-from streammetrics.experiments.planned_size import more_units
+from streammetrics.experiments.planned_size import MoreUnits, more_units
+from streammetrics.experiments.reasons import never, whales, why_nothing
 from streammetrics.experiments.running import Reading
 from streammetrics.experiments.sample_ratio import SampleRatioFound
 from streammetrics.experiments.verdict import Verdict
@@ -54,60 +55,60 @@ def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: b
         case "not_started":
             return _nothing(contrast, reading)
         case "kept" | "broken" | "open":
-            return _guarded(contrast, reading, verdict) + _faded(contrast, reading, faded)
+            return _guarded(contrast, reading, verdict, faded) + whales(contrast)
         case "no_difference_yet":
-            return _cannot_tell(contrast, reading)
+            return _cannot_tell(contrast, reading) + whales(contrast)
         case "faded":
-            return _was_shown(contrast, reading)
-    size = "" if faded else _at_least(contrast, reading)
-    return (
-        f"{contrast.treatment_variant} is {verdict}: {_interval(contrast, reading)}{size}."
-        f"{_target(contrast, verdict)}{_faded(contrast, reading, faded)}"
-    )
+            return _was_shown(contrast, reading) + whales(contrast)
+    said = f"{contrast.treatment_variant} is {verdict}: {_interval(contrast, reading)}"
+    more = f"{_target(contrast, verdict)}{_grown(reading)}{whales(contrast)}"
+    return f"{said}, a difference of at least {_at_least(contrast, reading)}.{more}"
 
 
 def _was_shown(contrast: Contrast, reading: Reading) -> str:
     word = "higher" if reading.lower > 0 else "lower"
-    last = reading.last
-    known = last.lower > -math.inf or last.upper < math.inf
-    alone = f"is {_ends(last.lower, last.upper)}" if known else "is not known"
     return (
-        f"We cannot tell any more: by all looks together {contrast.treatment_variant} is {word}, "
-        f"{_interval(contrast, reading)}, but that of the last look alone {alone}, which shows no "
-        "difference. The effect may have faded."
+        f"We cannot tell any more: by all looks together {contrast.treatment_variant} is {word} "
+        f"({_interval(contrast, reading)}), but {_last(reading)}: the effect may have faded."
     )
 
 
-def _faded(contrast: Contrast, reading: Reading, faded: bool) -> str:
-    """What the last look says that the looks together do not."""
-    if not faded:
-        grown = contrast.safeguard is None and (
-            reading.estimate > reading.upper > reading.lower > 0
-            or reading.estimate < reading.lower < reading.upper < 0
-        )
-        return f" {_last(reading)}, so that the effect may have grown." if grown else ""
-    if math.isfinite(reading.estimate):
-        return f" {_last(reading)}, so that the effect may have faded."
-    return " The last look alone does not show it, so that the effect may have faded."
-
-
 def _last(reading: Reading) -> str:
-    return f"The last look's estimate is {plain(reading.estimate, signed=True)}"
+    last = reading.last
+    if not (last.lower > -math.inf or last.upper < math.inf):
+        why = f" ({last.reason})" if last.reason else ""
+        return f"the last look alone has no interval{why}"
+    estimate = f" and {plain(reading.estimate, signed=True)} as estimate"
+    known = estimate if math.isfinite(reading.estimate) else ""
+    return f"the last look alone gives {_ends(last.lower, last.upper)}{known}"
+
+
+def _grown(reading: Reading) -> str:
+    """Of a difference that is shown: that the last estimate lies beyond the interval."""
+    found, up = reading.estimate, reading.lower > 0
+    if not (found > reading.upper if up else found < reading.lower):
+        return ""
+    return f" The last look's estimate is {plain(found, signed=True)}: the effect may have grown."
 
 
 def _cannot_tell(contrast: Contrast, reading: Reading) -> str:
-    said = f"We cannot tell yet: {_interval(contrast, reading)}."
-    found = more_units(contrast)
-    if found is None:
-        return said
-    things, size = "units" if found.units else "rows", plain(found.size)
+    found = more_units(contrast, reading.lower, reading.upper)
+    ends = found is not None and (found.excluded or not found.more)
+    word = "No difference is shown" if ends else "We cannot tell yet"
+    said = f"{word}: {_interval(contrast, reading)}."
+    return said if found is None else f"{said} {planned(found)}"
+
+
+def planned(found: MoreUnits) -> str:
+    """What the planned size says of a difference that is not shown yet."""
+    size = f"a difference of the planned size, {plain(found.size)},"
+    if found.excluded:
+        return f"{size.capitalize()} is excluded."
     likely = f"with a probability of {plain(100 * found.power)} %"
     if found.more:
-        return (
-            f"{said} About {about(found.more)} more {things} would show a difference of the "
-            f"planned size, {size}, {likely}."
-        )
-    return f"{said} A difference of the planned size, {size}, would show by now {likely}."
+        things = "units" if found.units else "rows"
+        return f"About {about(found.more)} more {things} would show {size} {likely}."
+    return f"{size.capitalize()} would have been shown by now {likely} or more."
 
 
 def _at_least(contrast: Contrast, reading: Reading) -> str:
@@ -119,8 +120,8 @@ def _at_least(contrast: Contrast, reading: Reading) -> str:
         lift = lower if reading.lower > 0 else -upper
         if 0 < lift < math.inf:
             of = "rate" if found.kind == "rate" else "mean"
-            return f", a difference of at least {percent(lift)} of the control's {of}"
-    return f", a difference of at least {least(size)}"
+            return f"{percent(lift)} of the control's {of}"
+    return least(size)
 
 
 def _target(contrast: Contrast, verdict: Verdict) -> str:
@@ -133,7 +134,7 @@ def _target(contrast: Contrast, verdict: Verdict) -> str:
     return f" Which of the two is nearer to the target, {plain(target)}, is not certain."
 
 
-def _guarded(contrast: Contrast, reading: Reading, verdict: Verdict) -> str:
+def _guarded(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:
     rail = contrast.safeguard
     assert rail is not None
     bound = reading.lower if rail.higher_is_better else -reading.upper  # the worst, as a gain
@@ -144,9 +145,14 @@ def _guarded(contrast: Contrast, reading: Reading, verdict: Verdict) -> str:
         return f"{who} keeps the guardrail {what}: {left}; allowed: {margin}."
     if verdict == "broken":
         shown = f"a loss of at least {least(-best, 4)} is shown"
-        return f"{who} breaks the guardrail {what}: {shown}; allowed: {margin}."
-    if bound > -rail.margin:
-        bound = reading.last.lower if rail.higher_is_better else -reading.last.upper
+        then = f" But {_last(reading)}: the effect may have faded." if faded else ""
+        return f"{who} breaks the guardrail {what}: {shown}; allowed: {margin}.{then}"
+    if faded:
+        return (
+            f"We cannot tell any more whether {what} keeps its guardrail: all looks together "
+            f"exclude a loss above {most(max(0.0, -bound), 4)}, but {_last(reading)}; allowed: "
+            f"{margin}."
+        )
     lost = f"losses to {most(-bound, 4)} are possible"
     if bound == -math.inf or (rail.higher_is_better and -bound >= contrast.comparison.control > 0):
         lost = "no loss is excluded"
@@ -154,9 +160,8 @@ def _guarded(contrast: Contrast, reading: Reading, verdict: Verdict) -> str:
 
 
 def _nothing(contrast: Contrast, reading: Reading) -> str:
-    found = contrast.comparison
-    why = reading.reason or found.reason or "the interval is infinite"
-    if reading.gated:
+    found, why = contrast.comparison, why_nothing(contrast, reading)
+    if not never(contrast):
         return f"Too early to say of {_what(contrast)}: {why}."
     fixed = ""
     if math.isfinite(found.effect_size) and found.std_error > 0:

@@ -50,19 +50,19 @@ def verdict_of(contrast: Contrast, reading: Reading, against: str = "") -> Verdi
 
     "not_started" where there is no always-valid interval yet, or none will come. Of a decision:
     "better" and "worse" where the difference has a direction, "higher" and "lower" where it has
-    none, or where it is not certain which arm is nearer to the target; "faded" where the looks
-    together exclude no difference, but the last of them alone does not. Of a guardrail: "kept",
-    "broken" or "open", and "kept" only where the last look alone says so as well.
+    none, or where it is not certain which arm is nearer to the target; "faded" where `has_faded`.
+    Of a guardrail: "kept", "broken" or "open", and "kept" only where it has not faded.
     """
     if against or not reading.consistent:
         return "disbelieved"
     if not reading.known:
         return "not_started"
+    faded = has_faded(contrast, reading)
     if contrast.safeguard is not None:
-        return _of_guardrail(contrast.safeguard, reading)
+        return _of_guardrail(contrast.safeguard, reading, faded)
     if not (reading.lower > 0 or reading.upper < 0):
         return "no_difference_yet"
-    if not _same_side(reading.last, reading):
+    if faded:
         return "faded"
     rises = reading.lower > 0
     match contrast.direction.better:
@@ -100,10 +100,10 @@ def has_faded(contrast: Contrast, reading: Reading) -> bool:
     return beyond or not _same_side(last, reading)
 
 
-def _of_guardrail(rail: Safeguard, reading: Reading) -> Verdict:
+def _of_guardrail(rail: Safeguard, reading: Reading, faded: bool) -> Verdict:
     sign = 1.0 if rail.higher_is_better else -1.0
     if _worst(reading, sign) > -rail.margin:
-        return "kept" if _worst(reading.last, sign) > -rail.margin else "open"
+        return "open" if faded else "kept"
     return "broken" if -_worst(reading, -sign) < -rail.margin else "open"
 
 

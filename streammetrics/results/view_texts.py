@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from streammetrics.core.errors import InputError, shown
+from streammetrics.core.nearest import nearest
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.figures import headline_of, views_of
 
@@ -69,7 +70,11 @@ class ViewText:
             expected=f"a view of {type(result).__name__}: {', '.join(views_of(result)) or 'none'}",
             came=shown(self.text),
             where="view",
-            todo="name one of these, or one with its arguments, such as f_beta(2)",
+            todo=nearest(
+                self.text,
+                views_of(result),
+                "name one of these, or one with its arguments, such as f_beta(2)",
+            ),
         )
 
 

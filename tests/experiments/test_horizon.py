@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from streammetrics.core.errors import SettingsError
 from streammetrics.experiments.horizon import Horizon
 from streammetrics.kernels.planned_information import at_horizon, for_effect
 
@@ -37,3 +38,13 @@ def test_an_effect_that_matters_stands_for_both() -> None:
 )
 def test_without_it_there_is_none_and_the_reason_says_why(horizon: Horizon, word: str) -> None:
     assert horizon.v_opt is None and word in horizon.reason
+
+
+def test_a_size_without_a_sign_is_declared_alone() -> None:
+    with pytest.raises(SettingsError, match=r"Horizon\(mde\): expected a size, from 0, came -1"):
+        Horizon(mde=-1.0)
+    for others in ({"units": 100.0}, {"baseline": 0.1}, {"variance": 1.0}):
+        with pytest.raises(SettingsError, match=rf"came {next(iter(others))}, mde; leave out"):
+            Horizon(mde=0.1, **others)
+    with pytest.raises(SettingsError, match="came units, baseline, mde"):
+        Horizon(units=100, baseline=0.1, mde=0.1)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments import Horizon, Safeguard
+from streammetrics.results.direction import LOWER, NONE, Direction
 from tests.experiments.arms import plan
 
 
@@ -87,3 +90,56 @@ def test_epochs_have_their_declared_order_and_then_that_of_their_names() -> None
         "a",
         "b",
     ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"decision": "ctr"}, r"decision: expected a tuple of names, came 'ctr'; write \('ctr',\)"),
+        ({"variants": "ab"}, r"variants: expected a tuple of names, came 'ab'"),
+        ({"decision": (1,)}, "decision: expected a tuple of names"),
+        ({"lower_is_better": "ctr"}, r"lower_is_better: .*write \('ctr',\)"),
+        ({"lower_is_better": ("crt",)}, "lower_is_better: .* came 'crt'; did you mean 'ctr'?"),
+        ({"better": {"crt": "lower"}}, "better: .* came 'crt'; did you mean 'ctr'?"),
+        ({"better": {"ctr": "lowr"}}, "better .ctr.: .* came 'lowr'; did you mean 'lower'?"),
+        ({"better": {"ctr": True}}, "better .ctr.: .* came True"),
+        ({"better": {"ctr": math.nan}}, "better .ctr.: .* came nan"),
+        ({"better": {"ctr": "higher"}, "lower_is_better": ("ctr",)}, "as in lower_is_better"),
+        ({"better": ("ctr",)}, "better: expected directions by metric"),
+        ({"control": "randm"}, "control: .* came 'randm'; did you mean 'random'?"),
+        ({"shares": {"random": 1, "bst": 1}}, "shares: .* came 'bst'; did you mean 'bts'?"),
+        ({"epoch_shares": {"a": {"bst": 1}}}, "epoch_shares .a.: .*did you mean 'bts'?"),
+        ({"horizons": {"crt": Horizon(mde=1)}}, "horizons: .* came 'crt'; did you mean 'ctr'?"),
+        ({"guardrails": (Safeguard("auc"),), "lower_is_better": ("au",)}, "did you mean 'auc'?"),
+        ({"guardrails": Safeguard("auc")}, "guardrails: expected a tuple of Safeguard"),
+        ({"guardrails": ("auc",)}, "guardrails: expected a tuple of Safeguard, came 'auc'"),
+        (
+            {"guardrails": (Safeguard("auc", 0.1, True),), "lower_is_better": ("auc",)},
+            "guardrails .auc.: expected one direction",
+        ),
+        ({"correction": "bonferoni"}, "correction: .*did you mean 'bonferroni'?"),
+    ],
+)
+def test_a_slip_is_named_with_the_nearest_name(settings: dict[str, object], said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        plan(**settings)
+
+
+def test_a_margin_has_no_sign() -> None:
+    with pytest.raises(SettingsError, match=r"Safeguard\('auc'\).margin: .* came -0.01; .*sign"):
+        Safeguard("auc", -0.01)
+    with pytest.raises(SettingsError, match="margin"):
+        Safeguard("auc", math.nan)
+
+
+def test_a_direction_is_declared_for_a_metric_or_for_one_of_its_views() -> None:
+    def said(own: Direction = NONE, **settings: object) -> str:
+        return str(plan(**settings).direction_of("ctr", "ctr", "ratio", own))
+
+    assert (said(), said(LOWER)) == ("none", "lower")
+    assert said(lower_is_better=("ctr",)) == said(lower_is_better=("ctr.ratio",)) == "lower"
+    assert said(LOWER, better={"ctr": "higher"}) == "higher"
+    assert said(LOWER, better={"ctr": "none"}) == "none"
+    assert said(better={"ctr": 0.5}) == "target 0.5"
+    both = plan(better={"ctr": "lower", "ctr.ratio": "higher"})
+    assert str(both.direction_of("ctr", "ctr", "ratio", NONE)) == "lower"  # as it is named

@@ -48,7 +48,9 @@ def test_too_early() -> None:
     assert said(two((4, 100), (20, 100))) == (
         "Too early to say of ctr (bts - random): an arm has 4 successes or failures; it needs 10."
     )
-    assert said(Experiment(plan(), {})) == "Too early to say of ctr (bts - random): no rows."
+    assert said(Experiment(plan(), {})) == (
+        "Too early to say of ctr (bts - random): random and bts have no rows yet."
+    )
 
 
 def test_guardrails() -> None:

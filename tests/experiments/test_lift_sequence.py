@@ -1,0 +1,83 @@
+"""A lift that is claimed at all looks is there: Fieller at the always-valid multiplier."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from streammetrics.experiments import Experiment, Horizon, Look, Monitor
+from streammetrics.experiments.contrast import Contrast
+from streammetrics.experiments.lift_sequence import anytime_lift
+from streammetrics.kernels.normal_mixture import multiplier, tuned
+from tests.experiments.arms import area, clicks, plan, two
+
+NAME = "ctr.ratio/bts"
+
+
+def only(experiment: Experiment) -> Contrast:
+    (found,) = experiment.contrasts()
+    return found
+
+
+def test_at_each_end_the_sequence_of_that_ratio_ends_at_0() -> None:
+    found = only(two((460, 9000), (690, 9000)))
+    pair, v_opt = found.pair, found.horizon.v_opt
+    assert pair is not None and v_opt is not None
+    rho = tuned(v_opt, found.alpha)
+    for lift in anytime_lift(found):
+        ratio = 1.0 + lift
+        variance = pair.treatment.variance + ratio * ratio * pair.control.variance
+        off = abs(pair.treatment.estimate - ratio * pair.control.estimate)
+        reach = multiplier(1.0 / variance, rho, found.alpha) * math.sqrt(variance)
+        assert abs(off / reach - 1.0) < 1e-9
+
+
+def test_it_holds_no_lift_exactly_where_the_difference_holds_0() -> None:
+    for treatment in range(460, 700, 20):
+        found = only(two((460, 9000), (treatment, 9000)))
+        assert (anytime_lift(found)[0] > 0) == (found.anytime.lower > 0)
+
+
+def test_there_is_none_of_a_control_that_may_be_0_or_before_the_burn_in_or_without_a_size() -> None:
+    for experiment in (
+        two((10, 9000), (690, 9000)),
+        two((4, 9000), (690, 9000)),
+        two((460, 9000), (690, 9000), horizon=Horizon()),
+        Experiment(plan(decision=("auc",)), {"": {"bts": {"auc": area(1, 200, 1.0)}}}),
+    ):
+        assert anytime_lift(only(experiment)) == (-math.inf, math.inf)
+    assert anytime_lift(replace(only(two((460, 9000), (690, 9000))), pair=None))[1] == math.inf
+
+
+def test_at_least_so_many_per_cent_is_false_in_less_than_a_twentieth_of_experiments() -> None:
+    """A lift of 200 %, a control of one unit in eleven, eight looks: divided by the control's
+    estimate, the least difference is more than the true lift at some look in a third of them."""
+    rng, replicates, arms, lift = np.random.default_rng(18), 100, np.array([300, 3000]), 2.0
+    false = claims = 0
+    for _ in range(replicates):
+        counts = rng.binomial(arms, [0.05, 0.05 * (1 + lift)], (8, 2)).cumsum(0)
+        looks, wrong = [], False
+        for i, (a, b) in enumerate(counts.tolist()):
+            n, m = (arms * (i + 1)).tolist()
+            experiment = two((a, n), (b, m), horizon=Horizon(mde=0.03))
+            looks.append(Look.at("x", 1, {"clicks": i}, experiment.readings()))
+            watched = {NAME: Monitor.of(looks).watched("x", 1, NAME)}
+            (found,) = experiment.report(watched).findings
+            said = re.search(r"at least ([\d,.]+) % of the control", found.sentence)
+            if said:
+                claims += 1
+                wrong |= float(said[1].replace(",", "")) > 100 * lift
+        false += wrong
+    assert claims > 500
+    assert false <= 0.05 * replicates
+
+
+def test_the_sentence_says_points_where_no_lift_is_certain() -> None:
+    (found,) = two((10, 9000), (690, 9000), better={"ctr": "higher"}).report().findings
+    assert found.sentence.endswith(", a difference of at least 0.066.")
+    many = {"random": {"ctr": clicks(90, 9000)}, "bts": {"ctr": clicks(690, 9000)}}
+    (found,) = Experiment(plan(horizon=Horizon(mde=0.002)), {"": many}).report().findings
+    assert re.search(r"at least \d{3},?\d* % of the control's rate\.$", found.sentence)
