@@ -20,7 +20,7 @@ from consumers.results.query import iso_utc
 from consumers.results.results import Results, to_json
 from consumers.results.screen import rows_shown
 from consumers.results.table import blocks_of, heading
-from consumers.results.verdict_words import ACTION_SYMBOLS, tone_of
+from consumers.results.verdict_words import ACTION_SYMBOLS, parted, tone_of
 from streammetrics.experiments import Recommendation
 
 NAMES = {
@@ -123,12 +123,10 @@ def _advice(found: Recommendation, results: Results) -> str:
 
 def _with_mixed(sentence: str, results: Results) -> str:
     """A sentence as HTML, in which what is said of units of several variants is amber."""
-    mixed = results.contamination
-    said = "" if mixed is None else mixed.sentence
-    if not said or not sentence.endswith(said):
-        return told(sentence, 1000)
-    rest = told(sentence.removesuffix(said), 1000)
-    return f'{rest}<span class="mixed">{told(said, 1000)}</span>'
+    before, said, after = (
+        told(part, 1000) if part else "" for part in parted(sentence, results.contamination)
+    )
+    return f'{before}<span class="mixed">{said}</span>{after}' if said else before
 
 
 def _reading(results: Results) -> str:

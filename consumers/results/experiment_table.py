@@ -19,6 +19,7 @@ from consumers.results.verdict_words import (
     STYLES,
     TONES,
     margin_of,
+    parted,
     words,
 )
 from streammetrics.experiments import Contamination, Finding, Recommendation, SampleRatioFound
@@ -57,11 +58,10 @@ def _said(finding: Finding, mixed: Contamination | None) -> Text:
 
 
 def _marked(sentence: str, mixed: Contamination | None, style: str) -> Text:
-    warned = "" if mixed is None else mixed.sentence
-    if not warned or not sentence.endswith(warned):
-        return Text().append(printed.name(sentence, 1000), style)
-    line = Text().append(printed.name(sentence.removesuffix(warned), 1000), style)
-    return line.append(printed.name(warned, 1000), STYLES["warn"])
+    before, warned, after = parted(sentence, mixed)
+    line = Text().append(printed.name(before, 1000) if before else "", style)
+    line.append(printed.name(warned, 1000) if warned else "", STYLES["warn"])
+    return line.append(printed.name(after, 1000) if after else "", style)
 
 
 def _table(row: ComparisonRow) -> Table:

@@ -87,6 +87,13 @@ def tone_of(found: Recommendation, mixed: Contamination | None) -> Tone:
     return "warn" if mixed is not None and mixed.warning and tone != "bad" else tone
 
 
+def parted(sentence: str, mixed: Contamination | None) -> tuple[str, str, str]:
+    """A sentence in three parts: before, within and after what is said of units of several
+    variants, which every surface shows in amber."""
+    said = "" if mixed is None else mixed.sentence.removesuffix(".")
+    return sentence.partition(said) if said else (sentence, "", "")
+
+
 def p_column(findings: Iterable[Finding]) -> tuple[str, list[float]]:
     """The title of a column of p-values, and the values; nan where a finding has none.
 

@@ -45,11 +45,13 @@ export function show(body) {
 
 /** A sentence, in which what is said of units of several variants is amber. */
 function advised(sentence, contamination) {
-  const said = contamination?.sentence ?? "";
-  if (!said || !sentence.endsWith(said)) return [h("span", {}, sentence)];
+  const said = contamination?.sentence.replace(/\.$/, "");
+  const at = said ? sentence.indexOf(said) : -1;
+  if (at < 0) return [h("span", {}, sentence)];
   return [
-    h("span", {}, sentence.slice(0, -said.length)),
+    h("span", {}, sentence.slice(0, at)),
     h("span", { class: "attention" }, said),
+    h("span", {}, sentence.slice(at + said.length)),
   ];
 }
 
