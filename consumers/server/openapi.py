@@ -29,7 +29,7 @@ OF_JSON: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {  # path: what, s
         "a view of a metric by window, and its effect look by look", "History",
         ("metric", "view", "by", "where", "generation"),
     ),
-    "/api/experiment": ("what may be concluded, in one sentence", "Experiment", ("generation",)),
+    "/api/experiment": ("what to do now, and what may be concluded", "Experiment", ("generation",)),
     "/api/figure": ("a figure with its data", "Figure", (*QUERY, "kind", "view", "theme")),
     "/api/health": ("how far and how well the log is read", "Health", ()),
 }  # fmt: skip

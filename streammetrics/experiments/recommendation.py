@@ -94,43 +94,52 @@ def _on(findings: Sequence[Finding]) -> _Advice:
         why = f"there will be no always-valid interval of {_names(blocked)}: {blocked[0].reason}"
         return _Advice("check_setup", why, blocked)
     better, kept = _with(decisions, "better"), _with(rails, "kept")
-    rests = (*better, *kept)
-    if len(kept) == len(rails) and rests and (better or not decisions):
-        reasons = [_is(better, "better"), _is(kept, "kept", guardrails=True)]
-        return _Advice("ship", _joined(reasons), rests)
-    unjudged = tuple(
+    undirected = tuple(
         one for one in _with(decisions, "higher", "lower") if one.direction.better == "none"
     )
-    if unjudged:
-        reasons = [f"{one.contrast.watched} is {one.verdict}" for one in unjudged]
-        why = f"{_joined(reasons)}, and it is not declared which direction is better"
-        return _Advice("decide", why, unjudged)
-    return _waiting(decisions, rails, better)
+    known = {"better", "no_difference_yet", *(one.verdict for one in undirected)}
+    ready = len(kept) == len(rails) and all(one.verdict in known for one in decisions)
+    if ready and undirected:
+        why = f"{_each(undirected)}, and it is not declared which direction is better"
+        return _Advice("decide", _joined([_is(better, "better"), why]), (*better, *undirected))
+    if ready and (better or (kept and not decisions)):
+        reasons = [_is(better, "better"), _is(kept, "kept", guardrails=True)]
+        return _Advice("ship", _joined(reasons), (*better, *kept))
+    return _waiting(decisions, rails, better, undirected)
+
+
+def _each(findings: Sequence[Finding]) -> str:
+    return _joined(f"{one.contrast.watched} is {one.verdict}" for one in findings)
 
 
 def _waiting(
-    decisions: Sequence[Finding], rails: Sequence[Finding], better: Sequence[Finding]
+    decisions: Sequence[Finding],
+    rails: Sequence[Finding],
+    better: tuple[Finding, ...],
+    undirected: tuple[Finding, ...],
 ) -> _Advice:
     faded, early = _with(decisions, "faded"), _with((*decisions, *rails), "not_started")
     nothing, unknown = _with(decisions, "no_difference_yet"), _with(rails, "open")
-    nearer = tuple(one for one in _with(decisions, "higher", "lower"))
+    nearer = tuple(one for one in _with(decisions, "higher", "lower") if one not in undirected)
+    shown = (*better, *undirected)
     reasons = [
         _is(better, "better"),
+        _each(undirected),
         f"the effect on {_names(faded)} may have faded" if faded else "",
         f"which is nearer to the target of {_names(nearer)} is not certain" if nearer else "",
-        f"no difference of {_names(nothing)} is shown yet" if nothing and not better else "",
+        f"no difference of {_names(nothing)} is shown yet" if nothing and not shown else "",
         f"it is not shown yet that {_is(unknown, 'kept', guardrails=True)}" if unknown else "",
         f"it is too early to say of {_names(early)} ({early[0].reason})" if early else "",
     ]
     why = "; ".join(filter(None, reasons)) or "no variant can be compared with the control yet"
-    rests = (*better, *faded, *nearer, *(() if better else nothing), *unknown, *early)
+    rests = (*shown, *faded, *nearer, *(() if shown else nothing), *unknown, *early)
     sizes = [
         found
         for one in nothing
         if (found := more_units(one.contrast, one.anytime_lower, one.anytime_upper))
     ]
     need = max(sizes, key=lambda one: (one.more, not one.excluded), default=None)
-    if need is None or better:
+    if need is None or shown:
         return _Advice("wait", why, rests)
     ends = len(nothing) == len(decisions) == len(sizes) and not (unknown or early)
     if ends and (not need.more or all(one.excluded for one in sizes)):

@@ -37,6 +37,8 @@ def html_table(result: object) -> str:
     about = [*(f"{name} {count:,}" for name, count in counts_of(result).items())]
     about += [f"{name}: {text}" for name, text in texts_of(result).items()]
     if findings is not None:
+        advice = getattr(result, "recommendation", None)
+        about += [] if advice is None else [str(advice.sentence)]
         about += [str(one.sentence) for one in findings]
         about += map(str, getattr(result, "notes", ()))
     if more:

@@ -93,6 +93,37 @@ def test_without_a_direction_a_person_decides() -> None:
     )  # fmt: skip
 
 
+def test_what_nobody_can_judge_is_not_passed_over() -> None:
+    two = planned(decision=("ctr", "bounce"), guardrails=(), horizons={})
+    states = {
+        name: {"ctr": clicks(a, 9000), "bounce": clicks(b, 9000)}
+        for name, a, b in (("old", 460, 1800), ("new", 690, 2700))
+    }
+    found = Experiment(two, {"": states}).report().recommendation
+    assert (found.action, found.rests_on) == ("decide", ("ctr.ratio/new", "bounce.ratio/new"))
+    assert found.sentence == (
+        "Decide: ctr is better and bounce is higher, and it is not declared which direction is "
+        "better."
+    )
+    states["new"]["bounce"] = clicks(4, 9)
+    early = Experiment(two, {"": states}).report().recommendation
+    assert early.sentence.startswith("Wait: ctr is better; it is too early to say of bounce (")
+    told = planned(decision=("ctr", "bounce"), guardrails=(), horizons={},
+                   better={"ctr": "higher", "bounce": 0.25})  # fmt: skip
+    states["new"]["bounce"] = clicks(2700, 9000)
+    equal = Experiment(told, {"": states}).report().recommendation
+    assert equal.sentence == (
+        "Wait: ctr is better; which is nearer to the target of bounce is not certain."
+    )
+
+
+def test_an_open_guardrail_is_waited_for_whatever_the_decision_says() -> None:
+    tight = planned(guardrails=(Safeguard("auc", 0.001),), better={})
+    assert advised(tight).sentence == (
+        "Wait: ctr is higher; it is not shown yet that guardrail auc is kept."
+    )
+
+
 def test_of_no_difference_it_says_how_many_units_more_would_show_one() -> None:
     ids = range(4500), range(4500, 9000)
     found = advised(planned(horizon=Horizon(mde=0.005)), (460, 465), counted=ids)

@@ -33,7 +33,9 @@ def answered(folder: Path, cluster: str, word: str, *, with_both: bool) -> Resul
         lines.append(json.dumps({**event, "label": i // 40 % 3 % 2, "score": i * 37 % 101 / 101}))
     folder.mkdir()
     (folder / "clicks.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    text = CONFIG.replace('ctr = {{ type = "Ratio" }}', METRICS).replace('user = "user"', EVENT)
+    text = CONFIG.replace('ctr = {{ type = "Ratio", better = "higher" }}', METRICS).replace(
+        'user = "user"', EVENT
+    )
     text = text.replace('decision = ["ctr"]', 'decision = ["gauc"]')
     plan = f'mde = 0.05\ncluster = "{cluster}"\non_several_variants = "{word}"'
     config = folder / "clicks.toml"
