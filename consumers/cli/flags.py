@@ -154,7 +154,9 @@ COMMANDS: Final[tuple[Command, ...]] = (
             (OUTPUT, WINDOW, BY, WHERE, METRIC, GENERATION)),
     Command("serve", "Serve what a store counts, and count nothing.", "STORE", STORE_WORD,
             (Flag("host", "the address to serve at; 127.0.0.1 without it", metavar="HOST"),
-             PORT, TOKEN)),
+             PORT, TOKEN,
+             Flag("connections-per-peer", "open at once from one address, such as a proxy's", int,
+                  metavar="N", default=64))),
     Command("compact", "Merge the delta rows of a store; no result changes.", "STORE", STORE_WORD,
             ()),
 )  # fmt: skip

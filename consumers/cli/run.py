@@ -24,7 +24,7 @@ from consumers.results.answers import results_text
 from consumers.results.query import Query, parse_time
 from consumers.results.reader import read_results
 from consumers.results.terminal import Style
-from consumers.server import Watched, announce, serving
+from consumers.server import Limits, Watched, announce, serving
 from consumers.simulate.joined import JoinedSimulation
 from consumers.simulate.messages import MESSAGES
 from consumers.simulate.output import write
@@ -86,8 +86,10 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
             seen = hearing.workers if workers > 1 else lambda: {"0": watch.snapshot()}
             address = config.server.host, config.server.port
             watched = Watched(seen, monotonic, clock)
-            token = config.server.token
-            url = stack.enter_context(serving(config.store.url, *address, watched, token=token))
+            token, limits = config.server.token, Limits.of(config.server.connections_per_peer)
+            url = stack.enter_context(
+                serving(config.store.url, *address, watched, token=token, limits=limits)
+            )
             announce(url, token=bool(token))
             warn_where_open(address[0], token)
         if workers > 1:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from consumers.cli import logs
 from consumers.cli.arguments import Arguments, UsageError
 from consumers.config.tables import token_problem
-from consumers.server import Watched, announce, serving
+from consumers.server import Limits, Watched, announce, serving
 from consumers.server.assets import prepare
 from consumers.worker.stop import Stop, signals_request
 
@@ -31,13 +31,21 @@ def serve_store(
     problem = token_problem(token)
     if problem is not None:
         raise UsageError(f"{arguments.given['token']}: expected {problem}, came another; make one")
+    many = arguments.number("connections-per-peer") or 0
+    if not 8 <= many <= 10_000:
+        raise UsageError(f"--connections-per-peer: expected 8 to 10000, came {many}; correct it")
     watched = Watched(dict, monotonic, clock)
     host = arguments.text("host") or HOST
     stop = Stop()
     with (
         signals_request(stop, "ending"),
         serving(
-            arguments.words[0], host, PORT if port is None else port, watched, token=token
+            arguments.words[0],
+            host,
+            PORT if port is None else port,
+            watched,
+            token=token,
+            limits=Limits.of(many),
         ) as url,
     ):
         prepare()

@@ -109,11 +109,13 @@ class QuarantineConfig:
 
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
-    """[server]. Port 0 is any free one. token: what whoever asks must have; "" asks for none."""
+    """[server]. Port 0 is any free one. token: what whoever asks must have; "" asks for none.
+    connections_per_peer: open at once from one address."""
 
     host: str = "127.0.0.1"
     port: int = 8765
     token: str = field(default="", repr=False)
+    connections_per_peer: int = 64
 
 
 def read_source(section: Section, directory: Path) -> SourceConfig:
@@ -324,6 +326,7 @@ def read_server(section: Section) -> ServerConfig:
         section.text("host", "127.0.0.1", limit=253),
         section.integer("port", 8765, 0, 65_535),
         section.text("token", ""),
+        section.integer("connections_per_peer", 64, 8, 10_000),
     )
     problem = token_problem(server.token)
     if problem is not None:

@@ -20,6 +20,8 @@ from consumers.results.query import iso_utc
 from consumers.results.results import Results, to_json
 from consumers.results.screen import rows_shown
 from consumers.results.table import blocks_of, heading
+from consumers.results.verdict_words import ACTION_SYMBOLS, parted, tone_of
+from streammetrics.experiments import Recommendation
 
 NAMES = {
     "windows": "by window",
@@ -73,15 +75,19 @@ def _body(material: Material, title: str) -> Iterator[str]:
     yield _reading(results)
     if results.incomplete_text is not None:
         yield f'<p class="attention">{told(results.incomplete_text, 1000)}</p>'
-    if material.verdict:
+    if results.recommendation is not None:
         yield "<h2>What may be concluded</h2>"
-        yield f'<p class="verdict">{told(material.verdict, 1000)}</p>'
-        yield from (f'<p class="attention">{told(one, 1000)}</p>' for one in results.notes)
+        yield _advice(results.recommendation, results)
+        if material.verdict:
+            yield f"<p>{told(material.verdict, 1000)}</p>"
+        said = {row.finding.sentence for row in results.comparisons}
+        notes = (note for note in results.notes if note not in said)
+        yield from (f'<p class="attention">{told(one, 1000)}</p>' for one in notes)
         if results.comparisons:  # there are none of some slices alone
             yield effects_table(results.comparisons)
         sentences = dict.fromkeys(row.finding.sentence for row in results.comparisons)
         sentences.pop(material.verdict, None)  # it stands above
-        yield from (f"<p>{told(one, 1000)}</p>" for one in sentences)
+        yield from (f"<p>{_with_mixed(one, results)}</p>" for one in sentences)
         if results.srm is not None:
             yield units_table(results.srm)
         yield from map(_figure, (p for p in material.pictures if p.kind == EFFECTS))
@@ -108,6 +114,21 @@ def _body(material: Material, title: str) -> Iterator[str]:
     for block in blocks_of([row for row in results.rows if frozenset(row.slice) in shown]):
         yield values_table(told(heading(block)), block, results.variants)
     yield from _provenance(results)
+
+
+def _advice(found: Recommendation, results: Results) -> str:
+    """What to do now, first of all."""
+    tone = tone_of(found, results.contamination)
+    mark = f'<b aria-hidden="true">{ACTION_SYMBOLS[found.action]}</b>'
+    return f'<p class="verdict {tone}">{mark} {_with_mixed(found.sentence, results)}</p>'
+
+
+def _with_mixed(sentence: str, results: Results) -> str:
+    """A sentence as HTML, in which what is said of units of several variants is amber."""
+    before, said, after = (
+        told(part, 1000) if part else "" for part in parted(sentence, results.contamination)
+    )
+    return f'{before}<span class="mixed">{said}</span>{after}' if said else before
 
 
 def _reading(results: Results) -> str:

@@ -19,6 +19,7 @@ from consumers.results.results import Results
 from consumers.results.screen import rows_shown
 from consumers.results.table import names_of
 from consumers.results.verdict import verdict
+from consumers.results.verdict_words import standing
 from streammetrics.figures import svg
 
 MAX_FIGURES: Final = 120
@@ -100,11 +101,11 @@ class _Reader:
         self._by = names_of(self._rows[0]) if self._rows else frozenset()
 
     def verdict(self) -> str:
-        """The experiment in a sentence, over the total; "" where there is none."""
+        """What may be concluded, over the total; "" where the recommendation says it all."""
         if self.of is None:
             return ""
         total = self._answers.experiment(Query(generation=self._query.generation))
-        return verdict(self.of, total.comparisons)[1]
+        return standing(*verdict(self.of, total.comparisons), total.contamination)
 
     def wanted(self) -> Iterator[tuple[str, str]]:
         """(metric, kind) of each figure, the effects first."""

@@ -11,6 +11,12 @@ h2 { font-size: 1.15rem; margin: 2rem 0 0.5rem; border-bottom: 1px solid #bbb; b
 h3 { font-size: 1rem; margin: 1.25rem 0 0.25rem; break-after: avoid; }
 p { margin: 0.4rem 0; }
 .verdict { font-size: 1.15rem; border-left: 4px solid #0072b2; padding: 0.25rem 0 0.25rem 0.75rem; }
+.verdict.good { border-color: #00664b; }
+.verdict.bad { border-color: #a3260c; }
+.verdict.warn { border-color: #8a4b00; }
+td.good, .verdict.good b { color: #00664b; font-weight: 600; }
+td.bad, .verdict.bad b { color: #a3260c; font-weight: 600; }
+td.warn, .verdict.warn b, .mixed { color: #8a4b00; font-weight: 600; }
 .attention { border-left: 4px solid #d55e00; padding-left: 0.75rem; }
 .small { font-size: 0.85rem; color: #444; }
 .whole { white-space: nowrap; }

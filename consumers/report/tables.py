@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 
 from consumers.results import printed
 from consumers.results.join_table import HEAD, counts, outcomes
 from consumers.results.joined import JoinFound
 from consumers.results.results import ComparisonRow, ResultRow
 from consumers.results.table import Block
+from consumers.results.verdict_words import SYMBOLS, TONES, margin_of, p_column, words
 from streammetrics.experiments import SampleRatioFound
 
 
@@ -38,26 +40,33 @@ def _values(block: Block, variants: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def effects_table(rows: Sequence[ComparisonRow]) -> str:
-    """Each comparison with its always-valid interval, and what one planned look would say."""
-    head = ("metric", "treatment - control", "effect", "always valid", "p, always valid",
-            "one look", "looks")  # fmt: skip
-    return _table("treatment less control", head, 2, map(_effect, rows))
+    """Each comparison with its verdict and always-valid interval, and what one planned look would
+    say."""
+    title, chances = p_column(row.finding for row in rows)
+    head = ("metric", "treatment - control", "verdict", "effect", "always valid", title, "one look",
+            "looks")  # fmt: skip
+    tones = [TONES[row.finding.verdict] for row in rows]
+    return _table("treatment less control", head, 3, map(_effect, rows, chances), tones)
 
 
-def _effect(row: ComparisonRow) -> tuple[str, ...]:
+def _effect(row: ComparisonRow, chance: float) -> tuple[str, ...]:
     finding, one = row.finding, row.finding.contrast
     found = one.comparison
     decimals = printed.decimals_for((found.control, found.treatment))
     always = finding.anytime_lower, finding.anytime_upper
     once = found.effect_size_ci_lower, found.effect_size_ci_upper
     view = "" if one.view in one.metric else f" ({printed.name(one.view)})"
-    guard = ", guardrail" if one.safeguard is not None else ""
+    guard = ""
+    if one.safeguard is not None:
+        margin = printed.number(margin_of(one.safeguard), decimals, signed=True)
+        guard = f", guardrail, margin {margin}"
     return (
         f"{printed.name(one.metric)}{view}{guard}",
         f"{printed.name(one.treatment_variant)} - {printed.name(one.control_variant)}",
+        f"{SYMBOLS[finding.verdict]} {words(finding.verdict)}",
         printed.number(found.effect_size, decimals, signed=True),
         "none" if finding.reason else _ends(*always, decimals),
-        "" if finding.reason else printed.chance(finding.anytime_pvalue),
+        "none" if math.isnan(chance) else printed.chance(chance),
         _ends(*once, decimals),
         printed.count(row.looks),
     )
@@ -67,7 +76,7 @@ def units_table(found: SampleRatioFound) -> str:
     """Units of each variant, and whether they are as planned."""
     caption = "units"
     if not found.reason:
-        caption += f"; as planned: e-value {found.e_value:.4g} (1,000 is an alarm)"
+        caption += f"; as planned: e-value {printed.evidence(found.e_value)} (1,000 is an alarm)"
     lines = ((printed.name(variant), printed.count(n)) for variant, n in found.counts)
     return _table(html.escape(caption), ("variant", "units"), 1, lines)
 
@@ -90,18 +99,28 @@ def _ends(lower: float, upper: float, decimals: int) -> str:
     return " to ".join(printed.number(end, decimals, signed=True) for end in (lower, upper))
 
 
-def _table(caption: str, head: Sequence[str], names: int, lines: Iterator[tuple[str, ...]]) -> str:
-    """The first `names` cells of a line name it, and the others are numbers."""
+def _table(
+    caption: str,
+    head: Sequence[str],
+    names: int,
+    lines: Iterator[tuple[str, ...]],
+    tones: Iterable[str] = repeat(""),
+) -> str:
+    """The first `names` cells of a line name it, and the others are numbers; the last of the names
+    has the tone of its line."""
     looks = [""] * names + [' class="number"'] * (len(head) - names)
     titles = "".join(
         f'<th scope="col"{look}>{html.escape(title)}</th>'
         for look, title in zip(looks, head, strict=True)
     )
-    body = "".join(
-        "<tr>" + "".join(_cell(i, look, cell) for i, (look, cell) in
-                         enumerate(zip(looks, line, strict=True))) + "</tr>\n"
-        for line in lines
-    )  # fmt: skip
+    body = ""
+    for line, tone in zip(lines, tones, strict=False):
+        mine = [f' class="{tone}"' if tone and i == names - 1 else look
+                for i, look in enumerate(looks)]  # fmt: skip
+        cells = (
+            _cell(i, look, cell) for i, (look, cell) in enumerate(zip(mine, line, strict=True))
+        )
+        body += f"<tr>{''.join(cells)}</tr>\n"
     return (
         f'<div class="wide"><table><caption>{caption}</caption>'
         f"<thead><tr>{titles}</tr></thead>\n<tbody>{body}</tbody></table></div>"

@@ -138,6 +138,8 @@ class ExperimentRows:
                 continue  # it asks for some of the rows, and an experiment is about all of them
             for finding in counted.outcome.report(seen).findings:
                 if self._query.metric in (None, finding.contrast.metric):
+                    if span is not None:  # one decision may be read here without the others
+                        finding = replace(finding, holm=None, e_bh=None)
                     one = seen.get(finding.contrast.name)
                     looks = 0 if one is None else one.looks
                     rows.append(ComparisonRow(window_of(span, now.snapshot), finding, looks))

@@ -1,4 +1,5 @@
-"""What a person reads of an experiment: a table of its comparisons, and a sentence for each."""
+"""What a person reads of an experiment: a recommendation, and of each comparison a table, a verdict
+and a sentence."""
 
 from __future__ import annotations
 
@@ -13,7 +14,15 @@ from rich.text import Text
 from consumers.results import printed
 from consumers.results.query import iso_utc
 from consumers.results.results import ComparisonRow, Results, Window
-from streammetrics.experiments import Finding, SampleRatioFound
+from consumers.results.verdict_words import (
+    ACTION_TONES,
+    STYLES,
+    TONES,
+    margin_of,
+    parted,
+    words,
+)
+from streammetrics.experiments import Contamination, Finding, Recommendation, SampleRatioFound
 
 GAP: Final = 2  # spaces between columns
 MAX_WINDOWS: Final = 20  # a person reads no more, and JSON has them all
@@ -30,10 +39,29 @@ def experiment(results: Results) -> Iterator[RenderableType]:
         for row in rows:
             yield Text("")
             yield _table(row)
-            yield Text(printed.name(row.finding.sentence, 1000))
+            yield _said(row.finding, results.contamination)
     yield Text("")
     yield _sample_ratio(results.srm)
-    yield from (Text(printed.name(note, 1000), "dim") for note in results.notes)
+    said = {row.finding.sentence for row in results.comparisons}
+    notes = (note for note in results.notes if note not in said)
+    yield from (Text(printed.name(note, 1000), "dim") for note in notes)
+
+
+def advice(found: Recommendation, mixed: Contamination | None) -> Text:
+    """What to do now, coloured by its tone; what is said of units of several variants is amber."""
+    return _marked(found.sentence, mixed, STYLES[ACTION_TONES[found.action]])
+
+
+def _said(finding: Finding, mixed: Contamination | None) -> Text:
+    line = Text().append(words(finding.verdict), STYLES[TONES[finding.verdict]] or "bold")
+    return line.append(": ").append_text(_marked(finding.sentence, mixed, ""))
+
+
+def _marked(sentence: str, mixed: Contamination | None, style: str) -> Text:
+    before, warned, after = parted(sentence, mixed)
+    line = Text().append(printed.name(before, 1000) if before else "", style)
+    line.append(printed.name(warned, 1000) if warned else "", STYLES["warn"])
+    return line.append(printed.name(after, 1000) if after else "", style)
 
 
 def _table(row: ComparisonRow) -> Table:
@@ -56,7 +84,13 @@ def _lines(row: ComparisonRow) -> Iterator[tuple[str, str]]:
     yield "  p, at one look", printed.chance(found.pvalue)
     always = finding.anytime_lower, finding.anytime_upper
     yield "  always valid", "none" if finding.reason else _between(*always, decimals)
-    yield "  p, always valid", printed.chance(finding.anytime_pvalue)
+    rail = finding.contrast.safeguard
+    if rail is None and not finding.reason:
+        yield "  p, always valid", printed.chance(finding.anytime_pvalue)
+        if finding.holm is not None:
+            yield "  p, always valid, Holm", printed.chance(finding.holm)
+    if rail is not None:
+        yield "  margin", printed.number(margin_of(rail), decimals, signed=True)
     yield "design effect", printed.number(found.deff, 2)
     if row.looks:
         yield "looks", printed.count(row.looks)
@@ -78,8 +112,8 @@ def _sample_ratio(found: SampleRatioFound) -> Text:
     counts = ", ".join(f"{printed.name(arm)} {printed.count(n)}" for arm, n in found.counts)
     line = Text(f"units: {counts or 'not counted'}")
     if not found.reason:
-        said = f"; as planned: p {found.pvalue:.4g}, e-value {found.e_value:.4g}"
-        line.append(said, "bold red" if found.alarm else "")
+        p, e = printed.chance(found.pvalue), printed.evidence(found.e_value)
+        line.append(f"; as planned: p {p}, e-value {e}", "bold red" if found.alarm else "")
     return line
 
 

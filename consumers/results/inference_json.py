@@ -61,7 +61,7 @@ def comparison_json(finding: Finding, looks: int) -> dict[str, Json]:
         "anytime_lower": number(finding.anytime_lower),
         "anytime_upper": number(finding.anytime_upper),
         "anytime_pvalue": number(finding.anytime_pvalue),
-        "holm_pvalue": None if finding.holm is None else number(finding.holm),
+        "adjusted_pvalue": None if finding.holm is None else number(finding.holm),
         "e_value": number(finding.e_value),
         "gated": finding.gated,
         "anytime_reason": finding.reason,
@@ -101,6 +101,7 @@ def contamination_json(found: Contamination | None) -> Json:
         "share": number(found.share),
         "dropped": found.dropped,
         "warning": found.warning,
+        "sentence": found.sentence,
     }
 
 

@@ -76,12 +76,23 @@ def percent(share: float) -> str:
 
 
 def chance(value: float) -> str:
-    """A p-value, and never 0 where it is not.
+    """A p-value, which is never 0: what a float holds as 0 is only too small for it.
 
     >>> chance(0.00001), chance(0.8052), chance(0.0)
-    ('<0.0001', '0.8052', '0.0000')
+    ('<0.0001', '0.8052', '<0.0001')
     """
-    return "<0.0001" if 0 < value < 0.0001 else number(value, 4)
+    return "<0.0001" if value < 0.0001 else number(value, 4)
+
+
+def evidence(value: float) -> str:
+    """An e-value, of which more than four digits say no more.
+
+    >>> evidence(1234.56), evidence(0.03741), evidence(2e9), evidence(1e-9)
+    ('1,235', '0.03741', 'above 1,000,000', '<0.0001')
+    """
+    if value > 1e6:
+        return "above 1,000,000"
+    return "<0.0001" if value < 0.0001 else number(value, decimals_for([value]))
 
 
 def interval(low: float, high: float, decimals: int) -> str:

@@ -4,6 +4,7 @@ and how it went from window to window.
     obd.db, generation 1
     20,000 read, 0 quarantined, 0 late, 0 future, 0 expired
     newest event 2019-11-30T23:59:58Z
+    Ship: ctr is better ...
     bts is better: ...
 
     since the start, by variant
@@ -20,7 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from rich.cells import cell_len
 from rich.console import RenderableType
@@ -28,6 +29,7 @@ from rich.table import Table
 from rich.text import Text
 
 from consumers.results import printed
+from consumers.results.experiment_table import advice
 from consumers.results.history import thinned
 from consumers.results.join_table import join_line
 from consumers.results.query import Slice
@@ -35,6 +37,7 @@ from consumers.results.results import ComparisonRow, ResultRow, Results, slice_k
 from consumers.results.sparkline import BARS, scale, sparkline
 from consumers.results.table import Block, blocks_of, heading, health, names_of, shown_grouping
 from consumers.results.terminal import Style, rendered
+from consumers.results.verdict_words import STYLES, TONES, p_column, words
 
 MAX_BLOCKS: Final = 20
 NAME: Final = 12  # letters of a metric or variant
@@ -42,6 +45,7 @@ GAP: Final = 2  # spaces between columns
 SPARKS: Final = 24  # bars at most
 SPARKS_LEAST: Final = 6
 CERTAIN, INTERVAL = 3, 4
+VERDICT, P = 4, 5
 FIGURES: Final = {2: "value", CERTAIN: "certain", INTERVAL: "interval"}  # cells of a line
 
 # (metric, view, slice) to its values, window by window
@@ -59,9 +63,9 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What there is to show. verdict: the experiment in a sentence, or ""; speed: how quickly
-    events come now, or how long none came, in words; looks: the effects of a comparison, by its
-    name, look by look."""
+    """What there is to show. verdict: what stands below the recommendation, or ""; speed: how
+    quickly events come now, or how long none came, in words; looks: the effects of a comparison, by
+    its name, look by look."""
 
     title: str
     results: Results
@@ -101,8 +105,10 @@ def _parts(shown: Shown, style: Style) -> Iterator[RenderableType]:
     if results.join is not None:
         yield Text(join_line(results.join))
         yield from (Text(one, "yellow") for one in results.join.warnings)
+    if results.recommendation is not None:
+        yield advice(results.recommendation, results.contamination)
     if shown.verdict:
-        yield Text(printed.name(shown.verdict, 600), "bold green")
+        yield Text(printed.name(shown.verdict, 600))
     blocks = list(blocks_of(rows_shown(results)))
     if not blocks:
         yield Text("\nno rows are counted here yet")
@@ -111,10 +117,9 @@ def _parts(shown: Shown, style: Style) -> Iterator[RenderableType]:
         yield _table(block, shown, style)
     if len(blocks) > MAX_BLOCKS:
         yield Text(f"\n{len(blocks) - MAX_BLOCKS} more tables: narrow with --where", "dim")
-    total = [row for row in results.comparisons if not row.finding.reason]
-    if total:
-        yield Text("\neffects, always valid: an interval without 0 is a difference\n", "bold cyan")
-        yield _effects(total, shown, style)
+    if results.comparisons:
+        yield Text("\neffects, with always-valid intervals\n", "bold cyan")
+        yield _effects(results.comparisons, shown, style)
 
 
 def _table(block: Block, shown: Shown, style: Style) -> Table:
@@ -140,9 +145,9 @@ def _table(block: Block, shown: Shown, style: Style) -> Table:
     return table
 
 
-def _room(widths: Mapping[int, int], style: Style) -> int:
+def _room(widths: Mapping[int, int], style: Style, names: Sequence[int] = (NAME, NAME)) -> int:
     """What names and figures leave of a line."""
-    return style.width - 2 * (NAME + GAP) - sum(width + GAP for width in widths.values())
+    return style.width - sum(width + GAP for width in (*names, *widths.values()))
 
 
 def _lines(block: Block, shown: Shown) -> list[_Line]:
@@ -176,42 +181,48 @@ def _lines(block: Block, shown: Shown) -> list[_Line]:
 
 
 def _effects(rows: Sequence[ComparisonRow], shown: Shown, style: Style) -> Table:
-    """Each on its own scale, as effects on metrics of several kinds stand below each other."""
-    lines = [_effect(row) for row in rows]
-    titles = ("effect", "always valid", "p")
-    widths = {
-        i: max(len(title), *(cell_len(line[i]) for line in lines))
-        for i, title in enumerate(titles, 2)
-    }
+    """Each on its own scale, as effects on metrics of several kinds stand below each other. Where
+    a line is short, p-values make room for the looks."""
+    title, chances = p_column(row.finding for row in rows)
+    lines = [_effect(row, chance) for row, chance in zip(rows, chances, strict=True)]
+    titles = {2: "effect", 3: "always valid", VERDICT: "verdict", P: title}
+    widths = {i: max(len(one), *(cell_len(line[i]) for line in lines)) for i, one in titles.items()}
     courses = [shown.looks.get(row.finding.contrast.name, ()) for row in rows]
-    room = min(_room(widths, style), SPARKS) if any(map(len, courses)) else 0
+    least = SPARKS_LEAST if any(map(len, courses)) else 0
+    names = [max(len(title), *(cell_len(line[i]) for line in lines))
+             for i, title in enumerate(("metric", "treatment"))]  # fmt: skip
+    if _room(widths, style, names) < least:
+        widths.pop(P)
+    room = min(_room(widths, style, names), SPARKS) if least else 0
     table = _empty("metric", "treatment")
-    for title in titles:
-        table.add_column(title, justify="right", no_wrap=True)
+    for i, width in widths.items():
+        justify: Literal["left", "right"] = "left" if i == VERDICT else "right"
+        table.add_column(titles[i], justify=justify, no_wrap=True, min_width=width)
     if room > 0:
         table.add_column("looks"[:room], no_wrap=True)
     for row, line, course in zip(rows, lines, courses, strict=True):
         seen = [*thinned(course, room)] if room > 1 else course
         spark = sparkline(seen, room, ends=scale(course), bars=shown.bars)
-        ends = row.finding.anytime_lower, row.finding.anytime_upper
-        table.add_row(
-            *map(Text, (*line, *[spark] * (room > 0))),
-            style="bold" if ends[0] > 0 or ends[1] < 0 else "",
-        )
+        cells = [*line[:2], *(line[i] for i in widths), *[spark] * (room > 0)]
+        texts = list(map(Text, cells))
+        texts[2 + list(widths).index(VERDICT)].stylize(STYLES[TONES[row.finding.verdict]])
+        table.add_row(*texts)
     return table
 
 
-def _effect(row: ComparisonRow) -> tuple[str, ...]:
-    """Metric, treatment, effect, its always-valid interval and its p-value, as texts."""
+def _effect(row: ComparisonRow, chance: float) -> tuple[str, ...]:
+    """Metric, treatment, effect, its always-valid interval, the verdict and p, as texts."""
     finding, one = row.finding, row.finding.contrast
     found, ends = one.comparison, (finding.anytime_lower, finding.anytime_upper)
     decimals = printed.decimals_for((found.control, found.treatment))
+    between = " to ".join(printed.number(end, decimals, signed=True) for end in ends)
     return (
         printed.name(one.metric, NAME),
         printed.name(one.treatment_variant, NAME),
         printed.number(found.effect_size, decimals, signed=True),
-        " to ".join(printed.number(end, decimals, signed=True) for end in ends),
-        printed.chance(finding.anytime_pvalue),
+        "none" if finding.reason else between,
+        words(finding.verdict),
+        "none" if math.isnan(chance) else printed.chance(chance),
     )
 
 

@@ -1,5 +1,7 @@
 """Results as a person reads them: variants side by side, each value with its certain bounds.
 
+    Wait: no difference of ctr is shown yet.
+
     since the start, by variant
 
                               random              bts
@@ -24,7 +26,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from consumers.results import printed
-from consumers.results.experiment_table import experiment
+from consumers.results.experiment_table import advice, experiment
 from consumers.results.figures_table import Truth, figures
 from consumers.results.join_table import join_table
 from consumers.results.query import OTHER, Slice, SliceValue, iso_utc
@@ -78,6 +80,8 @@ def table(
     chosen = shown_grouping(groupings)
     blocks = [block for block in blocks_of(results.rows) if block.names == chosen]
     parts: list[RenderableType] = [Text(printed.name(title, 70), "bold")]
+    if results.recommendation is not None:
+        parts += [Text(""), advice(results.recommendation, results.contamination)]
     for block in blocks[:MAX_BLOCKS]:
         parts.append(Text("\n" + heading(block) + "\n", "bold cyan"))
         parts.extend(figures(block.columns(results.variants), all_views, truth, style))

@@ -22,6 +22,7 @@ from consumers.results.results import Results
 from consumers.results.screen import History, Shown, history_key, rows_shown
 from consumers.results.table import names_of
 from consumers.results.verdict import verdict
+from consumers.results.verdict_words import standing
 
 HISTORY_S: Final = 10.0  # between two readings of the values by window
 SPEED_S: Final = 10.0  # over which the rate of events is taken
@@ -112,4 +113,4 @@ class Watcher:
         of = view(self._ledger, lambda now: declared(now.moment.generation),
                   generation=results.generation)  # fmt: skip
         total = self._answers.experiment(Query(generation=self._query.generation))
-        return verdict(of, total.comparisons)[1]
+        return standing(*verdict(of, total.comparisons), total.contamination)

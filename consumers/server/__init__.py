@@ -2,6 +2,7 @@
 
 from consumers.server.application import application
 from consumers.server.health import Watched
+from consumers.server.open_connections import Limits
 from consumers.server.process import ServeError, announce, serving
 
-__all__ = ["ServeError", "Watched", "announce", "application", "serving"]
+__all__ = ["Limits", "ServeError", "Watched", "announce", "application", "serving"]

@@ -33,14 +33,13 @@ from consumers.results.query import QueryError
 from consumers.server import assets
 from consumers.server.api import JSON, Api
 from consumers.server.events import Events
-from consumers.server.exposition import CONTENT_TYPE_LATEST, exposition
 from consumers.server.guard import Guard
 from consumers.server.health import NOBODY, Watched
 from consumers.server.latest_results import LatestResults
 from consumers.server.openapi import openapi_json
+from consumers.server.probes import probes
 from consumers.server.pulse import Pulse
 from consumers.server.questions import PARAMETERS, refuse_others
-from consumers.server.readiness import unready
 from consumers.server.token import Token
 
 __all__ = ["PARAMETERS", "application"]
@@ -61,22 +60,11 @@ def application(
     whoever asks must have; "" asks for none. ended: whether open streams are to end.
     """
     answers, pulse = Answers(ledger), Pulse(ledger, watched)
-    latest = LatestResults(answers)
     api, streams = Api(ledger, answers, pulse, store), Events(pulse, ended)
 
     async def events(request: Request) -> Response:
         refuse_others(request.query_params, ())
         return streams.answer(request.method)
-
-    def healthz(request: Request) -> Response:
-        return _told(watched.unhealthy(), "ok")
-
-    def readyz(request: Request) -> Response:
-        return _told(unready(ledger, watched), "ready")
-
-    def metrics(request: Request) -> Response:
-        headers = {"content-type": CONTENT_TYPE_LATEST}
-        return Response(exposition(ledger, watched, latest), headers=headers)
 
     return Starlette(
         routes=[
@@ -85,9 +73,7 @@ def application(
             *api.routes(),
             Route("/api/events", events),
             Route("/openapi.json", _openapi),
-            Route("/healthz", healthz),
-            Route("/readyz", readyz),
-            Route("/metrics", metrics),
+            *probes(ledger, watched, LatestResults(answers)),
         ],
         middleware=[Middleware(Guard, hosts=hosts), Middleware(Token, token=token)],
         exception_handlers={
@@ -119,10 +105,6 @@ def _asset(request: Request) -> Response:
 def _openapi(request: Request) -> Response:
     refuse_others(request.query_params, ())
     return Response(openapi_json(), media_type=JSON)
-
-
-def _told(why: str | None, well: str) -> Response:
-    return PlainTextResponse(f"{well if why is None else why}\n", 200 if why is None else 503)
 
 
 def _bad_query(request: Request, error: Exception) -> Response:

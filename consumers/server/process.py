@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import socket
 import sys
+from asyncio import Protocol
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from errno import EACCES, EADDRINUSE
+from functools import partial
 from threading import Event, Thread
-from typing import Final
+from typing import Final, cast
 
 import uvicorn
 
 from consumers.ledger.ledger import Ledger
 from consumers.server.application import application
 from consumers.server.health import NOBODY, Watched
+from consumers.server.http_protocol import HttpProtocol
+from consumers.server.open_connections import PER_PEER, Limits, OpenConnections
 
 PAUSES_S: Final = (0.1, 0.5)  # see Ledger.open
 BUSY_S: Final = 1.0
@@ -27,12 +31,19 @@ class ServeError(Exception):
 
 @contextmanager
 def serving(
-    store: str, host: str, port: int, watched: Watched = NOBODY, *, token: str = ""
+    store: str,
+    host: str,
+    port: int,
+    watched: Watched = NOBODY,
+    *,
+    token: str = "",
+    limits: Limits | None = None,
 ) -> Iterator[str]:
     """Serve a store at `http://HOST:PORT/`, the address that is given, until the block ends.
 
     Port 0 is any free one. token: what whoever asks must have;
-    "" asks for none. Raises ServeError where the address is taken or not ours.
+    "" asks for none. limits: of connections; None: those of a server without settings. Raises
+    ServeError where the address is taken or not ours.
     """
     # Whoever asks does not wait for long: Prometheus gives up after 10 s.
     opened = Ledger.open(store, pauses_s=PAUSES_S, busy_s=BUSY_S)
@@ -41,9 +52,12 @@ def serving(
         app = application(
             ledger, watched, store=store, hosts=(host,), token=token, ended=ended.is_set
         )
+        connections = OpenConnections(limits or Limits.of(PER_PEER), watched.monotonic)
         server = uvicorn.Server(
             uvicorn.Config(
                 app,
+                http=cast("type[Protocol]", partial(HttpProtocol, connections=connections)),
+                ws="none",
                 lifespan="off",
                 log_config=None,
                 access_log=False,

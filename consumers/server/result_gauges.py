@@ -17,8 +17,15 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from consumers.results.query import OTHER, Slice
 from consumers.results.results import ComparisonRow, ResultRow, Results
+from consumers.results.verdict_words import margin_of
 from consumers.server.join_gauges import join_gauges
-from streammetrics.experiments import SampleRatioFound
+from streammetrics.experiments import (
+    ACTIONS,
+    VERDICTS,
+    Contamination,
+    Recommendation,
+    SampleRatioFound,
+)
 
 ROWS: Final = 1000  # of one window
 EFFECTS: Final = 200
@@ -30,7 +37,9 @@ _EFFECT_GAUGES: Final = {
     "streammetrics_effect_lower": "Lower end of its always-valid interval, adjusted for decisions",
     "streammetrics_effect_upper": "Upper end of its always-valid interval, adjusted for decisions",
     "streammetrics_effect_pvalue": "Always-valid p-value of no effect, of this comparison alone",
+    "streammetrics_effect_adjusted_pvalue": "The same with Holm's adjustment among the decisions",
     "streammetrics_effect_e_value": "E-value of the last look against no effect",
+    "streammetrics_effect_margin": "Effect at which a guardrail is broken",
 }
 _ROW_GAUGES: Final = {
     "streammetrics_result": "Value of a metric",
@@ -60,6 +69,10 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
                             value=total.rows_read)  # fmt: skip
     yield from _row_gauges(rows)
     yield from _effect_gauges(total.comparisons[:EFFECTS])
+    if total.recommendation is not None:
+        yield from _recommendation(total.recommendation)
+    if total.contamination is not None:
+        yield from _contamination(total.contamination)
     if total.srm is not None:
         yield from _sample_ratio(total.srm)
     yield from join_gauges(total.join)
@@ -94,6 +107,10 @@ def _row_gauges(rows: Sequence[tuple[str, ResultRow]]) -> Iterator[Metric]:
 
 def _effect_gauges(rows: Sequence[ComparisonRow]) -> Iterator[Metric]:
     families = _families(_EFFECT_GAUGES, _EFFECT)
+    verdicts = GaugeMetricFamily(
+        "streammetrics_effect_verdict", "1 for the verdict on it, and 0 for each other",
+        labels=[*_EFFECT, "verdict"],
+    )  # fmt: skip
     for row in rows:
         finding, one = row.finding, row.finding.contrast
         labels = (
@@ -102,14 +119,38 @@ def _effect_gauges(rows: Sequence[ComparisonRow]) -> Iterator[Metric]:
             _sayable(one.control_variant),
             _sayable(one.treatment_variant),
         )
-        figures = (
-            one.comparison.effect_size, finding.anytime_lower, finding.anytime_upper,
-            finding.anytime_pvalue, finding.e_value,
+        adjusted = math.nan if finding.holm is None else finding.holm
+        always = (
+            finding.anytime_lower, finding.anytime_upper, finding.anytime_pvalue, adjusted,
+            finding.e_value,
         )  # fmt: skip
-        for i, (family, figure) in enumerate(zip(families, figures, strict=True)):
-            if i == 0 or not (finding.reason or math.isnan(figure)):
+        margin = math.nan if one.safeguard is None else margin_of(one.safeguard)
+        shown = [math.nan] * len(always) if finding.reason else always
+        for family, figure in zip(
+            families, (one.comparison.effect_size, *shown, margin), strict=True
+        ):
+            if family is families[0] or not math.isnan(figure):
                 family.add_metric(labels, figure)
-    yield from families
+        for verdict in VERDICTS:
+            verdicts.add_metric([*labels, verdict], float(verdict == finding.verdict))
+    yield from (*families, verdicts)
+
+
+def _recommendation(found: Recommendation) -> Iterator[Metric]:
+    family = GaugeMetricFamily(
+        "streammetrics_recommendation", "1 for what to do now, and 0 for each other",
+        labels=["action"],
+    )  # fmt: skip
+    for action in ACTIONS:
+        family.add_metric([action], float(action == found.action))
+    yield family
+
+
+def _contamination(found: Contamination) -> Iterator[Metric]:
+    if not math.isnan(found.share):
+        yield GaugeMetricFamily("streammetrics_units_in_several_variants_share",
+                                "Share of all units that were seen in several variants",
+                                value=found.share)  # fmt: skip
 
 
 def _sample_ratio(found: SampleRatioFound) -> Iterator[Metric]:

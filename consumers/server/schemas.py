@@ -68,7 +68,7 @@ _COMPARED: Final = (
     *("control", "treatment", "effect_size", "effect_size_ci_lower", "effect_size_ci_upper"),
     *("rel_effect_size", "rel_effect_size_ci_lower", "rel_effect_size_ci_upper", "pvalue"),
     *("statistic", "std_error", "df", "level", "n", "n_eff", "deff"),
-    *("anytime_lower", "anytime_upper", "anytime_pvalue", "holm_pvalue", "e_value", "margin"),
+    *("anytime_lower", "anytime_upper", "anytime_pvalue", "adjusted_pvalue", "e_value", "margin"),
 )
 _PAIR: Final = {
     "metric": TEXT,
@@ -113,7 +113,9 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "Recommendation": shape(
         action=words(*ACTIONS), sentence=TEXT, rests_on=many(TEXT), treatments=many(TEXT)
     ),
-    "Contamination": shape(units=NUMBER, share=NUMBER, dropped=FLAG, warning=FLAG),
+    "Contamination": shape(
+        units=NUMBER, share=NUMBER, dropped=FLAG, warning=FLAG, sentence=TEXT
+    ),
     "SampleRatio": shape(pvalue=NUMBER, e_value=NUMBER, counts=COUNTS, reason=TEXT),
     "Results": answer(
         "results", generation=WHOLE, offsets=COUNTS, incomplete=COUNTS, **_READ, watermark_ms=_MS,

@@ -11,6 +11,7 @@ import numpy as np
 
 from streammetrics.combine.units import UnitsResult, in_several
 from streammetrics.core.unit_hashes import Words
+from streammetrics.experiments.numerals import least, plain
 from streammetrics.experiments.plan import Plan
 from streammetrics.experiments.sample_ratio import SampleRatio, SampleRatioFound
 from streammetrics.kernels.tails import chi2_sf
@@ -33,6 +34,18 @@ class Contamination:
     def warning(self) -> bool:
         """Whether the share is above 1 %."""
         return self.share > MOST_IN_SEVERAL
+
+    @property
+    def sentence(self) -> str:
+        """What stands behind each conclusion where there is a warning; "" where there is none."""
+        if not self.warning:
+            return ""
+        what = "are dropped" if self.dropped else "blur the difference"
+        verb = "unit has" if self.units == 1 else "units have"
+        return (
+            f"{plain(self.units, 6)} {verb} been seen in several variants, "
+            f"{least(100 * self.share)} % of all, and {what}."
+        )
 
 
 def sample_ratio(plan: Plan, units: Found) -> SampleRatioFound:

@@ -41,13 +41,7 @@ def disbelief(plan: Plan, srm: SampleRatioFound, several: UnitsResult | None) ->
 
 def contaminated(found: Contamination | None) -> str:
     """A sentence on units of several variants where they are more than 1 % of all, else ""."""
-    if found is None or not found.warning:
-        return ""
-    what = "are dropped" if found.dropped else "blur the difference"
-    return (
-        f"{_units(found.units)} been seen in several variants, {least(100 * found.share)} % of "
-        f"all, and {what}."
-    )
+    return "" if found is None else found.sentence
 
 
 def sentence_of(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.consumers import verdict_cases
 from tests.consumers.stores import Databases, make_store
 from tests.requirements import absent
 
@@ -67,3 +69,14 @@ def logging_as_it_was() -> Iterator[None]:
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
+
+
+@pytest.fixture(scope="session")
+def case_store(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The store of a case of `verdict_cases`, by its name. Only for tests that read it."""
+
+    @cache
+    def made(name: str) -> Path:
+        return verdict_cases.store(tmp_path_factory.mktemp(name), verdict_cases.CASES[name])
+
+    return made

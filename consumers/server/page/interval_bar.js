@@ -13,13 +13,15 @@ export function scaleOf(numbers, holdsZero = false) {
   return { low: low - room, high: high + room, holdsZero };
 }
 
-/** The bar of {value, low, high, lower, upper}; what is not finite is not drawn. */
-export function intervalBar(scale, { value, low, high, lower, upper }) {
+/** The bar of {value, low, high, lower, upper, margin}; what is undefined is not drawn. margin: of a
+ * guardrail, the effect at which it is broken. */
+export function intervalBar(scale, { value, low, high, lower, upper, margin }) {
   const bar = h("span", { class: "bar", "aria-hidden": "true" });
   if (scale === null) return bar;
   if (scale.holdsZero) mark(bar, scale, "bar-zero", 0, 0);
   mark(bar, scale, "bar-interval", lower, upper);
   if (low < high) mark(bar, scale, "bar-bound", low, high);
+  if (margin !== undefined) mark(bar, scale, "bar-margin", margin, margin);
   mark(bar, scale, "bar-value", value, value);
   return bar;
 }

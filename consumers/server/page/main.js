@@ -67,7 +67,7 @@ async function showView(signal) {
   shownAtMs = Date.now();
   filters.learn(results.results);
   filters.show(store, view, change);
-  if (experiment.show(found)) announce(found.sentence);
+  if (experiment.show(found)) announce(found.recommendation.sentence);
   joined.show(results.join);
   const many = cards.show(store, view, results, change);
   say(byId("metrics-title"), many === 1 ? "1 metric" : `${count(many)} metrics`);

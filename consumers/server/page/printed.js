@@ -45,8 +45,14 @@ export function decimalsFor(values) {
 /** A value, rounded to the nearest. */
 export const number = (x, decimals, signed = false) => rounded(x, decimals, "even", signed);
 
-/** A p-value, and never 0 where it is not. */
-export const chance = (x) => (x > 0 && x < 0.0001 ? "<0.0001" : number(x, 4));
+/** A p-value, which is never 0: what a number holds as 0 is only too small for it. */
+export const chance = (x) => (x < 0.0001 ? "<0.0001" : number(x, 4));
+
+/** An e-value, of which more than four digits say no more. */
+export function evidence(x) {
+  if (x > 1e6) return "above 1,000,000";
+  return x < 0.0001 ? "<0.0001" : number(x, decimalsFor([x]));
+}
 
 /** Certain bounds, rounded outward: what is shown still contains the exact value. */
 export const bounds = (low, high, decimals) =>

@@ -3,6 +3,7 @@
 import { h } from "/assets/elements.js";
 import { intervalBar, scaleOf } from "/assets/interval_bar.js";
 import { between, bounds, chance, count, decimalsFor, name, number, value } from "/assets/printed.js";
+import { pColumn, symbol, SYMBOLS, TONES, words } from "/assets/verdicts.js";
 
 const OTHER = "(other)";
 const PLACES = 8; // colours; each variant has its name and its mark beside the colour
@@ -86,48 +87,66 @@ function line(row, found, { decimals, scale, approximate, intervals, place }) {
   );
 }
 
-/** The effects of comparisons against zero. `named`: with the metric in front. */
+/** The effects of comparisons against zero, and of guardrails against their margin, with the verdict
+ * on each. `named`: with the metric in front. */
 export function effects(comparisons, caption, named) {
   const always = comparisons.some((one) => !one.anytime_reason);
-  const table = h("table", { class: "effects" }, h("caption", {}, caption));
-  table.append(head([named && "Metric", "Variant", "Effect",
-    always ? "Always-valid interval" : "Interval of one look", "", "p"]));
+  const [pTitle, adjusted] = pColumn(comparisons);
+  const pairs = new Set(comparisons.map(armsOf));
+  const apart = !named || pairs.size > 1; // else all rows compare the same, which the caption says
+  const title = apart ? caption : `${caption}, ${[...pairs][0]}`;
+  const table = h("table", { class: "effects" }, h("caption", {}, title));
+  table.append(head([named && "Metric", apart && "Variant", "Verdict", "Effect",
+    always ? "Always-valid interval" : "Interval of one look", "", always ? pTitle : "p of one look"]));
   const body = h("tbody");
   const scales = new Map();
-  for (const [metric, mine] of Map.groupBy(comparisons, (one) => `${one.metric}\n${one.view}`)) {
-    scales.set(metric, scaleOf(mine.flatMap((one) => [...span(one), value(one.effect_size)]), true));
+  for (const [metric, mine] of Map.groupBy(comparisons, keyOf)) {
+    const numbers = mine.flatMap((one) => [...span(one, always), value(one.effect_size), value(one.margin)]);
+    scales.set(metric, scaleOf(numbers, true));
   }
-  for (const one of comparisons) {
-    const [lower, upper] = span(one);
-    const effect = value(one.effect_size);
+  comparisons.forEach((one, i) => {
+    const [lower, upper] = span(one, always);
+    const [effect, margin] = [value(one.effect_size), value(one.margin)];
     const decimals = decimalsFor([one.control, one.treatment, one.effect_size].map(value));
-    const clear = lower > 0 || upper < 0;
+    const rail = one.guardrail ? h("small", {}, ` guardrail, margin ${margined(one, decimals)}`) : null;
+    const p = always ? adjusted[i] : value(one.pvalue);
     body.append(
       h(
         "tr",
-        { "data-clear": !one.anytime_reason && clear, title: one.sentence },
-        named ? h("th", { scope: "row" }, name(one.metric), one.guardrail ? " (guardrail)" : "") : null,
-        h(named ? "td" : "th", named ? {} : { scope: "row" },
-          `${name(one.treatment_variant, 20)} − ${name(one.control_variant, 20)}`),
+        { "data-verdict": one.verdict, title: one.sentence },
+        named ? h("th", { scope: "row" }, name(one.metric), rail) : null,
+        apart
+          ? h(named ? "td" : "th", named ? {} : { scope: "row" }, armsOf(one), named ? null : rail)
+          : null,
+        h("td", { class: "verdict", "data-tone": TONES[one.verdict] },
+          symbol(SYMBOLS[one.verdict]), h("span", {}, words(one.verdict))),
         h("td", { class: "number value" }, data(one.effect_size, number(effect, decimals, true))),
         h("td", { class: "number" }, ends(lower, upper, decimals, true)),
         h("td", { class: "drawn" },
-          intervalBar(scales.get(`${one.metric}\n${one.view}`), { value: effect, lower, upper })),
-        h("td", { class: "number" },
-          chance(value(one.anytime_reason ? one.pvalue : one.anytime_pvalue))),
+          intervalBar(scales.get(keyOf(one)), { value: effect, lower, upper, margin })),
+        h("td", { class: "number" }, Number.isNaN(p) ? "none" : chance(p)),
       ),
     );
-  }
+  });
   table.append(body);
   const reasons = new Set(comparisons.map((one) => one.anytime_reason).filter(Boolean));
   const notes = [...reasons].map((why) => h("p", { class: "note" }, `Not always valid: ${why}.`));
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, table, ...notes);
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": title }, table, ...notes);
 }
 
-function span(one) {
-  const names = one.anytime_reason
-    ? ["effect_size_ci_lower", "effect_size_ci_upper"]
-    : ["anytime_lower", "anytime_upper"];
+const armsOf = (one) => `${name(one.treatment_variant, 20)} − ${name(one.control_variant, 20)}`;
+
+const keyOf = (one) => `${one.metric}\n${one.view}`;
+
+/** The effect at which a guardrail is broken. */
+const margined = (one, decimals) => number(value(one.margin), decimals, true);
+
+/** The ends that a row shows: all of one kind, as the title of their column says. */
+function span(one, always) {
+  if (always && one.anytime_reason) return [NaN, NaN];
+  const names = always
+    ? ["anytime_lower", "anytime_upper"]
+    : ["effect_size_ci_lower", "effect_size_ci_upper"];
   return names.map((key) => value(one[key]));
 }
 

@@ -81,7 +81,8 @@ def test_figures_are_never_cut_to_make_room_for_bars(store: Path) -> None:
 
 def test_an_experiment_is_said_in_a_sentence_with_its_effects(tested: Path) -> None:
     lines = text_of(tested).splitlines()
-    assert lines[3].startswith("new is better: the always-valid interval of ctr")
+    assert lines[3] == "Ship: ctr is better."
+    assert lines[4].startswith("new is better: the always-valid interval of ctr")
     [effect] = [line for line in lines if "+0.2500" in line]
     assert effect.split()[:2] == ["ctr", "new"]
     assert "+0.1820 to +0.3180" in effect

@@ -28,10 +28,11 @@ def test_numbers_are_rounded_as_the_command_line_rounds_them(
     asked = [[value, decimals] for value in values for decimals in (0, 2, 4, 10)]
     found = open_page(served.url).page.evaluate(
         """async (asked) => {
-          const { number, bounds, chance, decimalsFor } = await import("/assets/printed.js");
+          const printed = await import("/assets/printed.js");
+          const { number, bounds, chance, evidence, decimalsFor } = printed;
           return asked.map(([x, decimals]) =>
             [number(x, decimals), number(x, decimals, true), chance(x), bounds(x, x, decimals),
-             decimalsFor([x]), decimalsFor([x, 0.3, 7])]);
+             evidence(x), decimalsFor([x]), decimalsFor([x, 0.3, 7])]);
         }""",
         asked,
     )
@@ -42,6 +43,7 @@ def test_numbers_are_rounded_as_the_command_line_rounds_them(
             printed.number(value, decimals, signed=True),
             printed.chance(value),
             printed.interval(value, value, decimals),
+            printed.evidence(value),
             printed.decimals_for([value]),
             printed.decimals_for([value, 0.3, 7]),
         ], (value, decimals)

@@ -1,0 +1,170 @@
+"""Connections that never ask, ask without an end or never read: probes and pages are answered."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from consumers.server import Limits, Watched, assets, serving
+from tests.consumers.server.test_events import heard, until
+from tests.requirements import ROOT
+
+ALONE = Watched(dict, time.monotonic, time.time)
+PROBES = ("healthz", "readyz", "metrics")
+HALF = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nx-half: "
+WHOLE = b"GET /%s HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+
+
+def connected(stack: ExitStack, url: str, says: bytes) -> socket.socket:
+    """A connection that has said something."""
+    parts = urlsplit(url)
+    made = socket.create_connection((parts.hostname, parts.port), timeout=30)
+    made.sendall(says)
+    return stack.enter_context(closing(made))
+
+
+def drip(connections: list[socket.socket]) -> None:
+    """One byte more of each header."""
+    for one in connections:
+        try:
+            one.sendall(b"x")
+        except OSError:  # it was closed
+            continue
+
+
+def quickest_s(url: str) -> float:
+    """The time of the quickest of five answers; all five come."""
+    times = []
+    for _ in range(5):
+        began_s = time.monotonic()
+        assert httpx.get(url, timeout=20).status_code == 200
+        times.append(time.monotonic() - began_s)
+    return min(times)
+
+
+def closes(connection: socket.socket, says: Iterator[bytes]) -> bool:
+    """Whether the server closes a connection that goes on talking."""
+    for more in says:
+        try:
+            connection.sendall(more)
+            readable, _, _ = select.select([connection], [], [], 0.05)
+            if readable and not connection.recv(1 << 16):
+                return True
+        except OSError:
+            return True
+    return False
+
+
+@pytest.fixture
+def files() -> Iterator[None]:
+    """Room for the sockets of a test."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(4096, hard)), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.slow
+def test_probes_are_answered_in_a_second_whoever_holds_connections_half_open(
+    store: Path, files: None
+) -> None:
+    def few_files() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+    command = [sys.executable, "-m", "consumers.cli", "serve", str(store), "--port", "0"]
+    with ExitStack() as stack:
+        process = stack.enter_context(
+            subprocess.Popen(
+                command, cwd=ROOT, stderr=subprocess.PIPE, text=True, preexec_fn=few_files
+            )
+        )
+        stack.callback(process.terminate)
+        assert process.stderr is not None
+        url = process.stderr.readline().removeprefix("serving ").strip()
+        assert httpx.get(url + "metrics", timeout=60).status_code == 200
+        page = stack.enter_context(httpx.stream("GET", url + "api/events", timeout=30))
+        until(events := heard(page), "health")
+        half = [connected(stack, url, HALF[: 1 + i % len(HALF)]) for i in range(600)]
+        for probe in PROBES:
+            drip(half)
+            assert quickest_s(url + probe) < 1
+        assert httpx.get(url + "api/results", timeout=20).status_code == 200
+        until(events, "health")  # the page goes on
+        events.close()
+        assert len(os.listdir(f"/proc/{process.pid}/fd")) < 200
+
+
+@pytest.mark.slow
+def test_a_request_that_is_not_completed_in_time_is_closed(store: Path) -> None:
+    limits = Limits(silent_s=0.5)
+    body = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1000000\r\n\r\n"
+    with ExitStack() as stack:
+        url = stack.enter_context(serving(str(store), "127.0.0.1", 0, ALONE, limits=limits))
+        for says, more in ((b"", b""), (HALF, b"x"), (body, b"x"), (WHOLE % b"healthz", b"")):
+            assert closes(connected(stack, url, says), iter([more] * 200))
+
+
+@pytest.mark.slow
+def test_a_stream_outlives_the_limit_of_a_request(store: Path) -> None:
+    limits = Limits(silent_s=0.5)
+    with (
+        serving(str(store), "127.0.0.1", 0, ALONE, limits=limits) as url,
+        httpx.stream("GET", url + "api/events", timeout=30) as page,
+    ):
+        events = heard(page)
+        until(events, "health")
+        until(events, "health")  # five seconds later
+        events.close()
+
+
+@pytest.mark.slow
+def test_more_requests_at_once_than_the_limit_are_refused_and_probes_are_not(store: Path) -> None:
+    limits = Limits(per_peer=8)
+    with ExitStack() as stack:
+        url = stack.enter_context(serving(str(store), "127.0.0.1", 0, ALONE, limits=limits))
+        pages = [connected(stack, url, WHOLE % b"api/events") for _ in range(8)]
+        for page in pages:
+            assert page.recv(15) == b"HTTP/1.1 200 OK"
+        refused = httpx.get(url + "api/results")
+        assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+        assert refused.text == "too many requests at once from this address\n"
+        for probe in PROBES:
+            assert httpx.get(url + probe, timeout=20).status_code == 200
+        pages[0].close()
+        while httpx.get(url + "api/results", timeout=20).status_code != 200:
+            time.sleep(0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("reads", [False, True])
+def test_an_answer_goes_to_whoever_reads_it_however_slowly(
+    store: Path, monkeypatch: pytest.MonkeyPatch, reads: bool
+) -> None:
+    large = assets.Asset(b"x" * 10_000_000, b"", '"large"', "text/javascript")
+    monkeypatch.setattr(assets, "asset", lambda name: large)
+    limits, taken = Limits(silent_s=0.2), 0
+    with ExitStack() as stack:
+        url = stack.enter_context(serving(str(store), "127.0.0.1", 0, ALONE, limits=limits))
+        reader = connected(stack, url, WHOLE % b"assets/large.js")
+        reader.settimeout(60)
+        if not reads:
+            time.sleep(3)
+        try:
+            while found := reader.recv(1 << 17):
+                taken += len(found)
+                time.sleep(0.02 if reads else 0)
+        except ConnectionResetError:
+            assert not reads
+        assert (taken > len(large.data)) is reads

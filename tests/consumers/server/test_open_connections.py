@@ -1,0 +1,112 @@
+"""How many connections stay open: whoever sends nothing closes their own, and nobody's answer."""
+
+from __future__ import annotations
+
+import random
+import resource
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+
+from consumers.server.open_connections import RESERVED, Limits, OpenConnections
+
+
+@dataclass(eq=False)
+class Connection:
+    peer: str
+    dropped: bool = False
+
+    def drop(self) -> None:
+        self.dropped = True
+
+
+def opened(connections: OpenConnections, peer: str, count: int) -> list[Connection]:
+    made = [Connection(peer) for _ in range(count)]
+    for one in made:
+        connections.opened(one)
+    return made
+
+
+def test_one_more_of_a_peer_closes_the_one_of_it_that_has_waited_longest() -> None:
+    connections = OpenConnections(Limits(per_peer=10, in_all=100), lambda: 0.0)
+    other = opened(connections, "b", 1)[0]
+    theirs = opened(connections, "a", 10)
+    answered = theirs[0]
+    assert connections.begins(answered)
+    connections.ends(answered)  # it waits again, since now
+    opened(connections, "a", 1)
+    assert [one.dropped for one in theirs] == [False, True, *[False] * 8]
+    assert not other.dropped
+
+
+def test_past_the_limit_in_all_the_one_that_has_waited_longest_is_closed() -> None:
+    connections = OpenConnections(Limits(per_peer=10, in_all=40), lambda: 0.0)
+    made = [opened(connections, f"peer {i}", 1)[0] for i in range(41)]
+    assert [one.dropped for one in made] == [True, *[False] * 40]
+
+
+def test_an_answer_is_never_cut_off_and_requests_past_the_limit_are_refused() -> None:
+    connections = OpenConnections(Limits(per_peer=10, in_all=15), lambda: 0.0)
+    busy = opened(connections, "a", 10)
+    assert all(connections.begins(one) for one in busy)
+    late = opened(connections, "a", RESERVED[0] + 1)
+    assert [one.dropped for one in late] == [True, *[False] * RESERVED[0]]
+    assert not connections.begins(late[-1])
+    assert not any(one.dropped for one in busy)
+    others = opened(connections, "b", 6)
+    assert [connections.begins(one) for one in others] == [True] * 5 + [False]
+    connections.lost(busy[0], busy=True)
+    assert connections.begins(late[-1])
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_whatever_peers_do_no_limit_is_passed(seed: int) -> None:
+    draw = random.Random(seed)
+    limits = Limits(per_peer=9, in_all=40)
+    connections = OpenConnections(limits, lambda: 0.0)
+    waiting: list[Connection] = []
+    busy: list[Connection] = []
+    for _ in range(2000):
+        act = draw.choice(["open", "open", "begin", "end", "lose"])
+        if act == "open":
+            waiting += opened(connections, draw.choice("abcdefgh"), 1)
+        elif act == "begin" and waiting:
+            one = draw.choice(waiting)
+            if connections.begins(one):
+                waiting.remove(one)
+                busy.append(one)
+        elif act == "end" and busy:
+            one = busy.pop(draw.randrange(len(busy)))
+            connections.ends(one)
+            waiting.append(one)
+        elif act == "lose" and busy + waiting:
+            one = draw.choice(busy + waiting)
+            connections.lost(one, busy=one in busy)
+            (busy if one in busy else waiting).remove(one)
+        waiting = [one for one in waiting if not one.dropped]
+        assert not any(one.dropped for one in busy)
+        assert len(busy) <= limits.in_all
+        assert len(waiting) <= max(limits.in_all - len(busy), RESERVED[1])
+        theirs = Counter(one.peer for one in busy)
+        assert max(theirs.values(), default=0) <= limits.per_peer
+        for peer, count in Counter(one.peer for one in waiting).items():
+            assert count <= max(limits.per_peer - theirs[peer], RESERVED[0])
+
+
+def test_it_is_said_once_a_minute_with_the_setting(caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    connections = OpenConnections(Limits(per_peer=8), lambda: now[0])
+    opened(connections, "10.0.0.7", 20)
+    now[0] = 61.0
+    opened(connections, "10.0.0.7", 20)
+    assert len(caplog.messages) == 2
+    assert caplog.messages[0].startswith("10.0.0.7 has too many connections (at most 8 of one ")
+    assert caplog.messages[0].endswith("raise server.connections_per_peer")
+
+
+def test_connections_leave_half_of_the_files_to_the_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (200, 4096))
+    assert Limits.of(64) == Limits(64, 100)
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (resource.RLIM_INFINITY,) * 2)
+    assert (Limits.of(64).in_all, Limits.of(500).in_all) == (256, 1000)

@@ -1,0 +1,103 @@
+"""A small store for each thing that an experiment may say, to show on every surface."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from consumers.cli.main import main
+
+CONFIG: Final = """\
+[source]
+kind = "file"
+path = "events.jsonl"
+[event]
+time = "ts"
+time_unit = "ms"
+variant = "variant"
+variants = ["old", "new"]
+user = "user"
+[windows]
+size_s = 3600
+[slices]
+by = [["variant"]]
+[metrics]
+ctr = {{ type = "Ratio", {better}inputs = {{ numerators = "click" }} }}
+stay = {{ type = "Ratio", inputs = {{ numerators = "stay" }} }}
+[store]
+url = "store.db"
+[server]
+port = 0
+[experiment]
+control = "old"
+decision = ["ctr"]
+unit = "user"
+cluster = "none"
+mde = 0.05
+on_several_variants = "keep"
+{rest}
+"""
+HIGHER: Final = 'better = "higher", '
+GUARDED: Final = 'guardrails = [{ metric = "stay", margin = 0.1 }]'
+START_MS: Final = 1_700_000_000_000 // 3_600_000 * 3_600_000
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """clicks, stays: of twenty users of (old, new); users: of each arm; both: the share of users,
+    in twentieths, that see both arms. says: the verdicts in order; action: the recommendation."""
+
+    says: tuple[str, ...]
+    action: str
+    rest: str = ""
+    better: str = HIGHER
+    clicks: tuple[int, int] = (5, 5)
+    stays: tuple[int, int] = (18, 18)
+    users: tuple[int, int] = (2000, 2000)
+    both: int = 0
+
+
+CASES: Final = {
+    "win": Case(("better",), "ship", clicks=(5, 10)),
+    "loss": Case(("worse",), "do_not_ship", clicks=(10, 4)),
+    "kept": Case(("better", "kept"), "ship", GUARDED, clicks=(5, 10)),
+    "broken": Case(("better", "broken"), "do_not_ship", GUARDED, clicks=(5, 10), stays=(18, 10)),
+    "ratio": Case(("disbelieved",), "check_setup", clicks=(5, 10), users=(3000, 1000)),
+    "mixed": Case(("better",), "check_setup", clicks=(5, 10), both=1),
+    "early": Case(("not_started",), "wait", clicks=(5, 10), users=(20, 20)),
+    "none": Case(("no_difference_yet",), "wait", users=(1000, 1000)),
+    "undirected": Case(("higher",), "decide", better="", clicks=(5, 10)),
+}
+
+
+def events(case: Case) -> Iterator[dict[str, object]]:
+    """An event of each user; users of both arms have two."""
+    for arm, variant in enumerate(("old", "new")):
+        for i in range(case.users[arm]):
+            shared = i % 20 < case.both
+            yield {
+                "ts": START_MS + i,
+                "variant": variant,
+                "user": f"both-{i}" if shared else f"{variant}-{i}",
+                # 7 and 20 have no common divisor: every twenty users are all of them
+                "click": int(7 * i % 20 < case.clicks[arm]),
+                "stay": int(3 * i % 20 < case.stays[arm]),
+            }
+
+
+def write(folder: Path, case: Case) -> Path:
+    """The events and the config."""
+    lines = (json.dumps(event) for event in events(case))
+    (folder / "events.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path = folder / "config.toml"
+    path.write_text(CONFIG.format(better=case.better, rest=case.rest), encoding="utf-8")
+    return path
+
+
+def store(folder: Path, case: Case) -> Path:
+    """The store, counted to the end."""
+    assert main(["run", str(write(folder, case)), "--until-end", "--no-serve"]) == 0
+    return folder / "store.db"
