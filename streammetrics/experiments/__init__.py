@@ -4,7 +4,12 @@ from streammetrics.combine.without_units import keeps_units
 from streammetrics.experiments.compare import Comparison, compare
 from streammetrics.experiments.confidence_sequence import ConfidenceSequence
 from streammetrics.experiments.contrast import Contrast
-from streammetrics.experiments.covariate import Covariate
+from streammetrics.experiments.covariate import (
+    Covariate,
+    PlannedCovariate,
+    UserTotals,
+    user_slope,
+)
 from streammetrics.experiments.evidence import Anytime, Evidence
 from streammetrics.experiments.experiment import Experiment
 from streammetrics.experiments.guardrail import Guarded, Guardrail
@@ -31,13 +36,16 @@ __all__ = [
     "Monitor",
     "Outcome",
     "Plan",
+    "PlannedCovariate",
     "Report",
     "Safeguard",
     "SampleRatio",
     "SampleRatioFound",
+    "UserTotals",
     "Watched",
     "adjust_fdr",
     "adjust_fwer",
     "compare",
     "keeps_units",
+    "user_slope",
 ]

@@ -17,6 +17,7 @@ from streammetrics.experiments.assignment import (
     why_unknown,
 )
 from streammetrics.experiments.contrast import Contrast, contrast_of
+from streammetrics.experiments.covariate import adjusted_arms
 from streammetrics.experiments.evidence import Anytime
 from streammetrics.experiments.monitor import Watched
 from streammetrics.experiments.plan import Plan
@@ -110,7 +111,27 @@ class Experiment:
             if not pairs:
                 pairs = {"": (no_arm(view or ""), no_arm(view or ""))}
             sizes = self._sizes(pairs, treatment, counted)
-            yield contrast_of(self.plan, watched, metric, known, treatment, pairs, sizes)
+            adjusted = self._adjusted(watched, treatment, pairs, dropped)
+            yield contrast_of(self.plan, watched, metric, known, treatment, adjusted, sizes)
+
+    def _adjusted(
+        self,
+        watched: str,
+        treatment: str,
+        pairs: Mapping[str, tuple[Arm, Arm]],
+        dropped: UnitsResult | None,
+    ) -> Mapping[str, tuple[Arm, Arm]]:
+        """The arms of each epoch without the planned covariate of the metric, if it has one."""
+        planned = self.plan.covariates.get(watched)
+        if planned is None or not self.states:
+            return pairs
+        metric, view = self._named(planned.metric)
+        arms = self.plan.control, treatment
+        found = {}
+        for epoch, pair in pairs.items():
+            x = [self._arm(epoch, variant, metric, view, dropped) for variant in arms]
+            found[epoch] = adjusted_arms(pair, (x[0], x[1]), planned.theta)
+        return found
 
     def _arm(
         self,

@@ -9,6 +9,7 @@ from typing import Literal
 
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.experiments.confidence_sequence import check_share
+from streammetrics.experiments.covariate import PlannedCovariate
 from streammetrics.experiments.horizon import Horizon
 
 Weights = Mapping[str, int | float]
@@ -38,8 +39,10 @@ class Plan:
     where the states are UserGroups. on_several_variants: what is done with units that have been
     seen in several variants: they stay, are dropped from the states, which must keep the rows of
     each unit apart, or the experiment is not believed. epochs: in their order, where that is not
-    the order of their names. lower_is_better: decision metrics, as named, of which less is better,
-    beside those that are losses by name. Raises SettingsError for what contradicts itself.
+    the order of their names. covariates: what is taken out of a metric, as named (CUPED), by a
+    slope that was frozen before the data. lower_is_better: decision metrics, as named, of which
+    less is better, beside those that are losses by name. Raises SettingsError for what contradicts
+    itself.
 
     >>> Plan(control="random", variants=("random", "bts"), decision=("ctr",)).treatments
     ('bts',)
@@ -57,6 +60,7 @@ class Plan:
     shares: Weights = field(default_factory=dict)
     epoch_shares: Mapping[str, Weights] = field(default_factory=dict)
     epochs: tuple[str, ...] = ()
+    covariates: Mapping[str, PlannedCovariate] = field(default_factory=dict)
     lower_is_better: tuple[str, ...] = ()
     cluster: Literal["groups", "none"] = "none"
     on_several_variants: Literal["keep", "drop", "error"] = "keep"
@@ -79,6 +83,10 @@ class Plan:
         if strangers:
             todo = "name them as in decision or guardrails"
             _refuse("horizons", "metrics of decision and guardrails", strangers, todo)
+        strangers = sorted(set(self.covariates) - set(self.watched))
+        if strangers:
+            todo = "name them as in decision or guardrails"
+            _refuse("covariates", "metrics of decision and guardrails", strangers, todo)
         for where, weights in (("shares", self.shares), *self.epoch_shares.items()):
             unknown = sorted(set(weights) - set(self.variants))
             if unknown:
