@@ -97,7 +97,8 @@ def of_groups(y: Floats, n: Ints) -> Looks:
         number = squares**3 / np.nansum(apart**3, axis=1) ** 2
         variance = (groups - 1) / groups * squares
         value = (all_y / all_n)[:, 0]
-    return Looks(value, variance, groups - 1.0, all_n[:, 0], number, skew=True)
+    df = np.array(groups - 1, np.float64)
+    return Looks(value, variance, df, all_n[:, 0], number, skew=True)
 
 
 def of_lists(rng: np.random.Generator, new: Ints, buyers: float, amounts: Amounts) -> Looks:
@@ -213,7 +214,7 @@ def lists_watched(
 
 def rates_watched(view: str, share: float, rng: np.random.Generator) -> list[float]:
     """A view of a confusion matrix with few true positives."""
-    many = of_cells(view, np.array([RARE]) * 1e7)
+    many = of_cells(view, (np.array([RARE]) * 1e7).round().astype(np.int64))
     return watched(partial(of_rates, view, RARE), float(many.variance[0]) * 1e7, share, rng)
 
 

@@ -37,6 +37,14 @@ class GuardrailConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class CovariateConfig:
+    """One of `covariates`: a metric, or `metric.view`, known before the exposure, and its slope."""
+
+    metric: str
+    theta: float
+
+
+@dataclass(frozen=True, slots=True)
 class ExperimentConfig:
     """[experiment], with fields named as the keys.
 
@@ -46,7 +54,8 @@ class ExperimentConfig:
     (the first is that before the first start); empty where they are equal. horizon, baseline, mde:
     see `streammetrics.experiments.horizon`. mdes: by a name in the decision or the guardrails, an
     mde of its own, in the place of the horizon or mde of all. better: by a name in the decision,
-    its direction where the config says it ("higher", "lower", "none" or a target).
+    its direction where the config says it ("higher", "lower", "none" or a target). covariates: by a
+    name in the decision or the guardrails, what is taken out of it (CUPED).
     """
 
     control: str
@@ -60,6 +69,7 @@ class ExperimentConfig:
     mde: float | None = None
     mdes: Mapping[str, float] = field(default_factory=dict)
     better: Mapping[str, Better] = field(default_factory=dict)
+    covariates: Mapping[str, CovariateConfig] = field(default_factory=dict)
     level: float = 0.95
     epochs: tuple[int, ...] = ()
     shares: tuple[Mapping[str, float], ...] = ()
@@ -88,6 +98,11 @@ class ExperimentConfig:
         return (*self.decision, *(one.metric for one in self.guardrails))
 
     @property
+    def counted(self) -> tuple[str, ...]:
+        """All that is counted for it, as it is named: what is watched, and the covariates."""
+        return (*self.watched, *(one.metric for one in self.covariates.values()))
+
+    @property
     def plan(self) -> dict[str, object]:
         """What is declared before the data, in plain values.
 
@@ -95,8 +110,10 @@ class ExperimentConfig:
         may be declared while it goes on, and what the settings and inputs of its states say:
         `unit`, `unit_share`, `max_units`.
         """
-        # A plan without `mdes` is described as it was before there was such a key.
+        # A plan without `mdes` or `covariates` is described as it was before there were such keys.
         mdes = {"mdes": dict(sorted(self.mdes.items()))} if self.mdes else {}
+        known = {name: [one.metric, one.theta] for name, one in sorted(self.covariates.items())}
+        covariates = {"covariates": known} if known else {}
         return {
             "control": self.control,
             "decision": list(self.decision),
@@ -107,6 +124,7 @@ class ExperimentConfig:
             "baseline": self.baseline,
             "mde": self.mde,
             **mdes,
+            **covariates,
             "level": self.level,
             "epochs": list(self.epoch_names[1:]),
             "shares": [dict(weights) for weights in self.shares],

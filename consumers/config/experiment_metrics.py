@@ -26,11 +26,12 @@ MAX_KEYS: Final = 10_000  # epochs times variants, where epochs come from events
 def experiment_metrics(
     experiment: ExperimentConfig | None, event: EventConfig, metrics: Sequence[MetricConfig]
 ) -> tuple[MetricConfig, ...]:
-    """The metrics of the decision and the guardrails, each once, and the units; by name."""
+    """The metrics of the decision, the guardrails and the covariates, each once, and the units; by
+    name."""
     if experiment is None:
         return ()
-    watched = (*experiment.decision, *(one.metric for one in experiment.guardrails))
-    plain = {found[0].name: found[0] for name in watched if (found := metric_of(name, metrics))}
+    named = experiment.counted
+    plain = {found[0].name: found[0] for name in named if (found := metric_of(name, metrics))}
     made = [_watched(experiment, metric) for metric in plain.values()]
     if experiment.unit is not None:
         empty = Units(share=experiment.unit_share, max_units=experiment.max_units)

@@ -19,6 +19,7 @@ from consumers.config.experiment import (
     OnSeveral,
 )
 from consumers.config.metrics import MetricConfig
+from consumers.config.read_covariates import read_covariates
 from consumers.config.schema import Section, did_you_mean
 from consumers.events.times import iso_to_ms
 from streammetrics.experiments import keeps_units
@@ -86,7 +87,13 @@ def read_experiment(
         look_every_s=section.number("look_every_s", 60.0, 1.0, 86_400.0, " of seconds"),
         better={name: said for name, said in better.items() if name in decision},
     )
-    found = replace(found, mdes=_read_mdes(section, found.watched))
+    found = replace(
+        found,
+        mdes=_read_mdes(section, found.watched),
+        covariates=read_covariates(
+            section, found, lambda where, name: _is_metric(section, where, name, metrics)
+        ),
+    )
     _require_consistent(section, found)
     if found.on_several_variants == "drop" and found.unit is not None:
         _require_droppable(section, found, metrics)
@@ -207,7 +214,7 @@ def _require_droppable(
     section: Section, found: ExperimentConfig, metrics: Sequence[MetricConfig]
 ) -> None:
     """Of all that is watched, a unit's rows must be known in the states."""
-    named = {one[0].name: one[0] for name in found.watched if (one := metric_of(name, metrics))}
+    named = {one[0].name: one[0] for name in found.counted if (one := metric_of(name, metrics))}
     others = sorted(name for name, one in named.items() if not _is_per_unit(one, found.unit))
     if others:
         could = [one.name for one in metrics if _is_per_unit(one, found.unit)]

@@ -17,7 +17,7 @@ from consumers.config.experiment import BETTER, FIRST_EPOCH
 from consumers.ledger.more_epochs import plan_that_stays
 from consumers.ledger.rows import SHOWN, Generation, Metric, Pane
 from streammetrics import Accumulator, PerKey, Units
-from streammetrics.experiments import Experiment, Horizon, Plan, Safeguard
+from streammetrics.experiments import Experiment, Horizon, Plan, PlannedCovariate, Safeguard
 
 FAMILY: Final = "experiment"
 UNITS: Final = "units"
@@ -42,6 +42,11 @@ class Declared:
     def watched_of(self, metric: str) -> tuple[str, ...]:
         """What the plan names that is of this metric: itself, or views of it after a dot."""
         return tuple(told for told in self.plan.watched if self.metric_of(told) == metric)
+
+    def needed_for(self, metric: str) -> set[str]:
+        """The metrics whose states the comparisons of this one rest on: itself, and covariates."""
+        planned = (self.plan.covariates.get(told) for told in self.watched_of(metric))
+        return {metric, *(self.metric_of(one.metric) for one in planned if one is not None)}
 
     def metric_of(self, told: str) -> str:
         """The metric of what the plan names; the longest where several would do."""
@@ -86,6 +91,7 @@ def plan_of(
     by_epoch = dict(zip(epochs, shares, strict=True)) if len(shares) > 1 else {}
     level = float(cast("float", found["level"]))
     mdes = cast("Mapping[str, float]", found.get("mdes", {}))
+    known = cast("Mapping[str, tuple[str, float]]", found.get("covariates", {}))
     return Plan(
         control=str(found["control"]),
         variants=variants,
@@ -101,6 +107,7 @@ def plan_of(
             alpha=1 - level,
         ),
         horizons={name: Horizon(mde=mde, alpha=1 - level) for name, mde in mdes.items()},
+        covariates={name: PlannedCovariate(*one) for name, one in known.items()},
         level=level,
         shares=shares[0] if len(shares) == 1 else {},
         epoch_shares=by_epoch,

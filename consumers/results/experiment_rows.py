@@ -166,7 +166,9 @@ class ExperimentRows:
         if not spans:
             return {}
         metric, found = self._query.metric, defaultdict(list)
-        names = {f"{FAMILY}/{one}" for one in (metric, UNITS)} if metric else set(of.metrics)
+        names = set(of.metrics)
+        if metric:
+            names = {f"{FAMILY}/{one}" for one in (*of.needed_for(metric), UNITS)}
         ends = min(one.start_ms for one in spans), max(one.end_ms for one in spans)
         panes = within(of.panes(size.pane for size in now.snapshot.panes), *ends)
         for row in now.outlines([pane for pane in panes if pane.metric in names]):

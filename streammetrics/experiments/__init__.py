@@ -5,7 +5,12 @@ from streammetrics.experiments.assignment import Contamination
 from streammetrics.experiments.compare import Comparison, compare
 from streammetrics.experiments.confidence_sequence import ConfidenceSequence
 from streammetrics.experiments.contrast import Contrast
-from streammetrics.experiments.covariate import Covariate
+from streammetrics.experiments.covariate import (
+    Covariate,
+    PlannedCovariate,
+    UserTotals,
+    user_slope,
+)
 from streammetrics.experiments.evidence import Anytime, Evidence
 from streammetrics.experiments.experiment import Experiment
 from streammetrics.experiments.guardrail import Guarded, Guardrail
@@ -37,15 +42,18 @@ __all__ = [
     "Monitor",
     "Outcome",
     "Plan",
+    "PlannedCovariate",
     "Recommendation",
     "Report",
     "Safeguard",
     "SampleRatio",
     "SampleRatioFound",
+    "UserTotals",
     "Verdict",
     "Watched",
     "adjust_fdr",
     "adjust_fwer",
     "compare",
     "keeps_units",
+    "user_slope",
 ]

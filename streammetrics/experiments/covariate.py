@@ -1,23 +1,83 @@
-"""CUPED between groups of users: an effect without what was known before the exposure.
+"""CUPED: an effect without what was known of the users before the exposure.
 
 Of the same users as the metric, in the same groups, something is counted that the variants cannot
-have changed: the metric itself in an earlier period, or any other. With y_g and x_g the two
-estimates without group g, θ = Σ_arms Σ_g (y_g - ȳ)(x_g - x̄) / Σ_arms Σ_g (x_g - x̄)², and the
-effect is d_y - θ d_x. Its variance is the jackknife's of y - θ x. (Deng, Xu, Kohavi and Walker
-2013, WSDM, for the adjustment; `kernels.cuped` for totals of units with x² and x y.)
+have changed: the metric itself in an earlier period, or any other. The effect is d_y - θ d_x, and
+its variance the jackknife's of y - θ x over groups. θ is the slope of least squares over users,
+Σ_arms C_xy / Σ_arms C_xx of totals of users (`kernels.cuped`); where these are not there, that over
+groups, of which there are few: with y_g and x_g the two estimates without group g it is
+Σ_arms Σ_g (y_g - ȳ)(x_g - x̄) / Σ_arms Σ_g (x_g - x̄)². A slope over rows would be another one.
+(Deng, Xu, Kohavi and Walker 2013, WSDM; Lin 2013, Ann. Appl. Stat. 7.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Self
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.experiments.arm import Arm, arm_of
 from streammetrics.experiments.strata import Pair
+from streammetrics.kernels.cuped import ArmTotals, theta
 from streammetrics.kernels.groups import jackknife_variance
+
+
+@dataclass(frozen=True, slots=True)
+class UserTotals:
+    """Sums over the users of one arm: n users, of the covariate x and the outcome y of each.
+
+    Sums of several shards add up. An outcome may be counted row by row, since the covariate of a
+    user does not change: then y and xy are sums over rows, and n, x and xx over users.
+
+    >>> UserTotals.of([1, 2, 3], [2, 4, 7]) + UserTotals.of([1], [1])
+    UserTotals(n=4, x=Fraction(7, 1), y=Fraction(14, 1), xx=Fraction(15, 1), xy=Fraction(32, 1))
+    """
+
+    n: int
+    x: Fraction
+    y: Fraction
+    xx: Fraction
+    xy: Fraction
+
+    @classmethod
+    def of(cls, x: ArrayLike, y: ArrayLike) -> Self:
+        """The sums of these users; x, y: [n] finite numbers, one for each user.
+
+        Sums are exact, of products that are rounded once. InputError for columns of other shapes or
+        values, or of unequal lengths.
+        """
+        known, counted = _finite(x, "x"), _finite(y, "y")
+        checks.same_length(len(known), counted, "y", "x")
+        columns = (known, counted, known * known, known * counted)
+        sums = [Fraction(math.fsum(column.tolist())) for column in columns]
+        return cls(len(known), *sums)
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(
+            self.n + other.n,
+            self.x + other.x,
+            self.y + other.y,
+            self.xx + other.xx,
+            self.xy + other.xy,
+        )
+
+
+def user_slope(arms: Sequence[UserTotals]) -> float:
+    """θ of least squares over users, pooled within arms, rounded once; 0 where x does not vary.
+
+    What a plan freezes, from an earlier period: of all users then, as one arm.
+
+    >>> user_slope([UserTotals.of([1, 2, 3], [2, 4, 6]), UserTotals.of([5, 6], [0, 2])])
+    2.0
+    """
+    return float(theta([ArmTotals([one.n], [one.x], [one.y], one.xx, one.xy) for one in arms]))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +85,50 @@ class Covariate:
     """States of UserGroups with the k and salt of the metric's, of each arm.
 
     view: of its result, None: the first. theta: the slope where it was frozen before the data, as
-    what is looked at more than once needs; None: that of these groups.
+    what is looked at more than once needs. users: totals of the users of control and treatment,
+    for the slope over users; without either it is that over groups, which another salt moves.
+    SettingsError for both, and for a slope that is no number.
     """
 
     control: Accumulator
     treatment: Accumulator
     view: str | None = None
     theta: float | None = None
+    users: tuple[UserTotals, UserTotals] | None = None
+
+    def __post_init__(self) -> None:
+        if self.theta is not None:
+            check_slope(self.theta, "Covariate.theta")
+        if self.theta is not None and self.users is not None:
+            raise SettingsError(
+                expected="theta, or users to find it of",
+                came="both",
+                where="Covariate",
+                todo="leave users out where the slope is frozen",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCovariate:
+    """What the plan takes out of a metric: another one, `metric` or `metric.view`, counted of the
+    same users in the same groups, and the slope, frozen before the data (`user_slope`)."""
+
+    metric: str
+    theta: float
+
+    def __post_init__(self) -> None:
+        check_slope(self.theta, "PlannedCovariate.theta")
+
+
+def check_slope(value: object, where: str) -> None:
+    """SettingsError for what is no finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise SettingsError(
+            expected="a finite number",
+            came=shown(value),
+            where=where,
+            todo="pass the slope of an earlier period, from user_slope",
+        )
 
 
 def adjusted_pair(pair: Pair, covariate: Covariate, level: float) -> Pair:
@@ -43,6 +140,45 @@ def adjusted_pair(pair: Pair, covariate: Covariate, level: float) -> Pair:
     view = covariate.view
     x = arm_of(covariate.control, view, level), arm_of(covariate.treatment, view, level)
     y = pair.control, pair.treatment
+    _require_same_groups(y, x)
+    slope = covariate.theta
+    if slope is None:
+        slope = _slope(y, x) if covariate.users is None else user_slope(covariate.users)
+    control, treatment = adjusted_arms(y, x, slope)
+    effect = pair.effect - slope * (x[1].estimate - x[0].estimate)
+    return replace(pair, control=control, treatment=treatment, effect=effect)
+
+
+def adjusted_arms(y: tuple[Arm, Arm], x: tuple[Arm, Arm], slope: float) -> tuple[Arm, Arm]:
+    """Control and treatment with θ x taken out; undefined where an arm's covariate is.
+
+    SettingsError where there are no groups, or other ones.
+    """
+    if not all(one.rows for one in y):
+        return y  # there is nothing to adjust
+    if not all(one.rows for one in x):
+        return _unknown(y[0]), _unknown(y[1])
+    _require_same_groups(y, x)
+    middle = (x[0].estimate + x[1].estimate) / 2.0
+    return _adjusted(y[0], x[0], slope, middle), _adjusted(y[1], x[1], slope, middle)
+
+
+def _unknown(arm: Arm) -> Arm:
+    """The arm where nobody knows what is to be taken out."""
+    nothing = math.nan
+    return replace(
+        arm,
+        value=nothing,
+        variance=nothing,
+        lower=-math.inf,
+        upper=math.inf,
+        share=None,
+        replicates=None,
+        reason="the covariate has no rows in an arm",
+    )
+
+
+def _require_same_groups(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> None:
     for arm in (*x, *y):
         if arm.replicates is None or len(arm.replicates) != len(y[0].replicates or ()):
             raise SettingsError(
@@ -51,17 +187,23 @@ def adjusted_pair(pair: Pair, covariate: Covariate, level: float) -> Pair:
                 where="compare(covariate)",
                 todo="count both with UserGroups of the same k and salt, by the same users",
             )
-    theta = _slope(y, x) if covariate.theta is None else covariate.theta
-    middle = (x[0].estimate + x[1].estimate) / 2.0
-    control, treatment = (
-        _adjusted(one, other, theta, middle) for one, other in zip(y, x, strict=True)
-    )
-    effect = pair.effect - theta * (x[1].estimate - x[0].estimate)
-    return replace(pair, control=control, treatment=treatment, effect=effect)
+
+
+def _finite(column: ArrayLike, name: str) -> NDArray[np.float64]:
+    values = np.asarray(checks.addends(column, name), np.float64)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise InputError(
+            expected="finite numbers",
+            came=shown(float(values[bad[0]])),
+            where=f"{name}, row {bad[0]}",
+            todo="leave this user out of both columns",
+        )
+    return values
 
 
 def _slope(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> float:
-    """θ; 0 where the covariate does not vary."""
+    """θ over groups; 0 where the covariate does not vary."""
     products, squares = [], []
     for one, other in zip(y, x, strict=True):
         pairs = [both for both in _both(one, other) if all(map(math.isfinite, both))]

@@ -19,6 +19,7 @@ from streammetrics.experiments.assignment import (
     why_unknown,
 )
 from streammetrics.experiments.contrast import Contrast, contrast_of
+from streammetrics.experiments.covariate import adjusted_arms
 from streammetrics.experiments.evidence import Anytime
 from streammetrics.experiments.monitor import Watched
 from streammetrics.experiments.plan import Plan
@@ -123,9 +124,29 @@ class Experiment:
             if not pairs:
                 pairs = {"": (no_arm(view or ""), no_arm(view or ""))}
             sizes = self._sizes(pairs, treatment, counted)
-            found = contrast_of(self.plan, watched, metric, seen, treatment, pairs, sizes)
+            adjusted = self._adjusted(watched, treatment, pairs, dropped)
+            found = contrast_of(self.plan, watched, metric, seen, treatment, adjusted, sizes)
             both, epochs = (self.plan.control, treatment), found.comparison.epochs
             yield replace(found, units=units_of(counted, both, epochs) or None)
+
+    def _adjusted(
+        self,
+        watched: str,
+        treatment: str,
+        pairs: Mapping[str, tuple[Arm, Arm]],
+        dropped: UnitsResult | None,
+    ) -> Mapping[str, tuple[Arm, Arm]]:
+        """The arms of each epoch without the planned covariate of the metric, if it has one."""
+        planned = self.plan.covariates.get(watched)
+        if planned is None or not self.states:
+            return pairs
+        metric, view = self._named(planned.metric)
+        arms = self.plan.control, treatment
+        found = {}
+        for epoch, pair in pairs.items():
+            x = [self._arm(epoch, variant, metric, view, dropped) for variant in arms]
+            found[epoch] = adjusted_arms(pair, (x[0], x[1]), planned.theta)
+        return found
 
     def _arm(
         self,

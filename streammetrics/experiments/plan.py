@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from streammetrics.experiments.covariate import PlannedCovariate
 from streammetrics.experiments.horizon import Horizon
 from streammetrics.experiments.plan_checks import check_plan, direction_from, refuse
 from streammetrics.results.direction import HIGHER, LOWER, Direction
@@ -47,10 +48,11 @@ class Plan:
     where the states are UserGroups. on_several_variants: what is done with units that have been
     seen in several variants: they stay, are dropped from the states, which must keep the rows of
     each unit apart, or the experiment is not believed. epochs: in their order, where that is not
-    the order of their names. better: in which direction a metric of the plan is better, where its
-    view does not declare it or declares another: "higher", "lower", "none", or a number that it
-    should be near to; lower_is_better: the same as "lower" for each of these. Raises SettingsError
-    for what contradicts itself, and for names that are not in the plan.
+    the order of their names. covariates: what is taken out of a metric, as named (CUPED), by a
+    slope that was frozen before the data. better: in which direction a metric of the plan is
+    better, where its view does not declare it or declares another: "higher", "lower", "none", or a
+    number that it should be near to; lower_is_better: the same as "lower" for each of these. Raises
+    SettingsError for what contradicts itself, and for names that are not in the plan.
 
     >>> Plan(control="random", variants=("random", "bts"), decision=("ctr",)).treatments
     ('bts',)
@@ -68,6 +70,7 @@ class Plan:
     shares: Weights = field(default_factory=dict)
     epoch_shares: Mapping[str, Weights] = field(default_factory=dict)
     epochs: tuple[str, ...] = ()
+    covariates: Mapping[str, PlannedCovariate] = field(default_factory=dict)
     lower_is_better: tuple[str, ...] = ()
     better: Mapping[str, str | float] = field(default_factory=dict)
     cluster: Literal["groups", "none"] = "none"

@@ -47,7 +47,8 @@ def check_plan(plan: Plan) -> None:
     if len(set(plan.watched)) != len(plan.watched):
         todo = "make it a decision metric or a guardrail, once"
         refuse("decision and guardrails", "each metric once", plan.watched, todo)
-    known(plan.horizons, plan.watched, "horizons", "metrics of decision and guardrails")
+    for where in ("horizons", "covariates"):
+        known(getattr(plan, where), plan.watched, where, "metrics of decision and guardrails")
     _check_directions(plan)
     for where, weights in (("shares", plan.shares), *plan.epoch_shares.items()):
         label = "shares" if where == "shares" else f"epoch_shares ({where})"

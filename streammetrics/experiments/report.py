@@ -174,6 +174,11 @@ def _notes(found: Outcome) -> list[str]:
     known = [one.comparison for one in contrasts if one.comparison.n]
     if any(one.groups is None for one in known) or (not known and plan.cluster == "none"):
         notes.append("Rows are taken as independent: right only if no unit has several.")
+    notes += [
+        f"{name} is adjusted for {one.metric}, known before the exposure: less "
+        f"{one.theta:.6g} times it (CUPED)."
+        for name, one in plan.covariates.items()
+    ]
     unfit = dict.fromkeys(
         one.watched
         for one in contrasts
