@@ -24,6 +24,7 @@ from consumers.ledger.failures import (
     NoStoreYet,
     NotAStore,
     SchemaMismatch,
+    StoreRefusesUs,
     StoreUnavailable,
 )
 from consumers.ledger.more_epochs import counted_to_ms
@@ -75,6 +76,7 @@ __all__ = [
     "NotAStore",
     "SchemaMismatch",
     "SettingsChanged",
+    "StoreRefusesUs",
     "StoreUnavailable",
     "TooLarge",
 ]
