@@ -145,7 +145,7 @@ def _serve(store: Path, port: int) -> int:
     try:
         with signals_request(stop, "ending"), serving(str(store), "127.0.0.1", port, shown) as url:
             _say("")
-            announce(url)
+            announce(url, _say)
             _say(f"JSON: {url}api/results  text: {url}results.txt  end: Ctrl-C")
             while not stop.wait(3600):
                 pass

@@ -15,7 +15,7 @@ from consumers.cli.flags import COMMANDS, Command, Flag
 
 EXIT_CODES: Final = (
     "exit codes: 0 done, 1 fatal, 2 usage or config, 3 settings or schema, 4 gap, "
-    "5 too many bad events, 75 try again"
+    "5 too many bad events, 75 try again, 77 not let in"
 )
 ENVIRONMENT: Final = "every flag may also be set as STREAMMETRICS_<FLAG>; the flag goes before it"
 

@@ -1,17 +1,20 @@
 """The command line: `streammetrics COMMAND ...`.
 
 stdout has results and nothing else; logs, progress and errors go to stderr. Exit codes: 0 done,
-1 fatal, 2 usage or config, 3 settings or schema, 4 gap, 5 too many bad events, 75 try again.
+1 fatal, 2 usage or config, 3 settings or schema, 4 gap, 5 too many bad events, 75 try again, 77 not
+let in.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
 from collections.abc import Sequence
 from typing import Final
 
+from consumers.cli import logs
 from consumers.cli.arguments import Arguments, UsageError, parse
 from consumers.cli.exit_codes import DONE, FATAL, INTERRUPTED, USAGE
 
@@ -33,8 +36,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    given = list(sys.argv[1:] if argv is None else argv)
+    if logs.form_of(given, os.environ) == "json":
+        logs.to_stderr("json")
     try:
-        arguments = parse(sys.argv[1:] if argv is None else argv, os.environ)
+        arguments = parse(given, os.environ)
         code = _run(arguments)
         sys.stdout.flush()
         return code
@@ -111,7 +117,7 @@ def _run(arguments: Arguments) -> int:
 
 
 def _failed(text: str, code: int) -> int:
-    sys.stderr.write(f"streammetrics: {text}\n")
+    logs.say(f"streammetrics: {text}", logging.ERROR)
     return code
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
+from consumers.cli import logs
 from consumers.results import printed
 from consumers.worker.run_options import Progress
 
@@ -26,7 +27,7 @@ Count = Callable[[int], None]
 @contextmanager
 def shown(what: str, monotonic: Callable[[], float], unit: str = "events") -> Iterator[Report]:
     """A function to tell how far we are, for as long as the block lasts."""
-    if not sys.stderr.isatty():
+    if logs.are_json() or not sys.stderr.isatty():
         yield _lines(what, monotonic, unit)
         return
     columns = (

@@ -49,5 +49,5 @@ def report(arguments: Arguments, monotonic: Callable[[], float]) -> int:
         part.replace(whole)
     finally:
         part.unlink(missing_ok=True)
-    sys.stderr.write(f"{output}: {printed.count(len(data) // 1000)} kB\n")
+    logs.say(f"{output}: {printed.count(len(data) // 1000)} kB")
     return DONE

@@ -36,7 +36,7 @@ from consumers.worker import service
 from consumers.worker.checking import check, require_options
 from consumers.worker.run_options import Options
 from consumers.worker.stop import Stop, signals_request
-from consumers.worker.supervise import supervise
+from consumers.worker.supervise import WORKER, supervise
 from consumers.worker.tell import Hearing, teller
 from consumers.worker.vitals import Watch
 
@@ -55,10 +55,11 @@ KEYS = {
 
 def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     """`run CONFIG`."""
-    logs.to_stderr("json" if arguments.text("log") == "json" else "text")
+    workers = arguments.number("workers") or 0
+    mine = os.environ.get(WORKER) or ("0" if workers == 1 else None)
+    logs.to_stderr("json" if arguments.text("log") == "json" else "text", worker=mine)
     config = load_config(arguments.words[0], overrides(arguments))
     options = options_of(arguments)
-    workers = arguments.number("workers") or 0
     if workers < 1:
         raise UsageError(f"--workers: expected 1 or more, came {workers}; leave it out for 1")
     if workers > 1 and config.source.kind == "stdin":
@@ -70,7 +71,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     if arguments.on("check"):
         anew = arguments.on("new-generation")
         for line in check(config, options, new_generation=anew):
-            sys.stderr.write(printed.name(line, 500) + "\n")
+            logs.say(printed.name(line, 500))
         return 0
     if arguments.on("dry-run"):
         return dry_run(config, options, monotonic)
@@ -90,7 +91,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
             url = stack.enter_context(
                 serving(config.store.url, *address, watched, token=token, limits=limits)
             )
-            announce(url, token=bool(token))
+            announce(url, logs.say, token=bool(token))
             warn_where_open(address[0], token)
         if workers > 1:
             return _several(arguments, workers, stop, hearing)

@@ -49,7 +49,7 @@ def serve_store(
         ) as url,
     ):
         prepare()
-        announce(url, token=bool(token))
+        announce(url, logs.say, token=bool(token))
         warn_where_open(host, token)
         while not stop.wait(FOREVER_S):
             pass

@@ -8,6 +8,7 @@ transactions lock what their conditions rest on.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -17,9 +18,9 @@ from urllib.parse import quote
 from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import NullPool, QueuePool
 
-from consumers.ledger.failures import NoStoreYet, NotAStore
+from consumers.ledger.failures import LedgerError, NoStoreYet, NotAStore, StoreUnavailable
 from consumers.ledger.store_file import PATH
 
 _EXPECTED: Final = "expected a path of a SQLite file, or postgresql://USER@HOST/DATABASE"
@@ -100,8 +101,11 @@ def _sqlite(url: URL, name: str, create: bool, busy_s: float) -> Engine:
     if not url.database or url.database == ":memory:":
         raise NotAStore(f"store {name}: a store must outlive the process; name a file")
     path = Path(url.database)
-    if path.is_dir():
-        raise NotAStore(f"store {name}: expected a file, came a folder; name a file in it")
+    if path.exists() and not path.is_file():
+        came = "a pipe or a device; correct the name"
+        if path.is_dir():
+            came = "a folder; name a file in it"
+        raise NotAStore(f"store {name}: expected a file, came {came}")
     if not path.absolute().parent.is_dir():
         raise NotAStore(
             f"store {name}: there is no such folder: {path.parent}; make it, or correct the name"
@@ -109,26 +113,85 @@ def _sqlite(url: URL, name: str, create: bool, busy_s: float) -> Engine:
     if not create and not path.exists():
         raise NoStoreYet(f"store {name}: there is no such file; check the name")
 
+    # Where the folder cannot be written, a store that nobody has open is a file that stands still.
+    # Somebody elsewhere may open it at any moment, so each transaction looks again.
+    is_fixed = not create and not _may_write(path.absolute().parent)
+
     def connect() -> sqlite3.Connection:
+        mode, kind = f"mode={'rwc' if create else 'rw'}", sqlite3.Connection
+        if is_fixed and _is_at_rest(path, name):
+            mode, kind = "mode=ro&immutable=1", _AtRest
         # isolation_level None: BEGIN and COMMIT are ours, not Python's.
         return sqlite3.connect(
-            f"file:{quote(str(path.absolute()))}?mode={'rwc' if create else 'rw'}",
+            f"file:{quote(str(path.absolute()))}?{mode}",
             uri=True,
             timeout=busy_s,
             isolation_level=None,
             check_same_thread=False,
+            factory=kind,
         )
 
     options = {PATH: str(path.absolute())}
-    engine = create_engine(
-        "sqlite://", creator=connect, poolclass=QueuePool, execution_options=options
-    )
+    pool = NullPool if is_fixed else QueuePool
+    engine = create_engine("sqlite://", creator=connect, poolclass=pool, execution_options=options)
     if create:
         # It is kept in the file, which a reader must not change: it may not be ours at all.
         event.listen(engine, "connect", _use_wal)
     event.listen(engine, "connect", _prepare)
     event.listen(engine, "begin", _begin)
+    if is_fixed:
+        _refuse_changes(engine, path, name)
     return engine
+
+
+def _is_at_rest(path: Path, name: str) -> bool:
+    """Whether a store in a folder that cannot be written is read without the files that WAL mode
+    needs beside it: nobody has it open, and all of its commits are in the one file.
+
+    Raises LedgerError where its last commits cannot be read there.
+    """
+    if path.with_name(f"{path.name}-shm").exists():
+        return False
+    if _size(path.with_name(f"{path.name}-wal")):
+        raise LedgerError(
+            f"store {name}: its last commits stand in {path.name}-wal, which cannot be read in a "
+            "folder that cannot be written; copy both files to another folder, and read there"
+        )
+    return True
+
+
+class _AtRest(sqlite3.Connection):
+    """A connection that takes its file to stand still."""
+
+
+def _refuse_changes(engine: Engine, path: Path, name: str) -> None:
+    """Have a transaction fail if the file that was taken to stand still has changed meanwhile."""
+
+    def look() -> tuple[int, int, int]:
+        found = path.stat()
+        return found.st_ino, found.st_mtime_ns, found.st_size
+
+    def begin(connection: Connection) -> None:
+        if isinstance(connection.connection.dbapi_connection, _AtRest):
+            connection.info["stood"] = look()
+
+    def commit(connection: Connection) -> None:
+        if connection.info.get("stood", look()) != look():
+            raise StoreUnavailable(
+                f"store {name}: it was written from elsewhere while it was read here; try again"
+            )
+
+    event.listen(engine, "begin", begin)
+    event.listen(engine, "commit", commit)
+
+
+def _may_write(folder: Path) -> bool:
+    return os.access(folder, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, 0 where it is not there."""
+    return path.stat().st_size if path.exists() else 0
 
 
 # `Any` is SQLAlchemy's own type for the record of a connection in its pool.

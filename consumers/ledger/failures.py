@@ -21,6 +21,12 @@ class StoreUnavailable(LedgerError):
     exit_code = 75
 
 
+class StoreRefusesUs(LedgerError):
+    """Our user, password or rights are not those that it lets in: nothing helps but a person."""
+
+    exit_code = 77
+
+
 class NotAStore(LedgerError):
     """There is no ledger there, or it is damaged."""
 
@@ -72,7 +78,7 @@ _POSTGRES: Final[dict[str, Said]] = {
     "55P03": _LOCKED,
     # A standby that is promoted, or a server that its owner closed because its disk is full.
     "25006": (StoreUnavailable, "it cannot be written now; name the primary, or start again later"),
-    "42501": (LedgerError, "its user may not do this; GRANT it, CREATE on the schema included"),
+    "42501": (StoreRefusesUs, "its user may not do this; GRANT it, CREATE on the schema included"),
     "3F000": (LedgerError, "the schema of search_path is not there; CREATE SCHEMA makes it"),
     "XX001": _DAMAGED,
     "XX002": _DAMAGED,
@@ -82,19 +88,19 @@ _POSTGRES: Final[dict[str, Said]] = {
 _REFUSED: Final[tuple[tuple[str, Said], ...]] = (
     (
         "password authentication failed|no password supplied",
-        (LedgerError, "correct the user or the password (PGPASSWORD keeps it out of the URL)"),
+        (StoreRefusesUs, "correct the user or the password (PGPASSWORD keeps it out of the URL)"),
     ),
     (
         "authentication failed|no pg_hba.conf entry",
-        (LedgerError, "correct the user, or let it in: see pg_hba.conf of the server"),
+        (StoreRefusesUs, "correct the user, or let it in: see pg_hba.conf of the server"),
     ),
     (
         "permission denied for database",
-        (LedgerError, "this user needs GRANT CONNECT on the database"),
+        (StoreRefusesUs, "this user needs GRANT CONNECT on the database"),
     ),
     (
         'role ".*" does not exist',
-        (LedgerError, "correct the user, or make it: createuser"),
+        (StoreRefusesUs, "correct the user, or make it: createuser"),
     ),
     (
         'database ".*" does not exist',

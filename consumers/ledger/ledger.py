@@ -25,6 +25,7 @@ from consumers.ledger.failures import (
     NoStoreYet,
     NotAStore,
     SchemaMismatch,
+    StoreRefusesUs,
     StoreReplaced,
     StoreUnavailable,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "NotAStore",
     "SchemaMismatch",
     "SettingsChanged",
+    "StoreRefusesUs",
     "StoreReplaced",
     "StoreUnavailable",
     "TooLarge",

@@ -74,10 +74,10 @@ def export(ledger: Ledger, query: Query, tell: Tell = silent) -> Accumulator:
             where="--where",
             todo="name one grouping whole, or leave --where out for all rows",
         ) from None
-    if not found:
+    if all(one.state == one.state.empty() for one in found):  # or there is none
         raise QueryError(
             expected="a slice with rows",
-            came="one in which nothing was counted",
+            came="one in which nothing was counted, or only rows of weight 0",
             where="--where" if query.where else "--window",
             todo="look at `results` for the slices and windows that there are",
         )

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import socket
-import sys
 from asyncio import Protocol
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from errno import EACCES, EADDRINUSE
 from functools import partial
@@ -84,12 +83,11 @@ def address(host: str, port: int) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
-def announce(url: str, *, token: bool = False) -> None:
-    """Say on stderr where the results are, in the form that scripts wait for."""
-    sys.stderr.write(f"serving {url}\n")
+def announce(url: str, say: Callable[[str], None], *, token: bool = False) -> None:
+    """Say where the results are, in the form that scripts wait for."""
+    say(f"serving {url}")
     if token:
-        sys.stderr.write(f"it asks for its token: open {url}?token=TOKEN once in a browser\n")
-    sys.stderr.flush()
+        say(f"it asks for its token: open {url}?token=TOKEN once in a browser")
 
 
 def _listen(host: str, port: int) -> socket.socket:

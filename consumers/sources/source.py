@@ -176,6 +176,10 @@ class Unsuitable(SourceError):
     """This source cannot do what was asked for: a mistake in the words, not in the source."""
 
 
+class NotLetIn(SourceError):
+    """The broker refuses our user, password or rights: nothing helps but a person."""
+
+
 class GapError(SourceError):
     """The offset to read next is not in the log any more, or not yet: rows would be lost."""
 

@@ -15,6 +15,7 @@ from consumers.worker.tell import VARIABLE, Hearing
 
 log = logging.getLogger(__name__)
 
+WORKER: Final = "_STREAMMETRICS_WORKER"  # the number of a worker, in its environment
 END_LIMIT_S: Final = 20.0  # for a worker to commit and leave, after it was asked to
 RESTARTS: Final = 5  # of one worker that a signal has killed
 
@@ -69,5 +70,5 @@ def _started(command: Sequence[str], worker: int, hearing: Hearing) -> subproces
         stdin=subprocess.DEVNULL,
         start_new_session=True,
         pass_fds=(link,),
-        env={**os.environ, VARIABLE: str(link)},
+        env={**os.environ, VARIABLE: str(link), WORKER: str(worker)},
     )

@@ -14,7 +14,7 @@ from confluent_kafka.admin._topic import TopicDescription
 
 from consumers.config.schema import ConfigError, Problem
 from consumers.sources.confluent_client import connection_settings
-from consumers.sources.source import SourceError
+from consumers.sources.source import NotLetIn, SourceError
 from consumers.sources.topic_reading import Topic
 from consumers.worker.reconnect import Disconnected
 
@@ -35,6 +35,12 @@ FATAL: Final = frozenset(  # names of errors after which another try would end a
         "INVALID_MSG", "INVALID_SESSION_TIMEOUT",
         "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED",
         "TOPIC_EXCEPTION", "UNSUPPORTED_VERSION",
+    ]
+)  # fmt: skip
+REFUSALS: Final = frozenset(  # those of them that say who may not do what
+    [
+        "_AUTHENTICATION", "CLUSTER_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+        "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED",
     ]
 )  # fmt: skip
 
@@ -139,5 +145,7 @@ def ask(call: Callable[[], T]) -> T:
 
 def explained(error: KafkaError, where: str = "") -> SourceError:
     """An error of the client; whether another try may help is in its type."""
-    kind = SourceError if error.name() in FATAL else Disconnected
+    kind: type[SourceError] = SourceError if error.name() in FATAL else Disconnected
+    if error.name() in REFUSALS:
+        kind = NotLetIn
     return kind(f"kafka: {where}{error.name()}: {error.str()}")

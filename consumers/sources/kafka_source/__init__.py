@@ -31,11 +31,20 @@ from consumers.sources.kafka_source.client import (
     ASSIGNORS,
     DEFAULTS,
     FATAL,
+    REFUSALS,
     Consumer,
     Record,
     connected,
 )
-from consumers.sources.source import Chunk, GapError, Listener, Name, Partition, SourceError
+from consumers.sources.source import (
+    Chunk,
+    GapError,
+    Listener,
+    Name,
+    NotLetIn,
+    Partition,
+    SourceError,
+)
 from consumers.sources.topic_reading import Asked, Place, Topic, TopicReading, place_of
 from consumers.worker.reconnect import Disconnected
 
@@ -280,6 +289,8 @@ class KafkaSource:
                 f"kafka: a message is compressed in a way that cannot be read here ({error}); "
                 "install the codecs with: pip install 'streammetrics[kafka]'"
             )
+        if isinstance(error, REFUSALS):
+            return NotLetIn(f"kafka: {error!r}")
         if isinstance(error, FATAL):
             return SourceError(f"kafka: {error!r}")
         return Disconnected(f"kafka: {error!r}")

@@ -27,7 +27,7 @@ from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 from consumers.sources.kafka_client import require_reachable
 from consumers.sources.kafka_source.record_batches import Records
-from consumers.sources.source import SourceError
+from consumers.sources.source import NotLetIn, SourceError
 from consumers.worker.reconnect import Disconnected
 
 KNOWN: Final = "3.0."  # releases whose batches `record_batches` reads; others read their own
@@ -40,6 +40,7 @@ FATAL: Final = (  # another try would end as this one did
     errors.KafkaConfigurationError, errors.SaslAuthenticationFailedError,
     errors.UnsupportedCodecError, errors.UnsupportedVersionError,
 )  # fmt: skip
+REFUSALS: Final = (errors.AuthorizationError, errors.SaslAuthenticationFailedError)  # of them
 ASSIGNORS: Final[dict[str, type[AbstractPartitionAssignor]]] = {
     "range": RangePartitionAssignor,
     "roundrobin": RoundRobinPartitionAssignor,
@@ -186,7 +187,8 @@ def connected(settings: dict[str, object], servers: Sequence[str]) -> Client:
         client.close()
         why = error if isinstance(error, FATAL) else said.last
         if why is not None:
-            raise SourceError(f"kafka: {','.join(servers)}: {why!r}") from error
+            kind = NotLetIn if isinstance(why, REFUSALS) else SourceError
+            raise kind(f"kafka: {','.join(servers)}: {why!r}") from error
         raise Disconnected(f"kafka: no answer from {','.join(servers)}: {error}") from error
     finally:
         logging.getLogger("kafka").removeHandler(said)

@@ -47,6 +47,13 @@ def test_a_file_that_is_not_a_database_is_refused(path: Path, create: bool) -> N
 
 
 @pytest.mark.parametrize("create", [False, True])
+def test_a_pipe_is_refused_at_once(path: Path, create: bool) -> None:
+    os.mkfifo(path)
+    with pytest.raises(NotAStore, match="expected a file, came a pipe or a device; correct the"):
+        Ledger.open(str(path), create=create)
+
+
+@pytest.mark.parametrize("create", [False, True])
 def test_a_database_of_someone_else_is_refused(path: Path, create: bool) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE orders (id INTEGER)")

@@ -19,6 +19,7 @@ from consumers.ledger.ledger import (
     NoStoreYet,
     NotAStore,
     SchemaMismatch,
+    StoreRefusesUs,
     StoreUnavailable,
 )
 from tests.consumers.ledger.single_writes import begun, four_rows
@@ -57,14 +58,16 @@ def refusal(url: str, kind: type[LedgerError], exit_code: int) -> str:
 
 def test_a_password_that_is_wrong_or_missing(url: str, guarded: str) -> None:
     for password in ("wrong-one", None):
-        said = refusal(as_user(url, guarded, password), LedgerError, 1)
+        said = refusal(as_user(url, guarded, password), StoreRefusesUs, 77)
         assert "correct the user or the password" in said
         assert "wrong-one" not in said
 
 
 def test_a_user_and_a_database_that_are_not_there(url: str) -> None:
     if make_url(url).password is None:  # a server that asks for one does not say who is missing
-        assert "make it: createuser" in refusal(as_user(url, "nobody_here", None), LedgerError, 1)
+        assert "make it: createuser" in refusal(
+            as_user(url, "nobody_here", None), StoreRefusesUs, 77
+        )
     missing = make_url(url).set(database="none_here").render_as_string(hide_password=False)
     assert "make it: createdb" in refusal(missing, NotAStore, 1)
 
@@ -85,7 +88,8 @@ def test_a_user_without_rights(url: str, guarded: str) -> None:
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(f"GRANT USAGE ON SCHEMA {name} TO {guarded}".encode())
     try:
-        assert "may not do this; GRANT" in refusal(as_user(url, guarded, "right"), LedgerError, 1)
+        said = refusal(as_user(url, guarded, "right"), StoreRefusesUs, 77)
+        assert "may not do this; GRANT" in said
     finally:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(f"REVOKE ALL ON SCHEMA {name} FROM {guarded}".encode())

@@ -273,3 +273,21 @@ def test_a_file_is_written_whole_or_not_at_all(store: Path, tmp_path: Path) -> N
     target.mkdir()
     assert main(["export", str(store), "-o", str(target)]) == 1
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_slice_whose_rows_all_weigh_nothing_is_no_state(tmp_path: Path, capsys: Capture) -> None:
+    weightless = [{**event(i, "b", 1, 0.5), "w": 0} for i in range(3)]
+    events = [{**event(9, "a", 1, 0.5), "w": 1}, *weightless]
+    slices = 'max_keys = 9\n[metrics.weighted]\ntype = "Calibration"\ninputs = { weights = "w" }'
+    store = make_store(tmp_path, events, slices=slices)
+    path = tmp_path / "b.state"
+    words = ["export", str(store), "-o", str(path), "--metric", "weighted", "--where"]
+    assert main([*words, "variant=b"]) == 2
+    assert "nothing was counted, or only rows of weight 0" in capsys.readouterr().err
+    assert not path.exists()
+    assert main([*words, "variant=a"]) == 0
+    # A panel has all metrics of a slice in which some metric has rows.
+    panel = load(export(store, path, "--where", "variant=b"))
+    assert isinstance(panel, Panel)
+    assert panel.state("weighted").compute().rows == 0  # type: ignore[attr-defined]
+    assert panel.state("ctr").compute().rows == 3  # type: ignore[attr-defined]
