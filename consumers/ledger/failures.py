@@ -85,6 +85,14 @@ _REFUSED: Final[tuple[tuple[str, Said], ...]] = (
         (LedgerError, "correct the user, or let it in: see pg_hba.conf of the server"),
     ),
     (
+        "unsupported startup parameter",
+        (
+            LedgerError,
+            "a pooler such as PgBouncer does not pass this on: leave it out of the URL, and choose "
+            "a schema with ALTER ROLE ... SET search_path",
+        ),
+    ),
+    (
         "permission denied for database",
         (LedgerError, "this user needs GRANT CONNECT on the database"),
     ),
