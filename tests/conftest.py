@@ -16,6 +16,7 @@ from tests.expected import EveryCaseIsRead
 from tests.requirements import UnknownPart, absent, data_folder, required_parts
 
 if TYPE_CHECKING:
+    from tests.pgbouncer_server import PgBouncer
     from tests.postgres_server import Postgres
 
 # Derandomized: a run that passed passes again. The number keeps the laws under a minute; raise it
@@ -177,3 +178,20 @@ def postgres() -> Iterator[Postgres]:
         yield found
     finally:
         server.__exit__(None, None, None)
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(postgres: Postgres) -> Iterator[PgBouncer]:
+    """A real PgBouncer in transaction mode, before that server."""
+    from tests.pgbouncer_server import running_pgbouncer
+    from tests.postgres_server import Unavailable
+
+    pooler = running_pgbouncer(postgres)
+    try:
+        found = pooler.__enter__()
+    except Unavailable as error:
+        absent("pgbouncer", str(error))
+    try:
+        yield found
+    finally:
+        pooler.__exit__(None, None, None)

@@ -68,7 +68,7 @@ def program(name: str) -> str:
     return found
 
 
-def _account() -> pwd.struct_passwd | None:
+def account() -> pwd.struct_passwd | None:
     """Whom the server runs as, where this process is root."""
     if os.geteuid() != 0:
         return None
@@ -120,7 +120,7 @@ class Server(Postgres):
         )
         self.folder, self.log = folder, folder / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
-        self._account = _account()
+        self._account = account()
         if self._account is not None:
             os.chown(folder, self._account.pw_uid, self._account.pw_gid)
         command = [program("initdb"), "-D", str(folder / "data"), "-U", "postgres"]
@@ -131,7 +131,7 @@ class Server(Postgres):
         (folder / "data" / "pg_hba.conf").write_text(ACCESS, encoding="utf-8")
 
     def _popen(self, command: list[str], stdin: int) -> subprocess.Popen[bytes]:
-        account = self._account
+        whose = self._account
         with self.log.open("ab") as log:
             return subprocess.Popen(
                 command,
@@ -140,9 +140,9 @@ class Server(Postgres):
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                user=None if account is None else account.pw_uid,
-                group=None if account is None else account.pw_gid,
-                extra_groups=None if account is None else [],
+                user=None if whose is None else whose.pw_uid,
+                group=None if whose is None else whose.pw_gid,
+                extra_groups=None if whose is None else [],
             )
 
     def _said(self) -> str:

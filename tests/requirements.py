@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = {
     "kafka": "install Java 17 and Maven, or set KAFKA_BOOTSTRAP=host:port to use a running broker",
     "postgres": "install PostgreSQL, or set STREAMMETRICS_POSTGRES to the URL of a running one",
+    "pgbouncer": "install PgBouncer (Debian: pgbouncer), besides what postgres needs",
     "java": "install a Java 17 runtime, so that `java` is on the PATH",
     "browser": "install Chromium, so that `chromium` is on the PATH",
     "prometheus": "install Prometheus (Debian: prometheus): it and promtool must be on the PATH",

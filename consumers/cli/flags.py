@@ -111,6 +111,13 @@ RUN: Final = (
         default="stop",
     ),
     Flag("new-source", "count from a topic or a cluster that is new to the store", bool),
+    Flag(
+        "skip",
+        "leave the batch at this offset out where it cannot be read, as one entry of the "
+        "quarantine; again for another batch (Kafka)",
+        again=True,
+        metavar="TOPIC/PARTITION:OFFSET",
+    ),
     PARTITIONS,
     Flag("check", "compare config, source and store, change nothing, and end", bool),
     Flag("dry-run", "read to the end and print the results; write no store", bool),

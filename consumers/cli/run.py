@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,7 @@ from consumers.simulate.stream import Format, Simulation
 from consumers.sources.names import name_of
 from consumers.sources.open_source import open_source
 from consumers.sources.source import Name
+from consumers.sources.unreadable import Skips
 from consumers.worker import service
 from consumers.worker.checking import check, require_options
 from consumers.worker.run_options import Options
@@ -155,6 +157,7 @@ def options_of(arguments: Arguments) -> Options:
         on_gap="skip" if arguments.text("on-gap") == "skip" else "stop",
         new_source=arguments.on("new-source"),
         partitions=partitions(arguments.text("partitions")),
+        skips=skips(arguments.several("skip")),
     )
 
 
@@ -195,6 +198,20 @@ def partitions(text: str | None) -> tuple[Name, ...] | None:
             f"clicks/0, came {text!r}; correct it"
         )
     return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def skips(texts: Sequence[str]) -> Skips:
+    """The values of `--skip`."""
+    found = set()
+    for text in texts:
+        match = re.fullmatch(r"(.+)/(\d{1,9}):(\d{1,18})", text, re.ASCII)
+        if match is None:
+            raise UsageError(
+                f"--skip: expected TOPIC/PARTITION:OFFSET, such as clicks/0:1000, came {text!r}; "
+                "copy it from the error that names the batch"
+            )
+        found.add((match[1], int(match[2]), int(match[3])))
+    return Skips(frozenset(found))
 
 
 def simulate(arguments: Arguments, monotonic: Clock) -> int:

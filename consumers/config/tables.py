@@ -54,6 +54,7 @@ class SourceConfig:
     group: str | None = None
     client: Mapping[str, Value] = field(default_factory=dict)
     max_event_bytes: int = 262_144
+    max_batch_bytes: int = 64 << 20
     library: KafkaLibrary = "kafka-python"
     query: str | None = None
 
@@ -133,15 +134,16 @@ def read_source(section: Section, directory: Path) -> SourceConfig:
     client = _read_client(section, kind)
     library = section.choice("library", LIBRARIES[0], LIBRARIES)
     limit = section.integer("max_event_bytes", 262_144, 64, 16 << 20, " of bytes")
+    batch = section.integer("max_batch_bytes", 64 << 20, 1 << 20, 1 << 30, " of bytes")
     section.done()
-    optional = ("client", "library")
+    optional = ("client", "library", "max_batch_bytes")
     needed = {
         "file": ("path",),
         "kafka": ("bootstrap_servers", "topic", "group"),
         "stdin": (),
         "spark": ("query",),
     }
-    for key in ("path", "bootstrap_servers", "topic", "group", "client", "library", "query"):
+    for key in ("path", "bootstrap_servers", "topic", "group", "query", *optional):
         if key in needed[kind]:
             if section.raw(key) is None:
                 section.bad(key, f'a value, since kind is "{kind}"', "add it")
@@ -149,7 +151,7 @@ def read_source(section: Section, directory: Path) -> SourceConfig:
             section.bad(key, f'nothing, since kind is "{kind}"', "remove it, or change the kind")
     return SourceConfig(
         cast(SourceKind, kind), cast(SourceFormat, format_), path, servers, topics, group, client,
-        limit, cast(KafkaLibrary, library), query,
+        limit, batch, cast(KafkaLibrary, library), query,
     )  # fmt: skip
 
 

@@ -273,13 +273,18 @@ class Decoder:
         )
 
     def _refused_unread(self, messages: Chunk) -> dict[int, Unfit]:
-        """Messages that need no reading to be refused: they are too large."""
+        """Messages that need no reading to be refused: they are too large, or cannot be read."""
         if messages.columns is not None:
             return {}
         one = self.format not in ("ndjson", "array", "arrow")
         limit = self.max_event_bytes if one else MAX_MESSAGE_BYTES
         values: Sequence[bytes] = messages.values  # type: ignore[assignment]  # no tombstones
-        bad = {i: too_large(cut.size, limit) for i, cut in messages.cut.items()}
+        bad = {
+            i: too_large(cut.size, limit)
+            if cut.unreadable is None
+            else Unfit("unreadable", None, cut.unreadable)
+            for i, cut in messages.cut.items()
+        }
         if max(map(len, values), default=0) > limit:
             for i, value in enumerate(values):
                 if len(value) > limit:

@@ -17,6 +17,7 @@ PAYLOAD_BYTES: Final = 4096  # what is kept of a refused event; its size and has
 Reason = Literal[
     "empty",  # no bytes, or only spaces
     "too_large",  # over source.max_event_bytes
+    "unreadable",  # a batch of Kafka's that --skip left out: one entry for all of it
     "too_deep",  # nested deeper than MAX_DEPTH
     "invalid_utf8",
     "not_json",

@@ -3,7 +3,8 @@
 SQLite runs in WAL mode: readers see one state while a writer writes, and a writer says so at once
 (BEGIN IMMEDIATE), so that two writers wait for each other and never fail halfway. PostgreSQL
 writes at READ COMMITTED, where each statement sees what others have committed before it: the
-transactions lock what their conditions rest on.
+transactions lock what their conditions rest on. Nothing of ours outlives a transaction on a
+connection with it, so that a pooler such as PgBouncer may stand between, in transaction mode.
 """
 
 from __future__ import annotations
@@ -72,7 +73,12 @@ def connect(url: str, *, create: bool, busy_s: float) -> tuple[Engine, str]:
 
 
 def _postgres(url: URL, name: str, busy_s: float) -> Engine:
-    settings = {key: value for key, value in _CLIENT.items() if key not in url.query}
+    settings: dict[str, object] = {
+        key: value for key, value in _CLIENT.items() if key not in url.query
+    }
+    # A pooler may hand the next transaction to another connection with the server, where a
+    # statement that was prepared on this one does not exist, or another one has its name.
+    settings["prepare_threshold"] = None
     try:
         engine = create_engine(
             url.set(drivername="postgresql+psycopg"),
@@ -86,14 +92,13 @@ def _postgres(url: URL, name: str, busy_s: float) -> Engine:
             f"({error}); install it with: pip install 'streammetrics[postgres]'"
         ) from None
 
-    # They are not sent with the connection, since poolers between us and the server refuse that.
-    def prepare(connection: Any, _record: Any) -> None:
-        with closing(connection.cursor()) as cursor:
-            cursor.execute(f"SET lock_timeout = {int(busy_s * 1000)}")
-            cursor.execute(f"SET idle_in_transaction_session_timeout = '{_IDLE_LIMIT_S}s'")
-        connection.commit()
-
-    event.listen(engine, "connect", prepare)
+    # For one transaction each: they are not sent with the connection, since poolers refuse that,
+    # and with a pooler a setting of a session would meet strangers.
+    limits = (
+        f"SELECT set_config('lock_timeout', '{int(busy_s * 1000)}', true), "
+        f"set_config('idle_in_transaction_session_timeout', '{_IDLE_LIMIT_S}s', true)"
+    )
+    event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(limits))
     return engine
 
 

@@ -95,6 +95,14 @@ _REFUSED: Final[tuple[tuple[str, Said], ...]] = (
         (StoreRefusesUs, "correct the user, or let it in: see pg_hba.conf of the server"),
     ),
     (
+        "unsupported startup parameter",
+        (
+            LedgerError,
+            "a pooler such as PgBouncer does not pass this on: leave it out of the URL, and choose "
+            "a schema with ALTER ROLE ... SET search_path",
+        ),
+    ),
+    (
         "permission denied for database",
         (StoreRefusesUs, "this user needs GRANT CONNECT on the database"),
     ),

@@ -19,7 +19,7 @@ OWNED: Final = frozenset(
         "allow.auto.create.topics", "auto.offset.reset", "bootstrap.servers", "enable.auto.commit",
         "enable.auto.offset.store", "enable.partition.eof", "error.cb", "group.id",
         "group.protocol", "isolation.level", "logger", "metadata.broker.list", "oauth.cb",
-        "on.commit", "plugin.library.paths", "stats.cb", "throttle.cb",
+        "on.commit", "plugin.library.paths", "receive.message.max.bytes", "stats.cb", "throttle.cb",
     ]
 )  # fmt: skip
 DEFAULTS: Final[Mapping[str, str]] = {
@@ -33,6 +33,7 @@ DEFAULTS: Final[Mapping[str, str]] = {
 }
 STRATEGIES: Final = ("range", "roundrobin", "cooperative-sticky")
 MAX_POLL_RECORDS: Final = 5_000  # large enough that numpy's cost of a call does not show
+MAX_FETCH_BYTES: Final = 50 << 20  # the library's own default; an answer has 512 bytes more
 
 # What a second client of the same cluster needs, one that reads nothing.
 _CONNECTION: Final = (
@@ -63,8 +64,11 @@ def client_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
         raise ConfigError("the Kafka client", problems)
     return {
         **DEFAULTS,
+        "fetch.max.bytes": str(min(MAX_FETCH_BYTES, source.max_batch_bytes - 512)),
         **given,
         "partition.assignment.strategy": ",".join(assignment_strategies(source, STRATEGIES)),
+        # Up to here the library decompresses Zstandard; it also bounds an answer.
+        "receive.message.max.bytes": str(source.max_batch_bytes),
         "bootstrap.servers": ",".join(source.bootstrap_servers),
         "group.id": source.group or "",
         "enable.auto.commit": "false",

@@ -31,10 +31,10 @@ def open_source(config: Config, options: Options) -> Source:
         if config.source.library == "confluent-kafka":
             from consumers.sources.confluent_source import ConfluentSource
 
-            return ConfluentSource(config.source, options.partitions)
+            return ConfluentSource(config.source, options.partitions, options.skips)
         from consumers.sources.kafka_source import KafkaSource
 
-        return KafkaSource(config.source, options.partitions)
+        return KafkaSource(config.source, options.partitions, options.skips)
     if config.source.kind == "file":
         return FileSource(config.source, follow=not options.until_end)
     return StdinSource(config.source)

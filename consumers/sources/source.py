@@ -89,10 +89,15 @@ SPARK: Final = "spark"
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The full size in bytes and the hash of a record of which a chunk holds only the beginning."""
+    """The full size in bytes and the hash of a record of which a chunk holds only the beginning.
+
+    unreadable: what stands here is no record, but a batch that cannot be read, and why; None where
+    the record is over the size limit.
+    """
 
     size: int
     sha256: str
+    unreadable: str | None = None
 
 
 @runtime_checkable
@@ -113,10 +118,11 @@ class Chunk:
     None where a source has no such thing; so is the timestamp of a record, or it is below 0.
 
     `cut` names the indices whose value is only the beginning, because the record is over the size
-    limit. `indices[i]` is the place of an event in its record, in chunks whose records were opened
-    into the events that they carry; None while a record is one event. `fields` is the header of a
-    CSV file. `columns` holds the same rows by column, by dotted path, for sources that store
-    columns (times as datetime64[ms]); `values` then makes the text of a row on demand.
+    limit or cannot be read. `indices[i]` is the place of an event in its record, in chunks whose
+    records were opened into the events that they carry; None while a record is one event. `fields`
+    is the header of a CSV file. `columns` holds the same rows by column, by dotted path, for
+    sources that store columns (times as datetime64[ms]); `values` then makes the text of a row on
+    demand.
     """
 
     partition: Partition

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Generic, TypeAlias, TypeVar, overload
 
-from consumers.sources.source import Chunk, Listener, Name, Partition
+from consumers.sources.source import Chunk, Cut, Listener, Name, Partition
 
 R = TypeVar("R")
 V = TypeVar("V")
@@ -141,6 +141,7 @@ class TopicReading:
         timestamps_ms: Sequence[int | None] = (),
         keys: Sequence[bytes | None] = (),
         headers: Headers = (),
+        cut: Mapping[int, Cut] | None = None,
     ) -> Chunk:
         """Records from the position of a partition that is ours up to `end`, the new position.
 
@@ -151,7 +152,9 @@ class TopicReading:
         self.positions[place] = end
         partition = self._known[place]
         start = min([start, *offsets[:1]])
-        return Chunk(partition, start, end, offsets, values, timestamps_ms, keys, headers)
+        return Chunk(
+            partition, start, end, offsets, values, timestamps_ms, keys, headers, cut or {}
+        )
 
     # -- Kafka's own offsets ------------------------------------------------------------------
     def not_acknowledged(self, offsets: Mapping[Partition, int]) -> dict[Place, int]:

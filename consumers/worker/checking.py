@@ -39,6 +39,7 @@ def require_options(config: Config, options: Options, *, opener: Opener = open_s
             "--close: expected a config with [join], since it closes label windows, came one "
             "without; leave it out"
         )
+    require_topics(config, options)
     if config.source.kind == "kafka":
         if options.partitions is not None:
             try:
@@ -59,6 +60,17 @@ def require_options(config: Config, options: Options, *, opener: Opener = open_s
         require_partitions(options.partitions, [only])
     if config.source.kind == "file":
         opener(config, options).close()
+
+
+def require_topics(config: Config, options: Options) -> None:
+    """Raise Unsuitable where `--skip` names a topic that is not read."""
+    others = {topic for topic, _, _ in options.skips.places or ()} - {*config.source.topics}
+    if others:
+        there = ", ".join(config.source.topics) or f"no topic, since it is a {config.source.kind}"
+        raise Unsuitable(
+            f"--skip: expected a topic of the source, which reads {there}, came "
+            f"{', '.join(sorted(others))}; correct it, or leave it out"
+        )
 
 
 def require_partitions(wanted: Collection[Name], there: Collection[Partition]) -> None:

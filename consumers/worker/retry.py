@@ -26,6 +26,7 @@ from consumers.ledger.rows import Generation, Head, QuarantineRow
 from consumers.sources.open_source import open_source
 from consumers.sources.records_at import records_at
 from consumers.sources.source import Chunk, Source, SourceError
+from consumers.sources.unreadable import Skips
 from consumers.worker.reading import reading_of, require_same_states
 from consumers.worker.run_options import Options
 from consumers.worker.trial import Place, Trial, described, places_of
@@ -35,6 +36,9 @@ TRIES: Final = 10  # of a page, where other retries are at it too
 # Of messages that carry many events: these say that one could not be divided.
 _OF_MESSAGES: Final = frozenset(
     ["not_array", "not_arrow", "too_many_events", "bad_key", "bad_header"]
+)
+_READ_ANEW: Final = (
+    "a new generation counts them, with a [source] max_batch_bytes that lets them in"
 )
 # Formats of which the payload of a refused event is JSON: a record is one event, or many.
 _ONE: Final = ("jsonl", "json", "columns")
@@ -136,6 +140,9 @@ class _Attempt:
         good = []
         elsewhere = []
         for entry in entries:
+            if entry.reason == "unreadable":  # it stands for events that nobody has seen
+                self._keep(entry, entry.reason, f"{entry.detail}; {_READ_ANEW}")
+                continue
             if not self._is_whole(entry):
                 elsewhere.append(entry)
                 continue
@@ -193,7 +200,7 @@ class _Attempt:
         return good
 
     def _records(self, head: Head, offsets: Sequence[int]) -> Iterator[Decoded]:
-        options = Options(until_end=True, partitions=(str(head.partition),))
+        options = Options(until_end=True, partitions=(str(head.partition),), skips=Skips(None))
         with closing(self.opener(self.config, options)) as source:
             if head.partition not in source.partitions():
                 raise SourceError(f"{head.partition}: this is another log than the one counted")

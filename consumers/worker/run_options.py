@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from consumers.sources.source import Name, Partition
+from consumers.sources.unreadable import NO_SKIPS, Skips
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,8 +16,9 @@ class Options:
     until_end: stop at the end offsets seen at the start. start: where to begin in partitions that
     have no head yet; a number is a time in milliseconds. on_gap: what to do where the log has lost
     what was to be read next. new_source: count from topics and clusters that the store has not
-    counted from. partitions: only these, without a group. close: at the end,
-    close all label windows, since there will be no more events. The delta of a partition is
+    counted from. skips: batches that are left out if they cannot be read.
+    partitions: only these, without a group. close: at the end, close all label windows, since
+    there will be no more events. The delta of a partition is
     committed early when it passes `max_delta_rows`, and all are when they pass `max_delta_bytes`
     together.
     """
@@ -24,6 +26,7 @@ class Options:
     until_end: bool = False
     start: Literal["beginning", "latest"] | int = "beginning"
     on_gap: Literal["stop", "skip"] = "stop"
+    skips: Skips = NO_SKIPS
     partitions: tuple[Name, ...] | None = None
     close: bool = False
     new_source: bool = False

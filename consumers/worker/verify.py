@@ -29,6 +29,7 @@ from consumers.ledger.rows import Pane
 from consumers.ledger.settings import compared
 from consumers.sources.open_source import open_source
 from consumers.sources.source import Chunk, Partition, Source
+from consumers.sources.unreadable import Skips
 from consumers.worker.chosen_logs import Opener, Wanted, chosen_heads, recounts_of
 from consumers.worker.compared import compare_panes, named
 from consumers.worker.compared_joined import compare_joined
@@ -38,7 +39,7 @@ from consumers.worker.run_options import Options, Progress
 from consumers.worker.verified import Verified
 
 POLL_S: Final = 0.5
-READ: Final = Options(until_end=True)
+READ: Final = Options(until_end=True, skips=Skips(None))
 ALL: Final = Wanted()
 PASSES: Final = 10  # over panes that are merged again and again with what workers count meanwhile
 

@@ -11,13 +11,13 @@ It promises what `kafka_source` promises, by other means:
   of a log; the event "end of partition" carries the offset behind them.
 * It asks for records by the topic's name, so those of a topic made anew come without a word, where
   the other library asks by the topic's id. `confirm` asks for the id before they are committed.
-* Records of a damaged batch would be skipped with an event; here that ends the source.
+* A batch that cannot be read is an event among the records, which the library repeats for ever or
+  passes by; here it ends the source after the records before it, or is left out: see `faults`.
 """
 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final
@@ -26,24 +26,28 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from consumers.config.tables import SourceConfig
 from consumers.sources.confluent_client import client_settings
+from consumers.sources.confluent_source import faults
 from consumers.sources.confluent_source.client import (
     ASK_S,
     FATAL,
     TopicIds,
     ask,
+    by_place,
     explained,
+    headers_of,
     made,
+    place_of_message,
+    sorted_places,
 )
 from consumers.sources.kafka_client import masked, require_reachable
 from consumers.sources.source import Chunk, GapError, Listener, Name, Partition, SourceError
 from consumers.sources.topic_reading import Asked, Place, TopicReading, place_of
+from consumers.sources.unreadable import NO_SKIPS, Skips, UnreadableBatch, left_out, over_limit
 from consumers.worker.reconnect import Disconnected
 
 log = logging.getLogger(__name__)
 
 CONNECT_S: Final = 5.0  # for one try to reach a broker
-TOPIC_TRIES: Final = 4  # a broker that has just started may not name the topic at once
-TOPIC_PAUSE_S: Final = 0.5
 HEARS_S: Final = 0.5
 MAX_POLL_S: Final = 0.5  # signals are handled when a poll returns
 
@@ -58,10 +62,15 @@ class ConfluentSource:
 
     replayable = True
 
-    def __init__(self, config: SourceConfig, names: Sequence[Name] | None = None) -> None:
+    def __init__(
+        self, config: SourceConfig, names: Sequence[Name] | None = None, skips: Skips = NO_SKIPS
+    ) -> None:
         self.topics = config.topics
         self._names = names
+        self._skips, self._max_batch_bytes = skips, config.max_batch_bytes
+        self._unreadable: UnreadableBatch | None = None  # raised when what came before is taken
         settings, self._records = client_settings(config)
+        self._settings = settings
         self._cooperative = settings["partition.assignment.strategy"] == "cooperative-sticky"
         self._wrong: KafkaError | None = None  # what the client says beside its records
         self._consumer = made(settings, self._heard)
@@ -121,9 +130,11 @@ class ConfluentSource:
     def poll(self, timeout_s: float) -> list[Chunk]:
         """What has arrived, by partition. After an exception, close this source."""
         given = self._reading.given
+        if self._unreadable is not None:
+            raise self._unreadable
         chunks = self._consume(1, min(timeout_s, MAX_POLL_S))
         before = given.copy()
-        if chunks:
+        if chunks and self._unreadable is None:
             chunks += self._consume(self._records - 1, 0)
         if given == before:
             return chunks
@@ -138,28 +149,77 @@ class ConfluentSource:
         messages = ask(lambda: self._consumer.consume(limit, timeout_s))
         self._reading.raise_failure()
         ends: dict[Place, int] = {}
-        told = [message for message in messages if message.error() is not None]
-        for message in told:
-            error, offset = message.error(), message.offset()
-            assert error is not None
-            if error.name() == "_PARTITION_EOF":
-                assert offset is not None
-                ends[_place(message)] = offset
-            else:
-                self._heed(error, message)
+        unread: dict[Place, faults.Fault] = {}
+        if any(message.error() is not None for message in messages):
+            messages = self._without_events(messages, ends, unread)
         self._raise_wrong()
-        if told:
-            messages = [message for message in messages if message.error() is None]
-        chunks = [
-            self._chunk(place, found)
-            for place, found in _by_place(messages, self.topics).items()
-            if place in self._reading.positions
-        ]
+        chunks = []
+        for place, found in by_place(messages, self.topics).items():
+            if place not in self._reading.positions:
+                continue
+            at = faults.first_too_large(found, self._max_batch_bytes)
+            if at is not None:
+                here = found[at].offset() or 0
+                unread[place] = faults.Fault(here, over_limit(self._max_batch_bytes), here)
+                found = found[:at]
+            if found:
+                chunks.append(self._chunk(place, found))
         for place, end in ends.items():
             # Control and aborted records at the end, with nothing to show.
-            if end > self._reading.positions.get(place, end):
+            if place not in unread and end > self._reading.positions.get(place, end):
                 chunks.append(self._reading.chunk(place, end))
+        for place, fault in unread.items():
+            chunks += self._left_out(place, fault)
+        if self._unreadable is not None and not chunks:
+            raise self._unreadable
         return chunks
+
+    def _without_events(
+        self, messages: list[Message], ends: dict[Place, int], unread: dict[Place, faults.Fault]
+    ) -> list[Message]:
+        """The records among these. Behind a batch with another checksum the library takes for
+        records what is none, so what comes after a fault of a partition is dropped."""
+        records = []
+        for message in messages:
+            place, error, offset = place_of_message(message), message.error(), message.offset()
+            if place in unread:
+                continue
+            if error is None:
+                records.append(message)
+            elif error.name() == "_PARTITION_EOF":
+                assert offset is not None
+                ends[place] = offset
+            elif error.name() in faults.UNREADABLE and offset is not None:
+                unread[place] = faults.fault_of(error, offset, self._max_batch_bytes)
+            else:
+                self._heed(error, message)
+        return records
+
+    def _left_out(self, place: Place, fault: faults.Fault) -> list[Chunk]:
+        """What stands for a batch that cannot be read, where it may be left out; otherwise the
+        next poll raises what is wrong."""
+        if place not in self._reading.positions:
+            return []
+        first, last = max(fault.base, self._reading.positions[place]), fault.last
+        if (*place, first) not in self._skips:
+            self._unreadable = UnreadableBatch(*place, first, last, fault.came)
+            return []
+        if last is None:
+            _, end = self._range(self._reading.partition(place))
+            last = faults.last_of(self._settings, place, fault.base, first, end)
+        cut = {0: left_out(first, last)}
+        one = self._reading.chunk(place, last + 1, [first], [b""], [-1], [None], [[]], cut)
+        self._read_anew(place)
+        return [one]
+
+    def _read_anew(self, place: Place) -> None:
+        """Read on at our position. Where a checksum was wrong the library may have stopped."""
+        position = self._reading.positions[place]
+        if self._cooperative:
+            self._consumer.incremental_unassign([TopicPartition(*place)])
+            self._consumer.incremental_assign([TopicPartition(*place, position)])
+        else:
+            self._consumer.assign(self._places(self._reading.positions))
 
     def _chunk(self, place: Place, messages: list[Message]) -> Chunk:
         offsets = [message.offset() or 0 for message in messages]
@@ -170,7 +230,7 @@ class ConfluentSource:
             [message.value() for message in messages],
             [message.timestamp()[1] for message in messages],
             Asked(messages, lambda message: message.key()),
-            Asked(messages, _headers),
+            Asked(messages, headers_of),
         )
 
     def confirm(self) -> None:
@@ -228,7 +288,7 @@ class ConfluentSource:
 
     # -- rebalances ---------------------------------------------------------------------------
     def _assigned(self, consumer: Consumer, places: list[TopicPartition]) -> None:
-        heads = self._reading.assigned(_sorted(places))
+        heads = self._reading.assigned(sorted_places(places))
         self._reading.start(heads)
         if self._cooperative:
             consumer.incremental_assign(self._places(heads))
@@ -236,7 +296,7 @@ class ConfluentSource:
             consumer.assign(self._places(heads))
 
     def _released(self, places: list[TopicPartition], *, lost: bool) -> None:
-        self._reading.released(_sorted(places), lost=lost)
+        self._reading.released(sorted_places(places), lost=lost)
         if self._cooperative:
             self._consumer.incremental_unassign(places)
         else:
@@ -255,13 +315,7 @@ class ConfluentSource:
             raise
         if not cluster:
             raise Disconnected("kafka: the broker does not answer")
-        for attempt in range(TOPIC_TRIES):
-            time.sleep(TOPIC_PAUSE_S if attempt else 0)
-            found = self._topic_ids.ask()
-            if len(found) == len(self.topics):
-                return TopicReading(cluster, [found[name] for name in self.topics])
-        missing = next(name for name in self.topics if name not in found)
-        raise SourceError(f"kafka: there is no topic {missing!r}; create it, or correct the name")
+        return TopicReading(cluster, self._topic_ids.first())
 
     def _heard(self, error: KafkaError) -> None:
         """A connection mends itself; what another try will not mend ends the source."""
@@ -281,42 +335,14 @@ class ConfluentSource:
             return
         if name in ("_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"):
             self.confirm()
-            place = _place(message)
+            place = place_of_message(message)
             partition = self._reading.partition(place)
             first, end = self._range(partition)
-            raise GapError(partition, self._reading.positions.get(place, first), first, end)
+            position = self._reading.positions.get(place, first)
+            if not first <= position <= end:
+                raise GapError(partition, position, first, end)
+            self._read_anew(place)  # it has looked elsewhere
+            return
         raise explained(
             error, f"{message.topic()}/{message.partition()} at offset {message.offset()}: "
         )
-
-
-def _by_place(messages: list[Message], topics: Sequence[str]) -> dict[Place, list[Message]]:
-    """Messages by their partition. Asking each for something takes a while, so what all messages
-    are asked for is little, and most polls bring messages of one partition."""
-    numbers = [message.partition() or 0 for message in messages]
-    if len(topics) == 1:
-        if len(set(numbers)) == 1:
-            return {(topics[0], numbers[0]): messages}
-        places = [(topics[0], number) for number in numbers]
-    else:
-        names = [message.topic() or "" for message in messages]
-        places = list(zip(names, numbers, strict=True))
-    found: dict[Place, list[Message]] = {place: [] for place in places}
-    for place, message in zip(places, messages, strict=True):
-        found[place].append(message)
-    return found
-
-
-def _place(message: Message) -> Place:
-    return message.topic() or "", message.partition() or 0
-
-
-def _sorted(places: Sequence[TopicPartition]) -> list[Place]:
-    return sorted((place.topic, place.partition) for place in places)
-
-
-def _headers(message: Message) -> list[tuple[str, bytes]]:
-    found = message.headers()
-    if not isinstance(found, list):
-        return []
-    return [(name, value) for name, value in found if isinstance(value, bytes)]

@@ -1,21 +1,30 @@
-"""A client of librdkafka: how it is made, what it says, and the ids of its topics."""
+"""A client of librdkafka: how it is made, what it says, its messages, and the ids of its topics."""
 
 from __future__ import annotations
 
 import logging
+import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Final, TypeVar
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, Uuid
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicCollection,
+    TopicPartition,
+    Uuid,
+)
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._topic import TopicDescription
 
 from consumers.config.schema import ConfigError, Problem
 from consumers.sources.confluent_client import connection_settings
 from consumers.sources.source import NotLetIn, SourceError
-from consumers.sources.topic_reading import Topic
+from consumers.sources.topic_reading import Place, Topic
 from consumers.worker.reconnect import Disconnected
 
 T = TypeVar("T")
@@ -24,6 +33,8 @@ RDKAFKA: Final = logging.getLogger("librdkafka")
 
 ASK_S: Final = 10.0
 TRY_S: Final = 2.0
+TOPIC_TRIES: Final = 4  # a broker that has just started may not name the topic at once
+TOPIC_PAUSE_S: Final = 0.5
 SILENT: Final = frozenset(["_ALL_BROKERS_DOWN", "_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT"])
 
 FATAL: Final = frozenset(  # names of errors after which another try would end as this one did
@@ -82,6 +93,17 @@ class TopicIds:
             found[name] = Topic(name, _name_of(described.topic_id), numbers)
             self._known.setdefault(name, found[name].id)
         return found
+
+    def first(self) -> list[Topic]:
+        """All of the topics. Raises SourceError, also where one does not exist."""
+        found: dict[str, Topic] = {}
+        for attempt in range(TOPIC_TRIES):
+            time.sleep(TOPIC_PAUSE_S if attempt else 0)
+            found = self.ask()
+            if len(found) == len(self._topics):
+                return [found[name] for name in self._topics]
+        missing = next(name for name in self._topics if name not in found)
+        raise SourceError(f"kafka: there is no topic {missing!r}; create it, or correct the name")
 
     def _answers(self, limit_s: float) -> dict[str, Future[TopicDescription]] | None:
         """What the broker says, which may be errors; None if it says nothing."""
@@ -149,3 +171,38 @@ def explained(error: KafkaError, where: str = "") -> SourceError:
     if error.name() in REFUSALS:
         kind = NotLetIn
     return kind(f"kafka: {where}{error.name()}: {error.str()}")
+
+
+def by_place(messages: list[Message], topics: Sequence[str]) -> dict[Place, list[Message]]:
+    """Messages by their partition. Asking each for something takes a while, so what all messages
+    are asked for is little, and most polls bring messages of one partition."""
+    numbers = [message.partition() or 0 for message in messages]
+    if len(topics) == 1:
+        if len(set(numbers)) == 1:
+            return {(topics[0], numbers[0]): messages}
+        places = [(topics[0], number) for number in numbers]
+    else:
+        names = [message.topic() or "" for message in messages]
+        places = list(zip(names, numbers, strict=True))
+    found: dict[Place, list[Message]] = {place: [] for place in places}
+    for place, message in zip(places, messages, strict=True):
+        found[place].append(message)
+    return found
+
+
+def place_of_message(message: Message) -> Place:
+    """The topic and the number of its partition."""
+    return message.topic() or "", message.partition() or 0
+
+
+def sorted_places(places: Sequence[TopicPartition]) -> list[Place]:
+    """The same, in order."""
+    return sorted((place.topic, place.partition) for place in places)
+
+
+def headers_of(message: Message) -> list[tuple[str, bytes]]:
+    """Those that have a value."""
+    found = message.headers()
+    if not isinstance(found, list):
+        return []
+    return [(name, value) for name, value in found if isinstance(value, bytes)]

@@ -36,6 +36,7 @@ from consumers.sources.kafka_source.client import (
     Record,
     connected,
 )
+from consumers.sources.kafka_source.record_batches import BatchLimits, LeftOut
 from consumers.sources.source import (
     Chunk,
     GapError,
@@ -46,6 +47,7 @@ from consumers.sources.source import (
     SourceError,
 )
 from consumers.sources.topic_reading import Asked, Place, Topic, TopicReading, place_of
+from consumers.sources.unreadable import NO_SKIPS, Skips, UnreadableBatch, left_out
 from consumers.worker.reconnect import Disconnected
 
 T = TypeVar("T")
@@ -68,7 +70,9 @@ class KafkaSource:
 
     replayable = True
 
-    def __init__(self, config: SourceConfig, names: Sequence[Name] | None = None) -> None:
+    def __init__(
+        self, config: SourceConfig, names: Sequence[Name] | None = None, skips: Skips = NO_SKIPS
+    ) -> None:
         self.topics = config.topics
         self._names = names
         self._settings = client_settings(config, DEFAULTS)
@@ -79,7 +83,10 @@ class KafkaSource:
             self._settings["group_id"] = None
         self._client = connected(self._settings, config.bootstrap_servers)
         try:
-            self._consumer = Consumer(**self._settings, kafka_client=lambda **_: self._client)
+            limits = BatchLimits(config.max_batch_bytes, skips)
+            self._consumer = Consumer(
+                limits, **self._settings, kafka_client=lambda **_: self._client
+            )
             self._reading = self._begin_reading()
         except BaseException:
             self._client.close()
@@ -166,14 +173,20 @@ class KafkaSource:
         return chunks
 
     def _chunk(self, place: Place, records: list[Record]) -> Chunk:
+        last = records[-1].checksum
         return self._reading.chunk(
             place,
-            records[-1].offset + 1,
+            (last.last if isinstance(last, LeftOut) else records[-1].offset) + 1,
             [record.offset for record in records],
             [record.value for record in records],
             [record.timestamp for record in records],
             Asked(records, lambda record: record.key),
             Asked(records, lambda record: record.headers),
+            {
+                i: left_out(record.offset, record.checksum.last)
+                for i, record in enumerate(records)
+                if isinstance(record.checksum, LeftOut)
+            },
         )
 
     def _is_kept(self, place: Place, before: Counter[Place]) -> bool:
@@ -276,6 +289,10 @@ class KafkaSource:
             raise self._explained(error) from error
 
     def _explained(self, error: Exception) -> SourceError:
+        if isinstance(error, UnreadableBatch):
+            return error
+        if isinstance(error, MemoryError):
+            return SourceError("kafka: there is not enough memory to read on; give it more")
         if isinstance(error, errors.OffsetOutOfRangeError):
             for place, offset in error.args[0].items():
                 return self._gap(place, offset, None)

@@ -26,9 +26,11 @@ from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 from consumers.sources.kafka_client import require_reachable
-from consumers.sources.kafka_source.record_batches import Records
+from consumers.sources.kafka_source.record_batches import BatchLimits
 from consumers.sources.source import NotLetIn, SourceError
 from consumers.worker.reconnect import Disconnected
+
+log = logging.getLogger(__name__)
 
 KNOWN: Final = "3.0."  # releases whose batches `record_batches` reads; others read their own
 Shipped: Final = KafkaConsumer  # the client as its makers ship it
@@ -57,6 +59,7 @@ class Record(Protocol):
     timestamp: int
     key: bytes | None
     headers: list[tuple[str, bytes]]
+    checksum: object
 
 
 class Group(ConsumerCoordinator):  # type: ignore[misc]  # the client ships no types
@@ -97,11 +100,16 @@ class Group(ConsumerCoordinator):  # type: ignore[misc]  # the client ships no t
 class Consumer(KafkaConsumer):  # type: ignore[misc]
     """The client, as a member that takes its answers and reads its records quickly."""
 
-    def __init__(self, **settings: object) -> None:
+    def __init__(self, limits: BatchLimits, **settings: object) -> None:
         super().__init__(**settings)
         self._coordinator.__class__ = Group  # the client has no word for another kind of member
         if kafka.__version__.startswith(KNOWN):
-            self._fetcher.PartitionRecords = Records
+            self._fetcher.PartitionRecords = limits.records
+            return
+        log.warning(
+            "kafka: [source] max_batch_bytes holds for kafka-python %sx, and this is %s, which "
+            "decompresses a batch whatever its size", KNOWN, kafka.__version__,
+        )  # fmt: skip
 
 
 class _Whole:

@@ -1,22 +1,32 @@
-"""Records read out of the client's batches, in half of the time that the client takes for them.
+"""Records read out of the client's batches, in half of the time that the client takes for them,
+and within a limit of memory.
 
 The client reads each field of a record with a call, and asks the batch for its settings at each
 record. Here a batch is asked once, and numbers of one or two bytes, as nearly all are, are read in
-place. What a batch is, whether it counts (checksums, transactions, markers) and what follows it
-stays the client's, and so does a record with headers. Source for the layout: the Kafka protocol,
+place. What a batch is, whether it counts (transactions, markers) and what follows it stays the
+client's, and so does a record with headers. Source for the layout: the Kafka protocol,
 https://kafka.apache.org/documentation/#recordbatch
+
+A batch is checked and decompressed when it is its turn, up to a limit. One that fails ends the
+reading there, after the records before it, or is left out where that is allowed: then one record
+stands for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
+from kafka import TopicPartition
 from kafka.consumer.fetcher import Fetcher
 from kafka.errors import CorruptRecordError
 from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.util import decode_varint
+
+from consumers.sources.kafka_source.decompress import Damaged, OverLimit, decompressed
+from consumers.sources.unreadable import NO_SKIPS, Skips, UnreadableBatch, over_limit
 
 NO_HEADERS: Final[tuple[tuple[str, bytes], ...]] = ()
 
@@ -27,7 +37,7 @@ class PlainRecord:
     __slots__ = ("key", "offset", "size_in_bytes", "timestamp", "timestamp_type", "value")
 
     headers = NO_HEADERS
-    checksum = None  # it is the batch that has one
+    checksum: object = None  # it is the batch that has one
 
     def __init__(
         self,
@@ -47,10 +57,52 @@ class PlainRecord:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """In place of the checksum of a record: this one stands for a batch up to offset `last`."""
+
+    last: int
+
+
+class _StandIn(PlainRecord):
+    """A record that stands for a batch. It has no time."""
+
+    __slots__ = ("checksum",)
+
+    def __init__(self, first: int, last: int) -> None:
+        super().__init__(0, first, -1, 0, None, b"")
+        self.checksum = LeftOut(last)
+
+
 class Batch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships no types
     """The client's batch, read faster. It raises what the client's raises."""
 
     __slots__ = ()
+    _buffer: bytes | bytearray
+    _pos: int
+    _decompressed: bool
+
+    def validate_crc(self) -> bool:
+        """It was, before it was decompressed: see `fault`."""
+        return True
+
+    def fault(self, fetched: int, limit: int, *, check_crcs: bool) -> str | None:
+        """What is wrong with it, in words; one that is good is decompressed, where it has offsets
+        from `fetched` on."""
+        if check_crcs and not super().validate_crc():
+            return "one with another checksum"
+        kind = self.compression_type
+        if not kind or self.last_offset < fetched:
+            return None
+        self._assert_has_codec(kind)
+        try:
+            data = decompressed(kind, bytes(memoryview(self._buffer)[self._pos :]), limit)
+        except OverLimit:
+            return over_limit(limit)
+        except Damaged:
+            return "one that cannot be decompressed"
+        self._buffer, self._pos, self._decompressed = data, 0, True  # type: ignore[misc]
+        return None
 
     def __iter__(self) -> Iterator[object]:
         """The records; a control batch has markers instead, which are the client's."""
@@ -61,7 +113,7 @@ class Batch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships no ty
 
     def _plainly(self) -> Iterator[object]:
         data = bytes(self._buffer)
-        pos: int = self._pos  # type: ignore[has-type]
+        pos: int = self._pos
         base, kind = self.base_offset, self.timestamp_type
         first, appended = self.first_timestamp, self.max_timestamp
         by_broker = kind == self.LOG_APPEND_TIME
@@ -128,24 +180,73 @@ class Batch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships no ty
             )
 
 
+class _NoBatch:
+    """What the client asks of a batch, where one record stands for it."""
+
+    magic = 2
+    is_control_batch = False
+    leader_epoch = -1
+
+    def __init__(self, first: int, last: int) -> None:
+        self.base_offset, self.last_offset, self.next_offset = first, last, last + 1
+
+    def has_producer_id(self) -> bool:
+        """Whether it may be of a transaction that was aborted."""
+        return False
+
+    def validate_crc(self) -> bool:
+        """As of a batch."""
+        return True
+
+    def __iter__(self) -> Iterator[object]:
+        """The one record."""
+        yield _StandIn(self.base_offset, self.last_offset)
+
+
 class _Batches:
-    """The batches of a fetch."""
-
-    def __init__(self, found: MemoryRecords) -> None:
-        self._found = found
-
-    def next_batch(self) -> object:
-        """The next one, None at the end."""
-        batch = self._found.next_batch()
-        if type(batch) is DefaultRecordBatch:
-            batch.__class__ = Batch  # the client has no word for another kind of batch
-        return batch
-
-
-class Records(Fetcher.PartitionRecords):  # type: ignore[misc]
-    """What a fetch brought of a partition, read faster."""
+    """The batches of a fetch that began at an offset of a partition."""
 
     def __init__(
-        self, fetch_offset: int, partition: object, records: MemoryRecords, **settings: object
-    ) -> None:
-        super().__init__(fetch_offset, partition, _Batches(records), **settings)
+        self, found: MemoryRecords, place: tuple[str, int], fetched: int, limits: BatchLimits,
+        check_crcs: bool,
+    ) -> None:  # fmt: skip
+        self._found, self._place, self._fetched = found, place, fetched
+        self._limits, self._check_crcs = limits, check_crcs
+
+    def next_batch(self) -> object:
+        """The next one, None at the end. Raises UnreadableBatch."""
+        batch = self._found.next_batch()
+        if type(batch) is not DefaultRecordBatch:
+            return batch
+        batch.__class__ = Batch  # the client has no word for another kind of batch
+        came = batch.fault(self._fetched, self._limits.max_bytes, check_crcs=self._check_crcs)
+        if came is None:
+            return batch
+        first = max(batch.base_offset, self._fetched)
+        last = max(batch.last_offset, first)
+        if (*self._place, first) in self._limits.skips:
+            return _NoBatch(first, last)
+        raise UnreadableBatch(*self._place, first, last, came)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """How many bytes a batch may have when it is decompressed, and which may be left out."""
+
+    max_bytes: int
+    skips: Skips = NO_SKIPS
+
+    def records(
+        self,
+        fetch_offset: int,
+        partition: TopicPartition,
+        records: MemoryRecords,
+        check_crcs: bool = True,
+        **settings: object,
+    ) -> object:
+        """What a fetch brought of a partition, as the client's fetcher makes it."""
+        place = partition.topic, partition.partition
+        batches = _Batches(records, place, fetch_offset, self, check_crcs)
+        return Fetcher.PartitionRecords(
+            fetch_offset, partition, batches, check_crcs=check_crcs, **settings
+        )

@@ -27,6 +27,8 @@ def settings(**client: str | int | float | bool) -> dict[str, str]:
 def test_what_exactly_once_rests_on_is_set() -> None:
     assert settings() == {
         **DEFAULTS,
+        "fetch.max.bytes": str(50 << 20),
+        "receive.message.max.bytes": str(64 << 20),
         "partition.assignment.strategy": "range,roundrobin",
         "bootstrap.servers": "h:1,i:2",
         "group.id": "g",

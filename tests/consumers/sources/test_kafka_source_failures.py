@@ -114,7 +114,7 @@ def test_a_partition_that_is_added_is_given_to_the_group(library: Library, kafka
 def test_a_topic_that_is_not_there_is_named(
     library: Library, kafka: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (kafka_source, confluent_source):
+    for module in (kafka_source, confluent_source.client):
         monkeypatch.setattr(module, "TOPIC_PAUSE_S", 0.01)
     with pytest.raises(SourceError, match="there is no topic 'nowhere'"):
         library.source(library.config(kafka, "nowhere"))
@@ -249,7 +249,7 @@ def test_an_error_of_librdkafka_says_whether_another_try_may_help(
         for code, kind in (
             (KafkaError._TRANSPORT, Disconnected),
             (KafkaError.TOPIC_AUTHORIZATION_FAILED, SourceError),
-            (KafkaError._BAD_MSG, SourceError),
+            (KafkaError._SSL, SourceError),
             (KafkaError.UNKNOWN_TOPIC_OR_PART, Disconnected),
         ):
             error = KafkaError(code, "away")
