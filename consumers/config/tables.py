@@ -43,8 +43,7 @@ OWNED_CLIENT_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class SourceConfig:
-    """[source]. `path` is set for files; the four kafka settings for Kafka; `query`, by which the
-    ledger knows a streaming query, for Spark."""
+    """[source]. `path` is of files, `query` (its name in the ledger) of Spark, most of Kafka."""
 
     kind: SourceKind
     format: SourceFormat
