@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,8 @@ from streammetrics.combine.join_split import places
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag_checks import check_choice
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts import Column, Slots
+from streammetrics.core.possible import require
 from streammetrics.core.record_fields import Values
 from streammetrics.core.record_set import Records, RecordSet
 from streammetrics.core.record_table import MAX_TIME
@@ -201,6 +202,13 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         here = None if slots is None else slots[there]
         of = ((place[there] - 1).astype(np.uint8), value[there], event[there])
         self.outcome_rows.add(ids[there], times[there], of, here)
+
+    def _read(self, parts: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(parts, width)
+        for one in new.outcome_rows.sets:
+            places = one.settled().fields[0]
+            require(not len(places) or int(places.max()) < len(new.outcomes), "an unknown outcome")
+        return new
 
     # -- closing --------------------------------------------------------------------------
     def close(self, before_ms: int) -> ClosedRows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,9 @@ from streammetrics.combine.label_delays import LabelDelays
 from streammetrics.combine.panel import part_of, require_empty
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.counts import Counts
-from streammetrics.core.parts import Extreme, Slots
+from streammetrics.core.parts import Column, Extreme, Slots
+from streammetrics.core.possible import require
+from streammetrics.core.record_table import MAX_TIME
 from streammetrics.core.rows import Coded, Key, Rows
 from streammetrics.results.joined import JoinedResult
 from streammetrics.results.label_delays import LabelDelaysResult
@@ -164,7 +166,7 @@ class Joined(Accumulator, schema="joined/1"):
         twin = self.copy()
         newest = self.newest.value()
         if newest is not None:
-            ended = newest - self.label_window_ms
+            ended = max(newest - self.label_window_ms, -MAX_TIME)
             before = ended if before is None else max(before, ended)
             twin.close(before)
         closed, conflicts, late_impressions, late_outcomes = twin.counts.dense().tolist()
@@ -185,6 +187,13 @@ class Joined(Accumulator, schema="joined/1"):
         """The metric's state of the impressions that `close` has counted."""
         self._flush()
         return part_of(self, self.states.by_name["metric"].copy())
+
+    def _read(self, parts: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(parts, width)
+        for times in (new.closed_before, new.newest):
+            there = times.values[times.known]
+            require(bool((np.abs(there) <= MAX_TIME).all()), "times out of range")
+        return new
 
     def _rows(self) -> JoinRows:
         rows = self.states.by_name["rows"]

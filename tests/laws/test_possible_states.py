@@ -9,13 +9,27 @@ names neither the file nor the cause.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
-from streammetrics import StateError, load
+from streammetrics import (
+    Accumulator,
+    Calibration,
+    GroupedAUC,
+    IntraListSimilarity,
+    Joined,
+    JoinRows,
+    MulticlassConfusion,
+    RankingMetrics,
+    Ratio,
+    Regression,
+    StateError,
+    load,
+)
 from streammetrics.results import counts_of, figure_of, kinds_of, texts_of, views_of
 from streammetrics.testing import Case
 from tests.cases import CASES
@@ -90,3 +104,125 @@ def test_altered_bytes_are_refused_or_give_a_result_that_can_be_shown(case: Case
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             show(state.compute())
+
+
+def _more(state: Any, part: str, value: float) -> Any:
+    """The state with one value more in one of its sums, and in nothing else."""
+    vars(state)[part].add(np.array([value]))
+    return state
+
+
+def _regression() -> Regression:
+    state = Regression()
+    state.update([3, -0.5, 2], [2.5, 0, 1e200])
+    return state
+
+
+def _right() -> Regression:
+    state = Regression()
+    state.update([1, 2], [1, 2])
+    return state
+
+
+def _ratio() -> Ratio:
+    state = Ratio()
+    state.update([0, 1, 1])
+    state.compute()
+    return state
+
+
+def _calibration() -> Calibration:
+    state = Calibration(bins=2)
+    state.update([0, 1, 1], [0.25, 0.5, 0.75])
+    state.compute()
+    return state
+
+
+def _ranks() -> MulticlassConfusion:
+    state = MulticlassConfusion(3, (1, 2))
+    state.update([0, 1], [[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]])
+    state.compute()
+    state.first.add(np.array([5]))
+    return state
+
+
+def _similarity() -> IntraListSimilarity:
+    state = IntraListSimilarity([[1, 0], [3, 4]])
+    state.update([[0, 1]])
+    return _more(state, "sums", 2.0)
+
+
+def _hits() -> RankingMetrics:
+    state = RankingMetrics(("HR@1",))
+    state.update([[1, 0]], [[0.5, 0.25]])
+    state.compute()
+    state.moments.sums[0][0].add(np.array([3.0]))
+    state.moments.sums[0][1].add(np.array([3.0]))
+    return state
+
+
+def _rounded() -> GroupedAUC:
+    state = GroupedAUC(round_weights=True)
+    state.update([0, 1], [0.5, 0.5], groups=[0, 0], weights=[0.3, 1])
+    state.compute()
+    one, zero = np.ones(1, np.float32), np.zeros(1, np.intp)
+    state.rounded.add(one, zero.astype(np.uint8), zero, groups=np.zeros(1, np.int64))
+    return state
+
+
+def _joined(part: str, value: int) -> Joined:
+    state = Joined(Ratio(), {}, {"click": "once"}, 60_000, inputs={"numerators": "click"})
+    state.update(["impression", "click"], [1, 1], [0, 1])
+    vars(state)[part].add(np.array([value]))
+    return state
+
+
+def _outcomes() -> JoinRows:
+    state = JoinRows({}, {"click": "once", "sale": "once"}, 60_000)
+    state.update(["sale"], [1], [0])
+    data = state.outcome_rows.sets[0].settled().fields[0]
+    data[:] = 2
+    return state
+
+
+IMPOSSIBLE: dict[str, Callable[[], Accumulator]] = {
+    "Regression, an error below 0": lambda: _more(_regression(), "absolute", -1e201),
+    "Regression, errors above their squares": lambda: _more(_regression(), "absolute", 1e201),
+    "Regression, an error of -inf": lambda: _more(_regression(), "absolute", -np.inf),
+    "Regression, labels above their squares": lambda: _more(_regression(), "labels", 1e3),
+    "Regression, squares below 0": lambda: _more(_regression(), "label_squares", -1e3),
+    "Regression, squared errors below 0": lambda: _more(_right(), "products", 1.0),
+    "Regression, products above the squares": lambda: _more(_regression(), "products", 1e208),
+    "Regression, an infinite label": lambda: _more(_regression(), "labels", np.inf),
+    "Regression, errors without rows": lambda: _more(Regression(), "score_squares", 1.0),
+    "Ratio, more clicks than rows": lambda: _more(_ratio(), "numerator", 2.0),
+    "Ratio, half a click": lambda: _more(_ratio(), "numerator", 0.5),
+    "Ratio, a row that is over nothing": lambda: _more(_ratio(), "denominator", -1.0),
+    "Ratio, an infinity of shares": lambda: _more(_ratio(), "numerator", np.inf),
+    "Calibration, hits above the scores": lambda: _more(
+        _calibration(), "predicted_of_positives", 2.0
+    ),
+    "Calibration, squares above the scores": lambda: _more(_calibration(), "squares", 1.0),
+    "Calibration, squares below the mean's": lambda: _more(_calibration(), "squares", -0.25),
+    "Calibration, a loss below 0": lambda: _more(_calibration(), "losses", -99.0),
+    "MulticlassConfusion, ranks of more rows": _ranks,
+    "IntraListSimilarity, above 1": _similarity,
+    "RankingMetrics, more hits than lists": _hits,
+    "GroupedAUC, scores of rounded rows": _rounded,
+    "Joined, closed after the end of time": lambda: _joined("closed_before", 2**62 + 1),
+    "Joined, an event before time": lambda: _joined("newest", 2**63 - 1),
+    "JoinRows, an outcome of no name": _outcomes,
+}
+
+
+@pytest.mark.parametrize("name", IMPOSSIBLE)
+def test_numbers_that_no_rows_have_are_refused(name: str) -> None:
+    state = IMPOSSIBLE[name]()
+    with pytest.raises(StateError):
+        load(state.to_bytes())
+
+
+def test_events_at_the_beginning_of_time_are_read_and_joined() -> None:
+    state = Joined(Ratio(), {}, {"click": "once"}, 60_000, inputs={"numerators": "click"})
+    state.update(["impression"], [1], [-(2**62) + 1])
+    assert load(state.to_bytes()).compute() == state.compute()

@@ -1,0 +1,255 @@
+"""Merges, ids, panels, lists and sets: what is done for many at once, against one by one."""
+
+from __future__ import annotations
+
+from functools import reduce
+from itertools import pairwise
+from operator import add
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    Accumulator,
+    CatalogMetrics,
+    Coded,
+    GroupedAUC,
+    GroupedScores,
+    IntraListSimilarity,
+    JoinRows,
+    Panel,
+    RankingMetrics,
+    Units,
+    UserGroups,
+    hash_ids,
+    load,
+)
+from streammetrics.core import bag as bag_module
+from streammetrics.core import multiset, record_set, sorted_run
+from streammetrics.core.multiset import STAGE
+from streammetrics.engines import merged
+from tests.fast_paths.drawn import METRICS, REAL, UNIT, simple
+from tests.id_pools import EVERY
+
+every_metric = pytest.mark.parametrize("name", METRICS)
+
+
+def states_of(metric: Accumulator, draw: Any, sizes: list[int], seed: int) -> list[Accumulator]:
+    rng = np.random.default_rng(seed)
+    states = []
+    for size in sizes:
+        state = metric.empty()
+        state.update(**draw(size, rng))
+        states.append(state)
+    return states
+
+
+@every_metric
+def test_states_read_together_from_bytes_have_the_sum_of_states_read_alone(name: str) -> None:
+    metric, draw = METRICS[name]
+    for seed, sizes in enumerate(
+        ([40] * 9, [1] * 5, [300, 2, 300, 2, 2, 2, 70_000, 300], [255] * 7)
+    ):
+        states = states_of(metric, draw, sizes, seed)
+        shards = [state.to_file_bytes() for state in states]
+        alone = reduce(add, states)
+        assert merged(shards).to_bytes() == alone.to_bytes()
+        assert merged([*shards[::-1]]).to_bytes() == alone.to_bytes()
+
+
+@every_metric
+def test_merges_into_one_state_or_a_loaded_one_are_those_of_plain_sums(name: str) -> None:
+    metric, draw = METRICS[name]
+    for seed in range(6):
+        random, rng = Random(seed), np.random.default_rng(seed)
+        sizes = [random.choice((1, 3, 200, 3_000)) for _ in range(6)]
+        drawn = [draw(size, rng) for size in sizes]
+        joined = {key: np.concatenate([one[key] for one in drawn]) for key in drawn[0]}
+        expected = simple(metric, joined, 500).to_bytes()
+        states = []
+        for one in drawn:
+            state = metric.empty()
+            state.update(**one)
+            states.append(load(state.to_bytes()) if random.random() < 0.5 else state)
+        into = states.pop(random.randrange(len(states)))
+        random.shuffle(states)
+        into.merge(states[:2])
+        into.merge(reduce(add, states[2:4]))
+        last = states[4]
+        last.merge(into)
+        assert last.to_bytes() == expected
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_panel_counts_what_each_metric_counts_alone(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    names = ["BinaryConfusion", "HistogramAUC", "HistogramAUC equal", "ExactAUC", "Calibration"]
+    parts = {name.replace(" ", "_"): METRICS[name][0] for name in names}
+    parts |= {"gauc": GroupedAUC(), "regression": METRICS["Regression"][0]}
+    panel = Panel(parts)
+    alone = {name: metric.empty() for name, metric in parts.items()}
+    for n in (1, 5, 127, 128, 129, 8_193, 3, 16_385, 1):
+        rows = {
+            "labels": rng.integers(0, 2, n).astype(rng.choice(["i8", "u1", "?", "f4", ">i4"])),
+            "scores": rng.choice(UNIT, n).astype(rng.choice(["f8", "f4", ">f8"])),
+            "groups": rng.choice(EVERY, n),
+        }
+        if rng.random() < 0.3:
+            rows = {name: np.repeat(column, 2)[::2] for name, column in rows.items()}
+        panel.update(**rows)
+        for name, state in alone.items():
+            takes = {key: rows[key].tolist() for key in state.arguments() if key in rows}
+            for start in range(0, n, 3_000):
+                some = {key: column[start : start + 3_000] for key, column in takes.items()}
+                if rows["scores"].dtype.itemsize == 4 and name == "gauc":
+                    some["scores"] = rows["scores"][start : start + 3_000].astype("f4")
+                state._absorb(state.check(**some), None)
+    for name, state in alone.items():
+        assert panel.state(name).to_bytes() == state.to_bytes(), name
+
+
+@pytest.mark.parametrize("form", ["few names", "more names than rows", "repeated codes"])
+@pytest.mark.parametrize("ids", ["exact", "hashed"])
+def test_ids_that_are_texts_are_those_of_a_row_alone(ids: str, form: str) -> None:
+    rng = np.random.default_rng(11)
+    names = ["", "é", "\ud800", "a\0b", "a", "a" * 128, "a" * 129, "0", *map(str, range(60))]
+    whole, alone = GroupedAUC(ids=ids), GroupedAUC(ids=ids)
+    for n in (1, 3, 70, 200):
+        used = rng.integers(0, len(names), n)
+        values = (
+            tuple(names) if form != "few names" else tuple(dict.fromkeys(names[i] for i in used))
+        )
+        codes = np.array([values.index(names[i]) for i in used])
+        labels, scores = rng.integers(0, 2, n), rng.random(n)
+        whole.update(labels, scores, groups=Coded(codes, values))
+        if ids == "hashed":
+            whole.update(labels, scores, groups=hash_ids([names[i] for i in used]))
+        for _ in range(1 + (ids == "hashed")):
+            for i in range(n):
+                row = alone.check([labels[i]], [scores[i]], groups=[names[used[i]]])
+                alone._absorb(row, None)
+        whole.compute()  # so that none wait for others, with which there would be more rows
+    assert whole.to_bytes() == alone.to_bytes()
+
+
+LISTS: list[tuple[Accumulator, str]] = [
+    (
+        RankingMetrics(("NDCG@3", "NDCG", "AP", "MRR", "HR@2", "R@5", "RPrec", "RBP(p=0.8)")),
+        "scored",
+    ),
+    (RankingMetrics(("NDCG@3", "AP"), empty="zero"), "ranked"),
+    (CatalogMetrics(40, 3), "items"),
+    (IntraListSimilarity(np.random.default_rng(5).normal(size=(40, 3)), k=6), "items"),
+]
+
+
+@pytest.mark.parametrize(("metric", "kind"), LISTS, ids=str)
+def test_lists_together_are_lists_one_by_one(metric: Accumulator, kind: str) -> None:
+    rng = np.random.default_rng(12)
+    sizes = [0, 1, 2, 63, 64, 65, 127, 128, 129, 3, 0, 1, 700, *rng.integers(0, 40, 300).tolist()]
+    if kind == "items":
+        lists = [rng.permutation(40)[: min(size, 40)].tolist() for size in sizes]
+        rows = [{"lists": [one]} for one in lists]
+        together: dict[str, Any] = {"lists": lists}
+    else:
+        grades = [rng.integers(0, 3, size) for size in sizes]
+        scores = [rng.choice(REAL, size) for size in sizes]
+        columns = {"labels": grades, "scores": scores}
+        if kind == "ranked":
+            del columns["scores"]
+        rows = [flat({name: [one[i]] for name, one in columns.items()}) for i in range(len(sizes))]
+        together = flat(columns)
+    whole, alone, small = metric.empty(), metric.empty(), metric.empty()
+    whole.update(**together)
+    for row in rows:
+        alone._absorb(alone.check(**row), None)
+        small.update(**row)
+    assert whole.to_bytes() == alone.to_bytes() == small.to_bytes()
+    many = metric.empty()
+    again = flat({name: one * 40 for name, one in columns.items()}) if kind != "items" else {}
+    many.update(**again or {"lists": lists * 40})
+    assert many.to_bytes() == reduce(add, [alone] * 40).to_bytes()
+
+
+def flat(columns: dict[str, list[np.ndarray]]) -> dict[str, Any]:
+    """Lists end to end, and where each begins."""
+    sizes = [len(one) for one in next(iter(columns.values()))]
+    joined = {name: np.concatenate(lists) for name, lists in columns.items()}
+    return {**joined, "offsets": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)}
+
+
+@pytest.mark.parametrize("name", ["ExactAUC", "ExactAUC float64", "GroupedAUC", "GroupedScores"])
+def test_sorted_runs_of_any_size_hold_the_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, constant, size in (
+        (multiset, "STAGE", 50),
+        (multiset, "FAN", 4),
+        (sorted_run, "_RANGE", 13),
+        (bag_module, "_WAIT", 20),
+        (bag_module, "_PIECE", 37),
+        (bag_module, "_FEW", 64),
+    ):
+        monkeypatch.setattr(module, constant, size)
+    metric, draw = METRICS[name]
+    rng = np.random.default_rng(13)
+    columns = draw(3_000, rng)
+    state = metric.empty()
+    cuts = [0, *np.sort(rng.integers(0, 3_000, 60)).tolist(), 3_000]
+    for start, end in pairwise(cuts):
+        if end > start:
+            state.update(**{key: column[start:end] for key, column in columns.items()})
+        if rng.random() < 0.2:
+            state = load(state.to_bytes()) if rng.random() < 0.5 else state + metric.empty()
+    monkeypatch.undo()
+    assert multiset.STAGE == STAGE
+    assert state.to_bytes() == simple(metric, columns, 3_000).to_bytes()
+
+
+def test_records_and_units_that_wait_are_those_that_came_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(14)
+    n = 400
+    kinds = rng.choice(["impression", "click"], n)
+    ids, times = rng.choice(EVERY, n), rng.integers(-5, 5, n) * 1_000
+    empty = JoinRows({"scores": "float64"}, {"click": "once"}, label_window_ms=1_000)
+    units = Units(), Units()
+    rows = {"ids": ids, "times_ms": times, "scores": rng.choice(UNIT, n)}
+    whole = empty.empty()
+    whole.update(kinds.tolist(), **rows)
+    monkeypatch.setattr(record_set, "_FEW", 16)
+    monkeypatch.setattr(record_set, "_BATCHES", 4)
+    parts = empty.empty()
+    for at in np.array_split(rng.permutation(np.concatenate([np.arange(n), np.arange(50)])), 70):
+        parts.update(kinds[at].tolist(), **{name: column[at] for name, column in rows.items()})
+        units[0].update(ids[at])
+    for one in set(ids.tolist()):
+        units[1]._absorb(units[1].check([one]), None)
+    assert parts.to_bytes() == whole.to_bytes()
+    assert units[0].to_bytes() == units[1].to_bytes()
+
+
+@pytest.mark.parametrize("name", ["HistogramAUC", "Regression", "GroupedAUC", "Ratio of clicks"])
+def test_groups_of_users_at_once_are_those_of_a_row_alone(name: str) -> None:
+    metric, draw = METRICS[name]
+    rng = np.random.default_rng(15)
+    state, alone = UserGroups(metric, k=8), UserGroups(metric, k=8)
+    columns = {**draw(600, rng), "users": rng.choice(EVERY, 600)}
+    for start, end in ((0, 1), (1, 130), (130, 600)):
+        state.update(**{key: column[start:end] for key, column in columns.items()})
+    for i in range(600):
+        row = alone.check(**{key: column[i : i + 1].tolist() for key, column in columns.items()})
+        alone._absorb(row, None)
+    assert state.to_bytes() == alone.to_bytes()
+
+
+def test_lists_of_ids_of_every_kind_are_those_of_their_texts() -> None:
+    rng = np.random.default_rng(16)
+    lists, items = rng.choice(EVERY, 900), np.arange(900) << 32
+    labels, scores = rng.integers(0, 3, 900), rng.choice(UNIT, 900)
+    integer, exact = GroupedScores(("NDCG@3", "AP")), GroupedScores(("NDCG@3", "AP"), ids="exact")
+    integer.update(labels, scores, lists=lists, items=items)
+    exact.update(labels, scores, lists=[str(one) for one in lists.tolist()], items=items)
+    text = repr(exact.compute()).replace("ids='exact'", "ids='integer'")
+    assert repr(integer.compute()) == text

@@ -1,0 +1,114 @@
+"""Large batches, which go through chunks, tables and passes of their own, against small ones."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from streammetrics import HistogramAUC, PerKey, Windows
+from streammetrics.core.exact_sum import ExactSumColumn
+from streammetrics.kernels.grids import grid_of
+from tests.fast_paths.drawn import FINITE, METRICS, UNIT, UNIT_32, simple
+
+every_metric = pytest.mark.parametrize("name", METRICS)
+# Around the sizes from which there is another way: of scores, exact sums, rows in pieces, chunks.
+SIZES = [63, 64, 65, 4_097, 8_191, 8_192, 8_193, 16_383, 16_384, 16_385, 32_769, 65_537, 131_073]
+
+
+@every_metric
+def test_a_large_batch_counts_as_many_small_ones(name: str) -> None:
+    metric, draw = METRICS[name]
+    rng = np.random.default_rng(5)
+    for n in SIZES:
+        columns = draw(n, rng)
+        state, pieces = metric.empty(), metric.empty()
+        state.update(**columns)
+        cuts = np.unique(rng.integers(0, n, 40))
+        for start, end in zip([0, *cuts], [*cuts, n], strict=True):
+            if end > start:
+                pieces._absorb(
+                    pieces.check(**{k: v[start:end].copy() for k, v in columns.items()}), None
+                )
+        assert state.to_bytes() == pieces.to_bytes(), n
+
+
+@every_metric
+@pytest.mark.parametrize("n", [1, 40, 3_000, 20_000])
+def test_many_keys_and_windows_at_once_are_each_by_itself(name: str, n: int) -> None:
+    metric, draw = METRICS[name]
+    rng = np.random.default_rng(n)
+    columns = draw(n, rng)
+    keys = rng.choice([0, 1, -1, 2**40, 7], n)
+    by_key, windows = PerKey(metric), Windows(metric, 1)
+    by_key.update(keys.tolist(), **columns)
+    windows.update(keys * 1_000, **columns)
+    panes = windows.panes()
+    for key in np.unique(keys).tolist():
+        mine = {name: column[keys == key] for name, column in columns.items()}
+        alone = simple(metric, mine, 500).to_bytes()
+        assert by_key.state(key).to_bytes() == alone
+        assert panes[key * 1_000].to_bytes() == alone
+
+
+GRIDS = [
+    HistogramAUC(),
+    HistogramAUC(resolution=1),
+    HistogramAUC(resolution=12),
+    HistogramAUC(grid="equal", resolution=1),
+    HistogramAUC(grid="equal", resolution=20),
+    HistogramAUC(range="real"),
+    HistogramAUC(grid="edges", edges=(0.1, 0.25, 0.5 + 2**-53)),
+]
+
+
+@pytest.mark.parametrize("metric", GRIDS, ids=str)
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_scores_at_the_edges_of_buckets_have_the_bucket_of_one_alone(
+    metric: HistogramAUC, kind: type
+) -> None:
+    grid = grid_of(metric)
+    scores = np.asarray(UNIT_32 if kind is np.float32 else UNIT, kind)
+    if metric.range == "real":
+        scores = np.concatenate([scores, -scores, np.array([2.0**24, -(2.0**25), 1e30], kind)])
+    rng = np.random.default_rng(6)
+    alone = np.array([grid.buckets(scores[i : i + 1])[0] for i in range(len(scores))])
+    for n in (1, 63, 64, 65, 8_191, 8_192, 8_193, 40_000):
+        at = rng.integers(0, len(scores), n)
+        assert np.array_equal(grid.buckets(scores[at]), alone[at])
+        spread = np.repeat(scores[at], 2)
+        assert np.array_equal(grid.buckets(spread[::2]), alone[at])
+    order = np.argsort(scores, kind="stable")
+    assert (np.diff(alone[order]) >= 0).all()
+
+
+POOLS = {
+    "finite": FINITE[np.abs(FINITE) < 1e307],
+    "small integers": np.arange(-3.0, 4.0),
+    "integers": np.array([2.0**31, 2.0**31 - 1, -(2.0**31), 2.0**53, 2.0**53 - 1, 0.5, -1.0]),
+    "one exponent": 1 + np.arange(100) * 2.0**-52,
+    "subnormal": np.array([5e-324, -5e-324, 2.0**-1022, -0.0, 2.0**-1040]),
+    "cancelling": np.array([1e308, -1e308, 1.0, 2.0**-1074]),
+    "float32": UNIT_32,
+}
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("width", [None, 1, 3, 900])
+def test_exact_sums_by_every_route_are_those_of_fractions(pool: str, width: int | None) -> None:
+    rng = np.random.default_rng(7)
+    for n in (0, 1, 7, 8, 9, 63, 2_047, 2_049, 8_193, 16_383, 16_384, 16_385, 40_000):
+        values = rng.choice(POOLS[pool], n)
+        slots = None if width is None else rng.integers(0, width, n)
+        column = ExactSumColumn(width or 1)
+        column.add(values, slots)
+        units = np.array([int(Fraction(v) * 2**1074) for v in POOLS[pool].tolist()], object)
+        known = dict(zip(POOLS[pool].tolist(), units, strict=True))
+        expected = [0] * (width or 1)
+        for slot, value in zip(
+            [0] * n if slots is None else slots.tolist(), values.tolist(), strict=True
+        ):
+            expected[slot] += known[value]
+        found = [column.fraction(i) for i in range(width or 1)]
+        assert found == [Fraction(one, 2**1074) for one in expected]
