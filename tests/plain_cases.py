@@ -210,7 +210,7 @@ def _gauc(weight: str, *, in_float32: bool = True) -> Callable[[Rows], dict[str,
 
 
 def _groups(metric: GroupedAUC, ids: st.SearchStrategy[Any], oracle: Any) -> Case[Any]:
-    wrong: list[Any] = ["a", "b"] if metric.ids == "integer" else [1, 2]
+    wrong: list[Any] = ["a", "b"] if metric.ids == "integer" else [None, None]
     in_unit = metric.grid is not None and metric.range == "probability"
     return Case(
         metric,

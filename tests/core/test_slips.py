@@ -233,6 +233,8 @@ def test_milliseconds_in_place_of_seconds_are_told_too() -> None:
             InputError, lambda m=metric, t=times: m.update([1] * len(t), [0.5] * len(t), times_s=t)
         )
         assert message.endswith("pass times_s / 1000")
+    one = SlidingAUC(seconds=60)
+    assert "times_s / 1000" in said(InputError, lambda: one.update(1, 0.5, times_s=NOW_S * 1000.0))
 
 
 # -- no rows

@@ -86,8 +86,11 @@ def test_mappings_of_scores_and_ranked_ids_go_together() -> None:
 
 def test_an_id_of_score_minus_infinity_is_known_and_was_not_shown() -> None:
     metric = RankingMetrics(["R@3"])
-    metric.update_ranked([{"a": 0.5, "b": -math.inf}], [["a", "b"]])
-    assert metric.compute()["R@3"] == 0.5
+    metric.update_ranked([{"a": 0.5, "b": -math.inf}], [["a", "b", "c", "d"]])
+    assert metric.compute()["R@3"] == 0.25
+    counted = RankingMetrics(["R@3"])
+    counted.update([[1, 1]], [[0.5, -math.inf]], n_relevant=[4])
+    assert counted == metric
 
 
 @pytest.mark.parametrize(("bad", "came"), [(math.nan, "nan"), ("0.5", "'0.5'"), (None, "None")])
