@@ -57,7 +57,7 @@ by = [[], ["variant"], ["phase"], ["variant", "phase"]]
 [metrics]
 auc = {{ type = "HistogramAUC" }}
 calibration = {{ type = "Calibration" }}
-ctr = {{ type = "Ratio" }}
+ctr = {{ type = "Ratio", better = "higher" }}
 gauc = {{ type = "GroupedAUC", weight = "impressions" }}
 propensity_auc = {{ type = "ExactAUC", inputs = {{ scores = "propensity" }} }}
 [store]

@@ -97,8 +97,15 @@ class Experiment:
     def outcome(self, watched: Collection[str] | None = None) -> Outcome:
         """All that is read of the states, once: for who keeps it, and reports with later looks.
         watched: as in `contrasts`."""
-        mixed = contamination(self.plan, self._units())
-        return Outcome(self.plan, self.contrasts(watched), self.srm(), self.in_several(), mixed)
+        units = self._units()
+        several = seen_in_several(self.plan, units)
+        return Outcome(
+            self.plan,
+            self.contrasts(watched),
+            sample_ratio(self.plan, units),
+            several,
+            contamination(self.plan, units, several),
+        )
 
     def _dropped(self) -> UnitsResult | None:
         """The units that leave the states; None where none are to, or nobody knows which."""
