@@ -92,13 +92,15 @@ def contamination(plan: Plan, units: Found, several: UnitsResult | None) -> Cont
 
 
 def units_of(units: Found, variants: Collection[str], epochs: Collection[str]) -> int | None:
-    """The different units of some variants in some epochs; None where they are not known."""
-    arms = [(epoch, name) for epoch in epochs for name in variants]
-    each = [units[epoch][name] for epoch, name in arms if name in units.get(epoch, {})]
-    whole = _united(each, units)
-    if len(each) < len(arms) or whole.sampled is None:
-        return None
-    return round(whole.units)
+    """The units of some variants in some epochs, those of each variant once; None where they are
+    not known."""
+    total = 0.0
+    for name in variants:
+        each = [units[epoch][name] for epoch in epochs if name in units.get(epoch, {})]
+        if len(each) < len(epochs) or not each:
+            return None
+        total += (each[0] if len(each) == 1 else _united(each, units)).units
+    return None if math.isnan(total) else round(total)
 
 
 def why_unknown(several: UnitsResult | None) -> str:
