@@ -82,7 +82,10 @@ class JoinFound:
         return tuple(self._warnings())
 
     def _warnings(self) -> Iterator[str]:
-        window, todo = f"{self.label_window_s:g} s", "raise [join] label_window_s, or warn_cut"
+        window, todo = (
+            f"{printed.plain(self.label_window_s)} s",
+            "raise [join] label_window_s, or warn_cut",
+        )
         limit = f"and {printed.percent(self.warn_cut)} are allowed; {todo} if that is meant"
         for name, one in self.outcomes.items():
             after, last = one.share_after_window, one.delays.share_cut
