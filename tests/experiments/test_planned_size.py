@@ -8,7 +8,7 @@ import numpy as np
 
 from streammetrics.experiments import Experiment, Horizon
 from streammetrics.experiments.planned_size import more_units
-from tests.experiments.arms import clicks, grouped_clicks, plan, two
+from tests.experiments.arms import clicks, grouped_clicks, plan, two, units
 
 
 def test_only_a_declared_size_is_spoken_of() -> None:
@@ -43,6 +43,18 @@ def test_more_rows_leave_fewer_to_come_and_at_last_none() -> None:
         left.append(found.more)
     assert left == sorted(left, reverse=True) and left[-1] == 0.0
     assert [round(left[i] - left[i + 1]) for i in range(2)] == [2000, 4000]  # of both arms
+
+
+def test_where_units_are_counted_the_need_is_in_units() -> None:
+    arms = {"": {"random": {"ctr": clicks(200, 2000)}, "bts": {"ctr": clicks(210, 2000)}}}
+    seen = {"": {"random": units(range(500)), "bts": units(range(500, 1000))}}
+    needs = []
+    for counted in ({}, seen):
+        (contrast,) = Experiment(plan(horizon=Horizon(mde=0.02)), arms, counted).contrasts()
+        found = more_units(contrast, -1.0, 1.0)
+        assert found is not None and found.units == bool(counted)
+        needs.append(found.more)
+    assert needs[0] == 4 * needs[1]
 
 
 def test_a_size_is_excluded_by_an_interval_that_lies_within_it() -> None:

@@ -189,6 +189,15 @@ def test_more_than_one_unit_in_a_hundred_in_several_variants_is_a_matter_of_the_
         )
 
 
+def test_contamination_leaves_nothing_to_decide() -> None:
+    found = advised(planned(better={}), counted=(range(1000), range(900, 1900)))
+    assert found.action == "check_setup"
+    assert found.sentence.endswith(
+        " But for that: decide, since ctr is higher, and it is not declared which direction is "
+        "better."
+    )
+
+
 def test_contamination_does_not_hide_a_broken_guardrail() -> None:
     found = advised(planned(), shifts=(1.2, 0.2), counted=(range(1000), range(900, 1900)))
     assert found.sentence == (
