@@ -20,7 +20,9 @@ GENERAL = (
 LOOKING = (
     "Always-valid intervals and p-values hold at all looks together: stopping as soon as they show "
     "a difference, and looking as often as one likes, are right. The interval of one look is right "
-    "only at a look that was planned before the first event came."
+    "only at a look that was planned before the first event came. p (Holm) is the always-valid "
+    "p-value, adjusted for all decisions together; a guardrail has none, and is judged by its "
+    "margin."
 )
 
 
@@ -40,7 +42,10 @@ def _planned(plan: Plan) -> str:
         f"{', '.join(map(printed.name, plan.decision))}, together at level {plan.level:g}; "
     )
     if plan.guardrails:
-        rails = (f"{printed.name(one.metric)} within {one.margin:g}" for one in plan.guardrails)
+        rails = (
+            f"{printed.name(one.metric)} within {printed.plain(one.margin)}"
+            for one in plan.guardrails
+        )
         text += f"guardrails {', '.join(rails)}; "
     if plan.cluster == "none":
         return text + "rows are taken as independent."

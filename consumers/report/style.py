@@ -14,6 +14,7 @@ p { margin: 0.4rem 0; }
 .verdict.good { border-color: #00664b; }
 .verdict.bad { border-color: #a3260c; }
 .verdict.warn { border-color: #8a4b00; }
+td:is(.good, .bad, .warn, .neutral) { min-width: 6rem; }
 td.good, .verdict.good b { color: #00664b; font-weight: 600; }
 td.bad, .verdict.bad b { color: #a3260c; font-weight: 600; }
 td.warn, .verdict.warn b, .mixed { color: #8a4b00; font-weight: 600; }

@@ -83,7 +83,7 @@ def units_table(found: SampleRatioFound) -> str:
 
 def join_tables(found: JoinFound) -> Iterator[str]:
     """What became of events that are joined, and of each outcome."""
-    caption = f"label window {found.label_window_s:g} s"
+    caption = f"label window {printed.plain(found.label_window_s)} s"
     yield _table(caption, ("what", "count", "share"), 1, counts(found))
     yield _table("outcomes of closed label windows", HEAD, 1, outcomes(found))
 

@@ -61,7 +61,7 @@ def comparison_json(finding: Finding, looks: int) -> dict[str, Json]:
         "anytime_lower": number(finding.anytime_lower),
         "anytime_upper": number(finding.anytime_upper),
         "anytime_pvalue": number(finding.anytime_pvalue),
-        "adjusted_pvalue": None if finding.holm is None else number(finding.holm),
+        "holm_pvalue": None if finding.holm is None else number(finding.holm),
         "e_value": number(finding.e_value),
         "gated": finding.gated,
         "anytime_reason": finding.reason,

@@ -19,7 +19,7 @@ def join_table(found: JoinFound | None) -> Iterator[RenderableType]:
     """The part of `results` and `status` about the join; nothing where events are not joined."""
     if found is None:
         return
-    yield Text(f"\njoined, label window {found.label_window_s:g} s\n", "bold cyan")
+    yield Text(f"\njoined, label window {printed.plain(found.label_window_s)} s\n", "bold cyan")
     counted = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     counted.add_column(min_width=24)
     counted.add_column(justify="right", no_wrap=True)

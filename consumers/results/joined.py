@@ -107,7 +107,8 @@ class JoinFound:
         late = late_warning(self.late_impressions + self.late_outcomes, self.events)
         if late is not None:
             yield late
-        window, todo = f"{self.label_window_s:g} s", "raise [join] label_window_s, or warn_cut"
+        window = f"{printed.plain(self.label_window_s)} s"
+        todo = "raise [join] label_window_s, or warn_cut"
         limit = f"and {printed.percent(self.warn_cut)} are allowed; {todo} if that is meant"
         for name, one in self.outcomes.items():
             after, last = one.share_after_window, one.delays.share_cut

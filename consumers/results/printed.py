@@ -64,6 +64,16 @@ def number(value: float, decimals: int, *, signed: bool = False) -> str:
     return _rounded(value, decimals, ROUND_HALF_EVEN, signed)
 
 
+def plain(value: float) -> str:
+    """A finite number of a config, with all of its digits and without an exponent.
+
+    >>> plain(0.00001), plain(1209600.0), plain(0.1)
+    ('0.00001', '1,209,600', '0.1')
+    """
+    text = f"{Decimal(repr(value)):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def percent(share: float) -> str:
     """A share, to a tenth of a percent, and never 0 where it is not.
 

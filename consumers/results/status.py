@@ -154,7 +154,7 @@ def _windows(seen: Snapshot) -> list[str]:
     if spans:
         windows_of = "1 window" if len(spans) == 1 else f"{printed.count(len(spans))} windows"
         lines.append(
-            f"{windows_of} of {windows.size_ms / 1000:g} s, "
+            f"{windows_of} of {printed.plain(windows.size_ms / 1000)} s, "
             f"{iso_utc(spans[0].start_ms)} to {iso_utc(spans[-1].end_ms)}"
         )
     if seen.generation.floor_ms is not None:

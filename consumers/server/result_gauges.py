@@ -37,7 +37,7 @@ _EFFECT_GAUGES: Final = {
     "streammetrics_effect_lower": "Lower end of its always-valid interval, adjusted for decisions",
     "streammetrics_effect_upper": "Upper end of its always-valid interval, adjusted for decisions",
     "streammetrics_effect_pvalue": "Always-valid p-value of no effect, of this comparison alone",
-    "streammetrics_effect_adjusted_pvalue": "The same with Holm's adjustment among the decisions",
+    "streammetrics_effect_holm_pvalue": "The same with Holm's adjustment among the decisions",
     "streammetrics_effect_e_value": "E-value of the last look against no effect",
     "streammetrics_effect_margin": "Effect at which a guardrail is broken",
 }

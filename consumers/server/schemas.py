@@ -68,7 +68,7 @@ _COMPARED: Final = (
     *("control", "treatment", "effect_size", "effect_size_ci_lower", "effect_size_ci_upper"),
     *("rel_effect_size", "rel_effect_size_ci_lower", "rel_effect_size_ci_upper", "pvalue"),
     *("statistic", "std_error", "df", "level", "n", "n_eff", "deff"),
-    *("anytime_lower", "anytime_upper", "anytime_pvalue", "adjusted_pvalue", "e_value", "margin"),
+    *("anytime_lower", "anytime_upper", "anytime_pvalue", "holm_pvalue", "e_value", "margin"),
 )
 _PAIR: Final = {
     "metric": TEXT,

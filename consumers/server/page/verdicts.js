@@ -54,8 +54,8 @@ export function toneOf(recommendation, contamination) {
 
 /** The title of a column of p-values, and the values: as `p_column` of the command line. */
 export function pColumn(comparisons) {
-  const adjusted = comparisons.every((one) => one.guardrail || one.adjusted_pvalue !== null);
-  const of = (one) => (adjusted ? one.adjusted_pvalue : one.anytime_pvalue);
+  const adjusted = comparisons.every((one) => one.guardrail || one.holm_pvalue !== null);
+  const of = (one) => (adjusted ? one.holm_pvalue : one.anytime_pvalue);
   return [
     adjusted ? "p (Holm)" : "p (not adjusted)",
     comparisons.map((one) => (one.guardrail || one.anytime_reason ? NaN : value(of(one)))),

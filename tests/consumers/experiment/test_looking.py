@@ -180,7 +180,7 @@ def test_results_say_what_may_be_concluded(ledger: Ledger) -> None:
     assert (one["control"], one["treatment"], one["effect_size"]) == (0.25, 0.5, 0.25)
     assert one["anytime_lower"] < one["effect_size_ci_lower"] < 0.25 < one["anytime_upper"]
     assert one["anytime_pvalue"] * one["e_value"] == pytest.approx(1, rel=1e-14)
-    assert one["adjusted_pvalue"] == one["anytime_pvalue"]  # there is one decision
+    assert one["holm_pvalue"] == one["anytime_pvalue"]  # there is one decision
     assert one["sentence"].startswith("new is better")
     assert found["srm"]["counts"] == {"new": 1000, "old": 1000}
     assert found["srm"]["pvalue"] == 1.0

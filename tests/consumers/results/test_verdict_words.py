@@ -138,7 +138,7 @@ def test_a_column_of_p_values_says_which_they_are(case_store: Stores) -> None:
     told = surfaces(case_store("kept"))
     assert "p (Holm)" in told["watch"] and "p (Holm)" in told["report"]
     assert "p, always valid, Holm" in told["results"]
-    [adjusted] = re.findall(r"_effect_adjusted_pvalue{.*} (\S+)", told["metrics"])
+    [adjusted] = re.findall(r"_effect_holm_pvalue{.*} (\S+)", told["metrics"])
     assert float(adjusted) == findings[0].holm
 
 
