@@ -24,6 +24,7 @@ from consumers.config.config import Config
 from consumers.engines.tasks import Job
 from consumers.engines.told import Told, told_together
 from consumers.experiment.looking import Looker
+from consumers.ledger.begun import NOTHING_REQUESTED, Requested
 from consumers.ledger.ledger import Fenced, Ledger, LogChanged
 from consumers.ledger.rows import Commit, Generation, Head, Piece
 from consumers.sources.source import SPARK, GapError, Partition
@@ -57,6 +58,7 @@ class BatchLedger:
         clock: Callable[[], float],
         on_gap: Gap = "stop",
         new_generation: bool = False,
+        requested: Requested = NOTHING_REQUESTED,
     ) -> None:
         """Raises SettingsChanged where the store was counted with other settings, LedgerError."""
         assert config.source.query is not None
@@ -66,7 +68,7 @@ class BatchLedger:
         # The engine notes its batch as done after ours, and does not do it again.
         self.ledger.store.outlive_power_cuts()
         try:
-            begun = begin(self.ledger, config, new_generation=new_generation)
+            begun = begin(self.ledger, config, new_generation=new_generation, requested=requested)
             self.generation: Generation = begun.generation
             self._bad_share = BadShare(config.store.max_bad_share)
             self._began = False

@@ -87,7 +87,8 @@ class ExperimentRows:
             return results
         self._found = found
         rows = tuple(of_users(row, found.users) for row in results.rows)
-        return replace(results, rows=rows, comparisons=found.rows, srm=found.srm, notes=found.notes)
+        notes = (*results.notes, *found.notes)
+        return replace(results, rows=rows, comparisons=found.rows, srm=found.srm, notes=notes)
 
     def _look(self, now: View) -> _Found | None:
         of = declared(now.moment.generation)
