@@ -87,6 +87,15 @@ REPLAY: Final = Flag(
     choices=("refuse", "skip"), default="refuse",
 )  # fmt: skip
 
+DROP: Final = Flag(
+    "drop-metric", "end a metric that is not in the config any more; again for another",
+    again=True, metavar="NAME",
+)  # fmt: skip
+RESUME: Final = Flag(
+    "resume-metric", "go on with a metric that had ended; results state what it missed; again for "
+    "another", again=True, metavar="NAME",
+)  # fmt: skip
+
 RUN: Final = (
     Flag("until-end", "stop at the end that the log has now", bool),
     Flag("close", "at that end, count all impressions that wait: no more events will come", bool),
@@ -122,6 +131,8 @@ RUN: Final = (
     Flag("check", "compare config, source and store, change nothing, and end", bool),
     Flag("dry-run", "read to the end and print the results; write no store", bool),
     Flag("new-generation", "start anew beside the old results", bool),
+    DROP,
+    RESUME,
     Flag("client", "a setting of the Kafka client", short="X", again=True, metavar="KEY=VALUE"),
     Flag("log", "text (default) or json, on stderr", choices=("text", "json"), default="text"),
 )

@@ -19,6 +19,7 @@ from consumers.cli.flags import RUN
 from consumers.cli.serve import warn_where_open
 from consumers.config.config import Config, Override, QuarantineConfig, load_config
 from consumers.events.messages import MAX_EVENTS
+from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger
 from consumers.results import printed
 from consumers.results.answers import results_text
@@ -82,7 +83,8 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         stack.enter_context(signals_request(stop))
         # Before anyone reads: the store is there, and its settings are ours.
         with closing(Ledger.open(config.store.url, create=True)) as ledger:
-            service.begin(ledger, config, new_generation=arguments.on("new-generation"))
+            anew = arguments.on("new-generation")
+            service.begin(ledger, config, new_generation=anew, requested=options.requested)
         hearing = stack.enter_context(closing(Hearing(workers if workers > 1 else 0)))
         watch = Watch(monotonic, teller(os.environ, orphaned=stop.request))
         if not arguments.on("no-serve"):
@@ -149,6 +151,7 @@ def options_of(arguments: Arguments) -> Options:
     return Options(
         until_end=arguments.on("until-end"),
         close=arguments.on("close"),
+        requested=Requested(arguments.several("drop-metric"), arguments.several("resume-metric")),
         start=(
             cast('Literal["beginning", "latest"]', start)
             if start in ("beginning", "latest")

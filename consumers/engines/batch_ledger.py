@@ -24,6 +24,7 @@ from consumers.config.config import Config
 from consumers.engines.tasks import Job
 from consumers.engines.told import Told, told_together
 from consumers.experiment.looking import Looker
+from consumers.ledger.begun import NOTHING_REQUESTED, Requested
 from consumers.ledger.ledger import Fenced, Ledger, LogChanged
 from consumers.ledger.logs import count_from
 from consumers.ledger.rows import Commit, Generation, Head, Piece
@@ -59,6 +60,7 @@ class BatchLedger:
         on_gap: Gap = "stop",
         new_generation: bool = False,
         new_source: bool = False,
+        requested: Requested = NOTHING_REQUESTED,
     ) -> None:
         """Raises SettingsChanged where the store was counted with other settings, NewSource where
         it has counted from other logs alone and `new_source` does not say that this one is meant,
@@ -70,7 +72,7 @@ class BatchLedger:
         # The engine notes its batch as done after ours, and does not do it again.
         self.ledger.store.outlive_power_cuts()
         try:
-            begun = begin(self.ledger, config, new_generation=new_generation)
+            begun = begin(self.ledger, config, new_generation=new_generation, requested=requested)
             self.generation: Generation = begun.generation
             count_from(self.ledger.store, self.generation, [self.log], new=new_source)
             self._bad_share = BadShare(config.store.max_bad_share)

@@ -12,7 +12,7 @@ a batch that is done again counts once. See docs/engines.md.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from consumers.config.config import Config
@@ -27,6 +27,7 @@ from consumers.engines.tasks import (
     read_merged,
     require_schema,
 )
+from consumers.ledger.begun import Requested
 from streammetrics import InputError
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class LedgerSink:
     identity: what tells this query from an earlier one of the same name; without it, the id that
     Spark keeps in the checkpoint (over Connect it must be given: the checkpoint's location is one).
     record_time: the column of the time at which a row was written (Kafka's `timestamp`), which
-    `[windows] max_ahead_s` needs. on_gap, new_generation, new_source: as the flags of
-    `streammetrics run`.
+    `[windows] max_ahead_s` needs. on_gap, new_generation, new_source, drop_metrics, resume_metrics:
+    as the flags of `streammetrics run`.
     """
 
     def __init__(
@@ -56,6 +57,8 @@ class LedgerSink:
         on_gap: Gap = "stop",
         new_generation: bool = False,
         new_source: bool = False,
+        drop_metrics: Sequence[str] = (),
+        resume_metrics: Sequence[str] = (),
         monotonic: Callable[[], float] = time.monotonic,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -69,6 +72,7 @@ class LedgerSink:
         self.config, self.identity, self.record_time = config, identity, record_time
         self.on_gap: Gap = on_gap
         self.new_generation, self.new_source = new_generation, new_source
+        self.requested = Requested(tuple(drop_metrics), tuple(resume_metrics))
         self._monotonic, self._clock = monotonic, clock
         self._opened: BatchLedger | None = None
 
@@ -95,6 +99,7 @@ class LedgerSink:
                 on_gap=self.on_gap,
                 new_generation=self.new_generation,
                 new_source=self.new_source,
+                requested=self.requested,
             )
         return self._opened
 

@@ -177,7 +177,8 @@ def _refuse_changes(engine: Engine, path: Path, name: str) -> None:
         return found.st_ino, found.st_mtime_ns, found.st_size
 
     def begin(connection: Connection) -> None:
-        if isinstance(connection.connection.dbapi_connection, _AtRest):
+        held: object = connection.connection.dbapi_connection
+        if isinstance(held, _AtRest):
             connection.info["stood"] = look()
 
     def commit(connection: Connection) -> None:

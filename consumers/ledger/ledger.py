@@ -19,6 +19,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection
 
+from consumers.ledger.begun import NOTHING_REQUESTED, Begun, Requested
 from consumers.ledger.chain import after_commit, after_skip
 from consumers.ledger.failures import (
     LedgerError,
@@ -50,7 +51,7 @@ from consumers.ledger.rows import (
     Snapshot,
 )
 from consumers.ledger.schema import head
-from consumers.ledger.settings import Begun, SettingsChanged, begin, compared
+from consumers.ledger.settings import SettingsChanged, begin, compared, refuse_unasked
 from consumers.ledger.store import BUSY_S, PAUSES_S, Store, open_store
 from consumers.ledger.write import (
     Fenced,
@@ -196,24 +197,27 @@ class Ledger:
         descriptions: Mapping[str, Mapping[str, object]],
         *,
         new_generation: bool = False,
+        requested: Requested = NOTHING_REQUESTED,
     ) -> Begun:
         """The generation that counts these metrics.
 
         The current one, if each of its metrics is the same; metrics that are new to it start
-        where its heads stand now, those that are missing end there, variants may be declared more,
-        and epochs of an experiment that start after all that was counted. Else SettingsChanged
-        names the differences, or a new generation starts on request.
+        where its heads stand now, variants may be declared more, and epochs of an experiment that
+        start after all that was counted. Those that are missing end, and those that are back go on
+        with a hole, where that is `requested`. Else SettingsChanged names the differences, or a new
+        generation starts on request.
         """
         known: list[int] = []  # the current generation before the first try
         return self._store.write(
             lambda connection, _: begin(connection, fingerprints, descriptions, new_generation,
-                                        known)
+                                        known, requested)
         )  # fmt: skip
 
     def compare(
         self,
         fingerprints: Mapping[str, str],
         descriptions: Mapping[str, Mapping[str, object]],
+        requested: Requested = NOTHING_REQUESTED,
     ) -> Begun | None:
         """What `begin` would answer, without doing it; None where it would start the first
         generation. Raises SettingsChanged."""
@@ -223,7 +227,8 @@ class Ledger:
             if current is None:
                 return None
             counted_ms = counted_to_ms(connection, current.id)
-            changes = compared(current, fingerprints, descriptions, counted_ms)
+            changes = compared(current, fingerprints, descriptions, counted_ms, requested)
+            refuse_unasked(current, fingerprints, changes, requested)
             return Begun(current, False, *changes)
 
         return self._store.read(work)

@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
 from consumers.ledger.failures import NotAStore
 from consumers.ledger.groupings import coarser_of
+from consumers.ledger.holes import without_holes
 from consumers.ledger.outline import pane_order, read_outlines, read_states, state_of
 from consumers.ledger.rows import (
     Counters,
@@ -73,16 +74,12 @@ def _read_metrics(connection: Connection, wanted: int) -> tuple[Metric, ...]:
     rows = connection.execute(
         select(metric).where(metric.c.generation == wanted).order_by(metric.c.name)
     )
-    return tuple(
-        Metric(
-            row.name,
-            row.fingerprint,
-            json.loads(row.description),
-            bool(row.ended),
-            starts.get(row.name, {}),
-        )
-        for row in rows
-    )
+    found = []
+    for row in rows:
+        description, holes = without_holes(json.loads(row.description))
+        start = starts.get(row.name, {})
+        found.append(Metric(row.name, row.fingerprint, description, bool(row.ended), start, holes))
+    return tuple(found)
 
 
 def read_heads(connection: Connection, *which: ColumnElement[bool]) -> tuple[Head, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from typing import Final, NamedTuple, Protocol
 
 from consumers.sources.source import Partition
@@ -189,7 +189,8 @@ class Metric:
     `shown` what the last config says for display: its variants in their order.
     `start_offsets` has an entry (head id to offset) where the metric was added after the head had
     moved; elsewhere it counts from the head's own start. A metric with `ended` was taken out of
-    the config.
+    the config. One that came back has `holes`: by head, the offsets [from, to) that it did not
+    count meanwhile.
     """
 
     name: str
@@ -197,6 +198,12 @@ class Metric:
     description: Mapping[str, object]
     ended: bool
     start_offsets: Mapping[int, int]
+    holes: Mapping[int, tuple[tuple[int, int], ...]] = field(default_factory=dict)
+
+    def counts(self, head: int, offset: int) -> bool:
+        """Whether it counts the events at this offset of a head's log."""
+        is_missing = any(start <= offset < end for start, end in self.holes.get(head, ()))
+        return offset >= self.start_offsets.get(head, offset) and not is_missing
 
     @property
     def family(self) -> str:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, cast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import cast
 
 from sqlalchemy import Connection, func, insert, update
 from sqlalchemy import select as sql_select
 
+from consumers.ledger.begun import Begun, Changes, Requested
 from consumers.ledger.failures import LedgerError
-from consumers.ledger.more_epochs import as_before, counted_to_ms, more_epochs, starts_after
+from consumers.ledger.holes import Holes, more_holes, with_holes
+from consumers.ledger.more_epochs import (
+    EXPERIMENT,
+    as_before,
+    counted_to_ms,
+    more_epochs,
+    starts_after,
+)
 from consumers.ledger.read import read_generation, read_heads
-from consumers.ledger.rows import SHOWN, Generation
+from consumers.ledger.rows import SHOWN, Generation, Metric
 from consumers.ledger.schema import generation, head, meta, metric, metric_start
 
 
@@ -28,37 +35,13 @@ class SettingsChanged(LedgerError):
         super().__init__("\n".join([*differences, todo]))
 
 
-class Changes(NamedTuple):
-    """What a config changes in a generation: metrics that it counts from now on, those that it
-    counts no more, variants that it counts from now on, and starts of an experiment's epochs."""
-
-    added: tuple[str, ...] = ()
-    ended: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ()
-    epochs: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return any(self[:])
-
-
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """The generation to write, and how it came to be; the rest is that of Changes."""
-
-    generation: Generation
-    created: bool
-    added: tuple[str, ...] = ()
-    ended: tuple[str, ...] = ()
-    variants: tuple[str, ...] = ()
-    epochs: tuple[str, ...] = ()
-
-
 def begin(
     connection: Connection,
     fingerprints: Mapping[str, str],
     descriptions: Mapping[str, Mapping[str, object]],
     new_generation: bool,
     before: list[int],
+    requested: Requested,
 ) -> Begun:
     """See Ledger.begin. `before` keeps the current generation's id of the first try, so that a
     try whose answer was lost does not start two generations."""
@@ -76,7 +59,8 @@ def begin(
     if new_generation:
         return Begun(current, created=True)
     counted_ms = counted_to_ms(connection, current.id)
-    found = compared(current, fingerprints, descriptions, counted_ms)
+    found = compared(current, fingerprints, descriptions, counted_ms, requested)
+    refuse_unasked(current, fingerprints, found, requested)
     added, ended = found.added, found.ended
     _update_descriptions(connection, current, fingerprints, descriptions)
     if not found:
@@ -95,6 +79,18 @@ def begin(
                     generation=current.id, metric=name, head=one.id, start_offset=one.next_offset
                 )
             )
+    for known in current.metrics:
+        if known.name in found.resumed:
+            holes = more_holes(connection, current.id, known)
+            connection.execute(
+                update(metric)
+                .where(metric.c.generation == current.id, metric.c.name == known.name)
+                .values(
+                    ended=False,
+                    fingerprint=fingerprints[known.name],
+                    description=_stored(descriptions[known.name], holes),
+                )
+            )
     for name in ended:
         connection.execute(
             update(metric)
@@ -109,17 +105,56 @@ def compared(
     fingerprints: Mapping[str, str],
     descriptions: Mapping[str, Mapping[str, object]],
     counted_ms: int | None,
+    requested: Requested | None = None,
 ) -> Changes:
     """What a generation would begin and end to count. Writes nothing.
 
     counted_ms: see `counted_to_ms`. Raises SettingsChanged where one of the metrics is another
-    than the one that was counted.
+    than the one that was counted, or has ended and nobody asked for it to go on.
     """
-    variants, epochs = _refuse_changes(current, fingerprints, descriptions, counted_ms)
+    resume = (requested or Requested()).resume
+    variants, epochs = _refuse_changes(current, fingerprints, descriptions, counted_ms, resume)
     known = {one.name: one for one in current.metrics}
     added = sorted(name for name in fingerprints if name not in known)
     ended = sorted(n for n, one in known.items() if n not in fingerprints and not one.ended)
-    return Changes(tuple(added), tuple(ended), tuple(sorted(variants)), tuple(sorted(epochs)))
+    resumed = sorted(n for n, one in known.items() if n in fingerprints and one.ended)
+    return Changes(
+        tuple(added), tuple(ended), tuple(sorted(variants)), tuple(sorted(epochs)), tuple(resumed)
+    )
+
+
+def refuse_unasked(
+    current: Generation, fingerprints: Mapping[str, str], found: Changes, requested: Requested
+) -> None:
+    """Raise SettingsChanged where a metric would end that nobody asked to end, or where what was
+    asked cannot be done. A metric that has ended already, or goes on already, is no error: who
+    starts again asks again."""
+    known = {one.name: one for one in current.metrics}
+    problems = [
+        f"metric {name}: the store counts it, and it is not in the config. Put it back, or end it "
+        f"with --drop-metric {known[name].family or name}"
+        for name in found.ended
+        if not _is_named(known[name], requested.drop)
+    ]
+    for flag, names in (("--drop-metric", requested.drop), ("--resume-metric", requested.resume)):
+        for name in names:
+            of = [one for one in current.metrics if _is_named(one, [name])]
+            if not of:
+                problems.append(f"{flag} {name}: the store counts no such metric; correct the name")
+            elif flag == "--drop-metric" and any(one.name in fingerprints for one in of):
+                problems.append(f"{flag} {name}: it is in the config; take it out there too")
+            elif flag == "--resume-metric" and not any(one.name in fingerprints for one in of):
+                problems.append(f"{flag} {name}: it is not in the config; add it there too")
+    if problems:
+        raise SettingsChanged(
+            problems,
+            "A metric that ends misses all events from then on. Nothing was changed.",
+        )
+
+
+def _is_named(metric: Metric, names: Collection[str]) -> bool:
+    """Whether one of these names means it: its own, or that of the family that it belongs to."""
+    return metric.name in names or (bool(metric.family) and metric.family in names)
 
 
 def more_variants(was: Mapping[str, object], now: Mapping[str, object]) -> frozenset[str] | None:
@@ -156,7 +191,7 @@ def _update_descriptions(
             continue
         values = {
             "fingerprint": fingerprints[one.name],
-            "description": json.dumps(now, sort_keys=True),
+            "description": _stored(now, one.holes),
         }
         if one.fingerprint != values["fingerprint"] or one.description.get(SHOWN) != now.get(SHOWN):
             connection.execute(
@@ -193,10 +228,14 @@ def _insert_metrics(
                 generation=number,
                 name=name,
                 fingerprint=fingerprint,
-                description=json.dumps(descriptions[name], sort_keys=True),
+                description=_stored(descriptions[name], {}),
                 ended=False,
             )
         )
+
+
+def _stored(description: Mapping[str, object], holes: Holes) -> str:
+    return json.dumps(with_holes(description, holes), sort_keys=True)
 
 
 def _read(connection: Connection, number: int) -> Generation:
@@ -210,6 +249,7 @@ def _refuse_changes(
     fingerprints: Mapping[str, str],
     descriptions: Mapping[str, Mapping[str, object]],
     counted_ms: int | None,
+    resume: Collection[str],
 ) -> tuple[set[str], set[str]]:
     """Answers the variants, and the starts of epochs, that are declared more than before."""
     found: list[str] = []
@@ -218,10 +258,11 @@ def _refuse_changes(
     for one in current.metrics:
         if one.name not in fingerprints:
             continue
-        if one.ended:
+        if one.ended and not _is_named(one, resume):
             found.append(
                 f"metric {one.name}: it was taken out of the config earlier, and has missed events "
-                "since; give it another name"
+                f"since; --resume-metric {one.family or one.name} goes on with it, and results "
+                "state what it missed; or give it another name"
             )
         elif one.fingerprint != fingerprints[one.name]:
             # Compared as they are stored, so that a tuple and a list are the same.
@@ -237,6 +278,10 @@ def _refuse_changes(
             elif starts:
                 todo = "only an epoch that starts after all that was counted may be added"
                 found.append(f"metric {one.name}: {starts[0]} is not; {todo}")
+            arms = _more_arms(one.description, now)
+            if arms:
+                found.append(_arms_refused(one.name, arms))
+                continue
             changes = ", ".join(_differences(one.description, left))
             if (more or starts) and not changes:
                 variants |= more
@@ -251,6 +296,26 @@ def _refuse_changes(
             f"{current.id}` then shows the old ones.",
         )
     return variants, epochs
+
+
+def _more_arms(was: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    """The variants that a running experiment is given more."""
+    plans = was.get(EXPERIMENT), now.get(EXPERIMENT)
+    if not all(isinstance(plan, Mapping) for plan in plans):
+        return []
+    before, after = (cast("Mapping[str, list[str]]", plan)["variants"] for plan in plans)
+    return sorted(set(after) - set(before)) if set(before) < set(after) else []
+
+
+def _arms_refused(name: str, arms: Sequence[str]) -> str:
+    return (
+        f"metric {name}: {', '.join(arms)} cannot be added to a running experiment, whose "
+        "comparisons share one level and whose shares were planned without. To go on with the "
+        "added variant, append the time from which it is assigned to [experiment] epochs, give "
+        "the shares of each epoch, and start with --new-generation, which counts the log again by "
+        "that plan. To go on without, leave it out of [event] variants: its events stay in "
+        "quarantine as unknown_variant"
+    )
 
 
 def _differences(was: object, now: object, path: str = "") -> Iterator[str]:

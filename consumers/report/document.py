@@ -91,6 +91,8 @@ def _body(material: Material, title: str) -> Iterator[str]:
         if results.srm is not None:
             yield units_table(results.srm)
         yield from map(_figure, (p for p in material.pictures if p.kind == EFFECTS))
+    else:
+        yield from (f'<p class="attention">{told(one, 1000)}</p>' for one in results.notes)
     if results.join is not None:
         yield "<h2>Joined events</h2>"
         yield from (f'<p class="attention">{told(one, 1000)}</p>' for one in results.join.warnings)

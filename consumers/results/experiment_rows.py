@@ -105,7 +105,7 @@ class ExperimentRows:
             rows=rows,
             comparisons=found.rows,
             srm=found.srm,
-            notes=found.notes,
+            notes=(*results.notes, *found.notes),
             recommendation=found.recommendation,
             contamination=found.contamination,
         )

@@ -28,10 +28,15 @@ GAP: Final = 2  # spaces between columns
 MAX_WINDOWS: Final = 20  # a person reads no more, and JSON has them all
 
 
+def has_experiment(results: Results) -> bool:
+    """Whether there is something to be shown of an experiment."""
+    return results.srm is not None and bool(results.comparisons or results.srm.alarm)
+
+
 def experiment(results: Results) -> Iterator[RenderableType]:
     """The part of `results` about the experiment; nothing where there is none, and where all that
     was asked for are metrics or slices that it does not compare."""
-    if results.srm is None or not (results.comparisons or results.srm.alarm):
+    if not has_experiment(results):
         return
     windows = [(w, list(rows)) for w, rows in groupby(results.comparisons, lambda row: row.window)]
     for window, rows in windows[:MAX_WINDOWS]:
@@ -41,7 +46,8 @@ def experiment(results: Results) -> Iterator[RenderableType]:
             yield _table(row)
             yield _said(row.finding, results.contamination)
     yield Text("")
-    yield _sample_ratio(results.srm)
+    if results.srm is not None:
+        yield _sample_ratio(results.srm)
     said = {row.finding.sentence for row in results.comparisons}
     notes = (note for note in results.notes if note not in said)
     yield from (Text(printed.name(note, 1000), "dim") for note in notes)

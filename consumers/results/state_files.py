@@ -272,6 +272,9 @@ def _add_provenance(state: Accumulator, selection: Selection, one: SliceState) -
     for piece in _pieces(selection, one):
         for head in selection.snapshot.logs:
             start = metric.start_offsets.get(head.id, head.start_offset)
+            for missing, goes_on in metric.holes.get(head.id, ()):
+                state.provenance.add(sources[head.id], start, max(start, missing), piece)
+                start = goes_on
             state.provenance.add(sources[head.id], start, max(start, head.next_offset), piece)
             # Retries add refused events of these offsets: a state from before one has fewer.
             state.provenance.add(f"{sources[head.id]}~retries", 0, selection.snapshot.retry, piece)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from consumers.ledger.rows import Pane, Snapshot
-from consumers.results.query import OTHER, Query, Slice, Span
+from consumers.ledger.rows import JOIN_START, Pane, Snapshot
+from consumers.results.query import OTHER, Query, Slice, Span, iso_utc
 from consumers.results.read_plan import Wanted
 from consumers.results.results import (
     SINCE_THE_START,
@@ -19,6 +20,8 @@ from consumers.results.results import (
 from consumers.results.spans import state_of
 from consumers.results.watermark import watermark_ms
 from streammetrics import Accumulator, PerKey
+
+MAX_HOLES: Final = 5  # that a sentence names
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +78,32 @@ def results_of(
         skipped=counters.skipped,
         watermark_ms=snapshot.greatest_event_ms,
         rows=in_order(rows),
+        notes=tuple(hole_notes(snapshot)),
         variants=next((m.variants for m in snapshot.generation.metrics if m.variants), ()),
     )
+
+
+def hole_notes(seen: Snapshot) -> Iterator[str]:
+    """A sentence for each metric that came back after it had been dropped, and what it missed."""
+    heads = {head.id: head for head in seen.heads}
+    for metric in seen.generation.metrics:
+        missed = [
+            f"offsets {start} to {end - 1} of {heads[of].partition}"
+            if not heads[of].is_join
+            else f"impressions {_since(start)}before {iso_utc(end)}"
+            for of, some in sorted(metric.holes.items())
+            for start, end in some
+        ]
+        if missed and not metric.ended:
+            more = f", and {len(missed) - MAX_HOLES} more" if len(missed) > MAX_HOLES else ""
+            yield (
+                f"Metric {metric.name} was dropped and came back: it did not count "
+                f"{', '.join(missed[:MAX_HOLES])}{more}."
+            )
+
+
+def _since(start_ms: int) -> str:
+    return "" if start_ms == JOIN_START else f"from {iso_utc(start_ms)} on and "
 
 
 def chosen(seen: Snapshot, planned: Mapping[str, Wanted]) -> list[Pane]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import cast
 
 from rich.console import RenderableType
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.retry import count_entries
-from consumers.ledger.rows import Head, PaneSize, Snapshot
+from consumers.ledger.rows import Head, Metric, PaneSize, Snapshot
 from consumers.results import printed
 from consumers.results.join_reader import JoinReader
 from consumers.results.join_table import join_table
@@ -44,6 +45,7 @@ def status_json(ledger: Ledger, wanted: int | None = None) -> bytes:
                     "settings": cast("Json", metric.description.get("settings")),
                     "fingerprint": metric.fingerprint,
                     "ended": metric.ended,
+                    "holes": _holes_json(metric, seen.heads),
                 }
                 for metric in generation.metrics
             ],
@@ -135,13 +137,29 @@ def _metrics(seen: Snapshot) -> Table:
     for metric in seen.generation.metrics:
         mine = sizes[metric.name]
         table.add_row(
-            Text(printed.name(metric.name) + (" (ended)" if metric.ended else "")),
+            Text(printed.name(metric.name) + _state(metric)),
             Text(printed.name(metric.description.get("type"))),
             printed.count(len(mine)),
             printed.count(sum(size.own_rows for size in mine)),
             printed.count(sum(size.own_nbytes for size in mine)),
         )
     return table
+
+
+def _state(metric: Metric) -> str:
+    if metric.ended:
+        return " (ended)"
+    return " (with a hole)" if metric.holes else ""
+
+
+def _holes_json(metric: Metric, heads: Sequence[Head]) -> Json:
+    """By log, which offsets it did not count: [from, to)."""
+    names = {head.id: str(head.partition) for head in heads}
+    return [
+        {"log": names[of], "start_offset": start, "end_offset": end}
+        for of, some in sorted(metric.holes.items())
+        for start, end in some
+    ]
 
 
 def _windows(seen: Snapshot) -> list[str]:

@@ -26,7 +26,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from consumers.results import printed
-from consumers.results.experiment_table import advice, experiment
+from consumers.results.experiment_table import advice, experiment, has_experiment
 from consumers.results.figures_table import Truth, figures
 from consumers.results.join_table import join_table
 from consumers.results.query import OTHER, Slice, SliceValue, iso_utc
@@ -89,7 +89,7 @@ def table(
         parts.append(Text("\nno rows are counted here yet"))
     parts.extend(experiment(results))
     parts.extend(join_table(results.join))
-    notes = []
+    notes = [] if has_experiment(results) else list(results.notes)  # else they stand there
     if len(blocks) > MAX_BLOCKS:
         notes.append(f"{len(blocks) - MAX_BLOCKS} more tables: narrow with --where, or take --json")
     others = [",".join(sorted(names)) or "''" for names in groupings if names != chosen]

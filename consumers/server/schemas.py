@@ -198,6 +198,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
         ),
         metrics=many(
             shape(name=TEXT, type=TEXT, fingerprint=TEXT, ended=FLAG,
+                  holes=many(shape(log=TEXT, start_offset=WHOLE, end_offset=WHOLE)),
                   settings={"type": "object", "additionalProperties": TEXT})
         ),
         quarantine=shape(open=WHOLE, done=WHOLE),

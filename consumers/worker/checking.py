@@ -11,11 +11,11 @@ from contextlib import closing
 
 from consumers.config.config import Config
 from consumers.config.dedup import require_keyed
+from consumers.ledger.begun import Begun
 from consumers.ledger.connect import shown
 from consumers.ledger.ledger import Ledger, LogChanged, NoStoreYet, SchemaMismatch
 from consumers.ledger.logs import require_known, unknown_topics
 from consumers.ledger.rows import Head
-from consumers.ledger.settings import Begun
 from consumers.sources.names import names_of, names_without
 from consumers.sources.open_source import open_source, require_package, require_readable
 from consumers.sources.source import GapError, Name, Partition, Source, Unsuitable
@@ -130,7 +130,7 @@ def check(
         if new_generation:
             number = max((one.id for one in ledger.generations()), default=0)
             return [*found, f"{store}: a run starts generation {number + 1}"]
-        begun = ledger.compare(config.fingerprints(), config.descriptions)
+        begun = ledger.compare(config.fingerprints(), config.descriptions, options.requested)
         if begun is None:
             return [*found, f"{store}: nothing is counted yet"]
         heads = ledger.heads(begun.generation)
@@ -156,8 +156,10 @@ def _changes(begun: Begun) -> list[str]:
     return [
         *(f"metric {name}: new; it would start at the offsets reached so far"
           for name in begun.added),
-        *(f"metric {name}: not in the config; it would end at the offsets reached so far"
+        *(f"metric {name}: dropped; it would end at the offsets reached so far"
           for name in begun.ended),
+        *(f"metric {name}: back in the config; it would go on at the offsets reached so far, with "
+          "a hole before them" for name in begun.resumed),
         *(f"variant {name}: new; a run counts it from the offsets reached so far, and `quarantine "
           "retry` those of its events that were refused" for name in begun.variants),
         *(f"epoch {name}: new; the experiment goes on with it" for name in begun.epochs),

@@ -12,7 +12,7 @@ from typing import Final
 
 from consumers.ledger.audit import PaneRows, Unreadable, merged, overlapping, pane_rows, panes
 from consumers.ledger.outline import Outline, few, pane_order
-from consumers.ledger.rows import Head, Pane
+from consumers.ledger.rows import Head, Metric, Pane
 from consumers.ledger.store import Store
 from consumers.worker.recount import Recount, Scratch
 from consumers.worker.verified import Verified
@@ -86,8 +86,8 @@ class _Comparison:
         self.heads = {head.id: head for head in heads}
         self.recounts = {recount.head.id: recount for recount in recounts}
         names = {metric.name for metric in scratch.config.counted}
-        self.starts = {
-            metric.name: metric.start_offsets
+        self.metrics = {
+            metric.name: metric
             for metric in scratch.generation.metrics
             if metric.name in names and not metric.ended
         }
@@ -112,9 +112,9 @@ class _Comparison:
 
     def _both(self, pane: Pane, seen: PaneRows, own: Sequence[Outline]) -> _Both | None:
         """What is to be compared of a pane, if anything."""
-        rows, starts = seen.rows[pane], self.starts.get(pane.metric)
+        rows, metric = seen.rows[pane], self.metrics.get(pane.metric)
         said = _overlaps(rows)
-        if starts is None:  # all that can be said without the log
+        if metric is None:  # all that can be said without the log
             self._say(_Both(pane, {}, {}, said))
             return None
         if (
@@ -138,7 +138,9 @@ class _Comparison:
                     theirs[row.head, row.retry].append(row)
             elif row.end_offset > seen.next_offsets[row.head]:
                 wrong.append(f"{_offsets(row)}: a delta row goes beyond the head")
-            elif row.start_offset < max(starts.get(row.head, 0), recount.head.start_offset):
+            elif row.start_offset < max(
+                metric.start_offsets.get(row.head, 0), recount.head.start_offset
+            ):
                 wrong.append(f"{_offsets(row)}: a delta row begins before the metric's start")
             elif row.end_offset <= recount.start or row.start_offset >= recount.end:
                 continue  # of what is not verified, or counted since
@@ -147,7 +149,7 @@ class _Comparison:
                 return None
             else:
                 theirs[row.head, None].append(row)
-        return _Both(pane, theirs, _expected(own, self.scratch, starts), said)
+        return _Both(pane, theirs, _expected(own, self.scratch, metric), said)
 
     def _compare_sums(self, both: Iterable[_Both]) -> set[Pane]:
         """Say which states differ; answers the panes that lost rows before they were read."""
@@ -194,14 +196,12 @@ def _offsets(row: Outline) -> str:
     return f"offsets {row.start_offset} to {row.end_offset}"
 
 
-def _expected(
-    rows: Sequence[Outline], scratch: Scratch, starts: Mapping[int, int]
-) -> dict[Of, list[Outline]]:
+def _expected(rows: Sequence[Outline], scratch: Scratch, metric: Metric) -> dict[Of, list[Outline]]:
     found: dict[Of, list[Outline]] = defaultdict(list)
     for row in rows:
         head, retry = scratch.heads[row.head]
         # What a metric does not count of a retry was left out already.
-        if retry is not None or row.start_offset >= starts.get(head, 0):
+        if retry is not None or metric.counts(head, row.start_offset):
             found[head, retry].append(row)
     return found
 

@@ -59,16 +59,17 @@ class _Both:
     def __init__(self, config: Config, ledger: Ledger, scratch: Scratch, join: Head) -> None:
         self.ledger, self.scratch, self.join = ledger, scratch, join
         self.names = {metric.name for metric in config.counted} | {DELAYS}
-        self.starts = {
-            metric.name: metric.start_offsets.get(join.id, JOIN_START)
-            for metric in scratch.generation.metrics
-            if not metric.ended
-        }
+        self.metrics = {one.name: one for one in scratch.generation.metrics if not one.ended}
         self.closer = Closer(config, scratch.ledger, scratch.own)
 
     def close(self) -> None:
-        """Close the label windows of the scratch store, with a stop where a metric was added."""
-        for to_ms in sorted({*self.starts.values(), self.join.next_offset}):
+        """Close the label windows of the scratch store, with a stop where a metric was added, was
+        dropped or went on."""
+        stops = {self.join.next_offset}
+        for one in self.metrics.values():
+            stops.add(one.start_offsets.get(self.join.id, JOIN_START))
+            stops |= {edge for hole in one.holes.get(self.join.id, ()) for edge in hole}
+        for to_ms in sorted(stops):
             if to_ms <= self.join.next_offset:
                 self.closer.close_to(to_ms)
 
@@ -88,7 +89,7 @@ class _Both:
         """Those that are counted on either side, but for what waits."""
         store, scratch = self.ledger.store, self.scratch
         both = {*panes(store, scratch.generation), *panes(scratch.ledger.store, scratch.own)}
-        mine = (pane for pane in both if pane.metric in self.names and pane.metric in self.starts)
+        mine = (pane for pane in both if pane.metric in self.names and pane.metric in self.metrics)
         return sorted(mine, key=pane_order)
 
     def compare(self, pane: Pane, found: Verified) -> None:
@@ -119,7 +120,8 @@ class _Both:
         return [
             row
             for row in rows[pane]
-            if row.head == self.closer.head.id and row.start_offset >= self.starts[pane.metric]
+            if row.head == self.closer.head.id
+            and self.metrics[pane.metric].counts(self.join.id, row.start_offset)
         ]
 
     def compare_waiting(self, found: Verified) -> None:

@@ -3,7 +3,7 @@ the offsets of a row of every total. A hole there would be missed by sums that h
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,11 +30,12 @@ class Hole:
 @dataclass(slots=True)
 class Coverage:
     """Looks at the offsets of one log as they are counted. `starts` says from where on each metric
-    counts it."""
+    counts it, and `left_out` between which offsets it does not."""
 
     covers: Covers
     totals: Collection[Total]
     starts: dict[str, int]
+    left_out: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     holes: dict[Total, Hole] = field(default_factory=dict)
 
     def look(self, offsets: NDArray[np.int64]) -> None:
@@ -47,6 +48,8 @@ class Coverage:
                 outside[ranges] = _outside(ranges, offsets)
             missing = outside[ranges]
             missing = missing[missing >= self.starts.get(total[0], 0)]
+            for start, end in self.left_out.get(total[0], ()):
+                missing = missing[(missing < start) | (missing >= end)]
             if len(missing):
                 hole = self.holes.setdefault(total, Hole(0, int(missing[0]), 0))
                 hole.events += len(missing)

@@ -80,10 +80,11 @@ class Recount:
         self.scratch, self.found = scratch, found
         self.retries = frozenset(retries) & scratch.retries.keys()
         self.at = self.start
-        self.cuts = sorted(
-            {m.start_offsets[head.id] for m in scratch.generation.metrics
-             if head.id in m.start_offsets}
-        )  # fmt: skip
+        metrics = scratch.generation.metrics
+        left_out = {one.name: one.holes.get(head.id, ()) for one in metrics}
+        edges = {edge for some in left_out.values() for hole in some for edge in hole}
+        edges |= {one.start_offsets[head.id] for one in metrics if head.id in one.start_offsets}
+        self.cuts = sorted(edges)
         config = scratch.config
         self.coverage = Coverage(
             covers(store, head),
@@ -93,7 +94,8 @@ class Recount:
                 for one in family.metrics
                 for i in range(len(family.slices.by))
             ],
-            starts_of(scratch.generation.metrics, head.id),
+            starts_of(metrics, head.id),
+            left_out,
         )
         dedup = config.dedup
         self._seen = None if dedup is None else SeenIds(dedup.retention_ms, dedup.pane_ms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from consumers.ledger.begun import NOTHING_REQUESTED, Requested
 from consumers.sources.source import Name, Partition
 from consumers.sources.unreadable import NO_SKIPS, Skips
 
@@ -16,11 +17,10 @@ class Options:
     until_end: stop at the end offsets seen at the start. start: where to begin in partitions that
     have no head yet; a number is a time in milliseconds. on_gap: what to do where the log has lost
     what was to be read next. new_source: count from topics and clusters that the store has not
-    counted from. skips: batches that are left out if they cannot be read.
-    partitions: only these, without a group. close: at the end, close all label windows, since
-    there will be no more events. The delta of a partition is
-    committed early when it passes `max_delta_rows`, and all are when they pass `max_delta_bytes`
-    together.
+    counted from. skips: batches that are left out if they cannot be read. partitions: only these,
+    without a group. close: at the end, close all label windows, since there will be no more events.
+    requested: which metrics end, and which are resumed. The delta of a partition is committed early
+    when it passes `max_delta_rows`, and all are when they pass `max_delta_bytes` together.
     """
 
     until_end: bool = False
@@ -30,6 +30,7 @@ class Options:
     partitions: tuple[Name, ...] | None = None
     close: bool = False
     new_source: bool = False
+    requested: Requested = NOTHING_REQUESTED
     max_delta_bytes: int = 64 << 20
     max_delta_rows: int = 200_000
 

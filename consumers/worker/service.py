@@ -13,9 +13,9 @@ from contextlib import closing, suppress
 
 from consumers.config.config import Config
 from consumers.experiment.looking import Looker
+from consumers.ledger.begun import NOTHING_REQUESTED, Begun, Requested
 from consumers.ledger.ledger import Fenced, Ledger
 from consumers.ledger.rows import Generation
-from consumers.ledger.settings import Begun
 from consumers.sources.open_source import open_source
 from consumers.sources.source import GapError, Source
 from consumers.worker.forward import forwarding
@@ -30,9 +30,20 @@ log = logging.getLogger(__name__)
 Opener = Callable[[Config, Options], Source]
 
 
-def begin(ledger: Ledger, config: Config, *, new_generation: bool = False) -> Begun:
+def begin(
+    ledger: Ledger,
+    config: Config,
+    *,
+    new_generation: bool = False,
+    requested: Requested = NOTHING_REQUESTED,
+) -> Begun:
     """The generation that this config may write to. Raises SettingsChanged (exit 3)."""
-    begun = ledger.begin(config.fingerprints(), config.descriptions, new_generation=new_generation)
+    begun = ledger.begin(
+        config.fingerprints(),
+        config.descriptions,
+        new_generation=new_generation,
+        requested=requested,
+    )
     ledger.note_lateness(begun.generation, config.windows.lateness_s * 1000)
     number = begun.generation.id
     if begun.created:
@@ -41,6 +52,9 @@ def begin(ledger: Ledger, config: Config, *, new_generation: bool = False) -> Be
         log.info("generation %d: metric %s starts at the offsets reached so far", number, name)
     for name in begun.ended:
         log.info("generation %d: metric %s ends at the offsets reached so far", number, name)
+    for name in begun.resumed:
+        log.info("generation %d: metric %s goes on, with a hole up to the offsets reached so far",
+                 number, name)  # fmt: skip
     for name in begun.variants:
         log.info("generation %d: variant %s is counted from now on", number, name)
     for name in begun.epochs:
@@ -67,7 +81,9 @@ def run(
         forwarding(config, opened.store) as moved,
     ):
         ledger = WatchedLedger(opened.store, watch, monotonic, moved)
-        generation = begin(ledger, config, new_generation=new_generation).generation
+        generation = begin(
+            ledger, config, new_generation=new_generation, requested=options.requested
+        ).generation
         looker = _looker(config, ledger, generation, monotonic, clock)
         backoff = Backoff()
         while not stop.requested:

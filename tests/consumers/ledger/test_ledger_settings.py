@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger, SettingsChanged
 from consumers.ledger.rows import SHOWN, Generation, Head
 from tests.consumers.ledger.small_ledger import (
@@ -57,16 +58,86 @@ def test_a_worker_that_does_not_know_the_added_metric_is_refused(
     assert ledger.snapshot().panes == ()
 
 
-def test_a_metric_that_was_taken_out_ends_and_cannot_come_back(
+def test_a_metric_that_was_dropped_ends_and_does_not_come_back_unasked(
     ledger: Ledger, generation: Generation
 ) -> None:
     fewer = {"auc": PRINTS["auc"]}
-    begun = ledger.begin(fewer, DESCRIPTIONS)
+    begun = ledger.begin(fewer, DESCRIPTIONS, requested=Requested(drop=("ctr",)))
     assert begun.ended == ("ctr",)
     assert [metric.name for metric in begun.generation.metrics if metric.ended] == ["ctr"]
     assert ledger.begin(fewer, DESCRIPTIONS).ended == ()
-    with pytest.raises(SettingsChanged, match="metric ctr: it was taken out"):
+    assert ledger.begin(fewer, DESCRIPTIONS, requested=Requested(drop=("ctr",))).ended == ()
+    with pytest.raises(SettingsChanged, match=r"--resume-metric ctr goes on with it"):
         ledger.begin(PRINTS, DESCRIPTIONS)
+
+
+def test_a_metric_that_is_left_out_by_mistake_does_not_end(
+    ledger: Ledger, generation: Generation
+) -> None:
+    for begin in (ledger.begin, ledger.compare):
+        with pytest.raises(SettingsChanged, match=r"or end it with --drop-metric ctr") as caught:
+            begin({"auc": PRINTS["auc"]}, DESCRIPTIONS)
+        assert caught.value.exit_code == 3
+    assert ledger.generation() == generation
+
+
+@pytest.mark.parametrize(
+    ("requested", "said"),
+    [
+        (Requested(drop=("ks",)), "--drop-metric ks: the store counts no such metric"),
+        (Requested(drop=("ctr",)), "--drop-metric ctr: it is in the config"),
+        (Requested(resume=("ks",)), "--resume-metric ks: the store counts no such metric"),
+    ],
+)
+def test_what_cannot_be_done_to_a_metric_is_refused(
+    ledger: Ledger, generation: Generation, requested: Requested, said: str
+) -> None:
+    with pytest.raises(SettingsChanged, match=said):
+        ledger.begin(PRINTS, DESCRIPTIONS, requested=requested)
+    fewer = {"auc": PRINTS["auc"]}
+    with pytest.raises(SettingsChanged, match="--resume-metric ctr: it is not in the config"):
+        ledger.begin(fewer, DESCRIPTIONS, requested=Requested(("ctr",), ("ctr",)))
+    assert ledger.generation() == generation
+
+
+def test_a_family_of_metrics_ends_by_its_name(ledger: Ledger) -> None:
+    names = ("auc", "experiment/auc", "experiment/units")
+    about = {name: {"type": "Ratio"} for name in names}
+    ledger.begin(dict.fromkeys(names, "p"), about)
+    with pytest.raises(SettingsChanged, match="--drop-metric experiment"):
+        ledger.begin({"auc": "p"}, about)
+    begun = ledger.begin({"auc": "p"}, about, requested=Requested(drop=("experiment",)))
+    assert begun.ended == names[1:]
+    again = ledger.begin(
+        dict.fromkeys(names, "p"), about, requested=Requested(resume=("experiment",))
+    )
+    assert again.resumed == names[1:]
+
+
+def test_a_metric_goes_on_with_a_hole_from_its_last_state_to_where_the_heads_stand(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    fewer, drop = {"auc": PRINTS["auc"]}, Requested(drop=("auc",))
+    first = ledger.commit(generation, commit(head, 4, TOTAL))
+    now = ledger.begin({"ctr": PRINTS["ctr"]}, DESCRIPTIONS, requested=drop).generation
+    second = ledger.commit(now, commit(first, 6))
+    begun = ledger.begin(PRINTS, DESCRIPTIONS, requested=Requested(resume=("auc",)))
+    assert begun.resumed == ("auc",)
+    (auc,) = [one for one in begun.generation.metrics if one.name == "auc"]
+    assert (auc.ended, auc.holes) == (False, {head.id: ((14, 20),)})
+    assert [auc.counts(head.id, at) for at in (13, 14, 19, 20)] == [True, False, False, True]
+    assert dict(auc.description) == DESCRIPTIONS["auc"]
+    # Whoever starts again asks again; another description for display keeps the hole.
+    shown = {**DESCRIPTIONS, "auc": {**DESCRIPTIONS["auc"], SHOWN: {"x": 1}}}
+    again = ledger.begin(PRINTS, shown, requested=Requested(resume=("auc",)))
+    assert again.resumed == ()
+    third = ledger.commit(again.generation, commit(second, 5, TOTAL))
+    now = ledger.begin({"ctr": PRINTS["ctr"]}, shown, requested=drop).generation
+    ledger.commit(now, commit(third, 5))
+    twice = ledger.begin(PRINTS, shown, requested=Requested(resume=("auc",))).generation
+    (auc,) = [one for one in twice.metrics if one.name == "auc"]
+    assert auc.holes == {head.id: ((14, 20), (25, 30))}
+    assert fewer.keys() < PRINTS.keys()
 
 
 def declared(*variants: str) -> tuple[dict[str, str], dict[str, dict[str, object]]]:

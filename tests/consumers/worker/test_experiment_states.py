@@ -14,6 +14,7 @@ from sqlalchemy import delete, select
 from consumers.config.config import Config
 from consumers.events.decoder import Decoder
 from consumers.ledger import schema
+from consumers.ledger.begun import Requested
 from consumers.ledger.compact import compact
 from consumers.ledger.groupings import groupings_of
 from consumers.ledger.ledger import Ledger, SettingsChanged
@@ -310,7 +311,7 @@ def test_an_experiment_begins_where_it_was_added_and_ends_where_it_was_taken_out
     run(UNTIL_END, CHUNKS, config=made)
     assert in_ledger(run) == bytes_of(by_hand(late))
     assert verified(run, tmp_path, made).differences == []
-    run(UNTIL_END, config=run.config)
+    run(replace(UNTIL_END, requested=Requested(drop=("experiment",))), config=run.config)
     assert {m.name for m in run.seen().generation.metrics if m.ended} == set(NAMES)
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from consumers.ledger import outline, schema
 from consumers.ledger.audit import PaneRows, pane_rows
+from consumers.ledger.begun import Requested
 from consumers.ledger.compact import compact
 from consumers.ledger.ledger import Ledger, SettingsChanged
 from consumers.ledger.rows import Generation, Pane
@@ -276,7 +277,7 @@ def test_metrics_that_were_added_and_ended_are_known(tmp_path: Path) -> None:
     run = run_of(tmp_path, metrics='auc = { type = "HistogramAUC" }\nold = { type = "Ratio" }')
     run.logs[ONE].append(*records(7, 100))
     now = replace(config(rest=EACH), store=run.config.store)
-    run(UNTIL_END, CHUNKS, config=now)
+    run(replace(UNTIL_END, requested=Requested(drop=("old",))), CHUNKS, config=now)
     found = verified(run, tmp_path, now)
     assert found.differences == []
     assert found.notes == ["metric old: it has ended, and is not verified"]
