@@ -22,7 +22,7 @@ from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, upd
 from sqlalchemy.exc import IntegrityError
 
 from consumers.ledger.read import read_heads
-from consumers.ledger.rows import Head
+from consumers.ledger.rows import JOIN_START, Head
 from consumers.ledger.schema import experiment, head, look, look_reading, retry
 from consumers.ledger.store import Store
 from streammetrics.experiments import Anytime, Look, Monitor, Watched
@@ -52,14 +52,16 @@ class Point:
 
 def heads_of(heads: Sequence[Head], retry: int) -> dict[str, int]:
     """How far each log was counted, by a name that no later head takes: a log that follows another
-    under its name is `clicks/0#1`. So the offsets only rise. `retry` is the last one's number."""
+    under its name is `clicks/0#1`; label windows have no place before the first is closed. So the
+    offsets only rise. `retry` is the last one's number."""
     found: dict[str, int] = {}
     for one in sorted(heads, key=lambda one: one.id):
         name, earlier = str(one.partition), 0
         while name in found:
             earlier += 1
             name = f"{one.partition}#{earlier}"
-        found[name] = one.next_offset
+        if one.next_offset != JOIN_START:
+            found[name] = one.next_offset
     return {**found, RETRIES: retry} if retry else found
 
 

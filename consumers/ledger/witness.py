@@ -18,6 +18,7 @@ from consumers.ledger.rows import Generation, Head
 from consumers.ledger.schema import head
 from consumers.ledger.store import Store
 from consumers.ledger.write import check_generation, is_same
+from consumers.sources.source import Partition
 
 
 class Witness:
@@ -28,45 +29,48 @@ class Witness:
     """
 
     def __init__(self) -> None:
-        self._known: dict[int, Head] = {}
+        self._known: dict[Identity, Head] = {}
 
     def saw(self, head: Head) -> None:
         """A head stands so. One that is known to have stood further is not forgotten by it."""
-        known = self._known.get(head.id)
+        known = self._known.get(identity(head))
         if known is None or not went_back(known, head):
-            self._known[head.id] = head
+            self._known[identity(head)] = head
 
     def forget(self, head: Head) -> Head:
         """Answers the head as it was known, if it was, and remembers it no longer."""
-        return self._known.pop(head.id, head)
+        return self._known.pop(identity(head), head)
 
     def compare(self, heads: Iterable[Head]) -> list[tuple[Head, Head | None]]:
         """Those that went back, as they were known and as they are now (None: not there any
-        more), of all the heads of the generation. The others are remembered."""
-        now = {head.id: head for head in heads}
+        more), of all the heads of the generation. They are forgotten; the others are remembered."""
+        now = {identity(head): head for head in heads}
         found: list[tuple[Head, Head | None]] = []
-        for number, known in self._known.items():
-            one = now.get(number)
-            if one is None or identity(one) != identity(known):
-                found.append((known, None))
-            elif went_back(known, one):
-                found.append((known, one))
-        for one in now.values():
-            self.saw(one)
+        for of, known in list(self._known.items()):
+            one = now.pop(of, None)
+            if one is None or went_back(known, one):
+                found.append((self._known.pop(of), one))
+            else:
+                self._known[of] = one
+        self._known.update(now)
         return found
 
 
 def went_back(known: Head, now: Head) -> bool:
     """Whether a head is behind what was known of it, or has another history."""
-    if identity(known) != identity(now) or (known.closed and not now.closed):
+    if known.closed and not now.closed:
         return True
     if now.next_offset != known.next_offset:
         return now.next_offset < known.next_offset
     return now.digest != known.digest
 
 
-def identity(of: Head) -> tuple[object, ...]:
-    """Which log a head follows, in which generation, and after how many others."""
+Identity = tuple[int, Partition, int]
+
+
+def identity(of: Head) -> Identity:
+    """Which log a head follows, in which generation, and after how many others. Its row number is
+    another one where the store lost it and it was made again."""
     return (of.generation, of.partition, of.incarnation)
 
 

@@ -19,7 +19,7 @@ from consumers.ledger.ledger import Ledger, TooLarge
 from consumers.ledger.outline import Outline, state_of
 from consumers.ledger.rows import Pane, Snapshot
 from consumers.ledger.view import Moment, View, view
-from consumers.ledger.witness import went_back
+from consumers.ledger.witness import identity, went_back
 from consumers.results.query import Query, require_generation
 from consumers.results.read_plan import Wanted, plan
 from consumers.results.reader import (
@@ -116,8 +116,10 @@ class Follower:
         if self._last is None or self._last[0].generation.token != seen.generation.token:
             return {}
         known, now = self._last[0].heads, {head.id: head for head in seen.heads}
-        if any(head.id not in now or went_back(head, now[head.id]) for head in known):
-            return {}
+        for head in known:
+            one = now.get(head.id)
+            if one is None or identity(one) != identity(head) or went_back(head, one):
+                return {}
         return {head.id: head.next_offset for head in known}
 
     def _is_new(self, row: Outline, cursor: Mapping[int, int]) -> bool:

@@ -52,7 +52,8 @@ class History:
     def went_on(self, of: Generation, known: Head, now: Head | None) -> Head | None:
         """Reading goes on where a head stands now, which was known to stand elsewhere. Where it
         went back, that is kept in the store. Answers the head with it."""
-        known = self._witness.forget(known)
+        seen = self._witness.forget(known)
+        known = max(known, seen, key=lambda one: one.next_offset)
         if now is None or now.next_offset < known.next_offset:
             stands = "nowhere" if now is None else f"at {now.next_offset}"
             log.error(

@@ -281,9 +281,9 @@ class Worker:
                 if work is None:
                     self._history.went_on(self.generation, known, now)
                 else:
-                    self._resume(work, "the store has another history than this worker")
+                    self._resume(work, "the store has another history than this worker", known)
 
-    def _resume(self, work: _Work, why: str) -> None:
+    def _resume(self, work: _Work, why: str, known: Head | None = None) -> None:
         """Someone else has counted these records, the floor rose, they are too many, or the store
         went back: read on from the head."""
         partition, lost = work.head.partition, work.delta.counters.rows
@@ -293,7 +293,7 @@ class Worker:
         now = self.ledger.generation(self.generation.id)
         self.generation = replace(self.generation, floor_ms=now.floor_ms)
         head = self.ledger.resolve(self.generation, partition, work.head.start_offset)
-        head = self._history.went_on(self.generation, work.head, head) or head
+        head = self._history.went_on(self.generation, known or work.head, head) or head
         log.warning("%s; %d records are dropped, reading on at %d", why, lost, head.next_offset)
         self.rows -= lost
         self._begin(head)

@@ -149,11 +149,13 @@ def _add(state: PerKey, metric: Accumulator, rows: Sequence[Row]) -> None:
 
 
 def counted(ledger: Ledger) -> Counted:
-    """What a ledger says, all deltas merged."""
+    """What a ledger says, all deltas of its results merged."""
     seen = ledger.snapshot(lambda outline: [size.pane for size in outline.panes])
     parts: dict[State, list[PerKey]] = defaultdict(list)
     for row in seen.deltas:
         pane = row.piece.pane
+        if "/" in pane.metric:
+            continue  # what waits to be joined: no result
         state = PerKey.from_bytes(row.piece.state)
         parts[pane.metric, pane.grouping, pane.start_ms].append(state)
     entries = ledger.quarantine(done=None, limit=1_000_000)

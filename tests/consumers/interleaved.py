@@ -2,8 +2,10 @@
 
 Workers are killed at every point where it could matter, join and leave, partitions move with and
 without a word to their old owner, records come twice, the store's connection goes before and after
-COMMIT, compactors run between any two steps, windows are dropped, and a metric is added and another
-ended under way. At the end all that is left is read. A seed that fails can be run alone:
+COMMIT, compactors run between any two steps, windows are dropped, a metric is added and another
+ended under way, refused events are tried again, looks are taken, and the store goes back, is
+emptied, or is another one. Events are plain, come again, or are joined: see `plots.py`. At the end
+all that is left is read. A seed that fails can be run alone:
 
     interleave(Simulation(ledger), seed)
 """
@@ -12,20 +14,29 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from consumers.config.config import Config
-from consumers.ledger.compact import Compactor, Strand
-from consumers.ledger.compaction import Group as Rows
-from consumers.ledger.ledger import SettingsChanged, StoreUnavailable
+from consumers.ledger.compact import Compactor
+from consumers.ledger.ledger import SettingsChanged, StoreReplaced, StoreUnavailable
 from consumers.ledger.rows import Generation
-from consumers.sources.memory_source import Again, Assign, Deliver, Log, Lose, Revoke, Stall, Step
+from consumers.sources.memory_source import (
+    Again,
+    Assign,
+    Deliver,
+    Lose,
+    MemorySource,
+    Revoke,
+    Stall,
+    Step,
+)
 from consumers.sources.source import Partition
+from consumers.worker.retry import retry
 from consumers.worker.worker import Worker
-from streammetrics import Accumulator, HistogramAUC
-from tests.consumers.folded import SIZE_MS, Counted, Span, counted, fold, records
+from tests.consumers.compacted import Compactions
+from tests.consumers.folded import Span, counted
 from tests.consumers.lives import (
     POINTS,
     FusedLedger,
@@ -35,20 +46,16 @@ from tests.consumers.lives import (
     Life,
     Unsteady,
 )
-from tests.consumers.small_config import config
+from tests.consumers.looked import Looks, OutOfOrder
+from tests.consumers.plots import PLOTS, Joined, Known, Plain, differences, lenient
+from tests.consumers.saved_store import SavedStore, make_anew
 
-WINDOWS = "size_s = 3600\nlateness_s = 60\nmax_ahead_s = 100\nretention_s = 3600"
-SLICES = 'by = [["variant"]]'
-GROUPINGS = (("variant",),)
-METRICS: Mapping[str, Accumulator] = {"old": HistogramAUC(), "new": HistogramAUC()}
-BEFORE, AFTER = (
-    config(windows=WINDOWS, slices=SLICES, metrics=f'{name} = {{ type = "HistogramAUC" }}')
-    for name in METRICS
-)
 EVENTS = (
     *POINTS, "again", "revoked", "lost", "not told", "eager", "left", "store failed before",
     "store failed after", "store away", "compacted", "compaction was late", "metric changed",
-    "floor rose", "zombie", "restart for settings",
+    "floor rose", "zombie", "restart for settings", "retried", "looked", "look was late",
+    "went back", "emptied", "another store", "restart for the store", "refused as closed",
+    *(plot.__name__ for plot in PLOTS),
 )  # fmt: skip
 
 
@@ -77,58 +84,69 @@ class Simulation:
     worker_type: type[Worker] = Worker
     compactor_type: type[Compactor] = Compactor
     length: Length = LONG
+    plots: Sequence[type[Plain]] = PLOTS
     seen: Counter[str] = field(default_factory=Counter)
 
 
 def interleave(simulation: Simulation, seed: int) -> None:
     """Run one seed in a generation of its own. Raises Differs."""
+    world = World(simulation, seed)
     try:
-        World(simulation, seed).run()
-    except Differs as error:
+        world.run()
+    except (Differs, OutOfOrder) as error:
         raise Differs(f"seed {seed}: {error}") from error
-
-
-def logs_of(rng: random.Random, size: int) -> dict[Partition, Log]:
-    """Logs with holes, one of which has lost its beginning."""
-    found = {}
-    for number in range(2):
-        values = records(rng.randrange(10**9), size, hours=6, latest_s=15_000)
-        first = offset = rng.choice([0, 0, 7])
-        offsets = []
-        for _ in values:
-            offset += rng.random() < 0.1  # a control record
-            offsets.append(offset)
-            offset += 1
-        end = offset + rng.choice([0, 0, 2])
-        found[Partition("test", "events", "id", number)] = Log(
-            values, offsets, beginning=first, next_offset=end
-        )
-    return found
+    finally:
+        world.close()
 
 
 class World:
     """One run."""
 
     def __init__(self, simulation: Simulation, seed: int) -> None:
-        self.of, self.ledger, self.seen = simulation, simulation.ledger, simulation.seen
+        self.of, self.seen = simulation, simulation.seen
         self.length = simulation.length
         self.rng = random.Random(seed)
-        self.logs = logs_of(self.rng, simulation.length.records)
+        plot = self.rng.choice(simulation.plots)
+        self.seen[plot.__name__] += 1
+        self.plot = plot(self.rng, simulation.length.records)
+        self.logs = self.plot.logs
         self.group = Group()
-        self.config: Config = BEFORE
-        self.spans: dict[str, Span] = {"new": Span(since=dict.fromkeys(self.logs, 10**9))}
-        store = self.ledger.store
-        if not isinstance(store._writers, Unsteady):
-            store._writers = Unsteady(store._writers)  # type: ignore[assignment]
-        self.unsteady: Unsteady = store._writers  # type: ignore[assignment]
-        self.unsteady.fails.clear()
-        self.generation: Generation = self.ledger.begin(
-            BEFORE.fingerprints(), BEFORE.descriptions, new_generation=True
+        self.config: Config = self.plot.before
+        self.known = Known()
+        self.compactions = Compactions(self.rng, self.seen, simulation.compactor_type)
+        self.saved: list[SavedStore] = []
+        self.looks = Looks(self.rng, self.seen)
+        self.ledgers: list[FusedLedger] = []
+        make_anew(simulation.ledger.store)
+        self.open()
+        self.lives = [self.born() for _ in range(self.length.workers)]
+
+    def open(self) -> None:
+        """Open the store that is there now, and begin to count into it."""
+        first = self.of.ledger
+        opened = type(first).open(first.store.name, create=True, pauses_s=(0.0,),
+                                  sleep=lambda seconds: None)  # fmt: skip
+        assert isinstance(opened, FusedLedger)
+        self.ledger = opened
+        self.ledgers.append(opened)
+        self.unsteady = Unsteady(opened.store._writers)
+        opened.store._writers = self.unsteady  # type: ignore[assignment]
+        self.generation: Generation = opened.begin(
+            self.config.fingerprints(), self.config.descriptions
         ).generation
         self.heads: dict[Partition, int] = {}
-        self.compactors = [simulation.compactor_type(store, above=1) for _ in range(2)]
-        self.plans: list[tuple[Compactor, Strand, Rows]] = []
-        self.lives = [self.born() for _ in range(self.length.workers)]
+        self.saved.clear()
+        self.counts_from_here()
+        self.compactions.open(opened)
+
+    def counts_from_here(self) -> None:
+        """Everything is counted by the metric of the config, and nothing by the other one."""
+        names = {name for name in ("old", "new") if name not in self.config.fingerprints()}
+        self.known = Known({name: Span(until=dict.fromkeys(self.logs, 0)) for name in names})
+
+    def close(self) -> None:
+        for ledger in self.ledgers:
+            ledger.close()
 
     def born(self) -> Life:
         class Made(Life):
@@ -149,6 +167,8 @@ class World:
             self.seen["store away"] += 1
         except SettingsChanged:
             self.seen["restart for settings"] += 1
+        except StoreReplaced:
+            self.seen["restart for the store"] += 1
         else:
             return
         self.unsteady.fails.clear()
@@ -179,9 +199,13 @@ class World:
         changes = self.rng.randrange(2 * self.length.steps)
         for step in range(self.length.steps):
             self.happen()
-            if step == changes:
+            if step == changes and not isinstance(self.plot, Joined):
                 self.change_metrics()
-            self.compact()
+            self.compactions.happen(self.ledger, self.unsteady)
+            self.looks.happen(self.ledger, self.generation.id)
+            if self.rng.random() < 0.15:
+                self.retry()
+            self.store_changes()
             if step % 4 == 0:
                 self.look()
         self.finish()
@@ -232,7 +256,7 @@ class World:
         """A worker ends in good order, and another one joins."""
         self.seen["left"] += 1
         life = self.lives[index]
-        with suppress(Killed, StoreUnavailable, SettingsChanged):
+        with suppress(Killed, StoreUnavailable, SettingsChanged, StoreReplaced):
             life.leave()
         self.unsteady.fails.clear()
         self.lives[index] = self.born()
@@ -241,26 +265,47 @@ class World:
     def change_metrics(self) -> None:
         """An upgrade: `old` ends and `new` begins, where the heads stand now."""
         self.seen["metric changed"] += 1
-        stand = {head.partition: head.next_offset for head in self.ledger.heads(self.generation)}
-        self.config = AFTER
-        self.generation = self.ledger.begin(AFTER.fingerprints(), AFTER.descriptions).generation
-        self.spans = {"old": Span(until=stand), "new": Span(since=stand)}
+        stand = dict.fromkeys(self.logs, 0)
+        stand |= {head.partition: head.next_offset for head in self.ledger.heads(self.generation)}
+        entries = self.ledger.quarantine(limit=10_000)
+        missed = {(entry.partition, entry.offset) for entry in entries}
+        after = self.config = self.plot.after
+        self.generation = self.ledger.begin(after.fingerprints(), after.descriptions).generation
+        spans = {"old": Span(until=stand), "new": Span(since=stand)}
+        self.known = Known(spans, {"old": missed})
+        self.saved.clear()
 
-    def compact(self) -> None:
-        """Two compactors: each plans now, and merges now or some steps later."""
-        rng = self.rng
-        if rng.random() < 0.3:
-            heads = [head.id for head in self.ledger.heads(self.generation)]
-            for compactor in self.compactors:
-                for strand in compactor.strands(heads)[:2]:
-                    self.plans += [(compactor, strand, rows) for rows in compactor.plan(strand)]
-        rng.shuffle(self.plans)
-        while self.plans and rng.random() < 0.6:
-            compactor, strand, rows = self.plans.pop()
-            self.unsteady.fails = rng.choice([[], [], ["before"], ["after"]])[:]
-            done = compactor.merge(strand, rows)
-            self.seen["compaction was late" if done is None else "compacted"] += 1
-            self.unsteady.fails.clear()
+    def retry(self) -> None:
+        """Refused events are tried again, by two at once, of whom one may fail."""
+        made = lenient(self.config)
+        with suppress(StoreUnavailable):
+            self.unsteady.fails = self.rng.choice([[], [], ["before"], ["after"]])[:]
+            for page in retry(made, self.ledger, now_ms=lambda: 0, page=self.rng.choice((1, 3, 99)),
+                              opener=lambda config, options: MemorySource(self.logs)):  # fmt: skip
+                self.seen["retried"] += bool(page.counted)
+        self.unsteady.fails.clear()
+
+    def store_changes(self) -> None:
+        """The store goes back, is emptied, or is another one."""
+        rng, store = self.rng, self.ledger.store
+        if rng.random() < 0.2:
+            self.saved.append(SavedStore(store))
+        draw = rng.random()
+        if draw < 0.1 and self.saved:
+            self.seen["went back"] += 1
+            self.saved = self.saved[: rng.randrange(len(self.saved)) + 1]
+            self.saved[-1].put_back()
+            self.heads.clear()
+        elif draw < 0.13:
+            self.seen["emptied"] += 1
+            make_anew(store, keep=("meta", "generation", "metric", "source"))
+            self.saved.clear()
+            self.heads.clear()
+            self.counts_from_here()
+        elif draw < 0.16:
+            self.seen["another store"] += 1
+            make_anew(store)
+            self.open()
 
     def look(self) -> None:
         """No head ever goes back."""
@@ -275,7 +320,7 @@ class World:
         """Let all workers read on, zombies too, until every head is at its end."""
         for _ in range(100):
             self.look()
-            if all(self.heads[p] >= log.next_offset for p, log in self.logs.items()):
+            if all(self.heads.get(p, -1) >= log.next_offset for p, log in self.logs.items()):
                 break
             for index in range(self.length.workers):
                 life = self.lives[index]
@@ -284,40 +329,22 @@ class World:
                 self.attempt(index)
         else:
             raise Differs("the workers do not reach the end")
-        for compactor, strand, rows in self.plans:
-            compactor.merge(strand, rows)
+        self.compactions.finish()
+        self.retry()
+        self.looks.finish(self.ledger, self.generation.id)
+        if isinstance(self.plot, Joined):
+            last = self.born().worker
+            last._closing.last()
 
     def compare(self) -> None:
         """Everything but windows below the floor: these are gone, and their rows in the totals."""
         found = counted(self.ledger)
         floor_ms = self.ledger.generation(self.generation.id).floor_ms
-        expected = fold(self.logs, groupings=GROUPINGS, metrics=METRICS, spans=self.spans)
-        if floor_ms is not None:
-            self.seen["floor rose"] += 1
-            expected = above(expected, floor_ms)
-            lowest = min(time or 0 for _, time in expected.heads.values())
-            if floor_ms > self.config.floor_ms(lowest):
-                raise Differs(f"floor {floor_ms} is higher than the retention allows")
-        expired = {p: one.expired for p, one in found.counters.items()}
-        if any(expired.values()) and floor_ms is None:
-            raise Differs("rows expired without a floor")
-        for partition, one in found.counters.items():
-            if one.expired > one.rows - one.quarantined:
-                raise Differs(f"{partition}: {one}")
-        found = replace(
-            found, counters={p: replace(one, expired=0) for p, one in found.counters.items()}
-        )
-        for name in ("states", "counters", "heads", "refused"):
-            if getattr(found, name) != getattr(expected, name):
-                raise Differs(f"{name} differ from a fold over the log")
-
-
-def above(expected: Counted, floor_ms: int) -> Counted:
-    """Without the windows below the floor."""
-    assert floor_ms % SIZE_MS == 0
-    states = {
-        state: one
-        for state, one in expected.states.items()
-        if state[2] is None or state[2] >= floor_ms
-    }
-    return replace(expected, states=states)
+        if isinstance(self.plot, Joined):
+            self.known = Known(refused=found.refused)
+            self.seen["refused as closed"] += bool(found.refused)
+        self.seen["floor rose"] += floor_ms is not None
+        for why in differences(self.plot, self.known, found, floor_ms):
+            raise Differs(why)
+        if self.ledger.snapshot().incomplete:
+            raise Differs("what was lost is counted again, and results are incomplete all the same")

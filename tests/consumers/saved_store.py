@@ -3,7 +3,10 @@ an older copy that is restored, to those who have the store open."""
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Row, Table, delete, func, insert, select, text
+import secrets
+from collections.abc import Collection
+
+from sqlalchemy import Connection, Row, Table, delete, func, insert, select, text, update
 
 from consumers.ledger import schema
 from consumers.ledger.store import Store
@@ -29,6 +32,17 @@ class SavedStore:
                     connection.execute(insert(table), [dict(row._mapping) for row in rows])
                 if connection.dialect.name != "sqlite" and "id" in table.c:
                     _count_on(connection, table)
+
+
+def make_anew(store: Store, keep: Collection[str] = ()) -> None:
+    """Empty a store in place, but for these tables; without `meta` it is another one."""
+    with store.engine.begin() as connection:
+        for table in reversed(schema._tables.sorted_tables):
+            if table.name not in (*keep, "meta"):
+                connection.execute(delete(table))
+        if "meta" not in keep:
+            mine = update(schema.meta).where(schema.meta.c.key == schema.STORE_ID)
+            connection.execute(mine.values(value=secrets.token_hex(16)))
 
 
 def _count_on(connection: Connection, table: Table) -> None:

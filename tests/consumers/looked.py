@@ -1,0 +1,71 @@
+"""Looks at an experiment in a simulation: claimed, read, and taken at once or some steps later."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from contextlib import suppress
+
+from consumers.ledger.ledger import Ledger, StoreReplaced
+from consumers.ledger.looks import LookRow, claim, heads_of, read_monitor, take
+from consumers.ledger.view import view
+from streammetrics.experiments import Look
+
+PRINT = "print of an experiment"
+
+
+class OutOfOrder(AssertionError):
+    """A look is not where it can be."""
+
+
+class Looks:
+    """Those who look. After each look, all looks in the store must follow one another."""
+
+    def __init__(self, rng: random.Random, seen: Counter[str]) -> None:
+        self._rng, self._seen = rng, seen
+        self._held: list[tuple[Ledger, LookRow, int]] = []
+        self._now_ms = 0
+
+    def happen(self, ledger: Ledger, generation: int) -> None:
+        """Somebody may claim a look and read, and somebody who has read may take one."""
+        rng = self._rng
+        if rng.random() < 0.3:
+            self._read(ledger, generation)
+        rng.shuffle(self._held)
+        while self._held and rng.random() < 0.6:
+            self._take(ledger)
+        require_in_order(ledger, generation)
+
+    def finish(self, ledger: Ledger, generation: int) -> None:
+        """All who have read take their looks, if they still may."""
+        self._read(ledger, generation)
+        while self._held:
+            self._take(ledger)
+        require_in_order(ledger, generation)
+
+    def _read(self, ledger: Ledger, generation: int) -> None:
+        self._now_ms += 1000
+        if claim(ledger.store, generation, PRINT, now_ms=self._now_ms, every_ms=1, last=False):
+            moment = view(ledger, lambda now: now.moment, generation=generation)
+            heads = heads_of(moment.heads, moment.retry)
+            row = LookRow(Look.at(PRINT, generation, heads, {}), None, {})
+            self._held.append((ledger, row, self._now_ms))
+
+    def _take(self, ledger: Ledger) -> None:
+        mine, row, claimed_ms = self._held.pop()
+        with suppress(StoreReplaced):
+            done = take(mine.store, row, claimed_ms)
+            self._seen["looked" if done else "look was late"] += 1
+
+
+def require_in_order(ledger: Ledger, generation: int) -> None:
+    """No look is at more than the store has counted, and each is at no less than the one before."""
+    monitor = ledger.store.read(lambda one: read_monitor(one, generation, PRINT))
+    now = view(ledger, lambda seen: seen.moment, generation=generation)
+    before: dict[str, int] = {}
+    places = [dict(one.heads) for one in monitor.looks.values()]
+    places.sort(key=lambda heads: (sum(heads.values()), len(heads)))  # a new log may stand at 0
+    for heads in [*places, heads_of(now.heads, now.retry)]:
+        if any(heads.get(name, -(1 << 62)) < offset for name, offset in before.items()):
+            raise OutOfOrder(f"looks are not in order: {before}, then {heads}")
+        before = heads
