@@ -29,6 +29,10 @@ class NoStoreYet(NotAStore):
     """Nothing is there; a writer would make it."""
 
 
+class Damaged(Exception):
+    """What is stored cannot be, in words that follow the store's name: it becomes NotAStore."""
+
+
 class SchemaMismatch(LedgerError):
     """A store that another version of this program wrote; an older one a writer brings to ours."""
 
