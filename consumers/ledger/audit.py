@@ -11,9 +11,17 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from consumers.ledger.groupings import coarser_of
 from consumers.ledger.outline import Outline, read_outlines, read_states, state_of
-from consumers.ledger.read import generation_of, read_heads, read_panes, read_quarantine_of
+from consumers.ledger.ranges import parts_of
+from consumers.ledger.read import (
+    generation_of,
+    json_object,
+    read_heads,
+    read_panes,
+    read_quarantine_of,
+)
 from consumers.ledger.rows import Generation, Head, Pane, QuarantineRow
 from consumers.ledger.schema import delta, head, quarantine, retry
+from consumers.ledger.seen import seen_digests
 from consumers.ledger.store import Store
 from streammetrics import Accumulator, StreamMetricsError, load
 
@@ -27,11 +35,13 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """How a ledger stands: `retries` are the readings of the retries so far, by number."""
+    """How a ledger stands: `retries` are the readings of the retries so far, by number, and `seen`
+    the digests of the ids that each head remembers, by the start of their pane."""
 
     generation: Generation
     heads: tuple[Head, ...]
     retries: Mapping[int, str]
+    seen: Mapping[int, Mapping[int, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +60,19 @@ def stand(store: Store, generation: int | None = None) -> Stand:
         found = generation_of(connection, store.name, generation)
         heads = read_heads(connection, head.c.generation == found.id)
         rows = connection.execute(select(retry).where(retry.c.generation == found.id))
-        return Stand(found, heads, {row.id: _reading(row.note) for row in rows})
+        return Stand(
+            found,
+            heads,
+            {row.id: _reading(row.id, row.note) for row in rows},
+            seen_digests(connection, [one.id for one in heads]),
+        )
 
     return store.read(work)
 
 
-def _reading(note: str) -> str:
-    found = json.loads(note)
-    return json.dumps(found["reading"], sort_keys=True, separators=(",", ":"))
+def _reading(number: int, note: str) -> str:
+    found = json_object(f"the note of retry {number}", note)
+    return json.dumps(found.get("reading"), sort_keys=True, separators=(",", ":"))
 
 
 def panes(store: Store, generation: Generation) -> dict[Pane, int]:
@@ -99,6 +114,11 @@ def merged(
             try:
                 is_plain = row.sum_of is None and len(stored) == row.nbytes
                 state = load(stored) if is_plain else state_of(row, stored)
+                if row.key_ranges > 1 and parts_of(state, row.key_ranges).keys() - {row.key_range}:
+                    totals[i] = Unreadable(
+                        f"it holds keys outside of range {row.key_range} of {row.key_ranges}"
+                    )
+                    continue
                 if total is None:
                     totals[i] = state
                 else:
@@ -217,6 +237,12 @@ def retries_of(
     inside = frozenset(number for number, first, last in rows if start <= first and last < end)
     outside = frozenset(number for number, first, last in rows if last < start or first >= end)
     return inside, frozenset(number for number, _, _ in rows) - inside - outside
+
+
+def has_retry(store: Store, of: Head, number: int | None) -> bool:
+    """Whether there is a retry of this number in the generation of a head."""
+    query = select(retry.c.id).where(retry.c.id == number, retry.c.generation == of.generation)
+    return store.read(lambda connection: connection.scalar(query) is not None)
 
 
 def entries_between(store: Store, of: Head, start: int, end: int) -> Sequence[QuarantineRow]:

@@ -39,6 +39,10 @@ class StoreReplaced(LedgerError):
     """The store is not the one that this process opened, or lost what this process rests on."""
 
 
+class Damaged(Exception):
+    """What is stored cannot be, in words that follow the store's name: it becomes NotAStore."""
+
+
 class SchemaMismatch(LedgerError):
     """A store that another version of this program wrote; an older one a writer brings to ours."""
 

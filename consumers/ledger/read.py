@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
-from consumers.ledger.failures import NotAStore
+from consumers.ledger.failures import Damaged, NotAStore
 from consumers.ledger.groupings import coarser_of
 from consumers.ledger.holes import without_holes
 from consumers.ledger.outline import pane_order, read_outlines, read_states, state_of
@@ -37,9 +37,13 @@ from consumers.sources.source import Partition
 def read_generation(connection: Connection, wanted: int | None = None) -> Generation | None:
     """A generation by its id; the current one for None."""
     which = generation.c.current if wanted is None else generation.c.id == wanted
-    row = connection.execute(select(generation).where(which)).one_or_none()
-    if row is None:
+    rows = connection.execute(select(generation).where(which)).all()
+    if not rows:
         return None
+    if len(rows) > 1:
+        numbers = ", ".join(str(row.id) for row in rows)
+        raise Damaged(f"expected one current generation, came {len(rows)} ({numbers})")
+    row = rows[0]
     return Generation(
         row.id,
         row.revision,
@@ -76,10 +80,36 @@ def _read_metrics(connection: Connection, wanted: int) -> tuple[Metric, ...]:
     )
     found = []
     for row in rows:
-        description, holes = without_holes(json.loads(row.description))
+        description, holes = without_holes(_description(row.name, row.description))
         start = starts.get(row.name, {})
         found.append(Metric(row.name, row.fingerprint, description, bool(row.ended), start, holes))
     return tuple(found)
+
+
+def json_object(what: str, text: str) -> dict[str, object]:
+    """A JSON object that stands in a column. Raises Damaged where it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Damaged(f"expected {what} as a JSON object, came {text[:40]!r}")
+    return found
+
+
+def _description(name: str, text: str) -> Mapping[str, object]:
+    found = json_object(f"the description of metric {name}", text)
+    slices = found.get("slices", [])
+    if not isinstance(slices, list) or not all(map(_is_grouping, slices)):
+        raise Damaged(f"expected the groupings of metric {name}, came {str(slices)[:40]!r}")
+    return found
+
+
+def _is_grouping(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair)
+        for pair in value
+    )
 
 
 def read_heads(connection: Connection, *which: ColumnElement[bool]) -> tuple[Head, ...]:

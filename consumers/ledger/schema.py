@@ -243,6 +243,11 @@ look_reading = Table(
 )
 
 
+def tables() -> list[Table]:
+    """All of them."""
+    return list(_tables.sorted_tables)
+
+
 def stored_version(connection: Connection) -> int | None:
     """The schema version of this database; None if it has no tables, 0 if they are not ours."""
     names = inspect(connection).get_table_names()

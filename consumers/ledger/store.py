@@ -19,6 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from consumers.ledger import schema as ledger_schema
 from consumers.ledger.connect import connect
 from consumers.ledger.failures import (
+    Damaged,
     NoStoreYet,
     NotAStore,
     SchemaMismatch,
@@ -102,6 +103,10 @@ class Store:
                 self._file.require_same(self.name)
                 with engine.begin() as connection:
                     return work(connection, attempt > 0)
+            except Damaged as error:
+                raise NotAStore(
+                    f"store {self.name}: {error}; it is damaged: restore a copy, or start a new one"
+                ) from error
             except DBAPIError as error:
                 if pause_s is None or not may_pass(error):
                     raise explained(error, self.name) from error

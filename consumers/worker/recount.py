@@ -12,7 +12,7 @@ import numpy as np
 from consumers.config.config import Config
 from consumers.events.decoder import Decoded, Decoder
 from consumers.events.refusals import LATE, Refused
-from consumers.ledger.audit import covers, cut_after, entries_between
+from consumers.ledger.audit import covers, cut_after, entries_between, has_retry
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Commit, Counters, Generation, Head, QuarantineRow
 from consumers.ledger.store import Store
@@ -32,7 +32,8 @@ MAX_BYTES: Final = 64 << 20
 
 class Scratch:
     """A store that holds what should be in the ledger: a head for each log, and one for each
-    retry of a log. `heads` says which is which: the ledger's head and the retry, if it is one."""
+    retry of a log. `heads` says which is which: the ledger's head and the retry, if it is one.
+    `seen` has the digests of the ids that each head of the ledger remembers."""
 
     def __init__(
         self,
@@ -40,8 +41,9 @@ class Scratch:
         of: Generation,
         ledger: Ledger,
         readings: Mapping[int, Config],
+        seen: Mapping[int, Mapping[int, str]],
     ) -> None:
-        self.config, self.generation, self.ledger = config, of, ledger
+        self.config, self.generation, self.ledger, self.seen = config, of, ledger, seen
         self.retries = readings
         self.decoders = {number: Decoder(reading) for number, reading in readings.items()}
         begun = ledger.begin(config.fingerprints(), config.descriptions)
@@ -170,6 +172,7 @@ class Recount:
             refused.update(tried.bad)
         for place, entry in entries.items():
             self.found.entries += 1
+            self._compare_marks(place, entry)
             is_open = not entry.done or (entry.retry or 0) not in self.scratch.retries
             self._open[0] += is_open
             self._open[1] += is_open and entry.reason == "future"
@@ -212,6 +215,24 @@ class Recount:
                 f"{now.reason} ({now.detail})",
             )
         self._compare_place(entry, now)
+
+    def _compare_marks(self, place: Place, entry: QuarantineRow) -> None:
+        """A retry that counts an entry says so in it, and nobody else marks one."""
+        if entry.done and entry.retry is None:
+            self.found.differs(self._named(place), "marked as counted, and by no retry")
+        elif (
+            entry.done
+            and entry.retry not in self.scratch.retries
+            and not has_retry(self.store, self.head, entry.retry)  # it may have come since
+        ):
+            self.found.differs(
+                self._named(place),
+                f"marked as counted by retry {entry.retry}, and there is no such retry",
+            )
+        elif not entry.done and entry.retry is not None:
+            self.found.differs(
+                self._named(place), f"open, and marked as counted by retry {entry.retry}"
+            )
 
     def _compare_place(self, entry: QuarantineRow, now: Refused) -> None:
         was = entry.payload, entry.size, entry.sha256, entry.record_ms
@@ -304,6 +325,7 @@ class Recount:
             )
         if not self.is_whole:
             return
+        self._compare_seen()
         was, now = self.head.counters, self._counters
         for name, ledger, log in (
             ("rows", was.rows, now.rows),
@@ -312,6 +334,8 @@ class Recount:
             ("skipped", was.skipped, now.skipped),
             ("late (with this lateness_s)", was.late, now.late - self._retried[0]),
             ("late outcomes", was.late_outcomes, now.late_outcomes - self._retried[1]),
+            ("closed", was.closed, now.closed),
+            ("conflicts", was.conflicts, now.conflicts),
             ("quarantined", was.quarantined, self._open[0]),
             ("future", was.future, self._open[1]),
             ("greatest event time", self.head.greatest_event_ms, self._delta.greatest_event_ms),
@@ -320,6 +344,18 @@ class Recount:
                 self.found.differs(
                     f"{self.head.partition}: head",
                     f"{name}: {ledger} in the ledger, {log} from the log",
+                )
+
+    def _compare_seen(self) -> None:
+        """The ids that are remembered, by which later repeats will be known."""
+        was = self.scratch.seen[self.head.id]
+        now = {} if self._seen is None else self._seen.digests()
+        for start_ms in sorted({*was, *now}):
+            if was.get(start_ms) != now.get(start_ms):
+                self.found.differs(
+                    f"{self.head.partition}: ids of events from {start_ms} ms on",
+                    f"{was.get(start_ms, 'none')} in the ledger, "
+                    f"{now.get(start_ms, 'none')} from the log",
                 )
 
     def _named(self, place: Place) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consumers.ledger.rows import Seen
+from consumers.ledger.seen import digest_of
 
 Ids: TypeAlias = "NDArray[np.uint64]"
 Panes: TypeAlias = "NDArray[np.int64]"
@@ -85,6 +86,17 @@ class SeenIds:
         self._add(*_sorted(ids[fresh], panes[fresh]))
         self._pass(int(clocks[-1]))
         return again
+
+    def digests(self) -> dict[int, str]:
+        """What is remembered, as `digest_of` the ids of each pane, by its start; the newest pane
+        is there without ids too."""
+        starts = {int(start) for _, panes in self._runs for start in np.unique(panes)}
+        starts |= set() if self._clock_ms is None else {self._clock_ms}
+        parts = {start: [ids[panes == start] for ids, panes in self._runs] for start in starts}
+        return {
+            start: digest_of(ids.astype("<u8").tobytes() for ids in parts[start])
+            for start in sorted(starts)
+        }
 
     def take(self) -> Seen:
         """What a commit writes of the ids that are new since the last one."""

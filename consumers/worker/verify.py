@@ -22,9 +22,11 @@ from itertools import pairwise
 from typing import Final
 
 from consumers.config.config import Config
+from consumers.config.fingerprint import fingerprint
 from consumers.events.decoder import Decoder
 from consumers.ledger.audit import Stand, stand
 from consumers.ledger.ledger import Ledger
+from consumers.ledger.references import loose_ends
 from consumers.ledger.rows import Pane
 from consumers.ledger.settings import compared
 from consumers.sources.open_source import open_source
@@ -80,13 +82,15 @@ def verify(
     found = Verified()
     now = stand(ledger.store)
     _compare_settings(config, now, found)
+    for text in loose_ends(ledger.store, now.generation):
+        found.differs("store", text)
     heads = chosen_heads(now.heads, wanted, found)
     readings = {number: with_reading(config, text) for number, text in now.retries.items()}
     limit = max([config, *readings.values()], key=lambda one: one.source.max_event_bytes)
     source_config = replace(
         config, source=replace(config.source, max_event_bytes=limit.source.max_event_bytes)
     )
-    work = Scratch(config, now.generation, scratch, readings)
+    work = Scratch(config, now.generation, scratch, readings, now.seen)
     recounts = recounts_of(source_config, ledger.store, heads, wanted, work, found, opener)
 
     def say(rows: int, left: int) -> None:
@@ -123,6 +127,8 @@ def _compare_settings(config: Config, now: Stand, found: Verified) -> None:
     for name in changes.ended:
         found.note(f"metric {name}: it is not in the config, and is not verified")
     for metric in now.generation.metrics:
+        if fingerprint(metric.description) != metric.fingerprint:
+            found.differs(f"metric {metric.name}", "its description is not that of its fingerprint")
         if metric.ended:
             found.note(f"metric {metric.name}: it has ended, and is not verified")
 

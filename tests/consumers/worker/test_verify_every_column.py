@@ -1,0 +1,233 @@
+"""Each fact that a ledger stores is altered by itself: `verify` finds it, or the page of proofs
+says that it is not compared, and why."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from consumers.ledger import schema
+from consumers.ledger.ledger import Ledger, LedgerError
+from consumers.sources.memory_source import Deliver, Log
+from consumers.worker.verified import Verified
+from tests.consumers.folded import KNOWN_BROKEN, records
+from tests.consumers.small_config import config, event
+from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
+from tests.consumers.worker.verified_run import WITH_C, tried, verified
+
+REST = (
+    '[store]\ncommit_interval_s = 0.01\n[dedup]\nevent_id = "id"\nretention_s = 86400\nkeyed = true'
+)
+AUC = 'auc = { type = "HistogramAUC" }'
+PAGE = Path(__file__).parents[3] / "docs" / "reliability.md"
+ERROR = "error: "
+OPEN = "WHERE done = 0"
+
+# How a fact is altered (SQL; the first row where none is named) and what is said of it.
+FOUND = {
+    "meta.key": ("'x'", ERROR + "there is no ledger in this database"),
+    "meta.value": ("'x'", ERROR + "there is no ledger in this database"),
+    "generation.id": ("99", "logs belong to a generation that is not there"),
+    "generation.current": ("0", ERROR + "it holds nothing yet"),
+    "generation.floor_ms": ("1704072000000", "below the retention floor, and is still there"),
+    "metric.generation": ("99", "metrics belong to a generation that is not there"),
+    "metric.name": ("'x'", "delta rows are of a metric that the generation does not have"),
+    "metric.fingerprint": ("'x'", ERROR + "its meaning changed"),
+    "metric.description": (
+        "replace(description, '\"time\"', '\"Time\"')", "is not that of its fingerprint",
+    ),
+    "metric.ended": ("1", ERROR + "it was taken out of the config earlier"),
+    "metric_start.generation": ("99", "from the log"),
+    "metric_start.metric": ("'auc'", "from the log"),
+    "metric_start.head": ("99", "starts of metrics belong to a log that is not there"),
+    "metric_start.start_offset": ("start_offset + 1", "from the log"),
+    "head.id": ("99", "belong to a log that the generation does not have"),
+    "head.generation": ("99", "belong to a log that the generation does not have"),
+    "head.closed": ("1", "is closed, and none goes on with the log"),
+    "head.start_offset": ("1", "head: rows"),
+    "head.next_offset": ("next_offset - 1", "beyond the head"),
+    "head.greatest_event_ms": ("greatest_event_ms + 1", "greatest event time"),
+    "head.rows": ("rows + 1", "head: rows"),
+    "head.late": ("late + 1", "late (with this lateness_s)"),
+    "head.future": ("future + 1", "head: future"),
+    "head.quarantined": ("quarantined + 1", "head: quarantined"),
+    "head.tombstones": ("tombstones + 1", "head: tombstones"),
+    "head.late_outcomes": ("late_outcomes + 1", "head: late outcomes"),
+    "head.ignored": ("ignored + 1", "head: ignored"),
+    "head.closed_rows": ("closed_rows + 1", "head: closed"),
+    "head.conflicts": ("conflicts + 1", "head: conflicts"),
+    "head.repeated": ("repeated + 1", "head: repeated"),
+    "retry.id": ("99", "there is no such retry"),
+    "retry.generation": ("99", "there is no such retry"),
+    "retry.note": ("'x'", ERROR + "expected the note of retry 1 as a JSON object"),
+    "delta.generation": ("99", "in the ledger"),
+    "delta.metric": ("'ctr'", "in the ledger"),
+    "delta.grouping": ("1", "in the ledger"),
+    "delta.window_start_ms": (
+        "window_start_ms + 1 WHERE window_start_ms IS NOT NULL", "from the log",
+    ),
+    "delta.window_end_ms": ("window_end_ms + 1 WHERE window_end_ms IS NOT NULL", "from the log"),
+    "delta.key_range": ("1", "a range of keys that there cannot be"),
+    "delta.key_ranges": ("2", "holds keys outside of range 0 of 2"),
+    "delta.head": ("3 - head", "in the ledger"),
+    "delta.start_offset": ("start_offset + 1", "no delta row covers 1 events"),
+    "delta.end_offset": ("end_offset + 1", "overlap"),
+    "delta.nbytes": ("nbytes + 1", "a delta row cannot be read"),
+    "delta.state": ("x'ff'", "a delta row cannot be read"),
+    "delta.retry": ("1", "in the ledger"),
+    "delta.for_coarser": ("NOT for_coarser WHERE for_coarser", "no delta row"),
+    "quarantine.generation": ("99", "refused events of its logs belong to another generation"),
+    "quarantine.head": ("99", "refused events belong to a log that the generation does not have"),
+    "quarantine.offset": ("offset + 1", "in quarantine, and not in the log"),
+    "quarantine.index": ("7", "in quarantine, and not in the log"),
+    "quarantine.reason": (f"'empty' {OPEN}", "in quarantine as empty"),
+    "quarantine.field": (f"'x' {OPEN}", "and refused now as"),
+    "quarantine.detail": (f"'x' {OPEN}", "and refused now as"),
+    "quarantine.payload": ("x'00'", "its payload, size, hash or time"),
+    "quarantine.size": ("size + 1", "its payload, size, hash or time"),
+    "quarantine.sha256": ("'x'", "its payload, size, hash or time"),
+    "quarantine.record_ms": ("1", "its payload, size, hash or time"),
+    "quarantine.done": (f"1 {OPEN}", "marked as counted, and by no retry"),
+    "quarantine.retry": ("NULL WHERE retry IS NOT NULL", "marked as counted, and by no retry"),
+    "seen.head": ("3 - head", "ids of events"),
+    "seen.pane_start_ms": ("pane_start_ms + 1", "ids of events"),
+    "seen.ids": ("x'0000000000000000'", "ids of events"),
+}  # fmt: skip
+# A fact may be stored without a row of it, too.
+GONE = {
+    "seen": "ids of events",
+    "quarantine": "and is not in quarantine",
+    "delta": "from the log",
+    "head": "belong to a log that the generation does not have",
+    "metric": "delta rows are of a metric that the generation does not have",
+    "retry": "there is no such retry",
+    "metric_start": "from the log",
+    "generation": ERROR + "it holds nothing yet",
+}
+
+
+def values(seed: int, n: int) -> list[bytes | None]:
+    """Events with ids, some twice, some of a variant that is not declared at first."""
+    found: list[bytes | None] = []
+    for i, value in enumerate(records(seed, n)):
+        if value is not None and value not in KNOWN_BROKEN:
+            value = json.dumps({**json.loads(value), "id": f"{seed} {i}"}).encode()
+        found += [value] * (2 if i % 7 == 0 else 1)
+    for i in range(6):
+        one = event(f"2024-01-01T{i % 3:02d}:30:00Z", "c", i % 2)
+        found.insert(9 * i + 1, one[:-1] + f',"id":"{seed} c{i}"}}'.encode())
+    return found
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, bytes]:
+    """A run with many commits, repeats, retries, and a metric that was added, and its store."""
+    run = Run(
+        tmp_path_factory.mktemp("made"),
+        {ONE: Log(values(1, 150)), TWO: Log(values(2, 80))},
+        rest=REST,
+        metrics=AUC,
+    )
+    run.clock.tick_s = 0.02
+    run(UNTIL_END, [Deliver(20)] * 200)
+    assert tried(run, config(event=WITH_C, rest=REST, metrics=AUC)) == 12
+    run.logs[ONE].append(*values(3, 60))
+    run.config = replace(config(event=WITH_C, rest=REST), store=run.config.store)
+    run(UNTIL_END, [Deliver(20)] * 200, config=run.config)
+    return run, Path(run.config.store.url).read_bytes()
+
+
+@pytest.fixture
+def run(made: tuple[Run, bytes]) -> Iterator[Run]:
+    run, store = made
+    for suffix in ("-wal", "-shm"):
+        Path(run.config.store.url + suffix).unlink(missing_ok=True)
+    Path(run.config.store.url).write_bytes(store)
+    yield run
+
+
+def alter(run: Run, statement: str) -> None:
+    with closing(sqlite3.connect(run.config.store.url)) as connection:
+        changed = connection.execute(statement).rowcount
+        connection.commit()
+    assert changed == 1
+
+
+def says(run: Run, folder: Path, what: str) -> None:
+    """What `verify` finds contains this text, or its error does."""
+    if what.startswith(ERROR):
+        with pytest.raises(LedgerError, match=re.escape(what.removeprefix(ERROR))):
+            verified(run, folder)
+        return
+    found = verified(run, folder)
+    assert any(what in one for one in found.differences), found.differences
+    assert not found.is_good
+
+
+def test_every_column_is_in_the_table_or_on_the_page(run: Run, tmp_path: Path) -> None:
+    there = {f"{t.name}.{c.name}" for t in schema.tables() for c in t.columns}
+    page = PAGE.read_text(encoding="utf-8").partition("## What `verify` does not compare")[2]
+    rows = [line for line in page.partition("\n## ")[0].splitlines() if line.startswith("| `")]
+    named = [name for line in rows for name in re.findall(r"`(\w+\.\w+)`", line.split("|")[1])]
+    assert len(named) == len(set(named))
+    assert not set(named) & FOUND.keys()
+    assert {*named, *FOUND} == there
+    good: Verified = verified(run, tmp_path)
+    assert (good.differences, good.notes) == ([], [])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("column", FOUND)
+def test_a_fact_that_is_altered_is_found(run: Run, tmp_path: Path, column: str) -> None:
+    table, _, name = column.partition(".")
+    value, _, where = FOUND[column][0].partition(" WHERE ")
+    first = f"SELECT min(rowid) FROM {table}" + (f" WHERE {where}" if where else "")
+    alter(run, f'UPDATE {table} SET "{name}" = {value} WHERE rowid = ({first})')
+    says(run, tmp_path, FOUND[column][1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("table", GONE)
+def test_a_row_that_is_gone_is_found(run: Run, tmp_path: Path, table: str) -> None:
+    which = " WHERE done = 0" if table == "quarantine" else ""
+    alter(run, f"DELETE FROM {table} WHERE rowid = (SELECT min(rowid) FROM {table}{which})")
+    says(run, tmp_path, GONE[table])
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (
+            "INSERT INTO generation (id, current, revision, lateness_ms) VALUES (2, 1, 0, 0)",
+            r"expected one current generation, came 2 \(1, 2\); it is damaged: restore a copy",
+        ),
+        (
+            "UPDATE metric SET description = '{' WHERE name = 'auc'",
+            "expected the description of metric auc as a JSON object, came '{'; it is damaged",
+        ),
+        (
+            "UPDATE metric SET description = '{\"slices\": 7}' WHERE name = 'auc'",
+            "expected the groupings of metric auc, came '7'; it is damaged",
+        ),
+    ],
+)
+def test_what_cannot_be_is_an_error_in_words_for_all_who_read(
+    run: Run, tmp_path: Path, statement: str, said: str
+) -> None:
+    alter(run, statement)
+    with pytest.raises(LedgerError, match=f"store .*run.db: {said}"):
+        verified(run, tmp_path)
+    with (
+        closing(Ledger.open(run.config.store.url)) as ledger,
+        pytest.raises(LedgerError, match=said),
+    ):
+        ledger.snapshot()
+    with pytest.raises(LedgerError, match=said):
+        run(UNTIL_END, config=run.config)
