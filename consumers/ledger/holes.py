@@ -10,6 +10,7 @@ from typing import Final, TypeAlias, cast
 
 from sqlalchemy import Connection, func, select
 
+from consumers.ledger.failures import Damaged
 from consumers.ledger.rows import JOIN, JOIN_START, Metric
 from consumers.ledger.schema import delta, head
 
@@ -27,10 +28,13 @@ def with_holes(description: Mapping[str, object], holes: Holes) -> dict[str, obj
 
 
 def without_holes(stored: Mapping[str, object]) -> tuple[dict[str, object], Holes]:
-    """A stored description, and the holes in it."""
+    """A stored description, and the holes in it. Raises Damaged where they are none."""
     description = dict(stored)
     found = cast("Mapping[str, list[tuple[int, int]]]", description.pop(HOLES, {}))
-    holes = {int(of): tuple((int(a), int(b)) for a, b in some) for of, some in found.items()}
+    try:
+        holes = {int(of): tuple((int(a), int(b)) for a, b in some) for of, some in found.items()}
+    except (AttributeError, TypeError, ValueError):
+        raise Damaged(f"expected the holes of a metric by head, came {str(found)[:40]!r}") from None
     return description, holes
 
 

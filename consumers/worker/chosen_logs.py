@@ -17,8 +17,9 @@ from consumers.ledger.rows import Head
 from consumers.ledger.store import Store
 from consumers.sources.names import names_of, names_without
 from consumers.sources.source import SPARK, Name, Partition, Source, Unsuitable
-from consumers.worker.recount import Recount, Scratch
+from consumers.worker.recount import Recount
 from consumers.worker.run_options import Options
+from consumers.worker.scratch import Scratch
 from consumers.worker.verified import Verified
 
 Opener = Callable[[Config, Options], Source]

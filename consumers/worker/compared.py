@@ -14,7 +14,8 @@ from consumers.ledger.audit import PaneRows, Unreadable, merged, overlapping, pa
 from consumers.ledger.outline import Outline, few, pane_order
 from consumers.ledger.rows import Head, Metric, Pane
 from consumers.ledger.store import Store
-from consumers.worker.recount import Recount, Scratch
+from consumers.worker.recount import Recount
+from consumers.worker.scratch import Scratch
 from consumers.worker.verified import Verified
 from streammetrics import Accumulator
 

@@ -19,7 +19,8 @@ from consumers.ledger.outline import Outline, pane_order
 from consumers.ledger.rows import JOIN_START, Head, Pane
 from consumers.worker.closer import Closer
 from consumers.worker.compared import RowsMoved, differences, named
-from consumers.worker.recount import Recount, Scratch
+from consumers.worker.recount import Recount
+from consumers.worker.scratch import Scratch
 from consumers.worker.verified import Verified
 
 TRIES: Final = 20  # of a pane whose rows are merged by a compactor while we read them

@@ -9,59 +9,24 @@ from typing import Final
 
 import numpy as np
 
-from consumers.config.config import Config
-from consumers.events.decoder import Decoded, Decoder
+from consumers.events.decoder import Decoded
 from consumers.events.refusals import LATE, Refused
 from consumers.ledger.audit import covers, cut_after, entries_between, has_retry
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Counters, Generation, Head, QuarantineRow
+from consumers.ledger.rows import Counters, Head, QuarantineRow
 from consumers.ledger.store import Store
 from consumers.ledger.write import storable
-from consumers.sources.source import Chunk, Partition
+from consumers.sources.source import Chunk
 from consumers.worker.coverage import Coverage, starts_of
 from consumers.worker.pieces import commit_of
 from consumers.worker.pipeline import Delta
 from consumers.worker.repeats import without_repeats
+from consumers.worker.scratch import Scratch
 from consumers.worker.seen_ids import SeenIds
 from consumers.worker.trial import Place, Trial, described, places_of
 from consumers.worker.verified import Verified
 
 MAX_ROWS: Final = 200_000  # of a delta, before it goes to the scratch store
 MAX_BYTES: Final = 64 << 20
-
-
-class Scratch:
-    """A store that holds what should be in the ledger: a head for each log, and one for each
-    retry of a log. `heads` says which is which: the ledger's head and the retry, if it is one.
-    `seen` has the digests of the ids that each head of the ledger remembers."""
-
-    def __init__(
-        self,
-        config: Config,
-        of: Generation,
-        ledger: Ledger,
-        readings: Mapping[int, Config],
-        seen: Mapping[int, Mapping[int, str]],
-    ) -> None:
-        self.config, self.generation, self.ledger, self.seen = config, of, ledger, seen
-        self.retries = readings
-        self.decoders = {number: Decoder(reading) for number, reading in readings.items()}
-        begun = ledger.begin(config.fingerprints(), config.descriptions)
-        self.own = begun.generation
-        self.heads: dict[int, tuple[int, int | None]] = {}
-
-    def head(self, of: Head, start: int, retry: int | None) -> Head:
-        """The head under which a log, or a retry of it, is counted here."""
-        log = of.partition
-        number = -1 if retry is None else retry
-        name = Partition(log.cluster, f"{of.id}", f"{number}:{log.topic_id}"[:500], number + 1)
-        made = self.ledger.resolve(self.own, name, start)
-        self.heads[made.id] = of.id, retry
-        return made
-
-    def write(self, commit: Commit) -> Head:
-        """Count, and answer the head as it stands then."""
-        return self.ledger.commit(self.own, replace(commit, refused=()))
 
 
 class Recount:

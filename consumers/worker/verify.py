@@ -36,8 +36,9 @@ from consumers.worker.chosen_logs import Opener, Wanted, chosen_heads, recounts_
 from consumers.worker.compared import compare_panes, named
 from consumers.worker.compared_joined import compare_joined
 from consumers.worker.reading import with_reading
-from consumers.worker.recount import Recount, Scratch
+from consumers.worker.recount import Recount
 from consumers.worker.run_options import Options, Progress
+from consumers.worker.scratch import Scratch
 from consumers.worker.verified import Verified
 
 POLL_S: Final = 0.5
