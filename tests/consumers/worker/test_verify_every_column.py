@@ -60,7 +60,7 @@ FOUND = {
     "head.quarantined": ("quarantined + 1", "head: quarantined"),
     "head.tombstones": ("tombstones + 1", "head: tombstones"),
     "head.late_outcomes": ("late_outcomes + 1", "head: late outcomes"),
-    "head.ignored": ("ignored + 1", "head: ignored"),
+    "head.skipped": ("skipped + 1", "head: skipped"),
     "head.closed_rows": ("closed_rows + 1", "head: closed"),
     "head.conflicts": ("conflicts + 1", "head: conflicts"),
     "head.repeated": ("repeated + 1", "head: repeated"),
@@ -205,7 +205,7 @@ def test_a_row_that_is_gone_is_found(run: Run, tmp_path: Path, table: str) -> No
     ("statement", "said"),
     [
         (
-            "INSERT INTO generation (id, current, revision, lateness_ms) VALUES (2, 1, 0, 0)",
+            "INSERT INTO generation (id, current, revision, lateness_ms, token) VALUES (2, 1, 0, 0, 'x')",
             r"expected one current generation, came 2 \(1, 2\); it is damaged: restore a copy",
         ),
         (
