@@ -1,7 +1,7 @@
 """Looks at means of mostly zeros, and at other metrics that rest on few rows.
 
 All looks at an arm are made at once, of sums that grow, for speed; a test compares them with what
-an experiment says of states of the same rows. A look whose effect is less than 2.5 standard errors
+an experiment says of states of the same rows. A look whose effect is less than 3 standard errors
 cannot be an alarm (the sequence's multiplier is at least 3), so that the sequence is not asked.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -32,7 +32,7 @@ Ints = NDArray[np.int64]
 N: Final = 100_000  # units of an arm at the end, were the arms equal
 K: Final = 64  # groups of users
 ALPHA: Final = 0.05
-NEAR: Final = 2.5  # standard errors; a look that is nearer to no effect is no alarm
+NEAR: Final = 3.0  # standard errors; a look that is nearer to no effect is no alarm
 SHARES: Final = (0.02, 0.05, 0.5)
 
 
@@ -40,7 +40,8 @@ SHARES: Final = (0.02, 0.05, 0.5)
 class Looks:
     """One arm at each look, all of [looks]: the estimate, its variance and the degrees of freedom
     of that, rows, and what the burn-in counts; skew: whether that is a skewness number, of which an
-    arm needs the more the smaller it is; least: what it needs otherwise."""
+    arm needs the more the smaller it is; least: what it needs otherwise. of_each: the skewness
+    number (Σx²)³ / (Σ|x|³)² of single users."""
 
     value: Floats
     variance: Floats
@@ -49,6 +50,7 @@ class Looks:
     number: Floats
     skew: bool = False
     least: float = 0.0
+    of_each: Floats | None = None
 
     def ready(self, other: Looks) -> NDArray[np.bool_]:
         """Whether there is enough in this arm, beside the other one; [looks]."""
@@ -83,7 +85,12 @@ def of_users(rng: np.random.Generator, new: Ints, buyers: float, amounts: Amount
     size = len(new) * K
     y = np.bincount(cells, spent, minlength=size).reshape(-1, K).cumsum(axis=0)
     n = rng.multinomial(new - count, np.full(K, 1 / K))
-    return of_groups(y, (n + np.bincount(cells, minlength=size).reshape(-1, K)).cumsum(axis=0))
+    n = (n + np.bincount(cells, minlength=size).reshape(-1, K)).cumsum(axis=0)
+    squares, cubes = (
+        np.bincount(at, spent**power, minlength=len(new)).cumsum() for power in (2, 3)
+    )
+    with np.errstate(all="ignore"):
+        return replace(of_groups(y, n), of_each=squares**3 / cubes**2)
 
 
 def of_groups(y: Floats, n: Ints) -> Looks:
@@ -116,7 +123,8 @@ def of_values(first: Floats, squares: Floats, n: Ints) -> Looks:
         value, variance = first / n, (squares - first * first / n) / (n - 1) / n
         kish = first * first / squares
         other = (n - first) ** 2 / (n - 2 * first + squares)
-    return Looks(value, variance, n - 1.0, n, np.minimum(kish, other), least=20.0)
+    df = np.array(n - 1, np.float64)
+    return Looks(value, variance, df, n, np.minimum(kish, other), least=20.0)
 
 
 def of_rates(view: str, shares: tuple[float, ...], rng: np.random.Generator, new: Ints) -> Looks:
@@ -150,24 +158,37 @@ def of_cells(view: str, cells: Ints) -> Looks:
     return Looks(value, variance, np.full(len(tp), np.inf), cells.sum(axis=1), least, least=10.0)
 
 
-def alarms_of(
-    control: Looks, treatment: Looks, v_opt: float | None, at: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    """Whether the sequence says that there is a difference; asked at these looks only; [looks]."""
-    sequence = ConfidenceSequence(alpha=ALPHA, v_opt=v_opt)
-    found = np.zeros(len(at), bool)
-    for i in np.flatnonzero(at).tolist():
-        parts = [(one.variance[i] / (one.variance[i] + other.variance[i]), one.df[i])
-                 for one, other in ((control, treatment), (treatment, control))]  # fmt: skip
-        below = sum(share * share / df for share, df in parts)
-        look = Evidence(
-            effect_size=float(treatment.value[i] - control.value[i]),
-            std_error=math.sqrt(control.variance[i] + treatment.variance[i]),
-            df=1.0 / below if below else math.inf,
-            least_count=int(min(control.rows[i], treatment.rows[i])),
-        )
-        found[i] = sequence.at(look).p_value <= ALPHA
-    return found
+class Alarms:
+    """Whether the sequence says at a look that there is a difference; each is asked once."""
+
+    def __init__(self, control: Looks, treatment: Looks, v_opt: float | None) -> None:
+        self.arms = control, treatment
+        self.sequence = ConfidenceSequence(alpha=ALPHA, v_opt=v_opt)
+        self.known: dict[int, bool] = {}
+
+    def ever(self, at: NDArray[np.bool_]) -> bool:
+        """At any of these looks; [looks]."""
+        return any(self.alarm(i) for i in np.flatnonzero(at).tolist())
+
+    def alarm(self, i: int) -> bool:
+        """At this look."""
+        if i not in self.known:
+            a, b = self.arms
+            look = Evidence(
+                effect_size=float(b.value[i] - a.value[i]),
+                std_error=math.sqrt(a.variance[i] + b.variance[i]),
+                df=welch_df(a, b, i),
+                least_count=int(min(a.rows[i], b.rows[i])),
+            )
+            self.known[i] = self.sequence.at(look).p_value <= ALPHA
+        return self.known[i]
+
+
+def welch_df(a: Looks, b: Looks, i: int = 0) -> float:
+    """The degrees of freedom of the difference of two arms at a look."""
+    whole = a.variance[i] + b.variance[i]
+    below = sum((one.variance[i] / whole) ** 2 / one.df[i] for one in (a, b))
+    return float(1 / below) if below else math.inf
 
 
 def watched(
@@ -178,8 +199,9 @@ def watched(
     n: int = N,
     looks: int = LOOKS,
 ) -> list[float]:
-    """An A/A test: whether it ever alarmed where a hundred rows are enough, and with the burn-in at
-    ten looks and at all; whether that was over at the end. planned: the variance of a unit."""
+    """An A/A test: whether it ever alarmed where a hundred rows are enough, where the skewness
+    number of single users is 10 in each arm, and with the burn-in at ten looks and at all; whether
+    that was over at the end. planned: the variance of a unit."""
     new = 2 * logarithmic(n, looks)
     treated = rng.binomial(new, share)
     control, treatment = (arms(rng, some) for some in (new - treated, treated))
@@ -190,10 +212,20 @@ def watched(
     known = (control.variance > 0) & (treatment.variance > 0)
     rows = known & control.rows_alone() & treatment.rows_alone()
     ready = known & control.ready(treatment) & treatment.ready(control)
-    alarms = alarms_of(control, treatment, v_opt, rows & far)
-    after = alarms & ready
-    ten = after[looks // 10 - 1 :: looks // 10]
-    return [float(one) for one in (alarms.any(), ten.any(), after.any(), ready[-1])]
+    alarms, of_each = Alarms(control, treatment, v_opt), math.nan
+    if control.of_each is not None and treatment.of_each is not None:
+        enough = np.fmin(control.of_each, treatment.of_each) >= 10
+        of_each = float(alarms.ever(rows & far & enough))
+    tenth = np.arange(1, looks + 1) % (looks // 10) == 0
+    asked = rows, ready & tenth, ready
+    before, ten, after = (float(alarms.ever(far & at)) for at in asked)
+    return [before, of_each, ten, after, float(ready[-1])]
+
+
+def without_each(arms: Arms, planned: float, share: float, rng: np.random.Generator) -> list[float]:
+    """As `watched`, without the skewness number of single users."""
+    found = watched(arms, planned, share, rng)
+    return [found[0], *found[2:]]
 
 
 def users_watched(
@@ -209,17 +241,18 @@ def lists_watched(
 ) -> list[float]:
     """A mean over lists of which 1 % have a hit."""
     arms = partial(of_users if users else of_lists, buyers=0.01, amounts=values)
-    return watched(arms, spending(0.01, values), share, rng)
+    return without_each(arms, spending(0.01, values), share, rng)
 
 
 def rates_watched(view: str, share: float, rng: np.random.Generator) -> list[float]:
     """A view of a confusion matrix with few true positives."""
     many = of_cells(view, (np.array([RARE]) * 1e7).round().astype(np.int64))
-    return watched(partial(of_rates, view, RARE), float(many.variance[0]) * 1e7, share, rng)
+    return without_each(partial(of_rates, view, RARE), float(many.variance[0]) * 1e7, share, rng)
 
 
 COLUMNS: Final = (
     "100 rows alone, 200 looks",
+    "skewness number 10 of users in each arm, 200 looks",
     "the burn-in, 10 looks",
     "the burn-in, 200 looks",
     "over at the end",
@@ -262,7 +295,7 @@ RARE: Final = (0.003, 0.003, 0.097, 0.897)
 SPARSE: Final = Table(
     "sparse",
     "metric; share of the treatment",
-    COLUMNS,
+    (COLUMNS[0], *COLUMNS[2:]),
     (
         *(
             Row(

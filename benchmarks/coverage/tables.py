@@ -5,6 +5,7 @@ from __future__ import annotations
 from benchmarks.coverage.looks import BURN_IN, PEEKING, POWER, STREAMS
 from benchmarks.coverage.one_look import ONE_LOOK, TWO_ARMS
 from benchmarks.coverage.ramps import RAMPS
+from benchmarks.coverage.skewed import SKEWED
 from benchmarks.coverage.sparse import SPARSE, ZEROS
 from benchmarks.coverage.units import SAMPLE_RATIO
 from benchmarks.coverage.users import USERS, USERS_PEEKED
@@ -13,6 +14,7 @@ TABLES = (
     PEEKING,
     ONE_LOOK,
     TWO_ARMS,
+    SKEWED,
     USERS,
     STREAMS,
     POWER,

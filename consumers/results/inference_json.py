@@ -46,8 +46,9 @@ def interval_json(interval: Interval | None) -> Json:
     }
 
 
-def comparison_json(finding: Finding, looks: int) -> dict[str, Json]:
-    """A comparison as it stands after so many looks, without its window."""
+def comparison_json(finding: Finding, looks: int, *, decides: bool) -> dict[str, Json]:
+    """A comparison as it stands after so many looks, without its window. decides: whether it is of
+    all rows since the start, which decisions rest on together, and so Holm's p-values."""
     contrast, found = finding.contrast, finding.contrast.comparison
     return {
         "metric": contrast.metric,
@@ -61,7 +62,7 @@ def comparison_json(finding: Finding, looks: int) -> dict[str, Json]:
         "anytime_lower": number(finding.anytime_lower),
         "anytime_upper": number(finding.anytime_upper),
         "anytime_pvalue": number(finding.anytime_pvalue),
-        "holm_pvalue": None if finding.holm is None else number(finding.holm),
+        "holm_pvalue": number(finding.holm) if decides and finding.holm is not None else None,
         "e_value": number(finding.e_value),
         "gated": finding.gated,
         "anytime_reason": finding.reason,

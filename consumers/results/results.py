@@ -188,7 +188,10 @@ def to_json(results: Results) -> bytes:
             "watermark_ms": results.watermark_ms,
             "results": [_row_json(row) for row in results.rows],
             "comparisons": [
-                {"window": window_json(row.window), **comparison_json(row.finding, row.looks)}
+                {
+                    "window": window_json(row.window),
+                    **comparison_json(row.finding, row.looks, decides=row.window.start_ms is None),
+                }
                 for row in results.comparisons
             ],
             "srm": srm_json(results.srm),

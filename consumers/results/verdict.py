@@ -66,7 +66,10 @@ def experiment_json(results: Results, of: Declared | None, looks: int) -> bytes:
             "plan": _plan_json(of),
             "looks": looks,
             "comparisons": [
-                {"window": window_json(row.window), **comparison_json(row.finding, row.looks)}
+                {
+                    "window": window_json(row.window),
+                    **comparison_json(row.finding, row.looks, decides=row.window.start_ms is None),
+                }
                 for row in rows
             ],
             "srm": srm_json(results.srm),

@@ -57,7 +57,7 @@ def kish_number(n: int, mean: float, variance: float) -> float:
     """(Σ x)² / Σ x² of n values, from their mean and the variance of it: how many equal values
     weigh as much; 0 where that is not known.
 
-    >>> kish_number(100, 0.1, 0.1 * 0.9 / 99)  # ten ones among a hundred
+    >>> round(kish_number(100, 0.1, 0.1 * 0.9 / 99), 9)  # ten ones among a hundred
     10.0
     """
     square = mean * mean
