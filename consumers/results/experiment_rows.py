@@ -31,6 +31,7 @@ from consumers.results.user_intervals import Users, of_users, users_of
 from streammetrics.experiments import (
     Contamination,
     Experiment,
+    Finding,
     Outcome,
     Recommendation,
     SampleRatioFound,
@@ -42,11 +43,15 @@ TRIES: Final = 5  # to read rows and experiment of one moment, while others coun
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Of one window: which rows it is made of, what they say, and what is known of users."""
+    """Of one window: which rows it is made of, what they say, and what is known of users.
+
+    alone: what they say without looks, of a window that is not the total, at which nobody looks.
+    """
 
     made_of: object
     outcome: Outcome
     users: Users
+    alone: tuple[Finding, ...] = ()
 
 
 Totals: TypeAlias = dict[int, Counted]  # of all time, by generation
@@ -119,21 +124,23 @@ class ExperimentRows:
         total = self._of(now, of, None, now.outlines(within(panes, None, None)))
         names = {one.name: of.alphas[one.watched] for one in total.outcome.contrasts}
         watched = now.watched(of.fingerprint, names, place)
+        report = total.outcome.report(watched)
         windows = _layout(of).windows
         spans = list(spans_of(now.snapshot, self._query, windows))
         outlines = self._outlines(now, of, [span for span in spans if span is not None])
         rows: list[ComparisonRow] = []
         users = dict(total.users)
         for span in spans:
-            counted, seen = total, watched
+            counted, seen, found = total, watched, report.findings
             if span is not None:
                 starts = range(span.start_ms, span.end_ms, windows.pane_ms)
                 within_it = [row for start in starts for row in outlines.get(start, ())]
                 counted, seen = self._of(now, of, span, within_it), {}
                 users |= counted.users
+                found = counted.alone
             if self._query.where:
                 continue  # it asks for some of the rows, and an experiment is about all of them
-            for finding in counted.outcome.report(seen).findings:
+            for finding in found:
                 if self._query.metric in (None, finding.contrast.metric):
                     if span is not None:  # one decision may be read here without the others
                         finding = replace(finding, holm=None, e_bh=None)
@@ -142,7 +149,6 @@ class ExperimentRows:
                     rows.append(ComparisonRow(window_of(span, now.snapshot), finding, looks))
         for gone in set(self._counted) - set(spans):
             del self._counted[gone]
-        report = total.outcome.report(watched)
         offsets = now.snapshot.offsets
         return _Found(
             now.moment,
@@ -180,7 +186,8 @@ class ExperimentRows:
         one = None if span is None else self._query.metric
         experiment = _experiment(now, of, rows)
         outcome = experiment.outcome(None if one is None else of.watched_of(one))
-        counted = Counted(made_of, outcome, users_of(experiment, span))
+        alone = () if span is None else outcome.report().findings
+        counted = Counted(made_of, outcome, users_of(experiment, span), alone)
         if span is None:
             self._totals[generation] = counted
         else:

@@ -87,28 +87,33 @@ def seen_in_several(plan: Plan, units: Found) -> UnitsResult | None:
     return in_several([_of_variant(name, units) for name in plan.variants])
 
 
-def contamination(plan: Plan, units: Found) -> Contamination | None:
-    """The units of several variants beside all; None where they are not known."""
-    several = seen_in_several(plan, units)
+def contamination(plan: Plan, units: Found, several: UnitsResult | None) -> Contamination | None:
+    """The units of several variants beside all; several: `seen_in_several`. None where they are
+    not known."""
     if several is None or several.sampled is None:
         return None
-    whole = _united(
-        [one for arms in units.values() for name, one in arms.items() if name in plan.variants],
-        units,
-    )
-    share = several.sampled / whole.sampled if whole.sampled else math.nan
+    both, seen, again = several.hashes(), 0, 0
+    for name in plan.variants:
+        hashes = _of_variant(name, units).hashes()
+        seen += len(hashes)
+        first, last = (np.searchsorted(hashes, both, side) for side in ("left", "right"))
+        again += int((last - first).sum())
+    whole = seen - (again - len(both))  # each unit once
+    share = len(both) / whole if whole else math.nan
     dropped = plan.on_several_variants == "drop" and not why_unknown(several)
     return Contamination(several.units, share, dropped)
 
 
 def units_of(units: Found, variants: Collection[str], epochs: Collection[str]) -> int | None:
-    """The different units of some variants in some epochs; None where they are not known."""
-    arms = [(epoch, name) for epoch in epochs for name in variants]
-    each = [units[epoch][name] for epoch, name in arms if name in units.get(epoch, {})]
-    whole = _united(each, units)
-    if len(each) < len(arms) or whole.sampled is None:
-        return None
-    return round(whole.units)
+    """The units of some variants in some epochs, those of each variant once; None where they are
+    not known."""
+    total = 0.0
+    for name in variants:
+        each = [units[epoch][name] for epoch in epochs if name in units.get(epoch, {})]
+        if len(each) < len(epochs) or not each:
+            return None
+        total += (each[0] if len(each) == 1 else _united(each, units)).units
+    return None if math.isnan(total) else round(total)
 
 
 def why_unknown(several: UnitsResult | None) -> str:

@@ -79,12 +79,17 @@ class Experiment:
         counted, dropped = self._units(), self._dropped()
         if dropped is not None:
             counted = left(counted, dropped)
-        return tuple(
-            one
-            for name in self.plan.watched
-            if watched is None or name in watched
-            for one in self._contrasts(name, counted, dropped)
-        )
+        known_units: dict[tuple[str, ...], int | None] = {}
+        found = []
+        for name in self.plan.watched:
+            if watched is not None and name not in watched:
+                continue
+            for one in self._contrasts(name, counted, dropped):
+                both, epochs = (self.plan.control, one.treatment_variant), one.comparison.epochs
+                if (*both, *epochs) not in known_units:
+                    known_units[*both, *epochs] = units_of(counted, both, epochs)
+                found.append(replace(one, units=known_units[*both, *epochs] or None))
+        return tuple(found)
 
     def readings(self) -> dict[str, Anytime]:
         """What a look of now keeps, by the name of the contrast: for `Look.at`."""
@@ -97,8 +102,15 @@ class Experiment:
     def outcome(self, watched: Collection[str] | None = None) -> Outcome:
         """All that is read of the states, once: for who keeps it, and reports with later looks.
         watched: as in `contrasts`."""
-        mixed = contamination(self.plan, self._units())
-        return Outcome(self.plan, self.contrasts(watched), self.srm(), self.in_several(), mixed)
+        units = self._units()
+        several = seen_in_several(self.plan, units)
+        return Outcome(
+            self.plan,
+            self.contrasts(watched),
+            sample_ratio(self.plan, units),
+            several,
+            contamination(self.plan, units, several),
+        )
 
     def _dropped(self) -> UnitsResult | None:
         """The units that leave the states; None where none are to, or nobody knows which."""
@@ -123,9 +135,7 @@ class Experiment:
             if not pairs:
                 pairs = {"": (no_arm(view or ""), no_arm(view or ""))}
             sizes = self._sizes(pairs, treatment, counted)
-            found = contrast_of(self.plan, watched, metric, seen, treatment, pairs, sizes)
-            both, epochs = (self.plan.control, treatment), found.comparison.epochs
-            yield replace(found, units=units_of(counted, both, epochs) or None)
+            yield contrast_of(self.plan, watched, metric, seen, treatment, pairs, sizes)
 
     def _arm(
         self,

@@ -16,25 +16,21 @@ from streammetrics.experiments.contrast import Contrast
 from streammetrics.kernels.gaussianised import as_t
 from streammetrics.kernels.lift import fieller_ends
 from streammetrics.kernels.normal_mixture import multiplier, tuned
-from streammetrics.kernels.t_interval import EVERYTHING, Ends, welch_df
+from streammetrics.kernels.t_interval import EVERYTHING, welch_df
 
-_STEPS: Final = 60
+_STEPS: Final = 60  # three are usual
+_EXACT: Final = 1e-6
 
 
-def anytime_lift(contrast: Contrast) -> Ends:
-    """The always-valid interval of treatment / control - 1; infinite where there is none."""
+def anytime_lift(contrast: Contrast, side: int) -> float:
+    """The lower (side 0) or upper (side 1) end of the always-valid interval of treatment / control
+    - 1; infinite where there is none."""
     pair, v_opt = contrast.pair, contrast.horizon.v_opt
     if pair is None or v_opt is None or contrast.anytime.gated or contrast.safeguard is not None:
-        return EVERYTHING
+        return EVERYTHING[side]
     if contrast.comparison.resolution:
-        return EVERYTHING
-    return lift_ends(pair.control, pair.treatment, v_opt, contrast.alpha)
-
-
-def lift_ends(control: Arm, treatment: Arm, v_opt: float, alpha: float) -> Ends:
-    """Of two independent arms, with v_opt of their difference; the last step for each end."""
-    rho = tuned(v_opt, alpha)
-    return _end(control, treatment, rho, alpha, 0), _end(control, treatment, rho, alpha, 1)
+        return EVERYTHING[side]
+    return _end(pair.control, pair.treatment, tuned(v_opt, contrast.alpha), contrast.alpha, side)
 
 
 def _end(a: Arm, b: Arm, rho: float, alpha: float, side: int) -> float:
@@ -48,7 +44,8 @@ def _end(a: Arm, b: Arm, rho: float, alpha: float, side: int) -> float:
         following = fieller_ends(a.estimate, a.variance, b.estimate, b.variance, q)[side]
         if not math.isfinite(following):
             return EVERYTHING[side]
-        if following == found:
-            break
+        near = abs(following - found) <= _EXACT * (1.0 + abs(following))
         found, ratio = following, 1.0 + following
+        if near:
+            break
     return found

@@ -42,14 +42,18 @@ class _Advice:
 
 
 def recommendation_of(
-    plan: Plan, findings: Sequence[Finding], against: str, doubt: str
+    plan: Plan, findings: Sequence[Finding], against: str, doubt: str, *, stops: bool = True
 ) -> Recommendation:
-    """against: why nothing is to be believed, or ""; doubt: on units of several variants, or ""."""
+    """against: why nothing is to be believed, or ""; doubt: on units of several variants, or "";
+    stops: whether nothing is shipped for that."""
     if against:
         why = f"Check the setup: {against.removeprefix(_DISBELIEVED)}"
         return Recommendation("check_setup", why, (), plan.treatments)
     each = {
-        name: _doubted(_on([f for f in findings if f.contrast.treatment_variant == name]), doubt)
+        name: _doubted(
+            _on([one for one in findings if one.contrast.treatment_variant == name]),
+            doubt if stops else "",
+        )
         for name in plan.treatments
     }
     action = next(one for one in _ORDER if any(found.action == one for found in each.values()))
@@ -58,7 +62,7 @@ def recommendation_of(
     told = [_sentence(name, one, len(each) == 1) for name, one in {**chosen, **others}.items()]
     return Recommendation(
         action,
-        " ".join(told) + (f" {doubt}" if doubt and action != "check_setup" else ""),
+        " ".join(told if not doubt or any(doubt[:-1] in one for one in told) else [*told, doubt]),
         tuple(one.contrast.name for found in chosen.values() for one in found.of),
         tuple(chosen),
     )
@@ -94,11 +98,9 @@ def _on(findings: Sequence[Finding]) -> _Advice:
         why = f"there will be no always-valid interval of {_names(blocked)}: {blocked[0].reason}"
         return _Advice("check_setup", why, blocked)
     better, kept = _with(decisions, "better"), _with(rails, "kept")
-    undirected = tuple(
-        one for one in _with(decisions, "higher", "lower") if one.direction.better == "none"
-    )
-    known = {"better", "no_difference_yet", *(one.verdict for one in undirected)}
-    ready = len(kept) == len(rails) and all(one.verdict in known for one in decisions)
+    undirected = tuple(filter(_is_undirected, decisions))
+    told = (*better, *undirected, *_with(decisions, "no_difference_yet"))
+    ready = len(kept) == len(rails) and len(told) == len(decisions)
     if ready and undirected:
         why = f"{_each(undirected)}, and it is not declared which direction is better"
         return _Advice("decide", _joined([_is(better, "better"), why]), (*better, *undirected))
@@ -106,6 +108,10 @@ def _on(findings: Sequence[Finding]) -> _Advice:
         reasons = [_is(better, "better"), _is(kept, "kept", guardrails=True)]
         return _Advice("ship", _joined(reasons), (*better, *kept))
     return _waiting(decisions, rails, better, undirected)
+
+
+def _is_undirected(finding: Finding) -> bool:
+    return finding.verdict in ("higher", "lower") and finding.direction.better == "none"
 
 
 def _each(findings: Sequence[Finding]) -> str:
@@ -120,7 +126,7 @@ def _waiting(
 ) -> _Advice:
     faded, early = _with(decisions, "faded"), _with((*decisions, *rails), "not_started")
     nothing, unknown = _with(decisions, "no_difference_yet"), _with(rails, "open")
-    nearer = tuple(one for one in _with(decisions, "higher", "lower") if one not in undirected)
+    nearer = [one for one in _with(decisions, "higher", "lower") if not _is_undirected(one)]
     shown = (*better, *undirected)
     reasons = [
         _is(better, "better"),

@@ -116,7 +116,9 @@ def report_of(found: Outcome, watched: Mapping[str, Watched]) -> Report:
         srm=found.srm,
         in_several=found.in_several,
         notes=tuple(_notes(found)),
-        recommendation=recommendation_of(plan, findings, against, doubt),
+        recommendation=recommendation_of(
+            plan, findings, against, doubt, stops=plan.on_several_variants != "drop"
+        ),
         contamination=found.contamination,
     )
 

@@ -115,9 +115,8 @@ def _at_least(contrast: Contrast, reading: Reading) -> str:
     """Relative to the control where that is certain as well, else in points."""
     size = min(abs(reading.lower), abs(reading.upper))
     found = contrast.comparison
-    if found.kind != "area" and found.control > 0:
-        lower, upper = anytime_lift(contrast)
-        lift = lower if reading.lower > 0 else -upper
+    if found.kind in ("rate", "mean") and found.control > 0:
+        lift = anytime_lift(contrast, 0) if reading.lower > 0 else -anytime_lift(contrast, 1)
         if 0 < lift < math.inf:
             of = "rate" if found.kind == "rate" else "mean"
             return f"{percent(lift)} of the control's {of}"

@@ -33,10 +33,11 @@ ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 class Recommendation:
     """What to do now, by everything that the experiment says together.
 
-    action: "ship"; "do_not_ship"; "decide", where a difference is shown of a metric with no
-    declared direction; "wait"; "check_setup", where waiting would not help. sentence: the action
-    and its reason. rests_on: the names of the contrasts that it follows from, none where it
-    follows from the units. treatments: the variants that the action is about.
+    action: "ship"; "do_not_ship"; "decide", where a person has to judge: of a metric with no
+    declared direction, or where no difference is shown and one of the planned size would be;
+    "wait"; "check_setup", where waiting would not help. sentence: the action and its reason.
+    rests_on: the names of the contrasts that it follows from, none where it follows from the
+    units. treatments: the variants that the action is about.
     """
 
     action: Action
@@ -92,12 +93,9 @@ def has_faded(contrast: Contrast, reading: Reading) -> bool:
         return best < -rail.margin and (alone >= -rail.margin or sign * reading.estimate > best)
     if not (reading.lower > 0 or reading.upper < 0):
         return False
-    beyond = (
-        reading.estimate < reading.lower
-        if reading.lower > 0
-        else (reading.estimate > reading.upper)
-    )
-    return beyond or not _same_side(last, reading)
+    if reading.lower > 0:
+        return reading.estimate < reading.lower or not last.lower > 0
+    return reading.estimate > reading.upper or not last.upper < 0
 
 
 def _of_guardrail(rail: Safeguard, reading: Reading, faded: bool) -> Verdict:
@@ -110,7 +108,3 @@ def _of_guardrail(rail: Safeguard, reading: Reading, faded: bool) -> Verdict:
 def _worst(of: Reading | Anytime, sign: float) -> float:
     """The least effect that is not excluded; sign: -1 where less is better."""
     return of.lower if sign > 0 else -of.upper
-
-
-def _same_side(last: Anytime, reading: Reading) -> bool:
-    return last.lower > 0 if reading.lower > 0 else last.upper < 0

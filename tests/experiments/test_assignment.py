@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from streammetrics import Units
-from streammetrics.experiments import Experiment, SampleRatio
+from streammetrics.combine.units import UnitsResult
+from streammetrics.experiments import Experiment, Plan, SampleRatio
+from streammetrics.experiments.assignment import contamination, seen_in_several
 from tests.experiments.arms import plan, units
 
 
@@ -65,3 +69,30 @@ def test_units_of_two_variants_are_counted_also_over_epochs() -> None:
     moved = {"a": (range(10), range(8, 20)), "b": (range(15, 17), range(30, 40))}
     several = experiment(moved).in_several()
     assert several is not None and several.units == 4.0
+
+
+def test_the_share_of_several_variants_is_of_all_different_units() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        seen = {
+            epoch: {name: set(rng.integers(0, 60, rng.integers(0, 30)).tolist()) for name in "abc"}
+            for epoch in "12"
+        }
+        of = {name: seen["1"][name] | seen["2"][name] for name in "abc"}
+        whole = of["a"] | of["b"] | of["c"]
+        several = (of["a"] & of["b"]) | (of["a"] & of["c"]) | (of["b"] & of["c"])
+        states = {
+            epoch: {name: counted(sorted(ids)) for name, ids in arms.items()}
+            for epoch, arms in seen.items()
+        }
+        three = Plan(control="a", variants=("a", "b", "c"), decision=("ctr",))
+        mixed = contamination(three, states, seen_in_several(three, states))
+        assert mixed is not None
+        assert (mixed.units, mixed.share) == (len(several), len(several) / len(whole))
+        assert mixed.warning == (100 * len(several) > len(whole))
+
+
+def counted(ids: list[int]) -> UnitsResult:
+    state = Units()
+    state.update(ids)
+    return state.compute()

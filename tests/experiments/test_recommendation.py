@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from streammetrics import Ratio
+from streammetrics import GroupedAUC, Ratio, Units
 from streammetrics.experiments import (
     ACTIONS,
     Experiment,
@@ -115,6 +116,11 @@ def test_what_nobody_can_judge_is_not_passed_over() -> None:
     assert equal.sentence == (
         "Wait: ctr is better; which is nearer to the target of bounce is not certain."
     )
+    half = planned(decision=("ctr", "bounce"), guardrails=(), horizons={}, better={"bounce": 0.25})
+    mixed = Experiment(half, {"": states}).report().recommendation
+    assert mixed.sentence == (
+        "Wait: ctr is higher; which is nearer to the target of bounce is not certain."
+    )
 
 
 def test_an_open_guardrail_is_waited_for_whatever_the_decision_says() -> None:
@@ -213,6 +219,40 @@ def test_each_treatment_is_named_and_the_best_advice_stands_first() -> None:
         "Ship new: ctr is better. Do not ship bad: ctr is worse.",
         ("ctr.ratio/new",),
         ("new",),
+    )
+
+
+def test_of_each_treatment_contamination_is_said_once() -> None:
+    three = planned(variants=("old", "bad", "new"), guardrails=(), horizons={})
+    ids = range(1000), range(900, 1900), range(3000, 4000)
+    found = advised(three, (460, 260, 690), (0.8,) * 3, ids)
+    assert found.action == "check_setup" and found.treatments == ("new",)
+    assert found.sentence.count("100 units have been seen in several variants") == 1
+    worse = advised(three, (690, 260, 460), (0.8,) * 3, ids)
+    assert worse.action == "do_not_ship"
+    assert worse.sentence.count("100 units have been seen in several variants") == 1
+
+
+def test_units_that_are_dropped_as_planned_stop_nothing() -> None:
+    states, counted = {}, {}
+    for i, (name, first) in enumerate((("old", 0), ("new", 950)), 1):
+        rng = np.random.default_rng(i)
+        ids = [f"user {one}" for one in range(first, first + 1000)]
+        who = np.repeat(ids, 20)
+        labels = rng.integers(0, 2, len(who))
+        states[name] = {"gauc": GroupedAUC(ids="hashed")}
+        scores = rng.normal(labels * (0.4 if name == "old" else 0.8), 1.0)
+        states[name]["gauc"].update(labels, scores, groups=who)
+        counted[name] = Units()
+        counted[name].update(ids)
+    dropped = planned(
+        decision=("gauc",), guardrails=(), better={}, horizons={}, on_several_variants="drop"
+    )
+    found = Experiment(dropped, {"": states}, {"": counted}).report()
+    assert found.contamination is not None and found.contamination.warning
+    assert found.recommendation.sentence == (
+        "Ship: gauc is better. 50 units have been seen in several variants, 2.5 % of all, and are "
+        "dropped."
     )
 
 

@@ -1,0 +1,88 @@
+"""Every sentence over a grid of situations can be read aloud: no symbol of a machine is in one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+
+from streammetrics import Ratio, UserGroups
+from streammetrics.experiments import (
+    ACTIONS,
+    VERDICTS,
+    Experiment,
+    Horizon,
+    Look,
+    Monitor,
+    Report,
+    Safeguard,
+)
+from streammetrics.experiments.evidence import Anytime
+from tests.experiments.arms import plan, two, units
+
+BAD = re.compile(
+    r"\d[eE][+-]?\d|\bnan\b|\binf\b|\(unnamed\)|p 0\.0+\b|  |: ?\.|\(\)|None|no look has been taken"
+)
+RATES = [(0, 0), (0, 50), (50, 50), (4, 90), (10, 500), (46, 10_000), (690, 9000), (99_000, 10**6)]
+HORIZONS = [Horizon(), Horizon(mde=1e-5), Horizon(mde=0.02), Horizon(units=10_000, baseline=0.1)]
+DIRECTIONS: list[dict[str, str | float]] = [{}, {"ctr": "higher"}, {"ctr": "lower"}, {"ctr": 0.05}]
+LOOKS = [
+    (Anytime(0.01, 0.03, 5.0), Anytime(-0.001, 0.015, 0.0)),
+    (Anytime(-0.07, -0.05, 5.0), Anytime(-0.06, -0.001, 2.0)),
+    (Anytime(0.01, 0.02, 9.0), Anytime()),
+    (Anytime(), Anytime(gated=True, reason="an arm has too little")),
+    (Anytime(0.2, 0.3), Anytime(0.4, 0.5)),
+]
+
+
+def reports() -> Iterator[Report]:
+    """Of decisions and guardrails, with looks and without, with units and without."""
+    for control, treatment, horizon, better in product(RATES, RATES, HORIZONS, DIRECTIONS):
+        yield two(control, treatment, horizon=horizon, better=better).report()
+    name = "ctr.ratio/bts"
+    for arms, readings, guarded in product(
+        (((46, 10_000), (69, 10_000)), ((690, 9000), (460, 9000))), LOOKS, (False, True)
+    ):
+        rows = [Look.at("x", 1, {"a": i}, {name: one}) for i, one in enumerate(readings)]
+        watched = {name: Monitor.of(rows).watched("x", 1, name)}
+        rails = {"decision": (), "guardrails": (Safeguard("ctr", 0.002),)} if guarded else {}
+        yield two(*arms, **rails).report(watched)
+    for arms, margin, higher in product(product(RATES, RATES), (0.0, 0.001, 0.1), (True, False)):
+        rail = Safeguard("ctr", margin, higher)
+        yield two(*arms, decision=(), guardrails=(rail,)).report()
+    for both, word in product((0, 1, 9, 30, 900), ("keep", "error")):
+        ids = {"": {"random": units(range(1000)), "bts": units(range(1000 - both, 2000))}}
+        states = two((460, 9000), (690, 9000)).states
+        yield Experiment(plan(on_several_variants=word), states, ids).report()
+    for scale, lift in product((1e-6, 1.0, 1e9), (1.0, 1.01, 3.0)):
+        yield Experiment(
+            plan(cluster="groups", horizon=Horizon(mde=0.1 * scale)),
+            {"": {"random": {"ctr": revenue(1, scale)}, "bts": {"ctr": revenue(2, scale * lift)}}},
+        ).report()
+
+
+def revenue(seed: int, scale: float) -> UserGroups:
+    rng, state = np.random.default_rng(seed), UserGroups(Ratio())
+    state.update(users=np.arange(3000), numerators=rng.exponential(scale, 3000))
+    return state
+
+
+def test_every_sentence_can_be_read_aloud() -> None:
+    verdicts, actions = set(), set()
+    for report in reports():
+        recommendation = report.recommendation
+        actions.add(recommendation.action)
+        verdicts.update(one.verdict for one in report.findings)
+        names = {one.contrast.name for one in report.findings}
+        assert set(recommendation.rests_on) <= names
+        for said in (*(one.sentence for one in report.findings), recommendation.sentence):
+            assert not BAD.search(said), said
+            assert said.endswith("."), said
+        for one in report.findings:
+            assert one.distrusted == (one.verdict == "disbelieved")
+            assert (one.verdict == "not_started") <= bool(one.reason)
+            assert ("is better" in one.sentence) == (one.verdict == "better")
+            assert ("is worse" in one.sentence) == (one.verdict == "worse")
+    assert verdicts == set(VERDICTS) and actions == set(ACTIONS)
