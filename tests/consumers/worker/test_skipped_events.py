@@ -57,7 +57,7 @@ LINES: list[bytes | None] = [line(i) for i in range(200)]
 MEANT = [value for i, value in enumerate(LINES) if i % 10 < 3 or i % 50 == 49]
 
 
-def run_over(folder: Path, values: list[bytes | None], event: str = WHERE, rest: str = EACH) -> Run:
+def run_over(folder: Path, values: list[bytes | None], roles: str = WHERE, rest: str = EACH) -> Run:
     folder.mkdir(exist_ok=True)
     run = Run(folder, {ONE: Log(values)}, event=roles, slices=SLICES, metrics=METRICS, rest=rest)
     run.clock.tick_s = 0.02
