@@ -147,11 +147,10 @@ def to_stderr(form: Form, *, worker: str | None = None) -> None:
     root.setLevel(logging.INFO)
     for name in QUIET:
         logging.getLogger(name).setLevel(logging.WARNING)
-    is_json = form == "json"
-    logging.captureWarnings(is_json)
-    sys.excepthook = _uncaught if is_json else sys.__excepthook__
-    threading.excepthook = _of_thread if is_json else threading.__excepthook__
-    sys.unraisablehook = _unraisable if is_json else sys.__unraisablehook__
+    if form == "json":
+        logging.captureWarnings(True)
+        sys.excepthook, sys.unraisablehook = _uncaught, _unraisable
+        threading.excepthook = _of_thread
 
 
 def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

@@ -39,12 +39,6 @@ class Condition:
     present: bool
     values: tuple[str, ...] | None = None
 
-    def holds(self, value: object) -> bool:
-        """Whether a field with this plain value (None: it is absent) meets the condition."""
-        if value is None or self.values is None:
-            return (value is not None) == self.present
-        return plain_text(value) in self.values
-
     @property
     def plain(self) -> list[object]:
         """In plain values, as fingerprints hash it: name, path, and what the field must be."""

@@ -280,7 +280,8 @@ def _refuse_changes(
                 found.append(f"metric {one.name}: {starts[0]} is not; {todo}")
             arms = _more_arms(one.description, now)
             if arms:
-                found.append(_arms_refused(one.name, arms))
+                said = _arms_refused(arms)
+                found += [] if said in found else [said]
                 continue
             changes = ", ".join(_differences(one.description, left))
             if (more or starts) and not changes:
@@ -307,14 +308,13 @@ def _more_arms(was: Mapping[str, object], now: Mapping[str, object]) -> list[str
     return sorted(set(after) - set(before)) if set(before) < set(after) else []
 
 
-def _arms_refused(name: str, arms: Sequence[str]) -> str:
+def _arms_refused(arms: Sequence[str]) -> str:
     return (
-        f"metric {name}: {', '.join(arms)} cannot be added to a running experiment, whose "
-        "comparisons share one level and whose shares were planned without. To go on with the "
-        "added variant, append the time from which it is assigned to [experiment] epochs, give "
-        "the shares of each epoch, and start with --new-generation, which counts the log again by "
-        "that plan. To go on without, leave it out of [event] variants: its events stay in "
-        "quarantine as unknown_variant"
+        f"experiment: {', '.join(arms)} cannot be added while it runs, since its comparisons share "
+        "one level and its shares were planned without. To compare the added variant, start the "
+        "experiment anew from when it began: --new-generation, with --from for that time. To go on "
+        "without, leave it out of [event] variants: its events wait in quarantine as "
+        "unknown_variant"
     )
 
 

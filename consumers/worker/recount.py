@@ -143,8 +143,6 @@ class Recount:
             self._open[1] += is_open and entry.reason == "future"
             self._retried[0] += not is_open and entry.reason in LATE
             self._retried[1] += not is_open and entry.reason == "late_outcome"
-            if self._is_late(entry):
-                continue  # beside the events before it: see `take`
             if place in refused:
                 self._compare_entry(entry, refused[place])
             elif place not in at:

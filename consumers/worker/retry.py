@@ -33,6 +33,7 @@ from consumers.worker.trial import Place, Trial, described, places_of
 
 PAGE: Final = 500  # entries of one transaction
 TRIES: Final = 10  # of a page, where other retries are at it too
+SKIPPED: Final = "skipped", "[event] where does not mean it, as the config reads it now"
 # Of messages that carry many events: these say that one could not be divided.
 _OF_MESSAGES: Final = frozenset(
     ["not_array", "not_arrow", "too_many_events", "bad_key", "bad_header"]
@@ -185,12 +186,14 @@ class _Attempt:
         else:
             try:
                 for decoded in self._records(head, sorted({offset for offset, _ in left})):
-                    here = {int(offset) for offset in decoded.chunk.offsets}
-                    some = [entry for place, entry in left.items() if place[0] in here]
+                    start, end = decoded.chunk.start, decoded.chunk.end
+                    some = [entry for place, entry in left.items() if start <= place[0] < end]
                     same = self._same(decoded, some)
                     good += self._take(trial, decoded, same)
                     for entry in some:
-                        if entry not in same:
+                        if entry not in same and decoded.left_out:
+                            self._keep(entry, *SKIPPED)
+                        elif entry not in same:
                             self._keep(entry, "not_there", "the record at this offset is another")
                         del left[entry.offset, entry.index]
             except SourceError as error:
@@ -231,6 +234,8 @@ class _Attempt:
         tried = trial.add(decoded, by_place.keys())
         for place, now in tried.bad.items():
             self.page.still.append(Still(by_place[place], now.reason, now.field, now.detail))
+        for place in sorted(by_place.keys() - tried.good - tried.bad.keys()):
+            self._keep(by_place[place], *SKIPPED)
         return [by_place[place] for place in sorted(tried.good)]
 
     def _keep(self, entry: QuarantineRow, reason: str, detail: str) -> None:

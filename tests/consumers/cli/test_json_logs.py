@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -29,8 +30,10 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture
 def hooks() -> Iterator[None]:
     """What Python calls for what nobody has caught, as it was."""
+    was = sys.excepthook, sys.unraisablehook, threading.excepthook
     yield
-    logs.to_stderr("text")
+    logging.captureWarnings(False)
+    sys.excepthook, sys.unraisablehook, threading.excepthook = was
 
 
 def lines(text: str) -> list[dict[str, Any]]:

@@ -154,9 +154,9 @@ def test_an_arm_more_in_a_running_experiment_is_refused_with_what_to_do(tmp_path
     with pytest.raises(SettingsChanged) as caught:
         run(Options(until_end=True), CHUNKS, config=more)
     said = str(caught.value)
-    assert "metric experiment/ctr: c cannot be added to a running experiment" in said
-    assert "append the time from which it is assigned to [experiment] epochs" in said
-    assert "start with --new-generation" in said and "unknown_variant" in said
+    assert said.startswith("experiment: c cannot be added while it runs")
+    assert said.count("cannot be added") == 1
+    assert "--new-generation, with --from for that time" in said and "unknown_variant" in said
     run(UNTIL_END, CHUNKS)  # as before
     run(UNTIL_END, CHUNKS, config=more, new_generation=True)
     assert run.seen().generation.id == 2

@@ -29,9 +29,11 @@ from consumers.results.watching import Watcher
 from consumers.server.exposition import exposition
 from consumers.server.health import Watched
 from consumers.server.pulse import Pulse
-from consumers.sources.memory_source import Deliver, Log
+from consumers.sources.memory_source import Deliver, Log, MemorySource
 from consumers.worker.bad_share import TooManyBad
-from tests.consumers.small_config import EVENT, config
+from consumers.worker.retry import retry
+from consumers.worker.run_options import Options
+from tests.consumers.small_config import EVENT, config, event
 from tests.consumers.worker.memory_run import ONE, UNTIL_END, Run
 from tests.consumers.worker.verified_run import EACH, change, tried, verified
 
@@ -55,9 +57,9 @@ LINES: list[bytes | None] = [line(i) for i in range(200)]
 MEANT = [value for i, value in enumerate(LINES) if i % 10 < 3 or i % 50 == 49]
 
 
-def run_over(folder: Path, values: list[bytes | None], event: str = WHERE, rest: str = EACH) -> Run:
+def run_over(folder: Path, values: list[bytes | None], roles: str = WHERE, rest: str = EACH) -> Run:
     folder.mkdir(exist_ok=True)
-    run = Run(folder, {ONE: Log(values)}, event=event, slices=SLICES, metrics=METRICS, rest=rest)
+    run = Run(folder, {ONE: Log(values)}, event=roles, slices=SLICES, metrics=METRICS, rest=rest)
     run.clock.tick_s = 0.02
     run(UNTIL_END, [Deliver(17)] * 40)
     return run
@@ -148,3 +150,23 @@ def test_the_share_of_bad_events_is_of_those_that_are_meant(tmp_path: Path) -> N
     rest = "[store]\nmax_bad_share = 0.5"
     with pytest.raises(TooManyBad, match="100 of 150 events were refused"):
         run_over(tmp_path, bad, rest=rest)
+
+
+def test_a_retry_says_which_events_the_config_does_not_mean_any_more(tmp_path: Path) -> None:
+    roles = EVENT + 'where = { user = "present" }\n'
+    values: list[bytes | None] = [event(variant="c"), event(variant="c", phase="p" * 9000)]
+    run = Run(tmp_path, {ONE: Log(values)}, event=roles, rest=EACH)
+    run(UNTIL_END)
+    moved = roles.replace('["a", "b"]', '["a", "b", "c"]').replace('user = "user"', 'user = "who"')
+    made = run_config(run, config(event=moved, rest=EACH))
+
+    def opener(config: Config, options: Options) -> MemorySource:
+        return MemorySource(run.logs)
+
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        (page,) = retry(made, ledger, now_ms=lambda: 7, opener=opener)
+    assert [(one.entry.offset, one.reason) for one in page.still] == [
+        (0, "skipped"),
+        (1, "skipped"),
+    ]
+    assert page.counted == []
