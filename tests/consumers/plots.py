@@ -129,7 +129,12 @@ class Repeated(Plain):
                 values.append(value)
                 if rng.random() < 0.3:
                     earlier = values[-1 - rng.randrange(min(len(values), 9))]
-                    values += [earlier] if earlier and earlier not in KNOWN_BROKEN else []
+                    if earlier and earlier not in KNOWN_BROKEN:
+                        # It may come again with a later time, which moves the clock of the ids.
+                        again = json.loads(earlier)
+                        later = iso(i * HOURS * 3_600_000 // size + 3_400_000)
+                        again["ts"] = max(again["ts"], later) if rng.random() < 0.5 else again["ts"]
+                        values.append(json.dumps(again).encode())
             self.logs[partition] = log_of(rng, values)
 
     def expected(self, known: Known) -> Counted:

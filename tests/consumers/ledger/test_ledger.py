@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Connection
 
 import consumers.ledger.ledger as ledger_module
+from consumers.ledger.closing import join_head, write_closing
 from consumers.ledger.ledger import Fenced, Ledger, LogChanged, TooLarge
 from consumers.ledger.rows import Commit, Counters, Generation, Head, Pane, Piece
 from consumers.sources.source import Partition
@@ -193,6 +194,30 @@ def test_a_delta_with_a_window_below_the_floor_is_fenced(
     with pytest.raises(Fenced, match="windows before"):
         ledger.commit(generation, commit(head, 4, TOTAL, HOUR))
     ledger.commit(generation, commit(head, 4, TOTAL))
+
+
+def test_label_windows_must_be_as_far_closed_as_a_commit_was_made_for(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    join = join_head(ledger.store, generation)
+    close = Commit(join, join.next_offset, 1000, None, Counters())
+    write_closing(ledger.store, generation, close, "rows", (), 0, ())
+    made = commit(head, 4)
+    with pytest.raises(Fenced, match="closed up to 1000 ms"):
+        ledger.commit(generation, replace(made, closed_at_most=999))
+    with pytest.raises(Fenced, match="before 1001 ms are open"):
+        ledger.commit(generation, replace(made, closed_at_least=1001))
+    ledger.commit(generation, replace(made, closed_at_most=1000, closed_at_least=1000))
+
+
+def test_the_floor_must_be_as_high_as_a_commit_was_made_for(
+    ledger: Ledger, generation: Generation, head: Head
+) -> None:
+    made = replace(commit(head, 4), floor_ms=1000)
+    with pytest.raises(Fenced, match="windows before 1000 ms are kept"):
+        ledger.commit(generation, made)
+    ledger.raise_floor(generation, 1000)
+    ledger.commit(generation, made)
 
 
 # -- reading

@@ -11,40 +11,34 @@ Then programs that are broken on purpose: each must be found out, or the simulat
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import ColumnElement, Connection, delete, insert
+from sqlalchemy import ColumnElement, Connection
 
-import consumers.ledger.compact as ledger_compact
 import consumers.ledger.ledger as ledger_module
 import consumers.ledger.write as ledger_write
-from consumers.ledger.compact import Strand
-from consumers.ledger.compaction import Group as Rows
-from consumers.ledger.ledger import LedgerError
 from consumers.ledger.rows import Commit, Generation, Head
-from consumers.ledger.schema import delta, generation, head
-from consumers.sources.source import Chunk, Partition
-from consumers.worker.worker import Worker
+from consumers.ledger.schema import generation, head
+from tests.consumers.found_out import FEW, is_found_out, opened
 from tests.consumers.interleaved import (
     EVENTS,
     LONG,
     SHORT,
-    Differs,
     Length,
     Simulation,
     interleave,
 )
-from tests.consumers.lives import FusedLedger, FusedSource
+from tests.consumers.lives import FusedLedger
+from tests.consumers.plots import Joined
 from tests.depth import tries
 
-FEW, MANY = 50, tries(10, 500)
+MANY = tries(10, 500)
 OVER_POSTGRES = tries(20, FEW)
 ASKED = int(os.environ.get("STREAMMETRICS_INTERLEAVINGS", "0"))
 
@@ -55,14 +49,6 @@ def silent() -> Iterator[None]:
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
-
-
-def opened(folder: Path, ledger_type: type[FusedLedger] = FusedLedger) -> FusedLedger:
-    ledger = ledger_type.open(
-        str(folder / "simulated.db"), create=True, pauses_s=(0.0,), sleep=lambda seconds: None
-    )
-    assert isinstance(ledger, FusedLedger)
-    return ledger
 
 
 @pytest.fixture
@@ -189,17 +175,11 @@ class AnySettings(FusedLedger):
             return super().commit(of, commit)
 
 
-def is_found_out(
-    simulation: Simulation, *errors: type[Exception], seeds: Sequence[int] = range(FEW)
-) -> bool:
-    # Some are found by the store's own conditions.
-    found: tuple[type[Exception], ...] = (Differs, LedgerError, *errors)
-    for seed in seeds:
-        try:
-            interleave(simulation, seed)
-        except found:
-            return True
-    return False
+class AfterClosing(FusedLedger):
+    """Adds events to label windows that are closed."""
+
+    def commit(self, of: Generation, commit: Commit) -> Head:
+        return super().commit(of, replace(commit, closed_at_most=None))
 
 
 @pytest.mark.slow
@@ -221,68 +201,7 @@ def test_a_broken_ledger_is_found_out(
         assert is_found_out(Simulation(ledger), seeds=range(first, first + 10 * FEW))
 
 
-class WhereKafkaStands(FusedSource):
-    """No seek on assignment: reading starts at Kafka's own committed offset."""
-
-    def _assign(self, partitions: Sequence[Partition]) -> None:
-        super()._assign(partitions)
-        for partition in partitions:
-            known = self.group.acknowledged.get(partition)
-            self.seek(partition, self.beginning(partition) if known is None else known)
-
-
-class Trusting(Worker):
-    """Takes what comes for what comes next."""
-
-    def take(self, chunk: Chunk) -> None:
-        work = self._work.get(chunk.partition)
-        if work is not None:
-            work.delta.end = chunk.start
-        super().take(chunk)
-
-
 @pytest.mark.slow
-def test_no_seek_on_assignment_is_made_good_by_a_worker_that_looks(of_sqlite: Simulation) -> None:
-    of_sqlite.source_type = WhereKafkaStands
-    assert not is_found_out(of_sqlite, seeds=range(15))
-
-
-@pytest.mark.slow
-def test_no_seek_on_assignment_is_found_out(of_sqlite: Simulation) -> None:
-    of_sqlite.source_type, of_sqlite.worker_type = WhereKafkaStands, Trusting
-    assert is_found_out(of_sqlite)
-
-
-class Deserializing(FusedSource):
-    """A deserializer in the consumer: one bad record fails every poll that meets it."""
-
-    def poll(self, timeout_s: float) -> list[Chunk]:
-        found = super().poll(timeout_s)
-        for chunk in found:
-            for value in chunk.values:
-                json.loads(value or b"null")
-        return found
-
-
-@pytest.mark.slow
-def test_a_deserializer_in_the_consumer_is_found_out(of_sqlite: Simulation) -> None:
-    of_sqlite.source_type = Deserializing
-    assert is_found_out(of_sqlite, ValueError)
-
-
-@pytest.mark.slow
-def test_a_compactor_that_does_not_count_what_it_deletes_is_found_out(
-    of_sqlite: Simulation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def exchange(
-        connection: Connection,
-        of: Head,
-        strand: Strand,
-        group: Rows,
-        made: Sequence[ledger_compact._Merged],
-    ) -> None:
-        connection.execute(delete(delta).where(delta.c.id.in_([box.id for box in group.boxes])))
-        connection.execute(insert(delta), [ledger_compact._row(strand, one) for one in made])
-
-    monkeypatch.setattr(ledger_compact, "_exchange", exchange)
-    assert is_found_out(of_sqlite)
+def test_events_that_are_added_to_closed_label_windows_are_found_out(tmp_path: Path) -> None:
+    with closing(opened(tmp_path, AfterClosing)) as ledger:
+        assert is_found_out(Simulation(ledger, plots=[Joined]))

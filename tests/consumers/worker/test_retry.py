@@ -273,3 +273,17 @@ def test_a_commit_whose_answer_was_lost_counts_once(
     with closing(Ledger.open(run.config.store.url)) as ledger:
         assert set(in_ledger.read_retries(ledger.store, ledger.generation())) == {page.retry}
         assert len(ledger.quarantine(done=True)) == 8
+
+
+def test_events_that_were_ahead_of_their_records_are_counted_as_such_no_longer(
+    tmp_path: Path,
+) -> None:
+    at_ms = 1_704_067_200_000
+    times = [at_ms, at_ms - 200_000, 0]
+    run = Run(tmp_path, {ONE: Log([event(HOURS[0])] * 3, timestamps_ms=times)})
+    run()
+    assert run.seen().counters == Counters(3, future=2, quarantined=2)
+    made = replace(run.config, windows=replace(run.config.windows, max_ahead_s=1000))
+    (page,) = tried(made, run)
+    assert (len(page.counted), len(page.still)) == (1, 1)
+    assert run.seen().counters == Counters(3, future=1, quarantined=1)

@@ -142,3 +142,15 @@ def test_an_id_costs_sixteen_bytes_of_memory_and_eight_in_the_store() -> None:
     assert sum(len(ids) for _, ids in found.rows) == 80_000
     seen.committed(found)
     assert seen.nbytes == 160_000
+
+
+def test_a_clock_that_a_repeat_has_moved_outlives_a_restart() -> None:
+    """The newest pane has no id of its own then: by the rule, what is older than the retention is
+    not remembered, and what comes again is no repeat."""
+    events = [(1, 0), (1, 95), (2, -30), (2, -30)]
+    store, found = Store(), []
+    for event in events:
+        seen = store.load()
+        found += asked(seen, [event])
+        store.commit(seen)
+    assert found == plain(events) == [False, True, False, False]

@@ -99,3 +99,17 @@ def test_records_that_come_twice_change_nothing_and_are_counted_as_such(tmp_path
         worker.commit(last=True)
         assert counted(ledger) == fold(logs)
     assert worker.duplicates == 150
+
+
+def test_records_behind_a_hole_are_sought_again_from_where_the_delta_ends(tmp_path: Path) -> None:
+    duo = Duo(tmp_path)
+    with closing(duo.ledger):
+        first, _ = duo.workers
+        assert isinstance(first.source, MemorySource)
+        first.source.script.extend([Deliver(5)])
+        first.source.poll(0.0)  # records of an earlier assignment, which nobody took
+        first.source.script.extend([Deliver(5), Deliver(200)])
+        first.step()
+        assert first.rows == 0
+        first.step()
+        assert (first.progress().remaining, first.duplicates) == (0, 0)

@@ -1,0 +1,33 @@
+"""Whether a program that is broken on purpose is found out by a simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from consumers.ledger.ledger import LedgerError
+from tests.consumers.interleaved import Differs, Simulation, interleave
+from tests.consumers.lives import FusedLedger
+
+FEW = 50  # seeds, in which most mistakes are found
+
+
+def opened(folder: Path, ledger_type: type[FusedLedger] = FusedLedger) -> FusedLedger:
+    ledger = ledger_type.open(
+        str(folder / "simulated.db"), create=True, pauses_s=(0.0,), sleep=lambda seconds: None
+    )
+    assert isinstance(ledger, FusedLedger)
+    return ledger
+
+
+def is_found_out(
+    simulation: Simulation, *errors: type[Exception], seeds: Sequence[int] = range(FEW)
+) -> bool:
+    # Some are found by the store's own conditions.
+    found: tuple[type[Exception], ...] = (Differs, LedgerError, *errors)
+    for seed in seeds:
+        try:
+            interleave(simulation, seed)
+        except found:
+            return True
+    return False

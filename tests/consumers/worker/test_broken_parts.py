@@ -1,0 +1,176 @@
+"""Sources, workers, compactors, retries and ids that are broken on purpose: the simulation of
+`interleaved.py` must find each out, or is worth little. Broken ledgers are beside it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, delete, insert, update
+
+import consumers.ledger.compact as ledger_compact
+import consumers.ledger.retry as ledger_retry
+from consumers.ledger.compact import Strand
+from consumers.ledger.compaction import Group as Rows
+from consumers.ledger.retry import Counted
+from consumers.ledger.rows import Head
+from consumers.ledger.schema import delta, head
+from consumers.sources.source import Chunk, Partition
+from consumers.worker.worker import Worker
+from tests.consumers.found_out import is_found_out, opened
+from tests.consumers.interleaved import (
+    SHORT,
+    Simulation,
+)
+from tests.consumers.lives import FusedSource
+from tests.consumers.plots import Plain
+
+
+@pytest.fixture(autouse=True)
+def silent() -> Iterator[None]:
+    """What is logged is expected, and there is much of it."""
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@pytest.fixture
+def of_sqlite(tmp_path: Path) -> Iterator[Simulation]:
+    with closing(opened(tmp_path)) as ledger:
+        yield Simulation(ledger)
+
+
+class WhereKafkaStands(FusedSource):
+    """No seek on assignment: reading starts at Kafka's own committed offset."""
+
+    def _assign(self, partitions: Sequence[Partition]) -> None:
+        super()._assign(partitions)
+        for partition in partitions:
+            known = self.group.acknowledged.get(partition)
+            self.seek(partition, self.beginning(partition) if known is None else known)
+
+
+class Trusting(Worker):
+    """Takes what comes for what comes next."""
+
+    def take(self, chunk: Chunk) -> None:
+        work = self._work.get(chunk.partition)
+        if work is not None:
+            work.delta.end = chunk.start
+        super().take(chunk)
+
+
+@pytest.mark.slow
+def test_no_seek_on_assignment_is_made_good_by_a_worker_that_looks(of_sqlite: Simulation) -> None:
+    of_sqlite.source_type = WhereKafkaStands
+    assert not is_found_out(of_sqlite, seeds=range(15))
+
+
+@pytest.mark.slow
+def test_no_seek_on_assignment_is_found_out(of_sqlite: Simulation) -> None:
+    of_sqlite.source_type, of_sqlite.worker_type = WhereKafkaStands, Trusting
+    assert is_found_out(of_sqlite)
+
+
+class Dropping(Worker):
+    """Passes over records behind a hole, and does not go back for what lies in it."""
+
+    def take(self, chunk: Chunk) -> None:
+        work = self._work.get(chunk.partition)
+        if work is None or chunk.start <= work.delta.end:
+            super().take(chunk)
+
+
+@pytest.mark.slow
+def test_records_behind_a_hole_that_are_dropped_without_a_seek_are_found_out(
+    of_sqlite: Simulation,
+) -> None:
+    of_sqlite.source_type, of_sqlite.worker_type = WhereKafkaStands, Dropping
+    assert is_found_out(of_sqlite)
+
+
+class Blind(Worker):
+    """Never compares what it knows with the store."""
+
+    def _compare(self) -> None:
+        pass
+
+
+@pytest.mark.slow
+def test_a_worker_that_never_looks_whether_the_store_went_back_is_found_out(
+    of_sqlite: Simulation,
+) -> None:
+    of_sqlite.worker_type, of_sqlite.length = Blind, SHORT
+    assert is_found_out(of_sqlite)
+
+
+class Deaf(Worker):
+    """Lets go without a commit."""
+
+    def on_revoked(self, partitions: list[Partition]) -> None:
+        self.on_lost(partitions)
+
+
+@pytest.mark.slow
+def test_a_worker_that_does_not_commit_when_it_lets_go_costs_more_reading_and_no_more(
+    of_sqlite: Simulation,
+) -> None:
+    of_sqlite.worker_type = Deaf
+    assert not is_found_out(of_sqlite, seeds=range(15))
+
+
+@pytest.mark.slow
+def test_a_retry_that_leaves_the_count_of_future_events_is_found_out(
+    of_sqlite: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = ledger_retry._count
+
+    def leaves(connection: Connection, number: int, one: Counted, floor_ms: int | None) -> None:
+        count(connection, number, one, floor_ms)
+        ahead = sum(entry.reason == "future" for entry in one.entries)
+        connection.execute(
+            update(head).where(head.c.id == one.delta.head.id).values(future=head.c.future + ahead)
+        )
+
+    monkeypatch.setattr(ledger_retry, "_count", leaves)
+    of_sqlite.plots = [Plain]
+    assert is_found_out(of_sqlite)
+
+
+class Deserializing(FusedSource):
+    """A deserializer in the consumer: one bad record fails every poll that meets it."""
+
+    def poll(self, timeout_s: float) -> list[Chunk]:
+        found = super().poll(timeout_s)
+        for chunk in found:
+            for value in chunk.values:
+                json.loads(value or b"null")
+        return found
+
+
+@pytest.mark.slow
+def test_a_deserializer_in_the_consumer_is_found_out(of_sqlite: Simulation) -> None:
+    of_sqlite.source_type = Deserializing
+    assert is_found_out(of_sqlite, ValueError)
+
+
+@pytest.mark.slow
+def test_a_compactor_that_does_not_count_what_it_deletes_is_found_out(
+    of_sqlite: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exchange(
+        connection: Connection,
+        of: Head,
+        strand: Strand,
+        group: Rows,
+        made: Sequence[ledger_compact._Merged],
+    ) -> None:
+        connection.execute(delete(delta).where(delta.c.id.in_([box.id for box in group.boxes])))
+        connection.execute(insert(delta), [ledger_compact._row(strand, one) for one in made])
+
+    monkeypatch.setattr(ledger_compact, "_exchange", exchange)
+    assert is_found_out(of_sqlite)
