@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import socket
 import struct
+import time
 from collections.abc import Sequence
 from typing import Final
 
 from kafka.record.memory_records import MemoryRecordsBuilder
 
 CODECS: Final = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+NOT_YET: Final = (3, 5, 6)  # a topic that was just made: no partition, no leader, another leader
 
 
 def batch(values: Sequence[bytes], codec: str) -> bytes:
@@ -29,10 +31,15 @@ def send(bootstrap: str, topic: str, records: bytes, partition: int = 0) -> int:
     body += struct.pack(">i", len(records)) + records
     request = struct.pack(">hhih", 0, 7, 7, -1) + body  # Produce, version 7, no client id
     host, _, port = bootstrap.split(",")[0].rpartition(":")
-    with socket.create_connection((host, int(port)), timeout=30) as link:
-        link.sendall(struct.pack(">i", len(request)) + request)
-        (size,) = struct.unpack(">i", link.recv(4, socket.MSG_WAITALL))
-        answer = link.recv(size, socket.MSG_WAITALL)
-    error, offset = struct.unpack_from(">hq", answer, 4 + 4 + 2 + len(name) + 4 + 4)
+    error, offset = -1, -1
+    for attempt in range(100):
+        time.sleep(0.1 if attempt else 0)
+        with socket.create_connection((host, int(port)), timeout=30) as link:
+            link.sendall(struct.pack(">i", len(request)) + request)
+            (size,) = struct.unpack(">i", link.recv(4, socket.MSG_WAITALL))
+            answer = link.recv(size, socket.MSG_WAITALL)
+        error, offset = struct.unpack_from(">hq", answer, 4 + 4 + 2 + len(name) + 4 + 4)
+        if error not in NOT_YET:
+            break
     assert error == 0, f"the broker refuses the batch: error {error}"
     return int(offset)

@@ -82,7 +82,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     with ExitStack() as stack:
         stack.enter_context(signals_request(stop))
         # Before anyone reads: the store is there, and its settings are ours.
-        with closing(Ledger.open(config.store.url, create=True)) as ledger:
+        with stop.interrupting(), closing(Ledger.open(config.store.url, create=True)) as ledger:
             anew = arguments.on("new-generation")
             service.begin(ledger, config, new_generation=anew, requested=options.requested)
         hearing = stack.enter_context(closing(Hearing(workers if workers > 1 else 0)))
@@ -121,6 +121,8 @@ def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
         )
         with signals_request(stop), progress.shown("dry run", monotonic) as report:
             service.run(config, replace(options, until_end=True), stop=stop, report=report)
+        if not Path(url).exists():
+            return 0  # it was asked to end before it began
         with closing(Ledger.open(url)) as ledger:
             results = read_results(ledger, Query())
     sys.stdout.write(results_text(results, Query(), Style.of(sys.stdout), store=url))

@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Callable
 from contextlib import closing, suppress
+from typing import Final
 
 from consumers.config.config import Config
 from consumers.experiment.looking import Looker
@@ -26,6 +27,8 @@ from consumers.worker.watched_ledger import WatchedLedger
 from consumers.worker.worker import Options, Progress, Worker
 
 log = logging.getLogger(__name__)
+
+ANSWER_S: Final = 3.0  # for a source to answer, once a signal has asked to end
 
 Opener = Callable[[Config, Options], Source]
 
@@ -76,8 +79,10 @@ def run(
 ) -> None:
     """Count until stopped, or until the end with `options.until_end`. Raises what went wrong."""
     watch = watch or Watch(monotonic)
+    with stop.interrupting():
+        opened = Ledger.open(config.store.url, create=True)
     with (
-        closing(Ledger.open(config.store.url, create=True)) as opened,
+        closing(opened),
         forwarding(config, opened.store) as moved,
     ):
         ledger = WatchedLedger(opened.store, watch, monotonic, moved)
@@ -130,7 +135,9 @@ def _work(
             looker.step()  # after each step of the loop
 
     watch.opening()
-    with closing(opener(config, options)) as source:
+    with stop.ending_within(ANSWER_S):
+        source = opener(config, options)
+    with closing(source):
         worker = Worker(
             config,
             ledger,
@@ -142,8 +149,10 @@ def _work(
             report=reported,
             watch=watch,
         )
-        worker.prepare()
-        worker.run()
+        with stop.ending_within(ANSWER_S):
+            worker.prepare()
+        if not stop.requested:
+            worker.run()
 
 
 def _looker(

@@ -161,3 +161,92 @@ def test_long_lists_come_in_small_chunks(tmp_path: Path) -> None:
     close_all()
     assert sum(sizes) == rows
     assert max(sizes) * width * 8 <= 8 << 20
+
+
+def damaged_at(path: Path, group: int) -> Path:
+    """The file with a byte flipped in the pages of a row group."""
+    column = pq.ParquetFile(path).metadata.row_group(group).column(4)
+    data = bytearray(path.read_bytes())
+    first = column.dictionary_page_offset or column.data_page_offset
+    data[first + column.total_compressed_size // 2] ^= 0xFF
+    path.write_bytes(data)
+    return path
+
+
+def read_until_an_error(path: Path) -> tuple[int, str]:
+    """How many rows come, and what the error says."""
+    opened = source(path)
+    opened.assign(From(0))
+    rows = 0
+    with pytest.raises(SourceError) as caught:
+        for _ in range(100):
+            rows += sum(len(chunk) for chunk in opened.poll(0.0))
+    return rows, str(caught.value)
+
+
+@pytest.mark.parametrize("group", [0, 1, 2])
+def test_of_a_damaged_row_group_the_rows_before_it_come_and_then_its_number(
+    tmp_path: Path, group: int
+) -> None:
+    whole = pq.read_table(write(tmp_path / "a.parquet"))
+    path = tmp_path / "b.parquet"
+    pq.write_table(whole, path, row_group_size=3, write_page_checksum=True)
+    rows, said = read_until_an_error(damaged_at(path, group))
+    assert rows == 3 * group
+    last = min(3 * group + 2, 6)
+    assert f"{path}: expected row group {group} (rows {3 * group} to {last})" in said
+    assert "write it anew" in said and "disk" not in said
+
+
+def test_a_file_cut_off_anywhere_is_refused_in_words(tmp_path: Path) -> None:
+    whole = write(tmp_path / "a.parquet").read_bytes()
+    path = tmp_path / "b.parquet"
+    for size in range(0, len(whole), 7):
+        path.write_bytes(whole[:size])
+        with pytest.raises(SourceError, match="expected a parquet file"):
+            source(path)
+
+
+def test_no_flipped_byte_ends_otherwise_than_in_words(tmp_path: Path) -> None:
+    """Each byte by itself, in the pages and in the footer: rows come, or the error names the file
+    and nothing waits. (Where a page has no checksum, other values may come.)"""
+    whole = write(tmp_path / "a.parquet").read_bytes()
+    path = tmp_path / "b.parquet"
+    refused = 0
+    for at in range(0, len(whole), 3):
+        data = bytearray(whole)
+        data[at] ^= 0x7F
+        path.write_bytes(data)
+        try:
+            opened = source(path)
+            opened.assign(From(0))
+            (end,) = opened.ends().values() if opened.partitions() else (0,)
+            rows = 0
+            for _ in range(20):
+                rows += sum(len(chunk) for chunk in opened.poll(0.0))
+            assert rows == end, at
+        except SourceError as error:
+            refused += 1
+            assert str(path) in str(error)
+            assert "disk" not in str(error)
+    assert refused > 20
+
+
+def test_a_footer_that_claims_rows_that_no_group_has_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.parquet")
+    metadata = pq.ParquetFile(path).metadata
+
+    class Claims:
+        num_rows = metadata.num_rows + 1
+        num_row_groups = metadata.num_row_groups
+        row_group = metadata.row_group
+
+    class Claiming:
+        def __init__(self, *_: object, **__: object) -> None:
+            self.metadata = Claims()
+
+    monkeypatch.setattr(pq, "ParquetFile", Claiming)
+    with pytest.raises(SourceError, match="came one of 8 rows with 7 in its row groups"):
+        source(path)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+import signal
+import socket
 import subprocess
 import sys
 import threading
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
-from consumers.worker.stop import Stop
+from consumers.worker.stop import Stop, signals_request
+from tests.consumers.small_config import event, toml
 from tests.requirements import ROOT
 
 # Interrupts `wait` once before each line of Python in it, however deep, and asks to end there.
@@ -70,3 +76,93 @@ def test_a_wait_ends_when_another_thread_asks(times: int) -> None:
     assert stop.wait(60) and stop.requested
     assert stop.wait(60)  # and so does each wait after it
     thread.join()
+
+
+def test_a_log_that_cannot_be_written_does_not_lose_the_wish(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A signal may come while its thread writes a line of a log, which is no place for another."""
+
+    class Busy(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            raise RuntimeError("reentrant call inside")
+
+    caplog.set_level(logging.INFO)
+    stop, busy = Stop(), Busy()
+    logging.getLogger().addHandler(busy)
+    try:
+        with signals_request(stop):
+            signal.raise_signal(signal.SIGTERM)
+    finally:
+        logging.getLogger().removeHandler(busy)
+    assert stop.requested
+
+
+def test_a_signal_ends_a_wait_for_a_first_connection_and_no_other() -> None:
+    stop, reached = Stop(), []
+    with signals_request(stop):
+        with stop.interrupting():
+            pass
+        signal.raise_signal(signal.SIGTERM)
+        reached.append("outside")
+    assert stop.requested
+    stop = Stop()
+    with signals_request(stop):
+        with stop.interrupting():
+            signal.raise_signal(signal.SIGTERM)
+            reached.append("inside")
+        reached.append("behind it")
+    assert stop.requested and reached == ["outside"]
+
+
+@pytest.mark.slow
+def test_a_process_that_waits_for_a_store_ends_at_once(tmp_path: Path) -> None:
+    """Someone takes the connection and never answers: it would be given up after a minute."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        address = "{}:{}".format(*server.getsockname())
+        path = tmp_path / "config.toml"
+        (tmp_path / "events.jsonl").write_bytes(event() + b"\n")
+        path.write_text(toml(rest=f'[store]\nurl = "postgresql://me@{address}/x"'))
+        command = [sys.executable, "-m", "consumers.cli", "run", str(path), "--no-serve"]
+        with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+            try:
+                server.settimeout(60)
+                with server.accept()[0]:
+                    process.send_signal(signal.SIGTERM)
+                    _, said = process.communicate(timeout=8)
+            finally:
+                process.kill()
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+
+
+OPENING = """
+import sys, time
+from dataclasses import replace
+from consumers.worker import service
+from consumers.worker.run_options import Options
+from consumers.worker.stop import Stop, signals_request
+from tests.consumers.small_config import config
+
+def opener(*_):
+    print("opening", flush=True)
+    time.sleep(600)
+
+made, stop = config(), Stop()
+made = replace(made, store=replace(made.store, url=sys.argv[1]))
+with signals_request(stop):
+    service.run(made, Options(), stop=stop, opener=opener)
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_waits_for_a_source_ends_soon(tmp_path: Path) -> None:
+    """Clients of Kafka may wait for a minute, and cannot be interrupted."""
+    command = [sys.executable, "-c", OPENING, str(tmp_path / "store.db")]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None and process.stdout.readline() == "opening\n"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(15) == 0
+        finally:
+            process.kill()

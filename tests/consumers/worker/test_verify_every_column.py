@@ -205,7 +205,8 @@ def test_a_row_that_is_gone_is_found(run: Run, tmp_path: Path, table: str) -> No
     ("statement", "said"),
     [
         (
-            "INSERT INTO generation (id, current, revision, lateness_ms, token) VALUES (2, 1, 0, 0, 'x')",
+            "INSERT INTO generation (id, current, revision, lateness_ms, token) "
+            "VALUES (2, 1, 0, 0, 'x')",
             r"expected one current generation, came 2 \(1, 2\); it is damaged: restore a copy",
         ),
         (
