@@ -18,7 +18,7 @@ from streammetrics.core.exact_sum import ExactSum
 from streammetrics.core.exact_sums import ExactSums
 from streammetrics.core.parts import Column, Slots
 from streammetrics.core.plain_values import as_float, whole
-from streammetrics.core.possible import require, require_finite, require_moments
+from streammetrics.core.possible import QUANTA, require, require_finite, require_moments
 from streammetrics.core.row_pieces import pieces
 from streammetrics.core.rows import Rows
 from streammetrics.core.weight_units import Units
@@ -204,19 +204,21 @@ class Calibration(Accumulator, schema="calibration/3"):
             require_finite(column, what)
         for column in (new.losses, new.loss_squares):
             require(not column.infinities[:width, 0].any(), what)
+        tiny = bool(new.tiny_squares.limbs.any())
         for slot in range(width):
             negatives, positives = new.counts.dense(slot).tolist()
-            predicted = new.predicted.fractions(slot)
             units = list(map(sum, zip(negatives, positives, strict=True)))
-            require(all(0 <= p <= n for p, n in zip(predicted, units, strict=True)), what)
-            total, hits, y = sum(predicted, Fraction(0)), new.predicted_of_positives, sum(positives)
-            of_hits = hits.fraction(slot)
-            squares = of_scales([new.squares.fraction(slot), new.tiny_squares.fraction(slot)])
-            require(0 <= of_hits <= min(total, y) and squares <= total, what)
-            require(squares - 2 * of_hits + y >= 0, what)
-            require_moments(sum(units), total, squares, what)
+            cells = range(slot * new.bins, (slot + 1) * new.bins)
+            predicted = [new.predicted.sums.quanta(cell) for cell in cells]
+            require(all(0 <= p <= n * QUANTA for p, n in zip(predicted, units, strict=True)), what)
+            total, y = sum(predicted), sum(positives) * QUANTA
+            hits, squares = new.predicted_of_positives.quanta(slot), new.squares.quanta(slot)
+            require(0 <= hits <= min(total, y), what)
+            if not tiny:  # else some are in other quanta
+                require(squares <= total and squares - 2 * hits + y >= 0, what)
+                require_moments(sum(units), total, squares, what)
             rest = new.losses, new.loss_squares, new.brier_squares
-            require(all(column.fraction(slot) >= 0 for column in rest), what)
+            require(all(column.quanta(slot) >= 0 for column in rest), what)
         return new
 
     def compute(self) -> CalibrationFigures | CalibrationBetween:

@@ -16,7 +16,7 @@ from streammetrics.core.exact_sum import ExactSum
 from streammetrics.core.float_bits import CHUNK
 from streammetrics.core.looks import Look
 from streammetrics.core.parts import Column, Slots
-from streammetrics.core.possible import require
+from streammetrics.core.possible import QUANTA, require, small_integers
 from streammetrics.core.rows import Rows
 from streammetrics.results.quotient import Quotient
 
@@ -100,17 +100,24 @@ class Ratio(Accumulator, schema="ratio/2"):
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         new = super()._read(columns, width)
-        for slot in range(width):
-            shares, others = new.rows.dense(slot).tolist()
-            sums = new.numerator, new.denominator
-            endless = sum(int(column.infinities[slot].max()) for column in sums)
-            top, bottom = (column.fraction(slot) for column in sums)
+        sums = new.numerator, new.denominator
+        tops, bottoms = (small_integers(column) for column in sums)
+        rows = np.array([new.rows.dense(slot) for slot in range(width)]).reshape(width, 2)
+        doubtful = np.arange(width)
+        if tops is not None and bottoms is not None:  # one pass tells of most that they are shares
+            endless = new.numerator.infinities[:width] | new.denominator.infinities[:width]
+            sure = (rows[:, 1] == 0) & (bottoms == rows[:, 0]) & ~endless.any(axis=1)
+            doubtful = np.flatnonzero(~(sure & (tops >= 0) & (tops <= bottoms)))
+        for slot in doubtful.tolist():
+            shares, others = rows[slot].tolist()
+            infinite = sum(int(column.infinities[slot].max()) for column in sums)
+            top, bottom = (column.quanta(slot) for column in sums)
             what = "sums that no rows have"
             if others:
-                require(endless <= 2 * others, what)
+                require(infinite <= 2 * others, what)
             else:
-                in_share = top.denominator == 1 and 0 <= top <= shares
-                require(not endless and bottom == shares and in_share, what)
+                in_share = top % QUANTA == 0 and 0 <= top <= shares * QUANTA
+                require(not infinite and bottom == shares * QUANTA and in_share, what)
         return new
 
     def compute(self) -> Quotient:

@@ -18,7 +18,7 @@ from streammetrics.core.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.exact_sums import ExactSums
 from streammetrics.core.looks import Look
 from streammetrics.core.parts import Column, Slots
-from streammetrics.core.possible import require, require_finite, require_moments
+from streammetrics.core.possible import QUANTA, Number, require, require_finite, require_moments
 from streammetrics.core.row_pieces import pieces
 from streammetrics.core.rows import Rows
 from streammetrics.core.weight_units import Units
@@ -175,14 +175,21 @@ class Regression(Accumulator, schema="regression/2"):
         for column in (*new._columns()[1:], new.far.sums):
             require_finite(column, "an infinite sum of finite numbers")
         require(not new.absolute.infinities[:width, 0].any(), "an absolute error of -inf")
+        far = bool(new.far.sums.limbs.any())
         for slot in range(width):
-            near = [column.fraction(slot) for column in new._columns()]
             units = int(new.rows.dense(slot)[0])
-            _require_possible(units, [*near, *new.far.fractions(slot)])
+            if far:
+                near = [column.fraction(slot) for column in new._columns()]
+                sums = [*near, *new.far.fractions(slot)]
+                _require_possible(units, [of_scales(sums[i::_SUMS]) for i in range(_SUMS)], 1)
+            else:
+                _require_possible(units, [c.quanta(slot) for c in new._columns()], QUANTA)
             endless = int(new.absolute.infinities[slot, 1])
             require(endless <= units, "more infinite errors than rows")
             if new.round_weights:
-                _require_possible(int(new.rounded.dense(slot)[0]), new.rounded_sums.fractions(slot))
+                sums = [*new.rounded_sums.fractions(slot)]
+                of_rounded = [of_scales(sums[i::_SUMS]) for i in range(_SUMS)]
+                _require_possible(int(new.rounded.dense(slot)[0]), of_rounded, 1)
         return new
 
     def _columns(self) -> tuple[ExactSumColumn, ...]:
@@ -212,15 +219,13 @@ def _parts(
             yield scale, i, part
 
 
-def _require_possible(units: int, sums: Sequence[Fraction]) -> None:
-    """StateError unless rows of so many units may have these sums."""
-    absolute, labels, of_labels, of_scores, of_both = (
-        of_scales(sums[i::_SUMS]) for i in range(_SUMS)
-    )
+def _require_possible(units: int, sums: Sequence[Number], one: int) -> None:
+    """StateError unless rows of so many units may have these five sums; one: as they have it."""
+    absolute, labels, of_labels, of_scores, of_both = sums
     what = "sums of errors that no rows have"
     require(absolute >= 0 and of_scores >= 0 and (units > 0 or not any(sums)), what)
-    require_moments(units, labels, of_labels, what)
-    require_moments(units, absolute, of_labels - 2 * of_both + of_scores, what)
+    require_moments(units, labels, of_labels, what, one)
+    require_moments(units, absolute, of_labels - 2 * of_both + of_scores, what, one)
     require(of_both * of_both <= of_labels * of_scores, what)
 
 

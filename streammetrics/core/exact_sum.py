@@ -98,7 +98,7 @@ class ExactSumColumn(Column):
         minus, plus = self.infinities[slot].tolist()
         if minus or plus:
             return math.nan if minus and plus else math.inf if plus else -math.inf
-        units = self._whole(slot)
+        units = self.quanta(slot)
         try:
             return units / (1 << UNIT)
         except OverflowError:
@@ -110,7 +110,7 @@ class ExactSumColumn(Column):
 
     def fraction(self, slot: int = 0) -> Fraction:
         """The exact sum of the finite values."""
-        return Fraction(self._whole(slot), 1 << UNIT)
+        return Fraction(self.quanta(slot), 1 << UNIT)
 
     def widen(self, width: int) -> None:
         if width > len(self.limbs):
@@ -159,7 +159,7 @@ class ExactSumColumn(Column):
 
     def _encode_one(self, out: Writer) -> None:
         """As for many, in a tenth of the time that numpy takes for one."""
-        units = self._whole(0)
+        units = self.quanta(0)
         size = abs(units)
         zeros = ((size & -size).bit_length() - 1) // 8 if size else 0
         data = (size >> 8 * zeros).to_bytes((size.bit_length() + 7) // 8 - zeros, "little")
@@ -169,7 +169,7 @@ class ExactSumColumn(Column):
         out.ints(self.infinities[0])
         out.raw(data)
 
-    def _whole(self, slot: int) -> int:
+    def quanta(self, slot: int = 0) -> int:
         """One finite sum as an integer in units of 2 ** -1088."""
         units = 0
         for limb in reversed(self.limbs[slot].tolist()):

@@ -14,7 +14,7 @@ from streammetrics.core.counts import Counts
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.exact_sum import ExactSum
 from streammetrics.core.parts import Column, Slots
-from streammetrics.core.possible import require_finite, require_moments
+from streammetrics.core.possible import require_finite, require_rounded_moments
 from streammetrics.core.rows import Ragged, Rows
 from streammetrics.kernels.rounding import ratio
 from streammetrics.ranking.item_lists import ItemLists, check_cut, first_of, item_lists
@@ -147,9 +147,9 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         for column in (new.sums, new.squares):
             require_finite(column, "an infinite similarity")
         for slot in range(width):
-            total, squares = new.sums.fraction(slot), new.squares.fraction(slot)
+            total, squares = new.sums.quanta(slot), new.squares.quanta(slot)
             kept, what = int(new.lists.dense(slot)[0]), "similarities that no lists have"
-            require_moments(kept, total, squares, what, rounded=True)
+            require_rounded_moments(kept, total, squares, what)
         return new
 
     def compute(self) -> ListSimilarity:

@@ -10,7 +10,7 @@ from streammetrics.core.codec import Reader, Writer
 from streammetrics.core.declared import Declared
 from streammetrics.core.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts import Column, Part, Slots
-from streammetrics.core.possible import require, require_finite, require_moments
+from streammetrics.core.possible import require, require_finite, require_rounded_moments
 from streammetrics.ranking.measure import Measure, Values
 from streammetrics.ranking.measure_texts import measures_of
 
@@ -62,15 +62,15 @@ class MomentsColumn(Column):
     def require_possible(self, lists: int, slot: int = 0) -> None:
         """StateError unless so many lists may have these sums."""
         what = "measures that no lists have"
-        for measure, columns in enumerate(self.sums):
+        for columns in self.sums:
             for column in columns:
                 require_finite(column, what)
-            found = self.fractions(measure, slot)
+            found = [column.quanta(slot) for column in columns]
             require(min(found) >= 0, what)
-            require_moments(lists, found[0], found[1], what, rounded=True)
+            require_rounded_moments(lists, found[0], found[1], what)
             if len(columns) == _POOLED:
                 _, _, w, ww, _ = found
-                require_moments(lists, w, ww, what, rounded=True)
+                require_rounded_moments(lists, w, ww, what)
 
     def widen(self, width: int) -> None:
         self.width = width

@@ -24,6 +24,7 @@ from streammetrics import (
     Joined,
     JoinRows,
     MulticlassConfusion,
+    PerKey,
     RankingMetrics,
     Ratio,
     Regression,
@@ -36,7 +37,7 @@ from tests.cases import CASES
 from tests.depth import most_are_slow, tries
 from tests.laws.test_hostile_bytes import framed, opened, small_state
 
-TRIES = tries(40, 1_500)
+TRIES = tries(25, 600)
 _LARGE = (b"\x04\xff\xff\xff\x7f", b"\x08" + (2**62).to_bytes(8, "little"), b"\xff\xff\xff\x07")
 
 
@@ -218,6 +219,20 @@ IMPOSSIBLE: dict[str, Callable[[], Accumulator]] = {
 @pytest.mark.parametrize("name", IMPOSSIBLE)
 def test_numbers_that_no_rows_have_are_refused(name: str) -> None:
     state = IMPOSSIBLE[name]()
+    with pytest.raises(StateError):
+        load(state.to_bytes())
+
+
+@pytest.mark.parametrize("changed", ["numerator", "denominator", "infinity"])
+def test_a_ratio_of_one_key_that_no_rows_have_is_refused_among_others(changed: str) -> None:
+    state = PerKey(Ratio())
+    state.update(["a", "b", "b", "c"], numerators=[0, 1, 1, 1])
+    state.compute()
+    assert load(state.to_bytes()) == state
+    ratios: Any = state.states.child
+    part = "numerator" if changed == "infinity" else changed
+    value = np.inf if changed == "infinity" else 3.0
+    vars(ratios)[part].add(np.array([value]), np.array([1]))
     with pytest.raises(StateError):
         load(state.to_bytes())
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from consumers.results.state_files import description
+from consumers.results.state_files import description, n_states
 from consumers.results.state_text import state_text
 from consumers.results.terminal import Style
-from streammetrics import Accumulator, GroupedAUC, Panel, Ratio, load
+from streammetrics import Accumulator, GroupedAUC, Panel, Ratio, Windows, load
 from streammetrics.engines import Sealed, Sealing, seal
 
 PANEL = Panel({"gauc": GroupedAUC(), "ctr": Ratio()}, inputs={"ctr": {"numerators": "labels"}})
@@ -35,6 +35,34 @@ def test_a_sealed_state_shows_the_results_of_each_metric_of_a_panel() -> None:
     assert isinstance(described, dict) and isinstance(described["results"], list)
     assert [one["path"] for one in described["results"]] == [["ctr"], ["gauc"]]
     assert described["sealed"] == {"scope": "2026-11-01", "buckets": 1, "of": 4}
+
+
+def test_many_windows_of_few_panes_are_shown_in_part_and_counted() -> None:
+    windows = Windows(PANEL, 3_600, 1)
+    windows.update(
+        [i * 10**9 for i in range(12)], labels=[1] * 12, scores=[0.5] * 12, groups=[0] * 12
+    )
+    n = 2 * (12 * 3_600 + 1)
+    assert n_states(windows) == n and len(windows.to_bytes()) < 2_116
+    described = description(windows)
+    assert isinstance(described, dict) and isinstance(described["results"], list)
+    assert len(described["results"]) + int(str(described["results_left_out"])) == n
+    assert f"{n - 200} more: take --json" in shown(windows)
+
+
+def test_what_is_described_of_windows_is_that_of_each_by_itself() -> None:
+    windows = Windows(PANEL, 30, 10)
+    windows.update([0, 5_000, 60_000], labels=[1, 0, 1], scores=[0.5, 0.25, 1], groups=[0, 0, 7])
+    described = description(windows)
+    assert isinstance(described, dict) and isinstance(described["results"], list)
+    found = [(one["path"][-1], one["digest"]) for one in described["results"]]
+    parts = [windows.window_state(*span) for span in windows.windows()]
+    expected = []
+    for part in [*parts, windows.total_state()]:
+        assert isinstance(part, Panel)
+        expected += [(name, part.state(name).digest()) for name in ("ctr", "gauc")]
+    assert found == expected and described["results_left_out"] == 0
+    assert n_states(windows) == len(expected)
 
 
 def test_bare_bytes_of_a_sealed_state_say_that_they_prove_nothing() -> None:
