@@ -61,6 +61,8 @@ class Spans(Mapping[Span, object]):
         self._firsts = [run.starts.start for run in runs]
 
     def __getitem__(self, window: Span) -> object:
+        if type(window) is not tuple or [*map(type, window)] != [int, int]:
+            raise KeyError(window)
         start, end = window
         at = bisect_right(self._firsts, start) - 1
         if at < 0 or start not in self._runs[at].starts or end != start + self._size_ms:

@@ -105,6 +105,7 @@ def test_a_window_that_holds_nothing_has_no_result() -> None:
     for span in ((-10_000, 0), (5_000, 15_000), (-5_000, 4_000), (1, 10_001), (10**20, 10**20)):
         assert span not in result and result.get(span) is None
     assert len(result) == 4 and (0, 10_000) in result
+    assert not any(key in result for key in ("total", "ab", 0, (0,), ("a", "b"), None))
 
 
 def test_few_panes_of_many_windows_take_little_time_and_memory() -> None:
