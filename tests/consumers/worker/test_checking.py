@@ -11,7 +11,7 @@ import pytest
 
 from consumers.config.config import Config
 from consumers.ledger.begun import Requested
-from consumers.ledger.ledger import Ledger, LogChanged, NotAStore, SettingsChanged
+from consumers.ledger.ledger import Ledger, LogChanged, NewSource, NotAStore, SettingsChanged
 from consumers.sources.memory_source import Log, MemorySource
 from consumers.sources.source import GapError, Partition, SourceError, Unsuitable
 from consumers.worker import service
@@ -149,3 +149,20 @@ def test_a_missing_client_is_named_with_its_extra_before_a_store_is_made(
     kafka = replace(place.config, source=replace(place.config.source, kind="kafka"))
     with pytest.raises(SourceError, match=r"package kafka.*pip install 'streammetrics\[kafka\]'"):
         require_options(kafka, Options())
+
+
+def test_a_check_names_a_topic_that_is_new_to_the_store(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.count()
+    before = place.tables()
+    place.logs = {replace(ONE, topic="views"): Log([event()] * 9)}
+    with pytest.raises(NewSource, match=r"came views of cluster test.*--new-source"):
+        place.check(Options(on_gap="skip"))
+    lines = place.check(Options(new_source=True))
+    assert "source views of cluster test: new to the store; a run adds its events to what is "\
+        "counted" in lines  # fmt: skip
+    assert place.tables() == before
+    place.logs = {replace(ONE, cluster="other"): Log([event()] * 9)}
+    with pytest.raises(NewSource, match="came events of cluster other"):
+        place.check()
+    assert place.check(Options(new_source=True))
