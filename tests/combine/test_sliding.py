@@ -111,7 +111,7 @@ def test_a_window_that_holds_nothing_has_no_result() -> None:
 def test_few_panes_of_many_windows_take_little_time_and_memory() -> None:
     n = 130
     state = Windows(HistogramAUC(), 3_600, 1)
-    state.update(np.arange(n) * 10**9, labels=[1] * n, scores=[0.5] * n)
+    state.update(np.arange(n) * -(10**9), labels=[1] * n, scores=[0.5] * n)
     assert len(state.to_bytes()) < 4_000
     tracemalloc.start()
     try:

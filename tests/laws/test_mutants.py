@@ -14,7 +14,6 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.testing import Case, broken_laws, check_laws, strategies
 from tests.laws import mutants
 from tests.laws.clicks import Clicks
-from tests.requirements import ROOT
 
 # Where several laws are named, the fault breaks each of them whatever the metric.
 BROKEN: dict[type[Accumulator], set[str]] = {
@@ -103,21 +102,3 @@ def test_every_mutant_is_listed() -> None:
         if isinstance(kind, type) and issubclass(kind, Clicks) and kind.schema
     }
     assert found - {mutants.Sound} == set(BROKEN)
-
-
-def test_the_readme_says_how_many_there_are() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"and {len(BROKEN)} deliberately broken metrics" in text
-
-
-def test_every_law_catches_a_mutant() -> None:
-    from streammetrics.testing import LAWS
-
-    assert set().union(*BROKEN.values()) == {law.__name__ for law in LAWS}
-
-
-def test_a_failure_names_the_law_and_the_metric() -> None:
-    with pytest.raises(AssertionError) as caught:
-        check_laws(case_of(mutants.IgnoresItself, oracle=False), examples=10)
-    note = "\n".join(caught.value.__notes__)
-    assert "IgnoresItself() breaks the law 'monoid'" in note

@@ -142,7 +142,7 @@ def test_the_status_says_how_far_each_log_is(store: Path, capsys: Capture) -> No
     assert main(["status", str(store)]) == 0
     out = capsys.readouterr().out
     assert re.search(r"clicks\.jsonl/0 +10 +10 +2 +1 +1970-01-01T01:12:00Z", out)
-    assert "2 windows of 3600 s, 1970-01-01T00:00:00Z to 1970-01-01T02:00:00Z" in out
+    assert "2 windows of 3,600 s, 1970-01-01T00:00:00Z to 1970-01-01T02:00:00Z" in out
     assert main(["status", str(store), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(log["topic"], log["next_offset"]) for log in found["logs"]] == [("clicks.jsonl", 10)]
