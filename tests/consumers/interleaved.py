@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from consumers.config.config import Config
+from consumers.ledger.begun import Requested
 from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import SettingsChanged, StoreReplaced, StoreUnavailable
 from consumers.ledger.rows import Generation
@@ -270,7 +271,10 @@ class World:
         entries = self.ledger.quarantine(limit=10_000)
         missed = {(entry.partition, entry.offset) for entry in entries}
         after = self.config = self.plot.after
-        self.generation = self.ledger.begin(after.fingerprints(), after.descriptions).generation
+        requested = Requested(drop=("old",))
+        self.generation = self.ledger.begin(
+            after.fingerprints(), after.descriptions, requested=requested
+        ).generation
         spans = {"old": Span(until=stand), "new": Span(since=stand)}
         self.known = Known(spans, {"old": missed})
         self.saved.clear()
