@@ -7,7 +7,7 @@ on that value alone, never on its neighbours, so a chunk may be cut anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, TypeAlias
@@ -20,6 +20,7 @@ from consumers.events.times import AFTER_S, FIRST_S, GREATEST_MS, LEAST_MS, iso_
 from streammetrics import Coded
 
 _INT64: Final = 1 << 63
+_ALL_EXACT: Final = 2.0**53  # every whole number up to it is a double
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +73,7 @@ def _sorted_out(
 
 
 def _floats(values: list[object], path: str, bad: Bad) -> NDArray[np.float64]:
-    """Numbers as doubles, as in most readers of JSON; NaN and what no double holds are bad."""
+    """Numbers as doubles. NaN is bad, and so is a whole number that no double holds."""
     try:
         array = np.array(values, np.float64)
     except OverflowError:
@@ -81,11 +82,25 @@ def _floats(values: list[object], path: str, bad: Bad) -> NDArray[np.float64]:
             try:
                 array[i] = float(value)  # type: ignore[arg-type]
             except OverflowError:
-                bad[i] = Unfit("out_of_range", path, f"no double holds {shown(value)}")
+                bad[i] = Unfit("out_of_range", path, f"{shown(value)} is too large for a double")
     for i in np.flatnonzero(np.isnan(array)).tolist():
         bad[i] = Unfit("not_a_number", path, "NaN")
         array[i] = 0.0
+    bad.update(rounded(values, array, path))
     return array
+
+
+def rounded(
+    values: Sequence[object] | NDArray[np.generic], doubles: NDArray[np.float64], path: str
+) -> Bad:
+    """The whole numbers among `values` [n] that are other numbers in `doubles` [n]."""
+    bad: Bad = {}
+    for i in np.flatnonzero(np.abs(doubles) >= _ALL_EXACT).tolist():
+        value, double = values[i], float(doubles[i])
+        if isinstance(value, int | np.integer) and int(value) != int(double):
+            detail = f"no double holds {shown(int(value))}; send a smaller number, or {double!r}"
+            bad[i] = Unfit("out_of_range", path, detail)
+    return bad
 
 
 def reals(values: list[object], path: str) -> Converted:

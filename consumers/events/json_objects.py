@@ -26,6 +26,7 @@ _SHORT: Final = 2 * MAX_DEPTH  # bytes; valid JSON of that size cannot nest deep
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 
+# Whole numbers are read as such, so that `columns.py` sees which ones no double holds.
 _TYPES: Final[Mapping[str, object]] = {
     "time_iso": str,
     "time_s": int,
@@ -36,17 +37,17 @@ _TYPES: Final[Mapping[str, object]] = {
     "slice": str | int | float | bool | None,
     "int_id": int,
     "count": int,
-    "label": float | bool,
-    "real": float,
+    "label": int | float | bool,
+    "real": int | float,
     "flag": bool,
-    "label_list": list[float | bool],
-    "real_list": list[float],
+    "label_list": list[int | float | bool],
+    "real_list": list[int | float],
     "flag_list": list[bool],
     "int_list": list[int],
-    "label_row": list[float | bool],
-    "real_row": list[float],
-    "label_or_row": float | bool | list[float | bool],
-    "real_or_row": float | list[float],
+    "label_row": list[int | float | bool],
+    "real_row": list[int | float],
+    "label_or_row": int | float | bool | list[int | float | bool],
+    "real_or_row": int | float | list[int | float],
 }
 _EXPECTED: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
     "time_iso": ("a text with an ISO time and its zone", (str,)),

@@ -32,7 +32,7 @@ Reason = Literal[
     "not_an_object",
     "missing_field",  # of the event, the key or the headers
     "wrong_type",
-    "out_of_range",  # a number that does not fit 64 bits, a time outside of the calendar
+    "out_of_range",  # a number that 64 bits do not hold, a time outside of the calendar
     "bad_time",  # not ISO 8601 with a zone
     "too_long",  # a name longer than MAX_TEXT
     "unknown_variant",

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.events.columns import Bad, Column, Converted, Lists, times_from_store
+from consumers.events.columns import Bad, Column, Converted, Lists, rounded, times_from_store
 from consumers.events.fields import Use
 from consumers.events.refusals import Unfit
 from consumers.events.texts import MAX_TEXT
@@ -58,6 +58,8 @@ def _numbers(use: Use, values: NDArray[np.generic]) -> Converted | None:
         return values.astype(np.bool_), {}
     if kind in {"real": "fiu", "label": "fiub"}.get(use.kind, ""):
         doubles = values.astype(np.float64)
+        if kind in "iu":
+            return doubles, rounded(values, doubles, use.path)
         nan = np.isnan(doubles)
         if not nan.any():
             return doubles, {}

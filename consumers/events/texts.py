@@ -15,6 +15,7 @@ from streammetrics import Coded, hash_ids
 MAX_TEXT: Final = 1024  # characters of an id
 MAX_NAME: Final = 480  # bytes of a slice's value as JSON: eight and a bit fit into a key of 4,096
 _INT64: Final = 1 << 63
+_EXACT_DIGITS: Final = 15  # a double holds every whole number of as many
 
 
 def coded_texts(
@@ -133,6 +134,13 @@ def _number(text: str, *, whole: bool) -> object:
     if not text.isascii() or "_" in text or len(text) > 400:
         return text
     try:
-        return int(text) if whole else float(text)
+        # A whole number is read as such where it may be none of the doubles.
+        return (
+            int(text) if whole or (len(text) > _EXACT_DIGITS and _is_whole(text)) else float(text)
+        )
     except ValueError:
         return text
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").removeprefix("+").isdigit()

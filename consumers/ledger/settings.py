@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import cast
 
 from sqlalchemy import Connection, func, insert, update
 from sqlalchemy import select as sql_select
 
 from consumers.ledger.begun import Begun, Changes, Requested
+from consumers.ledger.differences import (
+    KEPT_NO_LATE,
+    arms_refused,
+    differences,
+    kept_no_late,
+    more_arms,
+)
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.holes import Holes, more_holes, with_holes
 from consumers.ledger.more_epochs import (
-    EXPERIMENT,
     as_before,
     counted_to_ms,
     more_epochs,
@@ -255,6 +261,7 @@ def _refuse_changes(
     found: list[str] = []
     variants: set[str] = set()
     epochs: set[str] = set()
+    is_older = False
     for one in current.metrics:
         if one.name not in fingerprints:
             continue
@@ -278,17 +285,27 @@ def _refuse_changes(
             elif starts:
                 todo = "only an epoch that starts after all that was counted may be added"
                 found.append(f"metric {one.name}: {starts[0]} is not; {todo}")
-            arms = _more_arms(one.description, now)
+            arms = more_arms(one.description, now)
             if arms:
-                said = _arms_refused(arms)
+                said = arms_refused(arms)
                 found += [] if said in found else [said]
                 continue
-            changes = ", ".join(_differences(one.description, left))
+            if kept_no_late(one.description, now):
+                is_older = True
+                found += [] if KEPT_NO_LATE in found else [KEPT_NO_LATE]
+                continue
+            changes = ", ".join(differences(one.description, left))
             if (more or starts) and not changes:
                 variants |= more
                 epochs.update(starts)
                 continue
             found.append(f"metric {one.name}: {changes or 'its meaning changed'}")
+    if is_older:
+        raise SettingsChanged(
+            found,
+            "Start over with --new-generation, or go on with the version that counted the store; "
+            f"`results --generation {current.id}` still shows what it counted.",
+        )
     if found:
         raise SettingsChanged(
             found,
@@ -297,41 +314,3 @@ def _refuse_changes(
             f"{current.id}` then shows the old ones.",
         )
     return variants, epochs
-
-
-def _more_arms(was: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
-    """The variants that a running experiment is given more."""
-    plans = was.get(EXPERIMENT), now.get(EXPERIMENT)
-    if not all(isinstance(plan, Mapping) for plan in plans):
-        return []
-    before, after = (cast("Mapping[str, list[str]]", plan)["variants"] for plan in plans)
-    return sorted(set(after) - set(before)) if set(before) < set(after) else []
-
-
-def _arms_refused(arms: Sequence[str]) -> str:
-    return (
-        f"experiment: {', '.join(arms)} cannot be added while it runs, since its comparisons share "
-        "one level and its shares were planned without. To compare the added variant, start the "
-        "experiment anew from when it began: --new-generation, with --from for that time. To go on "
-        "without, leave it out of [event] variants: its events wait in quarantine as "
-        "unknown_variant"
-    )
-
-
-def _differences(was: object, now: object, path: str = "") -> Iterator[str]:
-    if isinstance(was, Mapping) and isinstance(now, Mapping):
-        for key in sorted({*was, *now} - {SHOWN}):
-            inner = f"{path}.{key}" if path else key
-            if key not in was:
-                yield f"{inner} is new ({_shown(now[key])})"
-            elif key not in now:
-                yield f"{inner} is gone (it was {_shown(was[key])})"
-            else:
-                yield from _differences(was[key], now[key], inner)
-    elif was != now:
-        yield f"{path} was {_shown(was)}, is {_shown(now)}"
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 80 else text[:79] + "…"

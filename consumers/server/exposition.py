@@ -181,6 +181,9 @@ def _stored(ledger: Ledger) -> Iterator[Metric]:
                                             seen.stored_nbytes),
         "streammetrics_store_state_rows": ("Rows that hold them",
                                            seen.stored_rows),
+        "streammetrics_store_incomplete_logs": (
+            "Logs of which the store has counted less than before it went back",
+            len(seen.incomplete)),
         "streammetrics_generation": ("The generation that is counted", seen.generation.id),
     }  # fmt: skip
     for name, (what, value) in gauges.items():

@@ -69,6 +69,7 @@ async function showView(signal) {
   filters.show(store, view, change);
   if (experiment.show(found)) announce(found.recommendation.sentence);
   joined.show(results.join);
+  notice.incomplete(results);
   const many = cards.show(store, view, results, change);
   say(byId("metrics-title"), many === 1 ? "1 metric" : `${count(many)} metrics`);
   byId("as-text").href = `/results.txt?${question(view, ["window", "by", "where", "metric", "generation"])}`;

@@ -1,9 +1,10 @@
 // The states of the page as a whole: loading, empty, stale and broken each look like what they are.
 // `data-state` of the document is the one in force, and the style sheet draws it.
 
-import { byId, h, say } from "/assets/elements.js";
-import { time } from "/assets/printed.js";
+import { byId, h, put, say } from "/assets/elements.js";
+import { name, time } from "/assets/printed.js";
 
+const MOST_LOGS = 10; // that are named
 const STATES = ["loading", "ready", "empty", "stale", "broken"];
 
 /** Set the state, and what is said of it. */
@@ -59,6 +60,16 @@ export function broken(error, everything) {
     todo ? `What to do: ${todo}.` : null,
     error.status === 400 ? h("a", { href: everything }, "Show everything") : null,
   );
+}
+
+/** Which logs are counted less far than they were, in the words of `Results.incomplete_text`. */
+export function incomplete({ incomplete: logs, offsets }) {
+  const named = Object.entries(logs).map(
+    ([log, known]) => `${name(log, 200)} is counted up to ${offsets[log] ?? "nothing"}, and was up to ${known}`,
+  );
+  const many = named.length > MOST_LOGS ? `, and ${named.length - MOST_LOGS} more logs` : "";
+  const said = `The store went back, and what it lost is counted again: ${named.slice(0, MOST_LOGS).join(", ")}${many}`;
+  put(byId("incomplete"), ...(named.length ? [h("h2", {}, "Results are incomplete"), h("p", {}, said)] : []));
 }
 
 /** The name of what is shown, as the title of the tab. */

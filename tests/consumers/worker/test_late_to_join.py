@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import update
 
+from consumers.config.join import JoinConfig
 from consumers.events.refusals import LATE
 from consumers.ledger import schema
 from consumers.ledger.ledger import Ledger, SettingsChanged
@@ -173,14 +175,30 @@ def test_verify_finds_an_event_that_is_said_to_be_late_and_is_not(
     assert "in quarantine as late_outcome, and not late by its log" in found
 
 
-def test_a_store_that_kept_nothing_of_the_late_is_not_gone_on_with(ledger: Ledger) -> None:
-    joined.run(MADE, ledger, {LOGS[0]: log_of(few(3), timed=False)}, close=False)
-    descriptions = {
-        name: {**found, "join": {k: v for k, v in found["join"].items() if k != "late"}}  # type: ignore[attr-defined]
-        for name, found in MADE.descriptions.items()
-    }
-    with pytest.raises(SettingsChanged, match=r"join.late is gone"):
-        ledger.compare(dict.fromkeys(descriptions, "other"), descriptions)
+def test_a_store_of_a_version_that_kept_nothing_of_the_late_is_refused_with_what_can_be_done(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing can be put back there: no config of this version has such a plan."""
+    logs = {LOGS[0]: log_of(few(3), timed=False)}
+    plan = JoinConfig.plan
+    with monkeypatch.context() as older:
+        older.setattr(
+            JoinConfig, "plan", lambda *a: {k: v for k, v in plan(*a).items() if k != "late"}
+        )
+        joined.run(replace(MADE), ledger, logs, close=False)
+        before = results(ledger)
+    with pytest.raises(SettingsChanged) as refused:
+        joined.run(MADE, ledger, logs, close=False)
+    assert refused.value.differences == (
+        "[join]: an older version counted this store. It kept nothing of events that are too late "
+        "to be joined, this one puts them into quarantine, and no setting changes that",
+    )
+    assert str(refused.value).endswith(
+        "Start over with --new-generation, or go on with the version that counted the store; "
+        "`results --generation 1` still shows what it counted."
+    )
+    ledger.begin(MADE.fingerprints(), MADE.descriptions, new_generation=True)
+    assert read_results(ledger, Query(generation=1)).offsets == before.offsets
 
 
 def test_a_hundredth_of_the_events_may_be_too_late_without_a_word() -> None:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
+import httpx
 import pytest
 
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.witness import note_known
+from consumers.results.query import Query
+from consumers.results.reader import read_results
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 
@@ -31,6 +37,29 @@ def test_an_empty_store_says_that_the_page_fills_by_itself(tmp_path: Path, open_
         stream.count()
         page.until("ready")
         assert page.page.locator("table.figures").count() >= 1
+
+
+def test_a_store_that_went_back_is_amber_until_it_has_counted_again(
+    own: Stream, open_page: Open
+) -> None:
+    with own.serve(), closing(Ledger.open(str(own.folder / "store.db"))) as ledger:
+        page = open_page(own.url).until("ready")
+        assert page.page.locator("#incomplete").is_hidden()
+        (head,) = ledger.snapshot().heads
+        note_known(ledger.store, ledger.snapshot().generation, head, head.next_offset + 30)
+        page.page.wait_for_selector("#incomplete h2")
+        title, said = page.text("#incomplete").split("\n\n")
+        of = read_results(ledger, Query())
+        assert f"incomplete: {said[0].lower()}{said[1:]}" == of.incomplete_text
+        assert title == "Results are incomplete"
+        ground = "one => getComputedStyle(one).backgroundColor"
+        amber = page.page.eval_on_selector("#incomplete", ground)
+        assert amber != page.page.eval_on_selector(".card", ground)
+        scraped = httpx.get(f"{own.url}metrics").text
+        assert "\nstreammetrics_store_incomplete_logs 1.0\n" in scraped
+        own.write(20)
+        own.count()
+        page.page.wait_for_selector("#incomplete:empty", state="attached")
 
 
 def test_a_filter_that_lets_nothing_pass_leads_back(served: Stream, open_page: Open) -> None:
