@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.errors import InputError, shown
 from streammetrics.core.rows import Coded
 
 KEY: Final = b"streammetrics-id"
@@ -57,8 +58,20 @@ def hash_ids(names: Sequence[str]) -> HashedIds:
     >>> auc.update([1, 0, 0, 1], [0.9, 0.2, 0.1, 0.3], groups=users)
     >>> auc.compute().gauc
     1.0
+
+    InputError for ids that are no strings: columns of integers are hashed as they are.
     """
-    return hashed_ids(names).view(HashedIds)
+    try:
+        return hashed_ids(names).view(HashedIds)
+    except TypeError:
+        row = [isinstance(name, str) for name in names].index(False)
+        raise InputError(
+            expected="strings",
+            came=shown(names[row]),
+            where=f"names[{row}]",
+            todo="pass integers to update as they are, or strings here",
+            rows=np.array([row]),
+        ) from None
 
 
 def hash_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> HashedIds:

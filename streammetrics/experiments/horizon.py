@@ -44,6 +44,13 @@ class Horizon:
     def __post_init__(self) -> None:
         if self.mde is not None and self.mde < 0:
             _refuse("mde", "a size, from 0", self.mde, "pass it without its sign")
+        for name in ("units", "variance", "mde"):
+            if self._has(name) and not 0 <= getattr(self, name) < math.inf:
+                todo = "pass what is planned or was measured before"
+                _refuse(name, "a finite number from 0", getattr(self, name), todo)
+        if self.baseline is not None and not 0 <= self.baseline <= 1:
+            todo = "pass a rate as a share of 1; of a mean pass variance="
+            _refuse("baseline", "a rate from 0 to 1", self.baseline, todo)
         others = [name for name in ("units", "baseline", "variance") if self._has(name)]
         if self.mde is not None and others:
             came = ", ".join([*others, "mde"])

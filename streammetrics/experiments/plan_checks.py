@@ -37,6 +37,8 @@ def check_plan(plan: Plan) -> None:
     for where in ("variants", "decision", "epochs", "lower_is_better"):
         _names(where, getattr(plan, where))
     _check_safeguards(plan)
+    if not plan.watched:
+        refuse("decision", "a metric, or a guardrail", plan.decision, 'pass decision=("ctr",)')
     if plan.control not in plan.variants:
         todo = f"{nearest(plan.control, plan.variants)}, or name it in variants as well"
         refuse("control", "one of the variants", plan.control, todo)

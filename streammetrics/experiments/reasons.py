@@ -14,6 +14,9 @@ WHALE = 0.25  # of an arm's rows in one group, from which it is said
 
 def why_nothing(contrast: Contrast, reading: Reading) -> str:
     """What is missing for an interval; of an earlier look than that of now, what it said."""
+    infinite = _infinite(contrast)
+    if infinite and contrast.horizon.v_opt is not None:
+        return f"{_joined(infinite, 'has', 'have')} an infinite estimate"
     if reading.looks and reading.last != contrast.anytime:
         return reading.reason or "the last look has no interval"
     found = contrast.comparison
@@ -28,18 +31,22 @@ def why_nothing(contrast: Contrast, reading: Reading) -> str:
     ):
         names = _variants(contrast, test)
         if names:
-            return f"{' and '.join(names)} {'have' if len(names) > 1 else 'has'} {said}"
+            return f"{_joined(names, 'has', 'have')} {said}"
     if has_no_error(contrast):
         return found.reason or "there is no formula for its standard error"
     if found.groups is not None and found.groups < GROUPS:
-        return f"too few users: an arm has {found.groups} groups of them, and {GROUPS} are needed"
+        met = f"{found.groups} group{'s' * (found.groups != 1)}"
+        return f"too few users: an arm has {met} of them, and {GROUPS} are needed"
+    undefined = _variants(contrast, lambda arm: math.isnan(arm.value))
+    if undefined:
+        return f"{_joined(undefined, 'has', 'have')} no defined estimate yet"
     return reading.reason or found.reason or "nothing is known of its standard error"
 
 
 def never(contrast: Contrast) -> bool:
-    """Whether waiting would not help: no size was declared, or there is no standard error of such
-    rows."""
-    return contrast.horizon.v_opt is None or has_no_error(contrast)
+    """Whether waiting would not help: no size was declared, an estimate is infinite, as a log loss
+    stays once it is, or there is no standard error of such rows."""
+    return contrast.horizon.v_opt is None or bool(_infinite(contrast)) or has_no_error(contrast)
 
 
 def has_no_error(contrast: Contrast) -> bool:
@@ -71,6 +78,14 @@ def whales(contrast: Contrast) -> str:
         if arm.largest_group > WHALE
     ]
     return f" Beware: {' and '.join(said)}." if said else ""
+
+
+def _infinite(contrast: Contrast) -> list[str]:
+    return _variants(contrast, lambda arm: math.isinf(arm.value))
+
+
+def _joined(names: list[str], one: str, several: str) -> str:
+    return f"{' and '.join(names)} {several if len(names) > 1 else one}"
 
 
 def _has_none(arm: Arm, kind: str, place: int) -> bool:

@@ -169,8 +169,9 @@ def _notes(found: Outcome) -> list[str]:
         dropped = ", and are dropped" if mixed.dropped else ""
         verb = "unit was" if mixed.units == 1 else "units were"
         notes.append(f"{plain(mixed.units, 6)} {verb} seen in several variants{dropped}.")
-    left_out = sorted({epoch for one in contrasts for epoch in one.comparison.left_out})
-    if any(left_out) or any(one.comparison.epochs for one in contrasts if left_out):
+    compared = [one.comparison for one in contrasts if one.comparison.epochs]
+    left_out = sorted({epoch for one in compared for epoch in one.left_out})
+    if left_out:
         names = ", ".join(epoch or "of events without an epoch" for epoch in left_out)
         notes.append(f"Epochs left out of a comparison, as an arm has too little in them: {names}.")
     known = [one.comparison for one in contrasts if one.comparison.n]

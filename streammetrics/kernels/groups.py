@@ -78,8 +78,13 @@ def _of_squares(values: Sequence[float], factor: Callable[[int], float]) -> Grou
         return GroupVariance(math.nan, k, f"{k} group{'s' * (k != 1)} with rows: at least 2 needed")
     if not all(map(math.isfinite, values)):
         return GroupVariance(math.nan, k, "the estimate is undefined")
-    mean = math.fsum(values) / k
-    square = math.fsum((value - mean) * (value - mean) for value in values)
+    try:
+        mean = math.fsum(values) / k
+        square = math.fsum((value - mean) * (value - mean) for value in values)
+    except OverflowError:
+        square = math.inf
+    if not math.isfinite(square):
+        return GroupVariance(math.nan, k, "the variance is beyond the range of float64")
     return GroupVariance(factor(k) * square, k)
 
 

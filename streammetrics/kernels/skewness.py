@@ -29,10 +29,10 @@ def skewness_number(contributions: Sequence[float]) -> float:
     """
     if not contributions or not all(map(math.isfinite, contributions)):
         return 0.0
-    mean = math.fsum(contributions) / len(contributions)
+    mean = math.fsum(one / len(contributions) for one in contributions)
     apart = [one - mean for one in contributions]
     scale = max(map(abs, apart))
-    if not scale:
+    if not 0 < scale < math.inf:
         return 0.0
     apart = [one / scale for one in apart]
     squares = math.fsum(one * one for one in apart)

@@ -152,3 +152,9 @@ def test_what_is_known_of_a_column_goes_with_it() -> None:
 def test_nobody_can_change_hashes_that_others_read() -> None:
     with pytest.raises(ValueError, match="read-only"):
         hashes_of(Coded(np.array([0]), ("ann",)))[0] = 1
+
+
+def test_ids_that_are_no_strings_are_refused_with_their_row() -> None:
+    with pytest.raises(InputError, match=r"names\[1\]: expected strings, came 7; pass") as caught:
+        hash_ids(["a", 7])  # type: ignore[list-item]
+    assert caught.value.rows.tolist() == [1]

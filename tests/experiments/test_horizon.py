@@ -32,7 +32,6 @@ def test_an_effect_that_matters_stands_for_both() -> None:
         (Horizon(units=100), "baseline"),
         (Horizon(units=100, baseline=0.0), "positive"),
         (Horizon(units=0, baseline=0.5), "positive"),
-        (Horizon(units=math.nan, baseline=0.5), "positive"),
         (Horizon(mde=0.0), "positive"),
     ],
 )
@@ -48,3 +47,20 @@ def test_a_size_without_a_sign_is_declared_alone() -> None:
             Horizon(mde=0.1, **others)
     with pytest.raises(SettingsError, match="came units, baseline, mde"):
         Horizon(units=100, baseline=0.1, mde=0.1)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "expected"),
+    [
+        ({"units": math.nan, "baseline": 0.5}, "units.: expected a finite number from 0, came nan"),
+        ({"units": -5.0, "baseline": 0.5}, "units.: expected a finite number from 0, came -5.0"),
+        ({"units": 9.0, "variance": -1.0}, "variance.: expected a finite number from 0"),
+        ({"mde": math.nan}, "mde.: expected a finite number from 0, came nan"),
+        ({"units": 9.0, "baseline": 2.0}, "baseline.: expected a rate from 0 to 1, came 2.0; pass"),
+    ],
+)
+def test_what_can_be_no_number_of_units_rate_or_effect_is_refused(
+    wrong: dict[str, float], expected: str
+) -> None:
+    with pytest.raises(SettingsError, match=expected):
+        Horizon(**wrong)

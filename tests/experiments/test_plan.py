@@ -143,3 +143,8 @@ def test_a_direction_is_declared_for_a_metric_or_for_one_of_its_views() -> None:
     assert said(better={"ctr": 0.5}) == "target 0.5"
     both = plan(better={"ctr": "lower", "ctr.ratio": "higher"})
     assert str(both.direction_of("ctr", "ctr", "ratio", NONE)) == "lower"  # as it is named
+
+
+def test_a_plan_without_a_metric_is_refused() -> None:
+    with pytest.raises(SettingsError, match="decision: expected a metric, or a guardrail"):
+        plan(decision=())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streammetrics import HistogramAUC, InputError, Ratio, UserGroups
+from streammetrics import Calibration, HistogramAUC, InputError, Ratio, UserGroups
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments import Experiment, Finding, Horizon, Look, Monitor
@@ -102,3 +102,39 @@ def test_a_name_that_no_state_has_is_refused_with_the_nearest() -> None:
         Experiment(plan(), {"": {"bst": {"ctr": clicks(4, 9)}}})
     with pytest.raises(SettingsError, match=r"units\[''\].*came 'bst'; did you mean 'bts'"):
         Experiment(plan(), {}, {"": {"bst": units(range(3))}})
+
+
+def test_an_infinite_log_loss_is_no_matter_of_time() -> None:
+    arms = {}
+    for name, sure in (("random", 0.1), ("bts", 0.0)):
+        arms[name] = {"cal": Calibration()}
+        arms[name]["cal"].update([1] + [0, 1] * 500, [sure] + [0.2, 0.7] * 500)
+    settings = plan(decision=("cal",), horizon=Horizon(mde=0.01))
+    report = Experiment(settings, {"start": arms}).report()
+    (found,) = report.findings
+    why = "bts has an infinite estimate"
+    assert found.sentence == f"No always-valid interval of cal (bts - random): {why}."
+    assert report.recommendation.action == "check_setup"
+    assert not any("Epochs left out" in note for note in report.notes)
+
+
+def test_an_estimate_that_is_undefined_is_said_of_its_arm() -> None:
+    arms: dict[str, dict[str, Accumulator]] = {}
+    for name, below in (("random", 1.0), ("bts", 0.0)):
+        state = UserGroups(Ratio())
+        state.update(range(900), numerators=[1.0, 0.0, 2.0] * 300, denominators=[below] * 900)
+        arms[name] = {"ctr": state}
+    found = one(Experiment(plan(cluster="groups", horizon=Horizon(mde=0.1)), {"": arms}))
+    assert found.sentence == (
+        "Too early to say of ctr (bts - random): bts has no defined estimate yet."
+    )
+
+
+def test_values_near_the_end_of_float64_have_no_variance() -> None:
+    arms: dict[str, dict[str, Accumulator]] = {}
+    for name, value in (("random", 1e308), ("bts", 1.5e308)):
+        state = UserGroups(Ratio())
+        state.update(range(900), numerators=[value] * 900)
+        arms[name] = {"ctr": state}
+    found = one(Experiment(plan(cluster="groups", horizon=Horizon(mde=1.0)), {"": arms}))
+    assert found.verdict == "not_started" and "beyond the range of float64" in found.sentence
