@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
+from consumers.config.joined import PREFIX
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Counters
 from consumers.sources.memory_source import Log
@@ -154,8 +155,8 @@ def counted(ledger: Ledger) -> Counted:
     parts: dict[State, list[PerKey]] = defaultdict(list)
     for row in seen.deltas:
         pane = row.piece.pane
-        if "/" in pane.metric:
-            continue  # what waits to be joined: no result
+        if pane.metric.startswith(PREFIX):
+            continue  # events that wait to be joined: no result
         state = PerKey.from_bytes(row.piece.state)
         parts[pane.metric, pane.grouping, pane.start_ms].append(state)
     entries = ledger.quarantine(done=None, limit=1_000_000)

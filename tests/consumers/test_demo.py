@@ -49,7 +49,7 @@ def test_it_joins_clicks_that_are_events_of_their_own(capsys: pytest.CaptureFixt
     (line,) = [line for line in out.splitlines() if line.startswith("ctr (ratio)  ")]
     assert line.split()[-1] == f"{true:+.5f}"
     assert re.search(r"^revenue \(ratio\) +0\.[0-9]+ +0\.[0-9]+", out, re.M)
-    assert "joined, label window 1800 s" in out
+    assert "joined, label window 1,800 s" in out
     assert re.search(r"^  pending +[1-9]", out, re.M)
     assert all(len(line) <= 80 for line in out.splitlines())
 
