@@ -72,7 +72,10 @@ _SQLITE: Final[dict[str, Said]] = {
     "SQLITE_FULL": _FULL,
     "SQLITE_IOERR": (StoreUnavailable, "its disk fails or is full; check it and start again"),
     "SQLITE_READONLY": (LedgerError, "it cannot be written; check its permissions and folder's"),
-    "SQLITE_CANTOPEN": (NotAStore, "it cannot be opened; check that its folder exists and is ours"),
+    "SQLITE_CANTOPEN": (
+        NotAStore,
+        "it cannot be opened; check that its folder exists, is ours and is not mounted read-only",
+    ),
     "SQLITE_NOTADB": (NotAStore, "this file is not a SQLite database; check the name"),
     "SQLITE_CORRUPT": _DAMAGED,
 }

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import Final
+from numbers import Integral
+from typing import Final, cast
 
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.experiments.evidence import e_value
@@ -77,13 +78,22 @@ class SampleRatio:
     def at(self, units: Mapping[str, int]) -> SampleRatioFound:
         """The check of these units by arm; exact counts, or those of a hash-threshold sample.
 
-        An arm without a count has none. InputError for an arm that the weights do not name: a
-        misspelt name is no mismatch. An arm that was to get no unit and has one is a mismatch for
-        certain, p = 0: declare it with the weight 0.
+        An arm without a count has none. InputError for an arm that the weights do not name (a
+        misspelt name is no mismatch), and for a count below 0 or a fraction of a unit. An arm that
+        was to get no unit and has one is a mismatch for certain, p = 0: declare it with the
+        weight 0.
         """
         unknown = [arm for arm in units if arm not in self.weights]
         if unknown:
             raise _undeclared(unknown[0], self.weights)
+        for arm, count in cast("Mapping[str, object]", units).items():
+            if not isinstance(count, Integral) or count < 0:
+                raise InputError(
+                    expected="a whole number of units, from 0",
+                    came=shown(count),
+                    where=f"units[{arm!r}]",
+                    todo="pass how many different units were seen",
+                )
         arms = sorted(self.weights)
         weights = [self.weights[arm] for arm in arms]
         counts = [units.get(arm, 0) for arm in arms]

@@ -58,3 +58,10 @@ def test_thin_data_say_why_nothing_is_known() -> None:
 def test_weights_that_are_none_are_refused(weights: dict[str, float]) -> None:
     with pytest.raises(SettingsError):
         SampleRatio(weights)
+
+
+@pytest.mark.parametrize("count", [-5, 0.5, math.nan])
+def test_what_is_no_count_of_units_is_refused_by_its_arm(count: float) -> None:
+    said = r"units\['b'\]: expected a whole number of units, from 0"
+    with pytest.raises(InputError, match=said):
+        SampleRatio({"a": 1, "b": 1}).at({"a": 500, "b": count})  # type: ignore[dict-item]
