@@ -9,6 +9,8 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import closing
@@ -240,6 +242,19 @@ def test_a_check_says_what_is_there(tmp_path: Path, capsys: Capture) -> None:
     assert "store.db: not there yet; a run makes it" in err
 
 
+def becomes_ready(url: str) -> bool:
+    """Whether the worker soon knows which partitions are its own."""
+    for _ in range(100):
+        try:
+            with urllib.request.urlopen(url, timeout=10) as answer:
+                return bool(answer.status == 200)
+        except urllib.error.HTTPError as error:
+            assert error.code == 503
+            error.close()
+        time.sleep(0.1)
+    return False
+
+
 @pytest.mark.slow
 def test_run_serves_at_the_address_that_it_prints_until_it_is_asked_to_end(
     tmp_path: Path, spawn: Callable[..., subprocess.Popen[str]]
@@ -251,8 +266,7 @@ def test_run_serves_at_the_address_that_it_prints_until_it_is_asked_to_end(
         line = next(line for line in process.stderr if line.startswith("serving "))
         address = line.removeprefix("serving ").strip()
         assert re.fullmatch(r"http://127\.0\.0\.1:[1-9]\d*/", address)
-        with urllib.request.urlopen(address + "readyz", timeout=10) as answer:
-            assert answer.status == 200
+        assert becomes_ready(address + "readyz")
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=30)
     finally:
