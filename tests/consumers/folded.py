@@ -46,7 +46,12 @@ class Counted:
 
 
 def records(
-    seed: int, n: int, broken_share: float = 0.05, hours: int = 3, latest_s: int = 4000
+    seed: int,
+    n: int,
+    broken_share: float = 0.05,
+    hours: int = 3,
+    latest_s: int = 4000,
+    late_share: float = 0.1,
 ) -> list[bytes | None]:
     """Records over some hours: some late, some broken."""
     rng = random.Random(seed)
@@ -55,7 +60,9 @@ def records(
         if rng.random() < broken_share:
             found.append(rng.choice((*BROKEN, None)))
             continue
-        at_s = i * hours * 3600 / n - (rng.uniform(60, latest_s) if rng.random() < 0.1 else 0)
+        at_s = i * hours * 3600 / n - (
+            rng.uniform(60, latest_s) if rng.random() < late_share else 0
+        )
         ts = (EPOCH + timedelta(milliseconds=round(at_s * 1000))).isoformat()
         found.append(
             event(

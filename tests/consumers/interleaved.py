@@ -39,41 +39,28 @@ from consumers.worker.worker import Worker
 from tests.consumers.compacted import Compactions
 from tests.consumers.folded import Span, counted
 from tests.consumers.lives import (
+    LONG,
     POINTS,
     FusedLedger,
     FusedSource,
     Group,
     Killed,
+    Length,
     Life,
     Unsteady,
 )
 from tests.consumers.looked import Looks, OutOfOrder
 from tests.consumers.plots import PLOTS, Joined, Known, Plain, differences, lenient
 from tests.consumers.saved_store import SavedStore, make_anew
+from tests.consumers.upsets import UPSETS, Differs, Upset, empty, put_back
 
 EVENTS = (
     *POINTS, "again", "revoked", "lost", "not told", "eager", "left", "store failed before",
     "store failed after", "store away", "compacted", "compaction was late", "metric changed",
     "floor rose", "zombie", "restart for settings", "retried", "looked", "look was late",
     "went back", "emptied", "another store", "restart for the store", "refused as closed",
-    *(plot.__name__ for plot in PLOTS),
+    *(plot.__name__ for plot in PLOTS), *(upset.__name__ for upset in UPSETS),
 )  # fmt: skip
-
-
-class Differs(AssertionError):
-    """The ledger is not what a fold over the log gives."""
-
-
-@dataclass(frozen=True)
-class Length:
-    """How much happens in a run."""
-
-    workers: int
-    steps: int
-    records: int  # of each log
-
-
-LONG, SHORT = Length(3, 16, 24), Length(2, 6, 8)
 
 
 @dataclass
@@ -86,6 +73,8 @@ class Simulation:
     compactor_type: type[Compactor] = Compactor
     length: Length = LONG
     plots: Sequence[type[Plain]] = PLOTS
+    upsets: Sequence[Upset] = UPSETS
+    upset_share: float = 0.1  # of the steps
     seen: Counter[str] = field(default_factory=Counter)
 
 
@@ -207,6 +196,7 @@ class World:
             if self.rng.random() < 0.15:
                 self.retry()
             self.store_changes()
+            self.upset()
             if step % 4 == 0:
                 self.look()
         self.finish()
@@ -298,18 +288,21 @@ class World:
         if draw < 0.1 and self.saved:
             self.seen["went back"] += 1
             self.saved = self.saved[: rng.randrange(len(self.saved)) + 1]
-            self.saved[-1].put_back()
-            self.heads.clear()
+            put_back(self, self.saved[-1])
         elif draw < 0.13:
             self.seen["emptied"] += 1
-            make_anew(store, keep=("meta", "generation", "metric", "source"))
-            self.saved.clear()
-            self.heads.clear()
-            self.counts_from_here()
+            empty(self)
         elif draw < 0.16:
             self.seen["another store"] += 1
             make_anew(store)
             self.open()
+
+    def upset(self) -> None:
+        """See upsets.py."""
+        if self.rng.random() < self.of.upset_share:
+            upset = self.rng.choice(self.of.upsets)
+            self.seen[upset.__name__] += 1
+            upset(self)
 
     def look(self) -> None:
         """No head ever goes back."""

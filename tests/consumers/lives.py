@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -32,6 +33,18 @@ POINTS = (
     "after it",
     "told",
 )
+
+
+@dataclass(frozen=True)
+class Length:
+    """How much happens in a run."""
+
+    workers: int
+    steps: int
+    records: int  # of each log
+
+
+LONG, SHORT = Length(3, 16, 24), Length(2, 6, 8)
 
 
 class Killed(BaseException):

@@ -12,6 +12,7 @@ from consumers.ledger.view import view
 from streammetrics.experiments import Look
 
 PRINT = "print of an experiment"
+Held = tuple[Ledger, LookRow, int]  # where it was read, what it says, and when it was claimed
 
 
 class OutOfOrder(AssertionError):
@@ -23,36 +24,44 @@ class Looks:
 
     def __init__(self, rng: random.Random, seen: Counter[str]) -> None:
         self._rng, self._seen = rng, seen
-        self._held: list[tuple[Ledger, LookRow, int]] = []
+        self._held: list[Held] = []
         self._now_ms = 0
 
     def happen(self, ledger: Ledger, generation: int) -> None:
         """Somebody may claim a look and read, and somebody who has read may take one."""
         rng = self._rng
         if rng.random() < 0.3:
-            self._read(ledger, generation)
+            self._hold(ledger, generation)
         rng.shuffle(self._held)
         while self._held and rng.random() < 0.6:
-            self._take(ledger)
+            self.take(*self._held.pop())
         require_in_order(ledger, generation)
 
     def finish(self, ledger: Ledger, generation: int) -> None:
         """All who have read take their looks, if they still may."""
-        self._read(ledger, generation)
+        self._hold(ledger, generation)
         while self._held:
-            self._take(ledger)
+            self.take(*self._held.pop())
         require_in_order(ledger, generation)
 
-    def _read(self, ledger: Ledger, generation: int) -> None:
-        self._now_ms += 1000
-        if claim(ledger.store, generation, PRINT, now_ms=self._now_ms, every_ms=1, last=False):
-            moment = view(ledger, lambda now: now.moment, generation=generation)
-            heads = heads_of(moment.heads, moment.retry)
-            row = LookRow(Look.at(PRINT, generation, heads, {}), None, {})
-            self._held.append((ledger, row, self._now_ms))
+    def _hold(self, ledger: Ledger, generation: int) -> None:
+        self._held.append(self.read(ledger, generation, self.claim(ledger, generation)))
 
-    def _take(self, ledger: Ledger) -> None:
-        mine, row, claimed_ms = self._held.pop()
+    def claim(self, ledger: Ledger, generation: int) -> int:
+        """Claim a look, which is always due; answers the time of the claim."""
+        self._now_ms += 1000
+        now_ms = self._now_ms
+        assert claim(ledger.store, generation, PRINT, now_ms=now_ms, every_ms=1, last=False)
+        return now_ms
+
+    def read(self, ledger: Ledger, generation: int, claimed_ms: int) -> Held:
+        """What a look would say now."""
+        moment = view(ledger, lambda now: now.moment, generation=generation)
+        heads = heads_of(moment.heads, moment.retry)
+        return ledger, LookRow(Look.at(PRINT, generation, heads, {}), None, {}), claimed_ms
+
+    def take(self, mine: Ledger, row: LookRow, claimed_ms: int) -> None:
+        """Take a look that was read, if it still may be taken."""
         with suppress(StoreReplaced):
             done = take(mine.store, row, claimed_ms)
             self._seen["looked" if done else "look was late"] += 1

@@ -1,7 +1,9 @@
 """What the logs of a simulation hold, and what must come of them, worked out from the logs alone.
 
 Plain      events, some of them late, broken, or ahead of their records until a retry
+Late       the same, and every second event is late
 Repeated   events that come again: [dedup]
+Clocked    the same, where a repeat moves the clock by which ids are forgotten
 Joined     impressions and clicks: [join]; a log that lies far behind is passed over
 """
 
@@ -75,12 +77,14 @@ class Plain:
     """See the module."""
 
     before, after = configs()
+    late_share = 0.1
 
     def __init__(self, rng: random.Random, size: int) -> None:
         self.logs: dict[Partition, Log] = {}
         self.ahead: dict[Partition, set[int]] = {}
         for partition in LOGS:
-            log = log_of(rng, records(rng.randrange(10**9), size, hours=HOURS, latest_s=15_000))
+            log = log_of(rng, records(rng.randrange(10**9), size, hours=HOURS, latest_s=15_000,
+                                      late_share=self.late_share))  # fmt: skip
             self.ahead[partition] = set()
             times: list[int | None] = []
             for offset, value in zip(log.offsets, log.values, strict=True):
@@ -110,6 +114,12 @@ class Plain:
 def lenient(made: Config) -> Config:
     """The same states, and no event is too far ahead of its record."""
     return replace(made, windows=replace(made.windows, max_ahead_s=10**6))
+
+
+class Late(Plain):
+    """See the module."""
+
+    late_share = 0.5
 
 
 class Repeated(Plain):
@@ -156,6 +166,32 @@ class Repeated(Plain):
             log: replace(one, rows=one.rows + repeated[log], repeated=repeated[log])
             for log, one in found.counters.items()
         })  # fmt: skip
+
+
+class Clocked(Repeated):
+    """A repeat with a later time moves the clock of the ids and adds no id: an event that is
+    older than that clock remembers comes twice after it, and counts twice."""
+
+    def __init__(self, rng: random.Random, size: int) -> None:
+        self.ahead, self.logs = {}, {}
+        dedup = self.before.dedup
+        assert dedup is not None
+        pane_ms, retention_ms = dedup.pane_ms, dedup.retention_ms
+        for partition in LOGS:
+            values: Values = []
+            for i in range(max(size // 5, 2)):
+                at_ms = i * 2 * retention_ms
+                first, second = (f"{2 * i + k}" for k in range(2))
+                for id_, after_ms in (
+                    (first, 0),
+                    (second, 2 * pane_ms),
+                    (second, retention_ms + 2 * pane_ms),
+                    (first, 0),
+                    (first, 0),
+                ):
+                    one = json.loads(event(iso(at_ms + after_ms), rng.choice("ab"), i % 2))
+                    values.append(json.dumps({**one, "id": id_}).encode())
+            self.logs[partition] = log_of(rng, values)
 
 
 JOIN = """[join]
@@ -235,9 +271,11 @@ def iso(at_ms: int) -> str:
     return (EPOCH + timedelta(milliseconds=at_ms)).isoformat()
 
 
-def differences(plot: Plain, known: Known, found: Counted, floor_ms: int | None) -> Iterator[str]:
+def differences(
+    plot: Plain, known: Known, found: Counted, floor_ms: int | None, *, whole: bool = True
+) -> Iterator[str]:
     """What a ledger says otherwise than its logs: but for windows below the floor, which are gone,
-    and whose rows are in the totals."""
+    and whose rows are in the totals. whole: all is read, and nothing is to be read again."""
     expected = plot.expected(known)
     if floor_ms is not None:
         assert floor_ms % SIZE_MS == 0
@@ -249,7 +287,8 @@ def differences(plot: Plain, known: Known, found: Counted, floor_ms: int | None)
         expected = replace(expected, states=states)
         lowest = min(found.heads[log][1] or 0 for log in plot.logs)
         # What is refused as closed moves no time: it may be other events in an emptied store.
-        if floor_ms > plot.before.floor_ms(lowest) and not isinstance(plot, Joined):
+        is_too_high = floor_ms > plot.before.floor_ms(lowest)
+        if whole and is_too_high and not isinstance(plot, Joined):
             yield f"floor {floor_ms} is higher than the retention allows"
     for partition, one in found.counters.items():
         if one.expired and floor_ms is None:
@@ -262,4 +301,4 @@ def differences(plot: Plain, known: Known, found: Counted, floor_ms: int | None)
             yield f"{name} differ from a fold over the log"
 
 
-PLOTS: Sequence[type[Plain]] = (Plain, Plain, Repeated, Joined)
+PLOTS: Sequence[type[Plain]] = (Plain, Late, Repeated, Clocked, Joined)

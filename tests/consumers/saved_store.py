@@ -17,17 +17,17 @@ class SavedStore:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._rows: dict[Table, list[Row[tuple[object, ...]]]] = {}
+        self.rows: dict[Table, list[Row[tuple[object, ...]]]] = {}
         with store.engine.begin() as connection:
             for table in schema._tables.sorted_tables:
-                self._rows[table] = list(connection.execute(select(table)).all())
+                self.rows[table] = list(connection.execute(select(table)).all())
 
     def put_back(self) -> None:
         """The store is as it was then."""
         with self._store.engine.begin() as connection:
-            for table in reversed(self._rows):
+            for table in reversed(self.rows):
                 connection.execute(delete(table))
-            for table, rows in self._rows.items():
+            for table, rows in self.rows.items():
                 if rows:
                     connection.execute(insert(table), [dict(row._mapping) for row in rows])
                 if connection.dialect.name != "sqlite" and "id" in table.c:

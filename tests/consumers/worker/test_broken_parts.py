@@ -22,11 +22,8 @@ from consumers.ledger.schema import delta, head
 from consumers.sources.source import Chunk, Partition
 from consumers.worker.worker import Worker
 from tests.consumers.found_out import is_found_out, opened
-from tests.consumers.interleaved import (
-    SHORT,
-    Simulation,
-)
-from tests.consumers.lives import FusedSource
+from tests.consumers.interleaved import Simulation
+from tests.consumers.lives import SHORT, FusedSource
 from tests.consumers.plots import Plain
 
 

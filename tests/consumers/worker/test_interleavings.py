@@ -28,13 +28,10 @@ from consumers.ledger.schema import generation, head
 from tests.consumers.found_out import FEW, is_found_out, opened
 from tests.consumers.interleaved import (
     EVENTS,
-    LONG,
-    SHORT,
-    Length,
     Simulation,
     interleave,
 )
-from tests.consumers.lives import FusedLedger
+from tests.consumers.lives import LONG, SHORT, FusedLedger, Length
 from tests.consumers.plots import Joined
 from tests.depth import tries
 
