@@ -105,7 +105,9 @@ class _Reader:
         if self.of is None:
             return ""
         total = self._answers.experiment(Query(generation=self._query.generation))
-        return standing(*verdict(self.of, total.comparisons), total.contamination)
+        return standing(
+            *verdict(self.of, total.comparisons), total.contamination, total.recommendation
+        )
 
     def wanted(self) -> Iterator[tuple[str, str]]:
         """(metric, kind) of each figure, the effects first."""

@@ -10,7 +10,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from consumers.results.inference_json import comparison_json, interval_json, srm_json
+from consumers.results.inference_json import (
+    comparison_json,
+    contamination_json,
+    interval_json,
+    recommendation_json,
+    srm_json,
+)
 from consumers.results.joined import JoinFound, join_json
 from consumers.results.json_text import Json, dumps, number
 from consumers.results.query import Slice, SliceValue
@@ -194,6 +200,8 @@ def to_json(results: Results) -> bytes:
                 }
                 for row in results.comparisons
             ],
+            "recommendation": recommendation_json(results.recommendation),
+            "contamination": contamination_json(results.contamination),
             "srm": srm_json(results.srm),
             "notes": list(results.notes),
             "join": join_json(results.join),

@@ -8,6 +8,7 @@ red, "warn" amber, and "neutral" has the colour of the text. Whoever sees no col
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
@@ -63,6 +64,7 @@ ACTION_SYMBOLS: Final[Mapping[Action, str]] = {
     "wait": "…",
     "check_setup": "!",
 }
+_ENDS: Final = re.compile(r"(?<=[.]) (?=[A-Z])")  # between two sentences
 STYLES: Final[Mapping[Tone, str]] = {  # of a terminal
     "good": "bold green",
     "bad": "bold red",
@@ -112,13 +114,17 @@ def p_column(findings: Iterable[Finding]) -> tuple[str, list[float]]:
     return "p (Holm)" if adjusted else "p (not adjusted)", [value(one) for one in rows]
 
 
-def standing(state: State, sentence: str, mixed: Contamination | None) -> str:
-    """What stands below the recommendation: nothing where that says why already, and of units of
-    several variants once is enough."""
+def standing(
+    state: State, sentence: str, mixed: Contamination | None, found: Recommendation | None
+) -> str:
+    """What stands below the recommendation: nothing where that says why already, and none of the
+    sentences that it has said, nor that about units of several variants."""
     if state in ("waiting", "distrusted", "early"):
         return ""
     said = "" if mixed is None else mixed.sentence
-    return sentence.replace(said, "").strip() if said else sentence
+    rest = sentence.replace(said, "").strip() if said else sentence
+    advice = "" if found is None else found.sentence
+    return " ".join(one for one in _ENDS.split(rest) if one not in advice)
 
 
 def margin_of(rail: Safeguard) -> float:

@@ -113,4 +113,4 @@ class Watcher:
         of = view(self._ledger, lambda now: declared(now.moment.generation),
                   generation=results.generation)  # fmt: skip
         total = self._answers.experiment(Query(generation=self._query.generation))
-        return standing(*verdict(of, total.comparisons), total.contamination)
+        return standing(*verdict(of, total.comparisons), total.contamination, total.recommendation)

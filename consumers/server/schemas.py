@@ -120,6 +120,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "Results": answer(
         "results", generation=WHOLE, offsets=COUNTS, incomplete=COUNTS, **_READ, watermark_ms=_MS,
         results=many(ref("Result")), comparisons=many(ref("Comparison")),
+        recommendation=maybe(ref("Recommendation")), contamination=maybe(ref("Contamination")),
         srm=maybe(ref("SampleRatio")), notes=many(TEXT), join=maybe(ref("Join")),
     ),
     "Join": shape(

@@ -24,7 +24,7 @@ export function show(body) {
   section.dataset.action = advice.action;
   const rows = body.comparisons.slice(0, MOST);
   const rest = body.comparisons.length - rows.length;
-  const said = standing(body.state, body.sentence, body.contamination);
+  const said = standing(body.state, body.sentence, body.contamination, advice);
   const sentences = rows.map((one) => one.sentence);
   put(
     byId("experiment-body"),

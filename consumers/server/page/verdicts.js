@@ -63,8 +63,10 @@ export function pColumn(comparisons) {
 }
 
 /** What stands below the recommendation: as `standing` of the command line. */
-export function standing(state, sentence, contamination) {
+export function standing(state, sentence, contamination, recommendation) {
   if (["waiting", "distrusted", "early"].includes(state)) return "";
   const said = contamination?.sentence;
-  return said ? sentence.replaceAll(said, "").trim() : sentence;
+  const rest = said ? sentence.replaceAll(said, "").trim() : sentence;
+  const sentences = rest.split(/(?<=[.]) (?=[A-Z])/);
+  return sentences.filter((one) => !recommendation.sentence.includes(one)).join(" ");
 }

@@ -44,9 +44,11 @@ RESULTS = Results(
 
 def test_the_json_is_that_of_the_interface_to_the_byte() -> None:
     assert to_json(RESULTS).decode() == (
-        '{"comparisons": [], "expired": 0, "format": "streammetrics-results/1", "future": 0, '
+        '{"comparisons": [], "contamination": null, "expired": 0, '
+        '"format": "streammetrics-results/1", "future": 0, '
         '"generation": 1, "incomplete": {}, "join": null, "late": 0, "notes": [], '
-        '"offsets": {"obd_men_events.jsonl/0": 20000}, "quarantined": 0, "repeated": 0, '
+        '"offsets": {"obd_men_events.jsonl/0": 20000}, "quarantined": 0, "recommendation": null, '
+        '"repeated": 0, '
         '"results": [{"counts": {"positives": 69, "rows": 10000}, '
         '"digest": "sha256:9f", "high": 0.7015, "interval": null, "low": 0.7007, '
         '"metric": "auc", "slice": {"variant": "bts"}, "type": "HistogramAUC", '

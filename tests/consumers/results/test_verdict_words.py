@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 import re
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from consumers.report.material import Material
 from consumers.results.answers import Answers, results_text
 from consumers.results.query import Query
 from consumers.results.reader import read_results
-from consumers.results.results import Results
+from consumers.results.results import Results, to_json
 from consumers.results.screen import screen
 from consumers.results.terminal import Style
 from consumers.results.verdict_words import (
@@ -147,3 +148,18 @@ def test_answers_of_one_metric_keep_the_recommendation_of_all(case_store: Stores
         found = Answers(ledger).results(Query(metric="ctr"))
     assert found.recommendation is not None
     assert found.recommendation.action == "do_not_ship"
+
+
+def test_how_many_more_units_are_needed_is_said_once(case_store: Stores) -> None:
+    """It is the recommendation's, and not said again below it."""
+    with closing(Ledger.open(str(case_store("none")))) as ledger:
+        shown = screen(Watcher(ledger, Query(), lambda: 0.0).look(), Style(1000))
+    assert "We cannot tell yet: the always-valid interval" in shown
+    assert shown.count("more units would show") == 1
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_script_reads_the_recommendation_from_the_results(case_store: Stores, name: str) -> None:
+    found = json.loads(to_json(read(case_store(name))))
+    assert found["recommendation"]["action"] == CASES[name].action
+    assert (found["contamination"]["units"] > 0) == (CASES[name].both > 0)
