@@ -140,21 +140,21 @@ def _guarded(contrast: Contrast, reading: Reading, verdict: Verdict, faded: bool
     best = reading.upper if rail.higher_is_better else -reading.lower
     who, what, margin = contrast.treatment_variant, _what(contrast), plain(rail.margin)
     if verdict == "kept":
-        left = f"a loss above {most(max(0.0, -bound), 4)} is excluded at all looks"
+        left = f"harm above {most(max(0.0, -bound), 4)} is excluded at all looks"
         return f"{who} keeps the guardrail {what}: {left}; allowed: {margin}."
     if verdict == "broken":
-        shown = f"a loss of at least {least(-best, 4)} is shown"
+        shown = f"harm of at least {least(-best, 4)} is shown"
         then = f" But {_last(reading)}: the effect may have faded." if faded else ""
         return f"{who} breaks the guardrail {what}: {shown}; allowed: {margin}.{then}"
     if faded:
         return (
             f"We cannot tell any more whether {what} keeps its guardrail: all looks together "
-            f"exclude a loss above {most(max(0.0, -bound), 4)}, but {_last(reading)}; allowed: "
+            f"exclude harm above {most(max(0.0, -bound), 4)}, but {_last(reading)}; allowed: "
             f"{margin}."
         )
-    lost = f"losses to {most(-bound, 4)} are possible"
+    lost = f"harm of up to {most(-bound, 4)} is possible"
     if bound == -math.inf or (rail.higher_is_better and -bound >= contrast.comparison.control > 0):
-        lost = "no loss is excluded"
+        lost = "no harm is excluded"
     return f"Not shown yet that {what} keeps its guardrail: {lost}; allowed: {margin}."
 
 

@@ -60,19 +60,19 @@ def test_guardrails() -> None:
 
     kept = rail(0.004, (520, 10_000), (585, 10_000))
     assert kept == (
-        "bts keeps the guardrail ctr (bts - random): a loss above 0.002691 is excluded at all "
+        "bts keeps the guardrail ctr (bts - random): harm above 0.002691 is excluded at all "
         "looks; allowed: 0.004."
     )
     broken = rail(0.001, (690, 9000), (460, 9000))
-    assert broken.startswith("bts breaks the guardrail ctr (bts - random): a loss of at least 0.01")
+    assert broken.startswith("bts breaks the guardrail ctr (bts - random): harm of at least 0.01")
     assert broken.endswith("; allowed: 0.001.")
     open_ = rail(0.001, (520, 10_000), (585, 10_000))
     assert open_ == (
-        "Not shown yet that ctr (bts - random) keeps its guardrail: losses to 0.002691 are "
+        "Not shown yet that ctr (bts - random) keeps its guardrail: harm of up to 0.002691 is "
         "possible; allowed: 0.001."
     )
     lower = rail(0.01, (585, 10_000), (520, 10_000))
-    assert lower.startswith("Not shown yet") and "losses to 0.0157 are possible" in lower
+    assert lower.startswith("Not shown yet") and "harm of up to 0.0157 is possible" in lower
     less = rail(0.001, (460, 9000), (690, 9000), higher=False)
     assert less.startswith("bts breaks the guardrail")
 
