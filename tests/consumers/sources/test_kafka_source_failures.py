@@ -18,7 +18,7 @@ from consumers.sources import confluent_source, kafka_source
 from consumers.sources.kafka_source.client import Client, connected
 from consumers.sources.kafka_source.forwarding import Forwarding
 from consumers.sources.kafka_source.producer import producing
-from consumers.sources.source import Confirms, GapError, SourceError
+from consumers.sources.source import Confirms, GapError, NotLetIn, SourceError
 from consumers.worker.reconnect import Disconnected
 from tests.consumers.sources.kafka_reader import (
     LIMIT_S,
@@ -230,7 +230,7 @@ def test_a_failed_poll_says_whether_another_try_may_help(kafka: str, topic: str)
         source.assign(Reader())
         for error, kind in (
             (errors.KafkaConnectionError("away"), Disconnected),
-            (errors.TopicAuthorizationFailedError({topic}), SourceError),
+            (errors.TopicAuthorizationFailedError({topic}), NotLetIn),
             (errors.CorruptRecordError("topic t partition 0 offset 5"), SourceError),
             (RuntimeError("the client's thread is gone"), Disconnected),
         ):
@@ -248,7 +248,7 @@ def test_an_error_of_librdkafka_says_whether_another_try_may_help(
         source.assign(Reader())
         for code, kind in (
             (KafkaError._TRANSPORT, Disconnected),
-            (KafkaError.TOPIC_AUTHORIZATION_FAILED, SourceError),
+            (KafkaError.TOPIC_AUTHORIZATION_FAILED, NotLetIn),
             (KafkaError._SSL, SourceError),
             (KafkaError.UNKNOWN_TOPIC_OR_PART, Disconnected),
         ):
