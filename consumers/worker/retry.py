@@ -34,6 +34,7 @@ from consumers.worker.trial import Place, Trial, described, places_of
 PAGE: Final = 500  # entries of one transaction
 TRIES: Final = 10  # of a page, where other retries are at it too
 SKIPPED: Final = "skipped", "[event] where does not mean it, as the config reads it now"
+ANOTHER: Final = "not_there", "this config reads no event here with the size and hash it had"
 # Of messages that carry many events: these say that one could not be divided.
 _OF_MESSAGES: Final = frozenset(
     ["not_array", "not_arrow", "too_many_events", "bad_key", "bad_header"]
@@ -194,7 +195,7 @@ class _Attempt:
                         if entry not in same and decoded.left_out:
                             self._keep(entry, *SKIPPED)
                         elif entry not in same:
-                            self._keep(entry, "not_there", "the record at this offset is another")
+                            self._keep(entry, *ANOTHER)
                         del left[entry.offset, entry.index]
             except SourceError as error:
                 why = f"its log cannot be read: {error}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fractions import Fraction
 from numbers import Integral
 from typing import Final, cast
 
 from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.nearest import nearest
 from streammetrics.experiments.evidence import e_value
 from streammetrics.kernels.normal_mixture import anytime_p
 from streammetrics.kernels.sample_ratio import chi_square, log_e
@@ -115,12 +115,10 @@ class SampleRatio:
 
 
 def _undeclared(arm: str, weights: Mapping[str, int | float | Fraction]) -> InputError:
-    near = get_close_matches(str(arm), list(map(str, weights)), 1)
-    meant = f"did you mean {near[0]!r}? " if near else ""
     return InputError(
         expected=f"units of the declared arms: {', '.join(map(str, weights))}",
         came=shown(arm),
         where="units",
-        todo=f"{meant}Correct the name; if the arm exists and was to get no unit, declare it with "
-        "the weight 0",
+        todo=f"{nearest(arm, map(str, weights))}; if the arm exists and was to get no unit, "
+        "declare it with the weight 0",
     )

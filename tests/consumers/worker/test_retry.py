@@ -171,7 +171,7 @@ def test_a_payload_that_was_cut_is_read_from_the_log(tmp_path: Path) -> None:
     ("now", "said"),
     [
         (Log([event()], beginning=5), "not in the log any more"),
-        (Log([event(), cut(9001)]), "another"),
+        (Log([event(), cut(9001)]), "size and hash"),
     ],
 )
 def test_a_record_that_is_gone_or_another_stays_open(tmp_path: Path, now: Log, said: str) -> None:
