@@ -1,5 +1,4 @@
-"""docs/alerts.yml and docs/grafana-dashboard.json ask for series that are there, as a real
-Prometheus reads them."""
+"""The alerts and the dashboard ask for series that are there, as a real Prometheus reads them."""
 
 from __future__ import annotations
 
@@ -23,8 +22,8 @@ from tests.consumers.running import Running, until
 from tests.prometheus_server import Prometheus, program
 from tests.requirements import ROOT, absent
 
-RULES = ROOT / "docs" / "alerts.yml"
-DASHBOARD = json.loads((ROOT / "docs" / "grafana-dashboard.json").read_text(encoding="utf-8"))
+RULES = ROOT / "docs/alerts.yml"
+DASHBOARD = json.loads((ROOT / "docs/grafana-dashboard.json").read_text(encoding="utf-8"))
 SERIES = re.compile(r"\bstreammetrics_\w+")
 NO_JOIN = JoinFound(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, {})  # its series are there all the same
 VARIABLES = {

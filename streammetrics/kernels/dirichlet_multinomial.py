@@ -34,8 +34,10 @@ def log_e(counts: Sequence[int], shares: Sequence[Number], prior: Sequence[Numbe
     One row in a class of share 0 is infinite evidence; such a class may have a prior of 0, and is
     then as if it were not there. 0 where there are no rows.
 
-    >>> log_e([1, 0], [Fraction(1, 2), Fraction(1, 2)], [1.0, 1.0]), log_e([3, 1], [1, 0], [1, 1])
-    (0.0, inf)
+    >>> log_e([1, 0], [Fraction(1, 2), Fraction(1, 2)], [1.0, 1.0])
+    0.0
+    >>> log_e([3, 1], [1, 0], [1, 1])
+    inf
     """
     classes = [(n, Fraction(p), Fraction(a)) for n, p, a in zip(counts, shares, prior, strict=True)]
     if any(n and not p for n, p, _ in classes):
