@@ -46,8 +46,9 @@ chaos: .venv/.dev  ## kill workers, broker and stores (10 minutes), then compare
 
 peers: .cache/torch/.made .cache/ranx/.made  ## torchmetrics, torcheval and ranx (3 GB), beside which more tests run then
 
-docs: .venv/.dev  ## write what pages have from docstrings, and from docs/performance.json
+docs: .venv/.dev  ## write what pages have from docstrings, config keys and docs/performance.json
 	$(BIN)/python docs/metrics_page.py
+	$(BIN)/python docs/config_table.py
 	$(BIN)/python -m benchmarks.page
 
 screenshots: .venv/.dev  ## pictures of the page, three sizes and two themes; ARGS=--help

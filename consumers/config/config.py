@@ -12,29 +12,36 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from consumers.config.dedup import DedupConfig, read_dedup
-from consumers.config.event import EventConfig, Field, read_event
-from consumers.config.experiment import ExperimentConfig, GuardrailConfig
-from consumers.config.experiment_metrics import (
+from consumers.config.event import EventConfig, Field, check_record_paths, read_event
+from consumers.config.experiment import (
+    ExperimentConfig,
+    GuardrailConfig,
     experiment_family,
     experiment_metrics,
     paths_of,
 )
-from consumers.config.family import Family
-from consumers.config.fingerprint import fingerprint
 from consumers.config.join import JoinConfig, of_no_order, read_join, refuse_label
-from consumers.config.joined import describe_join
+from consumers.config.keys import TABLES
 from consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
 from consumers.config.read_experiment import read_experiment
-from consumers.config.record_paths import check_record_paths
-from consumers.config.schema import ConfigError, Override, Problem, Section, Value, did_you_mean
+from consumers.config.section import ConfigError, Override, Problem, Section, Value, did_you_mean
+from consumers.config.states import (
+    EventColumn,
+    Family,
+    describe_join,
+    event_columns,
+    fingerprint,
+    slice_column,
+)
 from consumers.config.tables import (
+    DedupConfig,
     QuarantineConfig,
     ServerConfig,
     SlicesConfig,
     SourceConfig,
     StoreConfig,
     WindowsConfig,
+    read_dedup,
     read_quarantine,
     read_server,
     read_slices,
@@ -42,7 +49,6 @@ from consumers.config.tables import (
     read_store,
     read_windows,
 )
-from consumers.events.fields import slice_column
 
 __all__ = [
     "Config",
@@ -66,10 +72,6 @@ __all__ = [
     "load_config",
 ]
 
-TABLES = (
-    "source", "event", "windows", "slices", "metrics", "store", "quarantine", "server",
-    "experiment", "join", "dedup",
-)  # fmt: skip
 MAX_FILE_BYTES = 1 << 20
 
 
@@ -109,6 +111,11 @@ class Config:
         other = experiment_family(self.experiment, more, self.event, self.windows)
         return own, replace(other, declared={**other.declared, **declared})
 
+    @cached_property
+    def columns(self) -> tuple[EventColumn, ...]:
+        """Every column that is read of an event."""
+        return event_columns(self.event, self.families)
+
     @property
     def counted(self) -> tuple[MetricConfig, ...]:
         """The metrics of all families."""
@@ -117,11 +124,13 @@ class Config:
     @cached_property
     def descriptions(self) -> dict[str, dict[str, object]]:
         """For each metric that is counted, everything that decides which rows and how; and for
-        what waits to be joined."""
+        the pending rows of a join."""
         found = {
             name: found for family in self.families for name, found in family.descriptions.items()
         }
-        return found if self.join is None else {**found, **describe_join(self, self.join)}
+        if self.join is None:
+            return found
+        return {**found, **describe_join(self.join, self.event, self.windows, self.columns)}
 
     def fingerprints(self) -> dict[str, str]:
         """The sha256 (hex) of each metric's description. Two runs whose fingerprints of a metric
@@ -155,7 +164,9 @@ def load_config(
 
     for name in document:
         if name not in TABLES:
-            problems.append(Problem(f"[{name}]", "a known table", name, did_you_mean(name, TABLES)))
+            problems.append(
+                Problem(f"[{name}]", "a known table", name, did_you_mean(name, list(TABLES)))
+            )
     source = read_source(section("source"), directory)
     windows = read_windows(section("windows"), joined="join" in document or "join" in given)
     event = read_event(section("event"))

@@ -1,18 +1,24 @@
 """[experiment]: what is compared, and all that must be declared before the data.
 
-Two things follow from it: states of its own, by allocation epoch and variant (see
-experiment_metrics.py), and a plan that no look at the data may change, so that it is a part of the
-fingerprint of these states.
+Two things follow from it: states of its own, by allocation epoch and variant, beside those of the
+slices, and a plan that no look at the data may change, so that it is a part of the fingerprint of
+these states. `experiment/NAME` is the metric NAME of the config, in groups of users where rows of
+one user are correlated, and `experiment/units` the units that were seen. No metric of a config has
+such a name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, Literal
 
-from consumers.config.directions import Better
+from consumers.config.event import EventConfig, Field
+from consumers.config.metrics import Better, MetricConfig, metric_of
+from consumers.config.states import EPOCH, Family
+from consumers.config.tables import SlicesConfig, WindowsConfig
+from streammetrics import Units, UserGroups
 
 Cluster = Literal["groups", "none"]
 OnSeveral = Literal["keep", "drop", "error"]
@@ -21,6 +27,9 @@ GROUPS: Final = 64
 GROUPS_SALT: Final = "streammetrics"
 BETTER: Final = "better"  # what directions are called among what is kept to be shown
 UNITS: Final = "units"  # what its set of units is called among its metrics
+PREFIX: Final = "experiment/"
+BY: Final = (EPOCH, "variant")
+MAX_KEYS: Final = 10_000  # epochs times variants, where epochs come from events
 FIRST_EPOCH: Final = "start"  # the epoch of events before the first declared start
 
 
@@ -135,3 +144,56 @@ def _iso_utc(ms: int) -> str:
     at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
     precision = "milliseconds" if ms % 1000 else "seconds"
     return at.isoformat(timespec=precision).replace("+00:00", "Z")
+
+
+def experiment_metrics(
+    experiment: ExperimentConfig | None, event: EventConfig, metrics: Sequence[MetricConfig]
+) -> tuple[MetricConfig, ...]:
+    """The metrics of the decision, the guardrails and the covariates, each once, and the units; by
+    name."""
+    if experiment is None:
+        return ()
+    named = experiment.counted
+    plain = {found[0].name: found[0] for name in named if (found := metric_of(name, metrics))}
+    made = [_watched(experiment, metric) for metric in plain.values()]
+    if experiment.unit is not None:
+        empty = Units(share=experiment.unit_share, max_units=experiment.max_units)
+        inputs = {"units": Field(experiment.unit, "hashed_id")}
+        made.append(MetricConfig(PREFIX + UNITS, "Units", {}, inputs, empty))
+    return tuple(sorted(made, key=lambda metric: metric.name))
+
+
+def _watched(experiment: ExperimentConfig, metric: MetricConfig) -> MetricConfig:
+    name = PREFIX + metric.name
+    if experiment.cluster == "none" or experiment.unit is None:
+        return MetricConfig(name, metric.type, metric.settings, metric.inputs, metric.empty)
+    empty = UserGroups(
+        metric.empty, k=GROUPS, salt=GROUPS_SALT, assignment_salt=experiment.assignment_salt
+    )
+    inputs = {**metric.inputs, "users": Field(experiment.unit, "hashed_id")}
+    return MetricConfig(name, "UserGroups", metric.settings, inputs, empty)
+
+
+def experiment_family(
+    experiment: ExperimentConfig,
+    metrics: tuple[MetricConfig, ...],
+    event: EventConfig,
+    windows: WindowsConfig,
+) -> Family:
+    """The metrics by (epoch, variant). An epoch that follows from the time has its path."""
+    assert event.variant is not None
+    paths = {EPOCH: event.epoch or event.time, "variant": event.variant}
+    columns = {EPOCH: EPOCH, "variant": "variant"}
+    slices = SlicesConfig((BY,), MAX_KEYS)
+    # Another variant is another plan: more comparisons share one level, and shares are others.
+    declared = {"experiment": {**experiment.plan, "variants": sorted(event.variants or ())}}
+    shown = {BETTER: dict(sorted(experiment.better.items()))} if experiment.better else {}
+    return Family(slices, metrics, event, windows, paths, columns, declared, shown)
+
+
+def paths_of(experiment: ExperimentConfig | None, event: EventConfig) -> Mapping[str, str]:
+    """The fields that an experiment reads beside those of metrics, by where they are named."""
+    if experiment is None:
+        return {}
+    found = {"[experiment] unit": experiment.unit, "[event] epoch": event.epoch}
+    return {where: path for where, path in found.items() if path is not None}

@@ -6,24 +6,26 @@ its outcomes say, and 0 where there is none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import Final, Literal, cast
 
-from consumers.config.schema import Problem, Section, did_you_mean, is_path, shown
-from consumers.config.tables import DAY_S
+import numpy as np
 
-if TYPE_CHECKING:
-    from consumers.config.tables import SourceConfig, WindowsConfig
+from consumers.config.event import ROLE_ARGUMENTS, Field
+from consumers.config.keys import ENTRIES
+from consumers.config.section import Problem, Section, did_you_mean, is_path, shown
+from consumers.config.tables import SourceConfig, WindowsConfig
+from streammetrics import Accumulator, InputError, hash_ids
 
 Counts = Literal["once", "count", "sum"]
 Attribution = Literal["one", "last", "every"]
 
 COUNTS: Final = ("once", "count", "sum")
-ATTRIBUTIONS: Final = ("one", "last", "every")
 MAX_OUTCOMES: Final = 16
-PANES: Final = 8  # of event time in a label window: what is pending is stored by these
+PANES: Final = 8  # of event time in a label window: pending rows are stored by these
+_ONE: Final = np.ones(1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,27 +111,21 @@ class JoinConfig:
 def read_join(section: Section, source: SourceConfig, windows: WindowsConfig) -> JoinConfig | None:
     """[join]; None where it is too bad to go on with, and a problem says so."""
     id_path = section.path("id")
-    if section.raw("id") is None:
-        section.bad("id", "a dotted path", "name the field that an impression and its outcomes "
-                    'share, such as "request_id"')  # fmt: skip
-    impression = _read_mark(section, "[join] impression", section.raw("impression"), ())
+    marked = ENTRIES["join.impression"]
+    impression = _read_mark(section, "[join] impression", section.raw("impression"), marked)
     outcomes = _read_outcomes(section)
-    window = section.integer("label_window_s", 0, 1, 366 * DAY_S, " of seconds")
-    if section.raw("label_window_s") is None:
-        section.bad("label_window_s", "a whole number of seconds",
-                    "say how long after an impression its outcomes count")  # fmt: skip
-    reopen = section.integer("reopen_s", 0, 0, 366 * DAY_S, " of seconds")
-    attribution = section.choice("attribution", "one", ATTRIBUTIONS)
-    idle = section.integer("idle_s", 0, 1, 366 * DAY_S, " of seconds") or None
-    others = section.choice("others", "refuse", ("refuse", "skip"))
-    warn = section.number("warn_cut", 0.01, 0, 1)
+    window = section.whole("label_window_s", 0)
+    reopen = section.whole("reopen_s")
+    attribution = cast("Attribution", section.choice("attribution"))
+    idle = section.optional_whole("idle_s")
+    others = cast('Literal["refuse", "skip"]', section.choice("others"))
+    warn = section.number("warn_cut")
     section.done()
     if id_path is None or impression is None or not outcomes or not window:
         return None
     found = JoinConfig(
-        id_path, impression, outcomes, window, reopen, cast("Attribution", attribution), idle,
-        cast('Literal["refuse", "skip"]', others), warn,
-    )  # fmt: skip
+        id_path, impression, outcomes, window, reopen, attribution, idle, others, warn
+    )
     _check_marks(section, found, source)
     least = windows.size_s + window + windows.lateness_s + reopen
     if windows.retention_s < least:
@@ -153,7 +149,7 @@ def _read_outcomes(section: Section) -> tuple[OutcomeConfig, ...]:
         where = f"[join.outcomes] {name}"
         if not name.isidentifier() or len(name) > 64:
             section.problem(where, "a name of up to 64 letters, digits or `_`", name, "rename it")
-        mark = _read_mark(section, where, given, ("counts", "value"))
+        mark = _read_mark(section, where, given, ENTRIES["join.outcomes.NAME"])
         if mark is None:
             continue
         counts, value = given.get("counts", "once"), given.get("value")
@@ -171,8 +167,8 @@ def _read_outcomes(section: Section) -> tuple[OutcomeConfig, ...]:
     return tuple(found)
 
 
-def _read_mark(section: Section, where: str, given: object, more: Sequence[str]) -> Mark | None:
-    known = ("field", "equals", "topic", *more)
+def _read_mark(section: Section, where: str, given: object, keys: Collection[str]) -> Mark | None:
+    known = tuple(keys)
     if not isinstance(given, dict) or not given.keys() & {"field", "topic"}:
         section.problem(where, "what marks such an event", given, "write for instance "
                         '{ field = "kind", equals = "click" } or { topic = "clicks" }')  # fmt: skip
@@ -229,3 +225,63 @@ def refuse_label(path: object) -> Problem:
     """[event] label beside [join]: an impression's label is what its outcomes say."""
     return Problem("[event] label", "nothing, since [join] makes labels of outcomes", shown(path),
                    "remove it; a metric's inputs = { labels = ... } names an outcome")  # fmt: skip
+
+
+def labels_of_join(
+    section: Section,
+    where: str,
+    given: Mapping[str, object],
+    join: JoinConfig,
+    empty: Accumulator,
+) -> tuple[dict[str, object], dict[str, Field]]:
+    """The inputs that are fields of an event, and those that are labels: of the outcome that the
+    config names, else of the first one."""
+    left, found = dict(given), dict[str, Field]()
+    names = [one.name for one in join.outcomes]
+    for argument in ROLE_ARGUMENTS["label"]:
+        if argument not in empty.arguments():
+            continue
+        name = left.pop(argument, names[0])
+        if name not in names:
+            section.problem(f"{where}.inputs.{argument}", "an outcome of [join.outcomes]", name,
+                            did_you_mean(str(name), names))  # fmt: skip
+            name = names[0]
+        outcome = join.outcomes[names.index(str(name))]
+        if outcome.counts != "once" and _takes_only_once(empty, argument):
+            section.problem(f"{where}.inputs.{argument}", 'an outcome with counts = "once"',
+                            f"{outcome.name} ({outcome.counts})",
+                            "name another outcome; this metric takes labels 0 and 1")  # fmt: skip
+        found[argument] = outcome_field(outcome)
+    return left, found
+
+
+def outcome_field(outcome: OutcomeConfig) -> Field:
+    """What stands for the label of an outcome among the fields of a metric."""
+    return Field(outcome.name, "outcome")
+
+
+def refuse_arrays(section: Section, where: str, inputs: Mapping[str, Field]) -> None:
+    """What waits for its label has columns of one value."""
+    for argument, field in inputs.items():
+        if field.width or field.kind.endswith("_list"):
+            section.problem(f"{where}.inputs.{argument}", "a field of one value, since there is a "
+                            "[join]", field.path, "leave the metric out, or count it by a config "
+                            "of its own without [join]")  # fmt: skip
+
+
+def _takes_only_once(empty: Accumulator, argument: str) -> bool:
+    """Whether it takes a label 1 and no label 2.5."""
+    columns: dict[str, object] = dict.fromkeys(("scores", "predictions"), _ONE / 2)
+    columns |= {name: hash_ids(["a"]) for name in ("groups", "users", "lists", "items")}
+    columns["weights"] = _ONE
+    wanted = [name for name, needed in empty.arguments().items() if needed and name != argument]
+    some = {name: columns[name] for name in wanted if name in columns}
+
+    def takes(label: float) -> bool:
+        try:
+            empty.check(**some, **{argument: _ONE * label})
+        except (InputError, TypeError):
+            return False
+        return True
+
+    return takes(1.0) and not takes(2.5)

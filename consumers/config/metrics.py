@@ -8,14 +8,18 @@ an array of so many values, which is a row of it.
 
 from __future__ import annotations
 
+import csv
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
-from consumers.config.directions import Better, read_better
+import numpy as np
+from numpy.typing import NDArray
+
 from consumers.config.event import (
     ARGUMENT_ROLES,
     ROLE_ARGUMENTS,
@@ -24,17 +28,16 @@ from consumers.config.event import (
     Kind,
     offsets_column,
 )
-from consumers.config.join_labels import labels_of_join, refuse_arrays
-from consumers.config.schema import Section, did_you_mean, is_path
-from consumers.config.setting_file import read_setting_file
+from consumers.config.join import JoinConfig, labels_of_join, refuse_arrays
+from consumers.config.keys import ENTRIES
+from consumers.config.section import Section, did_you_mean, is_path
+from consumers.config.tables import SlicesConfig
 from streammetrics import Accumulator, SettingsError
 from streammetrics.registry import metric, metric_types
 
-if TYPE_CHECKING:
-    from consumers.config.join import JoinConfig
-    from consumers.config.tables import SlicesConfig
-
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
+Table: TypeAlias = "NDArray[np.generic]"
+Better: TypeAlias = str | float  # one of WORDS, or a target
 
 ID_ARGUMENTS: Final = ("groups", "users", "lists", "items")
 COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups")
@@ -47,7 +50,9 @@ _DEFAULTS: Final[Mapping[str, Setting]] = {  # of settings that have another in 
     "item_ids": "hashed",
     "duplicates": "conflict",
 }
-_NO_SETTINGS: Final = ("type", "inputs", "better")  # keys of an entry beside its settings
+MAX_SETTING_BYTES: Final = 256 << 20
+WORDS: Final = ("higher", "lower", "none")
+_NO_SETTINGS: Final = tuple(ENTRIES["metrics.NAME"])  # of an entry
 _ONE: Final = "one value"
 _MANY: Final = "a list"
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
@@ -133,7 +138,7 @@ def _read_metric(
                         did_you_mean(key, [*_NO_SETTINGS, *accepted]))  # fmt: skip
     for key, value in table.items():
         if key in settings and isinstance(value, dict):
-            found = read_setting_file(section, f"{where}.{key}", value, directory)
+            found = _read_setting_file(section, f"{where}.{key}", value, directory)
             if found is None:
                 return None
             settings[key] = cast("Setting", found)
@@ -159,7 +164,7 @@ def _read_metric(
     if join is not None:
         refuse_arrays(section, where, inputs)
     return MetricConfig(
-        name, type_name, settings, inputs, empty, read_better(section, where, table)
+        name, type_name, settings, inputs, empty, _read_better(section, where, table)
     )
 
 
@@ -291,3 +296,93 @@ def refuse_clashes(
             if path.startswith(other + "."):
                 todo = f"{known} reads {other!r} itself; name another"
                 section.problem(where, "a field of an object", path, todo)
+
+
+def metric_of(name: str, metrics: Sequence[MetricConfig]) -> tuple[MetricConfig, str | None] | None:
+    """The metric, and the view or None, that `metric` or `metric.view` means. Names may have dots;
+    the longest goes first."""
+    for one in sorted(metrics, key=lambda one: -len(one.name)):
+        if name == one.name:
+            return one, None
+        if name.startswith(f"{one.name}."):
+            return one, name.removeprefix(f"{one.name}.")
+    return None
+
+
+def _read_better(section: Section, where: str, table: Mapping[str, object]) -> Better | None:
+    """`better` of an entry of [metrics]; None where it is not there, or wrong."""
+    said = table.get("better")
+    if said is None:
+        return None
+    if isinstance(said, str) and said in WORDS:
+        return said
+    if isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said):
+        return float(said)
+    todo = did_you_mean(said, WORDS) if isinstance(said, str) else 'write for example "lower"'
+    expected = '"higher", "lower", "none", or a number that it should be near to'
+    section.problem(f"{where}.better", expected, said, todo)
+    return None
+
+
+def _read_setting_file(
+    section: Section, where: str, given: dict[str, object], directory: Path
+) -> Table | None:
+    """A setting that stands in a file of its own, as the vectors of many items do; None after
+    noting what is wrong.
+
+    given: `path`, relative to `directory`, and `columns`. There is a row for each item number, from
+    0, in the order of the file. `.npy` holds an array of numbers [rows, columns]; `.csv` has a
+    header, and its values are numbers where all of them are, else texts.
+    """
+    unknown = [key for key in given if key not in ("path", "columns")]
+    for key in unknown:
+        section.problem(f"{where}.{key}", "path and columns", key,
+                        did_you_mean(key, ["path", "columns"]))  # fmt: skip
+    if unknown:
+        return None
+    name, columns = given.get("path"), given.get("columns")
+    if not isinstance(name, str) or Path(name).suffix not in (".csv", ".npy"):
+        section.problem(f"{where}.path", "a .csv or .npy file", name, "name the file")
+        return None
+    if columns is not None and not (
+        name.endswith(".csv")
+        and isinstance(columns, list)
+        and columns
+        and all(isinstance(column, str) for column in columns)
+    ):
+        section.problem(f"{where}.columns", "names of columns of a .csv file", columns,
+                        "name them, or leave it out for all")  # fmt: skip
+        return None
+    path = directory / Path(name).expanduser()
+    try:
+        if path.stat().st_size > MAX_SETTING_BYTES:
+            raise ValueError(f"more than {MAX_SETTING_BYTES} bytes")
+        if path.suffix == ".npy":
+            array = np.load(path)
+            if not isinstance(array, np.ndarray):
+                raise ValueError("several arrays")
+            return array
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return _csv_columns(list(csv.reader(file, strict=True)), columns)
+    except OSError as error:
+        section.problem(f"{where}.path", "a readable file", error.strerror, "check the path")
+    except (ValueError, EOFError, MemoryError, csv.Error) as error:
+        section.problem(f"{where}.path", "a table of items", str(error), "correct the file")
+    return None
+
+
+def _csv_columns(rows: Sequence[Sequence[str]], names: Sequence[str] | None) -> Table:
+    header, *body = rows or [[]]
+    wanted = names or header
+    for name in wanted:
+        if header.count(name) != 1:
+            raise ValueError(f"{header.count(name)} columns {name!r} in its header")
+    for number, row in enumerate(body, 2):
+        if len(row) != len(header):
+            raise ValueError(f"{len(row)} values in row {number}, {len(header)} in its header")
+    at = [header.index(name) for name in wanted]
+    texts = [[row[place] for place in at] for row in body]
+    try:
+        return np.array(texts, np.float64).reshape(len(texts), len(at))
+    except ValueError:
+        return np.array(texts, object)

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final, cast
 
-from consumers.config.directions import higher_is_better, read_directions
 from consumers.config.event import EventConfig
 from consumers.config.experiment import (
     GROUPS_SALT,
     UNITS,
     Cluster,
+    CovariateConfig,
     ExperimentConfig,
     GuardrailConfig,
     OnSeveral,
 )
-from consumers.config.metrics import MetricConfig
-from consumers.config.read_covariates import read_covariates
-from consumers.config.schema import Section, did_you_mean
-from consumers.events.times import iso_to_ms
+from consumers.config.keys import ENTRIES
+from consumers.config.metrics import Better, MetricConfig, metric_of
+from consumers.config.section import Section, did_you_mean
+from consumers.model.times import iso_to_ms
 from streammetrics.experiments import keeps_units
-from streammetrics.results import views_of
+from streammetrics.results import Direction, direction_of, views_of
 
 MAX_EPOCHS: Final = 1000
 MAX_WATCHED: Final = 100  # metrics of the decision, or guardrails
@@ -32,6 +32,7 @@ _COULD_BE: Final = (
     "a GroupedAUC or GroupedScores could leave some out, if it has {} for its groups or lists, "
     'ids = "hashed" or "exact", and no weights'
 )
+_COVARIATE: Final = 'write for example { revenue = { metric = "revenue_before", theta = 0.4 } }'
 
 
 def read_experiment(
@@ -42,27 +43,25 @@ def read_experiment(
     if len(variants) < 2:
         section.problem("[event] variants", "at least two variants, since there is an [experiment]",
                         event.variants, 'declare them, such as ["control", "new"]')  # fmt: skip
-    control = section.text("control", None, limit=200)
-    if control is None and section.raw("control") is None:
-        section.bad("control", "the variant that others are compared with", "name one of variants")
-    elif control is not None and variants and control not in variants:
+    control = section.text("control")
+    if control and variants and control not in variants:
         section.bad("control", "one of [event] variants", did_you_mean(control, variants))
     unit = section.path("unit") or event.user
-    cluster = section.choice("cluster", "groups", ("groups", "none"))
+    cluster = section.choice("cluster")
     if cluster == "groups" and unit is None:
         section.bad("unit", "the field of what was assigned to a variant, to group rows by it",
                     'name it, or write cluster = "none"')  # fmt: skip
     decision, rails = _read_decision(section, metrics), _read_guardrails(section, metrics)
     names = (*decision, *(rail.metric for rail in rails))
     watched = {name: one for name in names if (one := metric_of(name, metrics)) is not None}
-    better = read_directions(section, watched)
+    better = _read_directions(section, watched)
     found = ExperimentConfig(
-        control=control or "",
+        control=control,
         decision=decision,
         guardrails=tuple(
             replace(
                 rail,
-                higher_is_better=higher_is_better(
+                higher_is_better=_higher_is_better(
                     section,
                     f"guardrails[{i}].",
                     rail.higher_is_better,
@@ -75,22 +74,22 @@ def read_experiment(
         unit=unit,
         on_several_variants=_read_on_several(section, unit),
         cluster=cast("Cluster", cluster),
-        horizon=_integer(section, "horizon", 2, 10**15, " of units"),
-        baseline=_number(section, "baseline", 0.0, 1.0),
-        mde=_number(section, "mde", 0.0, math.inf),
-        level=_number(section, "level", 0.5, 1.0) or 0.95,
+        horizon=section.optional_whole("horizon"),
+        baseline=section.optional_number("baseline"),
+        mde=section.optional_number("mde"),
+        level=section.number("level"),
         epochs=_read_epochs(section, event),
         shares=_read_shares(section, variants),
-        unit_share=section.number("unit_share", 1.0, 2.0**-32, 1.0),
-        max_units=section.integer("max_units", 1_000_000, 1, 1_000_000_000),
-        assignment_salt=section.text("assignment_salt", None),
-        look_every_s=section.number("look_every_s", 60.0, 1.0, 86_400.0, " of seconds"),
+        unit_share=section.number("unit_share"),
+        max_units=section.whole("max_units"),
+        assignment_salt=section.text("assignment_salt") or None,
+        look_every_s=section.number("look_every_s"),
         better={name: said for name, said in better.items() if name in decision},
     )
     found = replace(
         found,
         mdes=_read_mdes(section, found.watched),
-        covariates=read_covariates(
+        covariates=_read_covariates(
             section, found, lambda where, name: _is_metric(section, where, name, metrics)
         ),
     )
@@ -99,17 +98,6 @@ def read_experiment(
         _require_droppable(section, found, metrics)
     section.done()
     return found
-
-
-def metric_of(name: str, metrics: Sequence[MetricConfig]) -> tuple[MetricConfig, str | None] | None:
-    """The metric, and the view or None, that `metric` or `metric.view` means. Names may have dots;
-    the longest goes first."""
-    for metric in sorted(metrics, key=lambda one: -len(one.name)):
-        if name == metric.name:
-            return metric, None
-        if name.startswith(f"{metric.name}."):
-            return metric, name.removeprefix(f"{metric.name}.")
-    return None
 
 
 def _require_consistent(section: Section, found: ExperimentConfig) -> None:
@@ -185,15 +173,12 @@ def _read_guardrails(
         if not isinstance(table, dict):
             section.problem(where, "a table", table, 'write { metric = "auc", margin = 0.01 }')
             continue
-        one = Section(where.replace("[experiment] ", "experiment."), table, section.problems)
-        name, better = one.raw("metric"), one.raw("higher_is_better")
-        margin = one.number("margin", -1.0, 0.0, 1e300)
+        entry = where.replace("[experiment] ", "experiment.")
+        keys = ENTRIES["experiment.guardrails[]"]
+        one = Section(entry, table, section.problems, keys=keys)
+        name, margin = one.raw("metric"), one.number("margin")
+        better = one.switch("higher_is_better")
         one.done()
-        if margin < 0 and one.raw("margin") is None:
-            one.bad("margin", "a number of 0 or more", "say how much worse it may become")
-        if better is not None and not isinstance(better, bool):
-            one.bad("higher_is_better", "true or false", "correct it")
-            better = True
         if not _is_metric(section, f"{where}.metric", name, metrics):
             continue
         if str(name) in found:
@@ -203,7 +188,7 @@ def _read_guardrails(
 
 
 def _read_on_several(section: Section, unit: str | None) -> OnSeveral:
-    word = section.choice("on_several_variants", "keep", ("keep", "drop", "error"))
+    word = section.choice("on_several_variants")
     if word != "keep" and unit is None:
         section.bad("on_several_variants", '"keep", since there is no unit',
                     "name the unit that may be in several")  # fmt: skip
@@ -309,17 +294,106 @@ def _is_positive(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
-def _integer(section: Section, key: str, low: int, high: int, unit: str) -> int | None:
-    if section.raw(key) is None:
-        return None
-    return section.integer(key, low, low, high, unit)
+def _read_directions(
+    section: Section, watched: Mapping[str, tuple[MetricConfig, str | None]]
+) -> dict[str, Better]:
+    """By name in the decision or the guardrails, what the config says; watched: these names with
+    their metric and view."""
+    found = {name: one.better for name, (one, _) in watched.items() if one.better is not None}
+    names = section.raw("lower_is_better")
+    if names is None:
+        return found
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        section.bad("lower_is_better", "a list of metrics of decision or guardrails",
+                    'write for example ["bounce"]')  # fmt: skip
+        return found
+    for i, name in enumerate(names):
+        where = f"[experiment] lower_is_better[{i}]"
+        if name not in watched:
+            section.problem(where, "a name as in decision or guardrails", name,
+                            did_you_mean(name, list(watched)))  # fmt: skip
+        elif found.get(name, "lower") != "lower":
+            section.problem(where, f"another metric, since {name} says better = {found[name]!r}",
+                            name, "remove one of the two")  # fmt: skip
+        else:
+            found[name] = "lower"
+    return found
 
 
-def _number(section: Section, key: str, low: float, high: float) -> float | None:
-    """A number between these, neither of them included; None where there is none."""
-    if section.raw(key) is None:
+def _higher_is_better(
+    section: Section,
+    where: str,
+    given: bool | None,
+    said: Better | None,
+    of: tuple[MetricConfig, str | None],
+) -> bool:
+    """Of a guardrail: as it says, else as the config says of the metric, else as its view declares;
+    True where nobody does."""
+    if given is not None:
+        if said in ("higher", "lower") and given is not (said == "higher"):
+            expected = f"{'true' if said == 'higher' else 'false'}, since {said} is better"
+            section.problem(f"[experiment] {where}higher_is_better", expected, given,
+                            "remove one of the two")  # fmt: skip
+        return given
+    own = direction_of(of[0].empty.compute(), of[1])
+    if isinstance(said, float):
+        own = Direction("target", said)
+    elif said is not None:
+        return said != "lower"
+    if own.better == "target":
+        section.problem(f"[experiment] {where}higher_is_better",
+                        f"true or false, since {of[0].name} should be near to {own.target:g}", None,
+                        "write false where it is harm that it rises, else true")  # fmt: skip
+    return own.better != "lower"
+
+
+def _read_covariates(
+    section: Section, found: ExperimentConfig, is_metric: Callable[[str, object], bool]
+) -> Mapping[str, CovariateConfig]:
+    """The covariates by the name of the metric; is_metric: whether a name, which stands somewhere,
+    is one of a metric, and notes a problem where it is not."""
+    tables = section.raw("covariates")
+    if tables is None:
+        return {}
+    if not isinstance(tables, dict):
+        section.bad("covariates", "a table of covariates, by metric", _COVARIATE)
+        return {}
+    if tables and found.cluster != "groups":
+        todo = 'a covariate is taken out of groups of users: write cluster = "groups"'
+        section.bad("covariates", 'nothing, since cluster is "none"', todo)
+    read = {}
+    for name, table in tables.items():
+        where = f"[experiment] covariates.{name}"
+        if name not in found.watched:
+            todo = did_you_mean(name, found.watched) if found.watched else "name it there as well"
+            section.problem(
+                "[experiment] covariates", "names as in decision or guardrails", name, todo
+            )
+        elif not isinstance(table, dict):
+            section.problem(where, "a table", table, _COVARIATE)
+        elif (one := _read_covariate(section, name, table, is_metric)) is not None:
+            read[name] = one
+    return read
+
+
+def _read_covariate(
+    section: Section,
+    name: str,
+    table: Mapping[str, object],
+    is_metric: Callable[[str, object], bool],
+) -> CovariateConfig | None:
+    where = f"[experiment] covariates.{name}"
+    entry = where.removeprefix("[experiment] ")
+    one = Section(entry, table, section.problems, keys=ENTRIES["experiment.covariates.NAME"])
+    metric, theta = one.raw("metric"), one.raw("theta")
+    one.done()
+    good = is_metric(f"{where}.metric", metric)
+    if good and metric == name:
+        section.problem(f"{where}.metric", "another metric than the one it is taken out of", metric,
+                        "name what was known before the exposure")  # fmt: skip
+        good = False
+    if isinstance(theta, bool) or not isinstance(theta, int | float) or not math.isfinite(theta):
+        section.problem(f"{where}.theta", "a finite number, the slope", theta,
+                        "take the slope of an earlier period, from user_slope")  # fmt: skip
         return None
-    value = section.number(key, math.nan, low, high)
-    if value in (low, high):
-        section.bad(key, f"a number between {low:g} and {high:g}", "change it")
-    return value
+    return CovariateConfig(str(metric), float(theta)) if good else None

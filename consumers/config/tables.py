@@ -1,44 +1,49 @@
-"""The tables of a config that say where events come from and where states go."""
+"""The tables of a config that stand alone: where events come from, which of them are repeats, how
+they are cut into windows and slices, and where states go."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import gcd
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Final, Literal, cast
 
-from consumers.config.schema import Section, Value, is_path
+from consumers.config.event import EventConfig
+from consumers.config.keys import (
+    DAY_S,
+    FORMATS,
+    MAX_AHEAD_S,
+    MAX_BATCH_BYTES,
+    MAX_EVENT_BYTES,
+    SOURCE,
+)
+from consumers.config.section import ConfigError, Problem, Section, Value, is_path
 
 if TYPE_CHECKING:
-    from consumers.config.event import EventConfig
+    from consumers.sources.source import Partition
 
-DAY_S = 86_400
-MAX_AHEAD_S = 3600  # by default, and where events are joined lateness_s if that is less
-MAX_PANES = 100_000  # panes within the retention: each is a row of the store for each metric
-MAX_OVERLAP = 3_600  # windows that hold one row, as in the library's Windows
-MAX_GROUPINGS = 32
-MAX_TOPICS = 32
-MAX_GROUPING_FIELDS = 8
+MAX_PANES: Final = 100_000  # panes within the retention: each is a row of the store for each metric
+MAX_OVERLAP: Final = 3_600  # windows that hold one row, as in the library's Windows
+MAX_GROUPINGS: Final = 32
+MAX_TOPICS: Final = 32
+MAX_GROUPING_FIELDS: Final = 8
+REPEAT_PANES: Final = 24  # of event time in the retention of [dedup]: ids are stored by these
 
 SourceKind = Literal["file", "stdin", "kafka", "spark"]
 KafkaLibrary = Literal["kafka-python", "confluent-kafka"]
 SourceFormat = Literal["jsonl", "csv", "parquet", "json", "ndjson", "array", "arrow", "columns"]
 
-LIBRARIES = ("kafka-python", "confluent-kafka")
-FORMATS = {
-    "file": ("jsonl", "csv", "parquet"),
-    "stdin": ("jsonl", "csv"),
-    "kafka": ("json", "ndjson", "array", "arrow"),  # the last three: many events a message
-    "spark": ("columns",),  # a streaming query writes; `run` reads nothing
-}
-SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+SUFFIXES: Final = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_MANY: Final = ("ndjson", "array", "arrow")  # formats of many events a record
 
 # The ledger's rules need these as they are; the kafka source sets them.
-OWNED_CLIENT_KEYS = (
-    "bootstrap_servers", "group_id", "enable_auto_commit", "auto_offset_reset", "isolation_level",
-    "key_deserializer", "value_deserializer",
-)  # fmt: skip
+OWNED_CLIENT_KEYS: Final = frozenset(
+    [
+        *("bootstrap_servers", "group_id", "enable_auto_commit", "auto_offset_reset"),
+        *("isolation_level", "key_deserializer", "value_deserializer"),
+    ]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +57,8 @@ class SourceConfig:
     topics: tuple[str, ...] = ()
     group: str | None = None
     client: Mapping[str, Value] = field(default_factory=dict)
-    max_event_bytes: int = 262_144
-    max_batch_bytes: int = 64 << 20
+    max_event_bytes: int = MAX_EVENT_BYTES
+    max_batch_bytes: int = MAX_BATCH_BYTES
     library: KafkaLibrary = "kafka-python"
     query: str | None = None
 
@@ -62,12 +67,12 @@ class SourceConfig:
 class WindowsConfig:
     """[windows], all in seconds of event time."""
 
-    size_s: int = DAY_S
-    slide_s: int = DAY_S
-    lateness_s: int = 600
-    max_ahead_s: int = MAX_AHEAD_S
-    idle_timeout_s: int = 3600
-    retention_s: int = 30 * DAY_S
+    size_s: int
+    slide_s: int
+    lateness_s: int
+    max_ahead_s: int
+    idle_timeout_s: int
+    retention_s: int
 
     @property
     def pane_ms(self) -> int:
@@ -83,7 +88,7 @@ class SlicesConfig:
     """
 
     by: tuple[tuple[str, ...], ...]
-    max_keys: int = 10_000
+    max_keys: int
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -96,8 +101,8 @@ class StoreConfig:
     """[store]. `url` is a path of a SQLite file, or a URL (`postgresql://...`)."""
 
     url: str
-    commit_interval_s: float = 5.0
-    max_bad_share: float = 1.0
+    commit_interval_s: float
+    max_bad_share: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,53 +117,71 @@ class ServerConfig:
     """[server]. Port 0 is any free one. token: what whoever asks must have; "" asks for none.
     connections_per_peer: open at once from one address."""
 
-    host: str = "127.0.0.1"
-    port: int = 8765
-    token: str = field(default="", repr=False)
-    connections_per_peer: int = 64
+    host: str
+    port: int
+    token: str = field(repr=False)
+    connections_per_peer: int
+
+
+@dataclass(frozen=True, slots=True)
+class DedupConfig:
+    """[dedup]. An event is a repeat where one with the same id came before it in its partition, at
+    most `retention_s` of event time ago. keyed: whether repeats come to the same partition."""
+
+    event_id: str
+    retention_s: int = DAY_S
+    keyed: bool = False
+
+    @property
+    def retention_ms(self) -> int:
+        """How long ids are remembered at least."""
+        return self.retention_s * 1000
+
+    @property
+    def pane_ms(self) -> int:
+        """Ids are stored, and forgotten, by panes of event time of this length."""
+        return max(self.retention_ms // REPEAT_PANES, 1000)
+
+    @property
+    def plan(self) -> dict[str, object]:
+        """What decides which events are repeats, in plain values."""
+        return {"event_id": self.event_id, "retention_s": self.retention_s}
 
 
 def read_source(section: Section, directory: Path) -> SourceConfig:
     """[source]."""
-    if section.raw("kind") is None:
-        section.bad("kind", '"file", "stdin", "kafka" or "spark"', "say where the events come from")
-    kind = section.choice("kind", "file", tuple(FORMATS))
-    path_text = section.text("path", None)
+    kind = section.choice("kind") or "file"
+    path_text = section.text("path")
     path = directory / Path(path_text).expanduser() if path_text else None
-    format_ = _read_format(section, kind, path)
-    servers = _read_servers(section)
-    topics = _read_topics(section)
-    group = section.text("group", None, limit=255)
-    query = section.text("query", None, limit=200)
-    client = _read_client(section, kind)
-    library = section.choice("library", LIBRARIES[0], LIBRARIES)
-    limit = section.integer("max_event_bytes", 262_144, 64, 16 << 20, " of bytes")
-    batch = section.integer("max_batch_bytes", 64 << 20, 1 << 20, 1 << 30, " of bytes")
+    found = SourceConfig(
+        kind=cast(SourceKind, kind),
+        format=cast(SourceFormat, _read_format(section, kind, path)),
+        path=path,
+        bootstrap_servers=_read_servers(section),
+        topics=_read_topics(section),
+        group=section.text("group") or None,
+        query=section.text("query") or None,
+        client=_read_client(section, kind),
+        library=cast(KafkaLibrary, section.choice("library")),
+        max_event_bytes=section.whole("max_event_bytes"),
+        max_batch_bytes=section.whole("max_batch_bytes"),
+    )
     section.done()
-    optional = ("client", "library", "max_batch_bytes")
-    needed = {
-        "file": ("path",),
-        "kafka": ("bootstrap_servers", "topic", "group"),
-        "stdin": (),
-        "spark": ("query",),
-    }
-    for key in ("path", "bootstrap_servers", "topic", "group", "query", *optional):
-        if key in needed[kind]:
-            if section.raw(key) is None:
-                section.bad(key, f'a value, since kind is "{kind}"', "add it")
-        elif section.raw(key) is not None and not (key in optional and kind == "kafka"):
-            section.bad(key, f'nothing, since kind is "{kind}"', "remove it, or change the kind")
-    return SourceConfig(
-        cast(SourceKind, kind), cast(SourceFormat, format_), path, servers, topics, group, client,
-        limit, batch, cast(KafkaLibrary, library), query,
-    )  # fmt: skip
+    for name, key in SOURCE.items():
+        given = section.raw(name) is not None
+        if key.required and kind in key.of and not given:
+            section.bad(name, f'a value, since kind is "{kind}"', "add it")
+        elif key.of and kind not in key.of and given:
+            todo = "remove it, or change the kind"
+            section.bad(name, f'nothing, since kind is "{kind}"', todo)
+    return found
 
 
 def _read_format(section: Section, kind: str, path: Path | None) -> str:
     default = FORMATS[kind][0]
     if kind == "file" and path is not None:
         default = SUFFIXES.get(path.suffix.lower(), default)
-    return section.choice("format", default, FORMATS[kind])
+    return section.one_of("format", FORMATS[kind], default)
 
 
 def _read_topics(section: Section) -> tuple[str, ...]:
@@ -219,14 +242,12 @@ def _read_client(section: Section, kind: str) -> Mapping[str, Value]:
 
 def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
     """[windows]. joined: whether there is a [join], which late events do not take part in."""
-    seconds = " of seconds"
-    size = section.integer("size_s", DAY_S, 1, 366 * DAY_S, seconds)
-    slide = section.integer("slide_s", size, 1, 366 * DAY_S, seconds)
-    retention = section.integer("retention_s", max(30 * DAY_S, size), 1, 3660 * DAY_S, seconds)
-    lateness = section.integer("lateness_s", 600, 0, 366 * DAY_S, seconds)
-    default = min(MAX_AHEAD_S, lateness) if joined else MAX_AHEAD_S
-    ahead = section.integer("max_ahead_s", default, 0, 366 * DAY_S, seconds)
-    idle = section.integer("idle_timeout_s", 3600, 1, 366 * DAY_S, seconds)
+    size = section.whole("size_s")
+    slide = section.whole("slide_s", size)
+    retention = section.whole("retention_s", max(30 * DAY_S, size))
+    lateness = section.whole("lateness_s")
+    ahead = section.whole("max_ahead_s", min(MAX_AHEAD_S, lateness) if joined else None)
+    idle = section.whole("idle_timeout_s")
     section.done()
     if slide > size:
         section.bad("slide_s", f"at most size_s = {size}", "no row may fall between windows")
@@ -261,7 +282,7 @@ def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
 def read_slices(section: Section, event: EventConfig) -> SlicesConfig:
     """[slices]; by default all rows, and each variant where there is that role."""
     default = ((), ("variant",)) if event.variant else ((),)
-    max_keys = section.integer("max_keys", 10_000, 1, 10_000_000)
+    max_keys = section.whole("max_keys")
     value = section.raw("by")
     section.done()
     if value is None:
@@ -289,13 +310,12 @@ def read_slices(section: Section, event: EventConfig) -> SlicesConfig:
 
 def read_store(section: Section, directory: Path) -> StoreConfig:
     """[store]. A path in the file is relative to the file, one given as a flag to where you are."""
-    url = section.text("url", "streammetrics.db")
+    url = section.text("url")
     if "url" not in section.overrides:
         url = _beside(directory, url)
-    interval = section.number("commit_interval_s", 5.0, 0.01, 3600, " of seconds")
-    share = section.number("max_bad_share", 1.0, 0, 1)
+    found = StoreConfig(url, section.number("commit_interval_s"), section.number("max_bad_share"))
     section.done()
-    return StoreConfig(url, interval, share)
+    return found
 
 
 def _beside(directory: Path, url: str) -> str:
@@ -310,7 +330,7 @@ def _beside(directory: Path, url: str) -> str:
 
 def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
     """[quarantine]."""
-    topic = section.text("topic", None, limit=249)
+    topic = section.text("topic") or None
     section.done()
     if topic is not None and source.kind != "kafka":
         section.bad(
@@ -324,10 +344,10 @@ def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
 def read_server(section: Section) -> ServerConfig:
     """[server]."""
     server = ServerConfig(
-        section.text("host", "127.0.0.1", limit=253),
-        section.integer("port", 8765, 0, 65_535),
-        section.text("token", ""),
-        section.integer("connections_per_peer", 64, 8, 10_000),
+        section.text("host"),
+        section.whole("port"),
+        section.text("token"),
+        section.whole("connections_per_peer"),
     )
     problem = token_problem(server.token)
     if problem is not None:
@@ -348,3 +368,38 @@ def token_problem(token: str) -> str | None:
     if not token or (16 <= len(token) <= 200 and all("!" <= letter <= "~" for letter in token)):
         return None
     return "16 to 200 letters, digits and marks of ASCII, without spaces"
+
+
+def read_dedup(section: Section, source: SourceConfig) -> DedupConfig | None:
+    """[dedup]; None where it is too bad to go on with, and a problem says so."""
+    path = section.path("event_id")
+    retention = section.whole("retention_s")
+    keyed = section.switch("keyed")
+    section.done()
+    if path is None:
+        return None
+    beside = path == "key" or path.startswith(("key.", "header."))
+    if source.kind == "kafka" and beside and source.format in _MANY:
+        section.bad(
+            "event_id",
+            "a path in the event",
+            "all events of a record have its key and its headers, so they would be repeats of each "
+            "other",
+        )
+    return DedupConfig(path, retention, keyed is True)
+
+
+def require_keyed(dedup: DedupConfig | None, partitions: Collection[Partition]) -> None:
+    """Raise ConfigError where a repeat may come to another partition than what it repeats: each
+    partition remembers its own ids, since no worker sees them all."""
+    if dedup is None or dedup.keyed:
+        return
+    more = sorted(str(partition) for partition in partitions if partition.number > 0)
+    if more:
+        problem = Problem(
+            "[dedup] keyed",
+            "true, since a topic has several partitions, and ids are remembered in each alone",
+            f"false, and {more[0]}",
+            "give events a key that repeats share, such as the event id, and write keyed = true",
+        )
+        raise ConfigError("the config", [problem])

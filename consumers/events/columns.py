@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consumers.events.refusals import Unfit, shown
-from consumers.events.times import AFTER_S, FIRST_S, GREATEST_MS, LEAST_MS, iso_to_ms
+from consumers.model.times import AFTER_S, FIRST_S, GREATEST_MS, LEAST_MS, iso_to_ms
 from streammetrics import Coded
 
 _INT64: Final = 1 << 63

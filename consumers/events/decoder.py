@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from consumers.config.states import EPOCH
 from consumers.events.arrow_messages import open_arrow, schema_bytes
 from consumers.events.columns import Column, Lists
 from consumers.events.event_filter import filter_of
 from consumers.events.event_ids import EventIds, event_ids
-from consumers.events.fields import EPOCH, EVENT_ID, Use, epochs_by_time, use_of_event_id, uses
+from consumers.events.fields import EVENT_ID, Use, epochs_by_time, use_of_event_id, uses
 from consumers.events.kinds import Kinds
 from consumers.events.messages import (
     MAX_MESSAGE_BYTES,

@@ -20,20 +20,20 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from consumers.config.event import plain_text
 from consumers.events.csv_rows import read_csv, require_columns
 from consumers.events.json_objects import parsed_slowly, unreadable
 from consumers.events.messages import Opened, some_rows
 from consumers.events.reading import some_values
 from consumers.events.record_fields import is_beside, text_beside
 from consumers.events.refusals import Unfit
-from consumers.events.texts import plain_text
 from consumers.sources.arrow_columns import ArrowColumns
 from consumers.sources.source import Chunk, Texts, Values
 from streammetrics import Coded
 
 if TYPE_CHECKING:
     from consumers.config.config import Config
-    from consumers.config.where import Condition
+    from consumers.config.event import Condition
 
 Flags = NDArray[np.bool_]
 _Test = Callable[[object], bool]

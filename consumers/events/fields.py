@@ -1,4 +1,4 @@
-"""Which fields of an event a config reads, and as what."""
+"""How the columns that a config reads are converted from fields of events."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from consumers.config.states import EPOCH, EventColumn
 from consumers.events.columns import (
     Converted,
     Converter,
@@ -29,9 +30,7 @@ from streammetrics import Coded
 
 if TYPE_CHECKING:
     from consumers.config.config import Config
-    from consumers.config.event import EventConfig
 
-EPOCH: Final = "epoch"  # the column of allocation epochs
 ID: Final = "join id"  # the column of what an impression and its outcomes share
 VALUE: Final = "join value"  # the column of what an outcome adds up
 EVENT_ID: Final = "event id"  # the column of what an event and its repeats share
@@ -76,34 +75,17 @@ class Use:
         return self.kind in ("variant", "slice")
 
 
-def slice_column(event: EventConfig, name: str) -> str:
-    """The column that holds the values of a name of [slices] by."""
-    return "variant" if event.path(name) == event.variant else f"slice {name}"
-
-
 def uses(config: Config) -> tuple[Use, ...]:
-    """Every column that a config needs: the time, the variant, slices, and metrics' fields."""
-    event = config.event
-    found: dict[str, Use] = {}
+    """Every column that a config needs, with its conversion."""
+    declared = variants(config.event.variants)
 
-    def add(name: str, path: str, kind: str, convert: Converter | None = None) -> None:
-        found.setdefault(name, Use(name, path, kind, convert or _CONVERTERS[kind]))
+    def conversion(column: EventColumn) -> Converter:
+        if column.kind == "variant":
+            return variants(None) if column.name == EPOCH else declared
+        row = _ROWS.get(column.kind)
+        return _CONVERTERS[column.kind] if row is None else partial(row, width=column.width)
 
-    add("time", event.time, f"time_{event.time_unit or 'iso'}")
-    if event.variant is not None:
-        add("variant", event.variant, "variant", variants(event.variants))
-    for name in config.slices.names:
-        add(slice_column(event, name), event.path(name), "slice")
-    if config.experiment is not None and event.epoch is not None:
-        add(EPOCH, event.epoch, "variant", variants(None))
-    for metric in config.counted:
-        for field in metric.inputs.values():
-            if field.kind == "outcome":
-                continue  # no field of an event: [join] makes it
-            row = _ROWS.get(field.kind)
-            convert = None if row is None else partial(row, width=field.width)
-            add(field.column, field.path, field.kind, convert)
-    return tuple(found.values())
+    return tuple(Use(one.name, one.path, one.kind, conversion(one)) for one in config.columns)
 
 
 def uses_of_outcome(config: Config, value: str | None) -> tuple[Use, ...]:

@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from consumers.config.event import MAX_TEXT
 from consumers.events.columns import Bad, Column, Converted, Lists, rounded, times_from_store
 from consumers.events.fields import Use
 from consumers.events.refusals import Unfit
-from consumers.events.texts import MAX_TEXT
 from consumers.sources.source import Texts
 from streammetrics import Coded, hash_texts
 

@@ -8,11 +8,11 @@ from typing import Final, cast
 import msgspec
 import numpy as np
 
+from consumers.config.event import MAX_TEXT, plain_text
 from consumers.events.columns import Bad, Converted, Converter, wrong
 from consumers.events.refusals import Unfit, shown
 from streammetrics import Coded, hash_ids
 
-MAX_TEXT: Final = 1024  # characters of an id
 MAX_NAME: Final = 480  # bytes of a slice's value as JSON: eight and a bit fit into a key of 4,096
 _INT64: Final = 1 << 63
 _EXACT_DIGITS: Final = 15  # a double holds every whole number of as many
@@ -56,24 +56,6 @@ def hashed_texts(values: list[object], path: str) -> Converted:
     assert isinstance(column, Coded)
     known = [name if isinstance(name, str) else "" for name in column.values]
     return hash_ids(known)[column.codes], bad
-
-
-def plain_text(value: object) -> str | None:
-    """A text, a whole number, true or false as the text that slices show; None for what is none.
-
-    >>> plain_text("de"), plain_text(7.0), plain_text(True), plain_text(0.5)
-    ('de', '7', 'true', None)
-    """
-    match value:
-        case str():
-            return value
-        case bool():
-            return "true" if value else "false"
-        case int() if -_INT64 <= value < _INT64:
-            return str(value)
-        case float() if value.is_integer() and abs(value) < 2**53:
-            return str(int(value))
-    return None
 
 
 def _text(value: object, path: str, *, nullable: bool) -> str | Unfit | None:

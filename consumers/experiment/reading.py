@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, cast
 
-from consumers.config.directions import Better
 from consumers.config.experiment import BETTER, FIRST_EPOCH
+from consumers.config.metrics import Better
 from consumers.ledger.more_epochs import plan_that_stays
 from consumers.ledger.rows import SHOWN, Generation, Metric, Pane
 from streammetrics import Accumulator, PerKey, Units

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from consumers.config.joined import ROWS
+from consumers.config.states import ROWS
 from consumers.experiment.reading import (
     FAMILY,
     UNITS,

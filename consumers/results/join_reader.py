@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final
 
-from consumers.config.joined import DELAYS, ROWS
+from consumers.config.states import DELAYS, ROWS
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline
 from consumers.ledger.rows import SHOWN, Counters, Generation, Metric, Pane, Snapshot

@@ -10,9 +10,10 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from consumers.config.schema import ConfigError, Problem
+from consumers.config.keys import Key, Switch, Text, Whole, default_of
+from consumers.config.section import ConfigError, Problem
 from consumers.config.tables import SourceConfig
-from consumers.sources.kafka_client import assignment_strategies, shown
+from consumers.sources.kafka_client import GREATEST, assignment_strategies, shown
 
 OWNED: Final = frozenset(
     [
@@ -22,17 +23,31 @@ OWNED: Final = frozenset(
         "on.commit", "plugin.library.paths", "receive.message.max.bytes", "stats.cb", "throttle.cb",
     ]
 )  # fmt: skip
-DEFAULTS: Final[Mapping[str, str]] = {
-    "client.id": "streammetrics",
-    # A worker that was killed holds its partitions for this long.
-    "session.timeout.ms": "10000",
-    "heartbeat.interval.ms": "3000",
-    "topic.metadata.refresh.interval.ms": "60000",  # when a new partition, or topic, is seen
-    "socket.timeout.ms": "15000",
-    "check.crcs": "true",  # the library's own default is to count what is damaged
+MAX_POLL: Final = Whole(1, 1_000_000, 5_000)
+# What suits a counter, and stands in docs/interface.md; the library knows many more.
+KEYS: Final[Mapping[str, Key]] = {
+    "client.id": Key(Text("streammetrics"), "the name of this client in the logs of brokers"),
+    "session.timeout.ms": Key(
+        Whole(1, GREATEST, 10_000), "a worker that was killed holds its partitions for this long"
+    ),
+    "heartbeat.interval.ms": Key(
+        Whole(1, GREATEST, 3_000), "how often a worker says that it is alive"
+    ),
+    "max_poll_records": Key(
+        MAX_POLL, "records in one poll, large enough that numpy's cost of a call does not show"
+    ),
+    "topic.metadata.refresh.interval.ms": Key(
+        Whole(1, GREATEST, 60_000), "when a new partition, or topic, is seen"
+    ),
+    "socket.timeout.ms": Key(Whole(1, GREATEST, 15_000), "how long an answer may take"),
+    "check.crcs": Key(
+        Switch(True), "whether damaged records are found; by its own default they are counted"
+    ),
+}
+DEFAULTS: Final = {
+    name: str(default_of(key)).lower() for name, key in KEYS.items() if key.kind is not MAX_POLL
 }
 STRATEGIES: Final = ("range", "roundrobin", "cooperative-sticky")
-MAX_POLL_RECORDS: Final = 5_000  # large enough that numpy's cost of a call does not show
 MAX_FETCH_BYTES: Final = 50 << 20  # the library's own default; an answer has 512 bytes more
 
 # What a second client of the same cluster needs, one that reads nothing.
@@ -56,10 +71,14 @@ def client_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
             todo = "remove it; it is set for you"
             problems.append(Problem(where, "a setting that is free", shown(key, value), todo))
         given[key] = str(value).lower() if isinstance(value, bool) else str(value)
-    records = given.pop("max.poll.records", str(MAX_POLL_RECORDS))
-    if not re.fullmatch("[1-9][0-9]{0,5}|1000000", records):
-        where, todo = "[source.client] max_poll_records", "correct it"
-        problems.append(Problem(where, "a whole number from 1 to 1000000", records, todo))
+    records = given.pop("max.poll.records", str(MAX_POLL.default))
+    if (
+        not re.fullmatch("[1-9][0-9]{0,8}", records)
+        or not MAX_POLL.low <= int(records) <= MAX_POLL.high
+    ):
+        where, expected = "[source.client] max_poll_records", "a whole number from {} to {}"
+        expected = expected.format(MAX_POLL.low, MAX_POLL.high)
+        problems.append(Problem(where, expected, records, "correct it"))
     if problems:
         raise ConfigError("the Kafka client", problems)
     return {

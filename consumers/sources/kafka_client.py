@@ -11,7 +11,8 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from consumers.config.schema import ConfigError, Problem, Value, did_you_mean
+from consumers.config.keys import Key, Switch, Text, Whole, default_of
+from consumers.config.section import ConfigError, Problem, Value, did_you_mean
 from consumers.config.tables import OWNED_CLIENT_KEYS, SourceConfig
 from consumers.worker.reconnect import Disconnected
 
@@ -24,16 +25,27 @@ OWNED: Final = frozenset(
         "kafka_client",
     ]
 )
-DEFAULTS: Final[Mapping[str, Value]] = {
-    "client_id": "streammetrics",
-    # A worker that was killed holds its partitions for this long.
-    "session_timeout_ms": 10_000,
-    "heartbeat_interval_ms": 3_000,
-    "max_poll_records": 5_000,  # large enough that numpy's cost of a call does not show
-    "metadata_max_age_ms": 60_000,  # when a new partition, or a topic made anew, is seen
-    "request_timeout_ms": 15_000,
-    "metrics_enabled": False,
+GREATEST: Final = (1 << 31) - 1
+# What suits a counter, and stands in docs/interface.md; the library knows many more.
+KEYS: Final[Mapping[str, Key]] = {
+    "client_id": Key(Text("streammetrics"), "the name of this client in the logs of brokers"),
+    "session_timeout_ms": Key(
+        Whole(1, GREATEST, 10_000), "a worker that was killed holds its partitions for this long"
+    ),
+    "heartbeat_interval_ms": Key(
+        Whole(1, GREATEST, 3_000), "how often a worker says that it is alive"
+    ),
+    "max_poll_records": Key(
+        Whole(1, 1_000_000, 5_000),
+        "records in one poll, large enough that numpy's cost of a call does not show",
+    ),
+    "metadata_max_age_ms": Key(
+        Whole(1, GREATEST, 60_000), "when a new partition, or a topic made anew, is seen"
+    ),
+    "request_timeout_ms": Key(Whole(1, GREATEST, 15_000), "how long an answer may take"),
+    "metrics_enabled": Key(Switch(False), "whether the library counts what it does"),
 }
+DEFAULTS: Final = {name: default_of(key) for name, key in KEYS.items()}
 STRATEGIES: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
 _SECRET: Final = re.compile(
     r"pass|secret|token|credential|jaas|oauth.*config|key[._]pem", re.IGNORECASE

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
 
 from consumers.config.config import Config
-from consumers.config.dedup import require_keyed
+from consumers.config.tables import require_keyed
 from consumers.ledger.begun import Begun
 from consumers.ledger.connect import shown
 from consumers.ledger.ledger import Ledger, LogChanged, NoStoreYet, SchemaMismatch

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consumers.config.config import Config, JoinConfig
-from consumers.config.join_labels import outcome_field
-from consumers.config.joined import DELAYS, ROWS, empty_delays, empty_rows
+from consumers.config.join import outcome_field
+from consumers.config.states import DELAYS, EPOCH, ROWS, empty_delays, empty_rows
 from consumers.events.decoder import Decoded
-from consumers.events.fields import EPOCH, epochs_by_time, uses
+from consumers.events.fields import epochs_by_time
 from consumers.ledger.closing import closing_heads, join_head, pending, states, write_closing
 from consumers.ledger.failures import StoreUnavailable
 from consumers.ledger.ledger import Fenced, Ledger
@@ -80,9 +80,9 @@ class Closer:
         self.ledger, self.generation = ledger, generation
         self.head = join_head(ledger.store, generation)
         self._max_bytes = max_bytes
-        self._remember_ms = empty_rows(config, config.join).remember_ms or 0
+        self._remember_ms = empty_rows(config.columns, config.join).remember_ms or 0
         self._epochs = epochs_by_time(config)
-        self._keys = [use.name for use in uses(config) if use.is_key]
+        self._keys = [one.name for one in config.columns if one.is_key]
 
     @property
     def closed_ms(self) -> int | None:
@@ -163,7 +163,7 @@ class Closer:
 
     def _range(self, step: _Step, place: int) -> JoinRows:
         """What waits of the ids in one range."""
-        found = empty_rows(self.config, self.join)
+        found = empty_rows(self.config.columns, self.join)
         mine = [row for row in step.rows if _overlap(row, place, step.ranges)]
         for row, stored in states(self.ledger.store, mine):
             state: Accumulator | None = load(stored)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import Final
 
 from consumers.config.config import Config
-from consumers.config.joined import DELAYS, ROWS
+from consumers.config.states import DELAYS, ROWS
 from consumers.ledger.audit import pane_rows, panes
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline, pane_order

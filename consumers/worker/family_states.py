@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.config.family import Family
+from consumers.config.states import Family
 from consumers.events.decoder import Decoded
 from consumers.ledger.groupings import Groupings, finest, summed
 from streammetrics import Coded, PerKey, Windows

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consumers.config.config import Config, JoinConfig
-from consumers.config.join_labels import outcome_field
-from consumers.config.joined import ROWS, columns_to_keep, empty_rows
+from consumers.config.join import outcome_field
+from consumers.config.states import ROWS, columns_to_keep, empty_rows
 from consumers.events.decoder import Decoded
 from consumers.events.fields import EVENT_ID, ID, VALUE
 from consumers.events.kinds import IMPRESSION
@@ -40,8 +40,8 @@ class JoinStates:
         self, config: Config, join: JoinConfig, closed_ms: int | None, behind_ms: int | None
     ) -> None:
         self.join = join
-        self.rows = empty_rows(config, join)
-        self._names = [use.name for use in columns_to_keep(config)]
+        self.rows = empty_rows(config.columns, join)
+        self._names = [one.name for one in columns_to_keep(config.columns)]
         self._time_field = config.event.time
         least = None if closed_ms is None else closed_ms + join.label_window_ms
         is_held = behind_ms is not None and least is not None and behind_ms >= least

@@ -14,11 +14,10 @@ from dataclasses import asdict, replace
 from typing import Any, Final, cast
 
 from consumers.config.config import Config
-from consumers.config.event import EventConfig, Field, Kind
+from consumers.config.event import EventConfig, Field, Kind, conditions_of
 from consumers.config.join import JoinConfig, Mark
-from consumers.config.joined import DELAYS, ROWS
 from consumers.config.metrics import MetricConfig
-from consumers.config.where import conditions_of
+from consumers.config.states import DELAYS, ROWS
 from consumers.ledger.ledger import SettingsChanged
 from consumers.ledger.rows import Generation
 from consumers.ledger.settings import more_variants

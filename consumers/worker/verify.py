@@ -22,7 +22,7 @@ from itertools import pairwise
 from typing import Final
 
 from consumers.config.config import Config
-from consumers.config.fingerprint import fingerprint
+from consumers.config.states import fingerprint
 from consumers.events.decoder import Decoder
 from consumers.ledger.audit import Stand, stand
 from consumers.ledger.ledger import Ledger

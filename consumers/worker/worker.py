@@ -17,7 +17,7 @@ from threading import RLock
 from typing import Final
 
 from consumers.config.config import Config
-from consumers.config.dedup import require_keyed
+from consumers.config.tables import require_keyed
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger.ledger import Fenced, Ledger
 from consumers.ledger.logs import count_from

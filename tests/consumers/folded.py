@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from consumers.config.joined import PREFIX
+from consumers.config.states import PREFIX
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Counters
 from consumers.sources.memory_source import Log

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import get_args
 
 import pytest
 
-from consumers.config.config import TABLES, load_config
-from consumers.config.dedup import read_dedup
+from consumers.config.config import load_config
 from consumers.config.event import ROLE_ARGUMENTS, read_event
 from consumers.config.join import read_join
+from consumers.config.keys import FORMATS, MAX_AHEAD_S, TABLES
 from consumers.config.read_experiment import read_experiment
-from consumers.config.schema import Problem, Section
+from consumers.config.section import Problem, Section
 from consumers.config.tables import (
-    FORMATS,
-    WindowsConfig,
+    read_dedup,
     read_quarantine,
     read_server,
     read_slices,
@@ -28,31 +30,42 @@ from consumers.config.tables import (
 )
 from consumers.events.refusals import PAYLOAD_BYTES, Reason
 from tests.interface.page import PAGE, block, spans, table
+from tests.requirements import ROOT
 
 
-@pytest.fixture(scope="module")
-def sections(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Section]:
-    """Each table of the config, after it was read empty."""
+def script() -> ModuleType:
+    """The script that writes the tables of the page."""
+    path = ROOT / "docs" / "config_table.py"
+    spec = importlib.util.spec_from_file_location("config_table", path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_every_key_that_is_declared_is_read_and_no_other(tmp_path: Path) -> None:
     problems: list[Problem] = []
     made = {name: Section(name, {}, problems) for name in TABLES if name != "metrics"}
-    here = tmp_path_factory.mktemp("config")
-    source = read_source(made["source"], here)
+    source = read_source(made["source"], tmp_path)
     read_join(made["join"], source, read_windows(made["windows"]))
     read_dedup(made["dedup"], source)
     event = read_event(made["event"])
     read_slices(made["slices"], event)
     read_experiment(made["experiment"], event, ())
-    read_store(made["store"], here)
+    read_store(made["store"], tmp_path)
     read_quarantine(made["quarantine"], source)
     read_server(made["server"])
-    return made
+    for name, section in made.items():
+        assert set(section.asked) == set(TABLES[name])
 
 
-def test_the_page_has_every_key_of_the_config(sections: Mapping[str, Section]) -> None:
-    known = {f"{name}.{key}" for name, section in sections.items() for key in section.asked}
-    keys = [key for row in table("key") for key in spans(row[0])]
-    assert len(keys) == len(set(keys))
-    assert set(keys) == known
+def test_the_page_has_the_keys_as_they_are_declared() -> None:
+    made = script()
+    assert made.page(PAGE) == PAGE, "run `make docs`"
+    for mark in (made.START, made.END):
+        with pytest.raises(SystemExit, match="lost its marks"):
+            made.page(PAGE.replace(mark, ""))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +97,7 @@ def test_the_page_has_the_default_of_every_key(tmp_path: Path) -> None:
     given = ("event.variant", "event.variants", "experiment.unit")
     (tmp_path / "config.toml").write_text(text, encoding="utf-8")
     config = load_config(tmp_path / "config.toml")
-    plain = [(key, row[1]) for row in table("key") for key in spans(row[0])]
+    plain = [(key, row[2]) for row in table("key") for key in spans(row[0])]
     checked = 0
     for key, default in plain:
         section, _, name = key.partition(".")
@@ -92,7 +105,7 @@ def test_the_page_has_the_default_of_every_key(tmp_path: Path) -> None:
             continue
         value = getattr(getattr(config, section), name)
         if key == "windows.max_ahead_s":  # with [join], which this config has, there is another one
-            value = WindowsConfig().max_ahead_s
+            value = MAX_AHEAD_S
         if key == "store.url":
             value = str(Path(value).relative_to(tmp_path.resolve()))
         if key == "event.where":
@@ -129,8 +142,8 @@ def test_paths_of_the_config_are_relative_to_the_file(
 
 def test_keys_that_the_page_calls_required_are_missed(tmp_path: Path) -> None:
     for row in table("key"):
-        for key in spans(row[0]) if "required" in row[1] else ():
-            kind = spans(row[1])[0] if spans(row[1]) else "file"
+        for key in spans(row[0]) if "required" in row[2] else ():
+            kind = spans(row[2])[0] if spans(row[2]) else "file"
             path = tmp_path / "config.toml"
             text = f'[source]\nkind = "{kind}"\n[experiment]\n[join]\n[dedup]\n'
             text = "" if key == "source.kind" else text
@@ -147,3 +160,121 @@ def test_the_page_has_every_format_role_and_reason() -> None:
     said = PAGE.partition("one of\nthese reasons:")[2].partition(".")[0]
     assert spans(said) == list(get_args(Reason))
     assert f"cut at {PAYLOAD_BYTES} bytes" in PAGE
+
+
+PLAIN = """
+    source = { kind = "file", path = "x.jsonl" }
+    event = { time = "ts", variant = "v", variants = ["a", "b"], user = "u", score = "s" }
+    windows = { size_s = 3600 }
+    dedup = { event_id = "e" }
+    experiment = { control = "a", decision = ["ctr"] }
+    [metrics]
+    ctr = { type = "Ratio" }
+    auc = { type = "GroupedAUC" }
+    top = { type = "GroupedScores", measures = ["MRR@3"], inputs = { items = "i", lists = "l" } }
+"""
+LABEL: Mapping[str, object] = {"event.label": "label"}
+JOIN: Mapping[str, object] = {
+    "metrics.top": None,
+    "join.id": "id",
+    "join.impression": {"field": "k", "equals": "i"},
+    "join.outcomes": {"n": {"field": "k", "equals": "n"}},
+    "join.label_window_s": 60,
+}
+HORIZON: Mapping[str, object] = {"experiment.horizon": 1000, "experiment.baseline": 0.1}
+ROLES: Mapping[str, object] = {"metrics.top.inputs": None, "event.list": "l", "event.item": "i"}
+# Of each key, what stands beside it and another value of its own.
+CHANGED: Mapping[str, tuple[Mapping[str, object], object]] = {
+    **{f"event.{name}": (LABEL, "other") for name in ("time", "variant", "user", "score", "epoch")},
+    **{f"event.{name}": (LABEL | ROLES, "other") for name in ("list", "item")},
+    "event.time_unit": (LABEL, "ms"),
+    "event.variants": (LABEL, ["a", "c"]),
+    "event.label": (LABEL, "other"),
+    "event.weight": (LABEL | {"metrics.all": {"type": "HistogramAUC"}}, "w"),
+    "event.where": (LABEL, {"bot": False}),
+    "windows.size_s": (LABEL, 7200),
+    "windows.slide_s": (LABEL, 60),
+    "windows.lateness_s": (JOIN | {"windows.max_ahead_s": 10}, 700),
+    "windows.max_ahead_s": (LABEL, 10),
+    "windows.idle_timeout_s": (LABEL, 10),
+    "windows.retention_s": (LABEL, 86_400),
+    "slices.by": (LABEL, [[]]),
+    "slices.max_keys": (LABEL, 10),
+    "store.url": (LABEL, "other.db"),
+    "store.commit_interval_s": (LABEL, 1.0),
+    "store.max_bad_share": (LABEL, 0.5),
+    "experiment.control": (LABEL, "b"),
+    "experiment.decision": (LABEL, ["auc"]),
+    "experiment.guardrails": (LABEL, [{"metric": "auc", "margin": 0.1}]),
+    "experiment.lower_is_better": (LABEL, ["ctr"]),
+    "experiment.unit": (LABEL, "other"),
+    "experiment.cluster": (LABEL, "none"),
+    "experiment.on_several_variants": (LABEL, "error"),
+    "experiment.horizon": (LABEL | HORIZON, 2000),
+    "experiment.baseline": (LABEL | HORIZON, 0.2),
+    "experiment.mde": (LABEL, 0.1),
+    "experiment.mdes": (LABEL, {"ctr": 0.1}),
+    "experiment.covariates": (LABEL, {"ctr": {"metric": "auc", "theta": 0.5}}),
+    "experiment.level": (LABEL, 0.9),
+    "experiment.epochs": (LABEL, ["2026-01-31T00:00:00Z"]),
+    "experiment.shares": (LABEL, {"a": 9, "b": 1}),
+    "experiment.unit_share": (LABEL, 0.5),
+    "experiment.max_units": (LABEL, 10),
+    "experiment.assignment_salt": (LABEL, "salt"),
+    "experiment.look_every_s": (LABEL, 10.0),
+    "join.id": (JOIN, "other"),
+    "join.impression": (JOIN, {"field": "k", "equals": "j"}),
+    "join.outcomes": (JOIN, {"n": {"field": "k", "equals": "m"}}),
+    "join.label_window_s": (JOIN, 61),
+    "join.reopen_s": (JOIN, 1),
+    "join.attribution": (JOIN, "last"),
+    "join.idle_s": (JOIN, 10),
+    "join.others": (JOIN, "skip"),
+    "join.warn_cut": (JOIN, 0.5),
+    "dedup.event_id": (LABEL, "other"),
+    "dedup.retention_s": (LABEL, 10),
+    "dedup.keyed": (LABEL, True),
+    "server.host": (LABEL, "0.0.0.0"),
+    "server.port": (LABEL, 0),
+    "server.token": (LABEL, "0123456789abcdef"),
+    "server.connections_per_peer": (LABEL, 10),
+}
+
+
+def inline(value: object) -> str:
+    """A value as TOML has it."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name} = {inline(one)}" for name, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(inline, value)) + "]"
+    return json.dumps(value)
+
+
+def test_a_key_is_part_of_states_where_the_page_says_so(tmp_path: Path) -> None:
+    def prints(given: Mapping[str, object]) -> dict[str, str]:
+        document = tomllib.loads(PLAIN)
+        for key, value in given.items():
+            *tables, name = key.split(".")
+            table = document
+            for one in tables:
+                table = table.setdefault(one, {})
+            if value is None:
+                del table[name]
+            else:
+                table[name] = value
+        path = tmp_path / "config.toml"
+        path.write_text("".join(f"{name} = {inline(one)}\n" for name, one in document.items()))
+        return load_config(path).fingerprints()
+
+    declared = {
+        f"{table}.{name}": key for table, keys in TABLES.items() for name, key in keys.items()
+    }
+    # Which log is read is not what its states mean.
+    assert {*CHANGED, "quarantine.topic"} == {key for key in declared if key[:7] != "source."}
+    for key, (beside, value) in CHANGED.items():
+        differs = prints(beside) != prints({**beside, key: value})
+        assert differs == declared[key].in_states, key
+    kafka = {"kind": "kafka", "topic": "t", "group": "g", "bootstrap_servers": "h:1"}
+    moved = {**LABEL, "source": kafka, "quarantine.topic": "bad"}
+    assert prints(moved) == prints(LABEL)
+    assert not any(declared[key].in_states for key in declared if key[:7] in ("source.", "quarant"))

@@ -21,7 +21,7 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._topic import TopicDescription
 
-from consumers.config.schema import ConfigError, Problem
+from consumers.config.section import ConfigError, Problem
 from consumers.sources.confluent_client import connection_settings
 from consumers.sources.source import NotLetIn, SourceError
 from consumers.sources.topic_reading import Place, Topic

@@ -15,7 +15,7 @@ import pytest
 
 from consumers.cli.arguments import parse
 from consumers.cli.run import worker_command
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from consumers.ledger.ledger import Ledger
 from consumers.server import Watched, serving
 from consumers.sources.memory_source import MemorySource

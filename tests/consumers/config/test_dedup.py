@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from consumers.config.config import ConfigError, DedupConfig
-from consumers.config.dedup import require_keyed
+from consumers.config.tables import require_keyed
 from consumers.sources.source import Partition
 from tests.consumers.small_config import config
 

@@ -126,7 +126,7 @@ def test_what_is_wrong_with_vectors_is_said_with_its_place(
 def test_a_file_that_is_too_large_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("consumers.config.setting_file.MAX_SETTING_BYTES", 20)
+    monkeypatch.setattr("consumers.config.metrics.MAX_SETTING_BYTES", 20)
     (tmp_path / "items.csv").write_text(CSV)
     assert "more than 20 bytes" in str(said(tmp_path, 'vectors = { path = "items.csv" }'))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from consumers.config.config import Config, ConfigError
-from consumers.config.where import Condition
+from consumers.config.event import Condition
 from consumers.ledger.ledger import SettingsChanged
 from consumers.ledger.rows import Generation, Metric
 from consumers.worker.reading import reading_of, require_same_states, with_reading

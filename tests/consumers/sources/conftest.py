@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from tests.consumers.sources.kafka_reader import Library
 
 

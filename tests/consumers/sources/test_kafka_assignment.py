@@ -8,7 +8,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from consumers.config.schema import ConfigError
+from consumers.config.section import ConfigError
 from consumers.sources.confluent_source.client import FATAL, made
 from tests.consumers.sources.kafka_reader import (
     LIMIT_S,

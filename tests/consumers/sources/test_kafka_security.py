@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from consumers.ledger.ledger import Ledger
 from tests.consumers.running import Running
 from tests.consumers.small_config import event, toml

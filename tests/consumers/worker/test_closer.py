@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from consumers.config.config import Config
-from consumers.config.joined import DELAYS
+from consumers.config.states import DELAYS
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Counters, Head, Pane
 from consumers.sources.memory_source import MemorySource

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from consumers.cli.main import main
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from consumers.ledger.ledger import Ledger
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results

@@ -8,7 +8,7 @@ import pytest
 from kafka import KafkaProducer
 
 from consumers.config.config import Config
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Head
 from consumers.sources.open_source import require_package

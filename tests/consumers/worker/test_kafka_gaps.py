@@ -11,7 +11,7 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from consumers.cli.main import main
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Head
 from consumers.sources.memory_source import Log

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from tests.consumers.kafka_fold import KafkaLog, Worker, kafka_log
 from tests.consumers.paused_worker import PAUSED
 

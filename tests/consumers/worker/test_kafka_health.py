@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from consumers.config.config import Config, load_config
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from consumers.ledger.ledger import Ledger
 from consumers.server import Watched, serving
 from consumers.worker import service, vitals

@@ -15,7 +15,7 @@ from zlib import crc32
 
 import pytest
 
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from consumers.ledger.ledger import Ledger, NotAStore
 from consumers.sources.source import Partition
 from tests.consumers.joined_stream import (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from consumers.events.refusals import PAYLOAD_BYTES
 from consumers.ledger.ledger import Ledger
 from consumers.sources.source import Partition

@@ -20,7 +20,7 @@ from confluent_kafka import Producer
 
 from consumers.cli.main import main
 from consumers.config.config import load_config
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from consumers.worker import service
 from consumers.worker.run_options import Options, Progress
 from consumers.worker.stop import Stop

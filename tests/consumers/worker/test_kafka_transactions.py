@@ -11,7 +11,7 @@ import pytest
 from kafka import KafkaProducer
 
 from consumers.config.config import load_config
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from consumers.worker import service
 from consumers.worker.run_options import Options
 from consumers.worker.stop import Stop

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import pytest
 
 from consumers.config.config import Config
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from consumers.ledger.ledger import Ledger
 from consumers.worker import service
 from consumers.worker.retry import retry

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from consumers.config.config import Config
-from consumers.config.tables import LIBRARIES
+from consumers.config.keys import LIBRARIES
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import QuarantineRow
 from consumers.sources.unreadable import Skips, UnreadableBatch

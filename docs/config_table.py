@@ -1,0 +1,121 @@
+"""Write the tables of config keys in `docs/interface.md`; `make docs` runs it.
+
+What stands between the two marks is made of `consumers/config/keys.py` and of the settings that
+the Kafka clients declare. With `--check` nothing is written, and the exit code says whether the
+page is stale.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from consumers.config.keys import (
+    ENTRIES,
+    TABLES,
+    Choice,
+    FieldPath,
+    Key,
+    Other,
+    Real,
+    Switch,
+    Text,
+    Whole,
+    default_of,
+)
+from consumers.sources import confluent_client, kafka_client
+
+PAGE = Path(__file__).with_name("interface.md")
+START = "<!-- `make docs` writes the keys from their declarations, down to the next mark -->\n"
+END = "<!-- written by hand from here on -->\n"
+
+
+def value_of(key: Key) -> str:
+    """What may stand there."""
+    match key.kind:
+        case Text():
+            return "text"
+        case Choice(words):
+            return " ".join(f"`{word}`" for word in words)
+        case Whole(low, high, _, unit):
+            return f"whole number{unit}, {low:,} to {high:,}"
+        case Real(low, high, _, unit, is_open):
+            least = f"2^{math.frexp(low)[1] - 1}" if 0 < low < 1e-6 else f"{low:g}"
+            if is_open:
+                least = f"above {least}" if high == math.inf else f"between {least} and {high:g}"
+                return f"number{unit} {least}"
+            most = "" if high >= 1e300 else f" to {high:,g}"
+            return f"number{unit}, {least}{most or ' or more'}"
+        case FieldPath():
+            return "path"
+        case Switch():
+            return "`true` `false`"
+        case Other(text):
+            return text
+
+
+def shown_default(key: Key) -> str:
+    """What holds without it."""
+    if key.required:
+        return f"of {_named(key.of)}: required" if key.of else "required"
+    if isinstance(key.kind, Other):
+        return key.kind.default
+    default = default_of(key)
+    return "none" if default is None else f"`{json.dumps(default)}`"
+
+
+def rows(tables: Mapping[str, Mapping[str, Key]], *, states: bool) -> Iterator[str]:
+    """A row for each key. states: with a cell that says whether it is part of states."""
+    for table, keys in tables.items():
+        for name, key in keys.items():
+            of = f"of {_named(key.of)}: " if key.of and not key.required else ""
+            part = ["yes" if key.in_states else ""] if states else []
+            cells = [f"`{table}.{name}`", value_of(key), shown_default(key), *part, of + key.doc]
+            yield "|" + "".join(f" {cell} |" if cell else " |" for cell in cells) + "\n"
+
+
+def _named(kinds: tuple[str, ...]) -> str:
+    return " ".join(f"`{kind}`" for kind in kinds)
+
+
+def written() -> str:
+    """The part of the page that the declarations say."""
+    text = "| key | value | default | part of states | meaning |\n|---|---|---|---|---|\n"
+    text += "".join(rows(TABLES, states=True))
+    text += "\nWhere a key that is part of states changes, the next run needs `--new-generation`, "
+    text += "but for additions that the table allows.\n\n"
+    text += "| key of an entry | value | default | meaning |\n|---|---|---|---|\n"
+    text += "".join(rows(ENTRIES, states=False))
+    for library, of in ("kafka-python", kafka_client), ("confluent-kafka", confluent_client):
+        text += f"\n| setting of {library} | default here | meaning |\n|---|---|---|\n"
+        for name, key in of.KEYS.items():
+            text += f"| `source.client.{name}` | {shown_default(key)} | {key.doc} |\n"
+    return text
+
+
+def page(text: str) -> str:
+    """The page with its written part as it must be now."""
+    before, start, rest = text.partition(START)
+    _, end, after = rest.partition(END)
+    if not start or not end:
+        raise SystemExit(f"{PAGE.name} has lost its marks: {START.strip()} and {END.strip()}")
+    return f"{before}{start}\n{written()}\n{end}{after}"
+
+
+def main() -> int:
+    """Write the page, or say whether it is stale."""
+    text = PAGE.read_text(encoding="utf-8")
+    made = page(text)
+    if "--check" in sys.argv[1:]:
+        if made != text:
+            sys.stderr.write(f"{PAGE.name} is stale: run `make docs`\n")
+        return int(made != text)
+    PAGE.write_text(made, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
