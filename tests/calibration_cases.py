@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from streammetrics import Calibration, Ratio, Regression
 from streammetrics.testing import Case, strategies
 from tests.oracles import calibration
+from tests.weighted_cases import rounded
 
 Rows: TypeAlias = Sequence[Any]
 NAN = float("nan")
@@ -43,29 +44,13 @@ def _weighed(rows: Rows, weights: bool) -> list[tuple[Any, float, Fraction]]:
     return [(y, s, Fraction(str(*w)) if weights else Fraction(1)) for y, s, *w in rows]
 
 
-def _rounded(rows: Rows, figures: Callable[[Rows], dict[str, Any]]) -> dict[str, Any]:
-    """The figures of what rows weigh, and the counts of the whole units of that.
-
-    Where these units leave a figure undefined, its value is nan, whatever its ends are.
-    """
-    units = [(y, s, Fraction(round(w))) for y, s, w in rows]
-    whole, found = figures(units), figures(rows)
-    found = {name: x for name, x in found.items() if x is None or whole.get(name) is not None}
-    counts = {name: whole[name] for name in ("rows", "positives") if name in whole}
-    return {**found, **counts, "rows_rounded": sum(w != Fraction(round(w)) for *_, w in rows)}
-
-
 def _calibration(metric: Calibration, weights: st.SearchStrategy[Any] | None = None) -> Case[Any]:
     names = ("labels", "scores") if weights is None else ("labels", "scores", "weights")
     columns = (strategies.labels(), _scores) + (() if weights is None else (weights,))
 
     def oracle(rows: Rows) -> dict[str, Any]:
         weighed = _weighed(rows, weights is not None)
-
-        def figures(rows: Rows) -> dict[str, Any]:
-            return calibration.figures(rows, metric.bins, Fraction(metric.weight_unit))
-
-        return _rounded(weighed, figures) if metric.round_weights else figures(weighed)
+        return calibration.figures(weighed, metric.bins, Fraction(metric.weight_unit))
 
     return Case(
         metric,
@@ -73,7 +58,7 @@ def _calibration(metric: Calibration, weights: st.SearchStrategy[Any] | None = N
         strategies.columns(*names),
         refused=[row for row in _BAD_ROWS if not metric.round_weights or row != _UNEVEN],
         others=(Calibration(bins=7), Calibration(clip=0.25), Ratio()),
-        oracle=oracle,
+        oracle=rounded(oracle, Fraction(1)) if metric.round_weights else oracle,
     )
 
 
@@ -82,10 +67,7 @@ def _regression(metric: Regression, weights: st.SearchStrategy[Any] | None = Non
     columns = (_numbers, _numbers) + (() if weights is None else (weights,))
 
     def oracle(rows: Rows) -> dict[str, Any]:
-        weighed = _weighed(rows, weights is not None)
-        if metric.round_weights:
-            return _rounded(weighed, calibration.errors)
-        return calibration.errors(weighed)
+        return calibration.errors(_weighed(rows, weights is not None))
 
     return Case(
         metric,
@@ -99,7 +81,7 @@ def _regression(metric: Regression, weights: st.SearchStrategy[Any] | None = Non
             *(row for row in _BAD_ROWS[4:] if not metric.round_weights or row != _UNEVEN),
         ),
         others=(Regression(weight_unit=3), Calibration(), Ratio()),
-        oracle=oracle,
+        oracle=rounded(oracle, Fraction(1)) if metric.round_weights else oracle,
     )
 
 

@@ -25,7 +25,7 @@ NO_FIGURES = (
     "rows|positives$|weight|lists_|shown$|items_shown|groups|get$|items$|keys$|values$|results$|"
     "means$|scores$|counts$|exact|reason|compared_as|ids$|conflicting|collision|overflow|total$|"
     "numerator|denominator|bins$|squares$|hits$|losses$|units$|absolute|labels$|label_squares|"
-    "value$|rounded$|worst|best$|n_classes|cells|sizes|coarse$|doubts$|share$|"
+    "value$|rounded_by|worst|best$|n_classes|cells|sizes|coarse$|doubts$|share$|"
     "independent$|interval$|is_share$|plot$|directions$|least_cell$"
 )
 # The rest of what scikit-learn measures: clusterings, distances, other losses, ranked labels.

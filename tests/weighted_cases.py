@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
@@ -75,28 +76,16 @@ def _gauc(weight: str, unit: Fraction) -> Callable[[Rows], dict[str, Any]]:
     return oracle
 
 
-def _rounded(rows: Rows) -> dict[str, Any]:
-    """Of fifths in units of a quarter: weights are exact, counts are of what they become."""
-    exact = [(*rest, Fraction(str(weight))) for *rest, weight in rows if weight]
-    units = [round(4 * weight) for *_, weight in exact]
-    return {
-        "rows": len(exact),
-        "rows_rounded": sum(4 * w != n for (*_, w), n in zip(exact, units, strict=True)),
-        "positives": sum(n for (*_, y, _, _), n in zip(exact, units, strict=True) if y),
-    }
+def rounded(oracle: Callable[[Rows], dict[str, Any]], unit: Fraction) -> Any:
+    """What the oracle says of weights that are rounded to units, and how many of them were."""
 
+    def of_rounded(rows: Rows) -> dict[str, Any]:
+        exact = [Fraction(str(weight)) for *_, weight in rows]
+        near = [round(weight / unit) * unit for weight in exact]
+        found = oracle([(*row[:-1], w) for row, w in zip(rows, near, strict=True)])
+        return {**found, "rows_rounded": sum(map(operator.ne, exact, near))}
 
-def _rounded_area(rows: Rows) -> dict[str, Any]:
-    exact = [(*rest, Fraction(str(weight))) for *rest, weight in rows if weight]
-    return {**_rounded(rows), "auc": weighted.area(exact)}
-
-
-def _rounded_gauc(weight: str) -> Callable[[Rows], dict[str, Any]]:
-    def oracle(rows: Rows) -> dict[str, Any]:
-        exact = [(*rest, Fraction(str(weight))) for *rest, weight in rows if weight]
-        return {**_rounded(rows), "gauc": weighted.gauc(exact, weight)}
-
-    return oracle
+    return of_rounded
 
 
 def _case(
@@ -135,7 +124,7 @@ def _groups(
     )
 
 
-_ONE, _TENTH = Fraction(1), Fraction(1, 10)
+_ONE, _TENTH, _QUARTER = Fraction(1), Fraction(1, 10), Fraction(1, 4)
 # In units of 1 many fifths are rounded to nothing, and whole groups; some states have too many.
 TO_NOTHING = _groups(
     GroupedAUC(weight="positives", round_weights=True, max_rows=9),
@@ -152,20 +141,20 @@ WEIGHTED = [
     _case(
         HistogramAUC(resolution=3, weight_unit="1/4", round_weights=True),
         _fifths,
-        _rounded_area,
+        rounded(_area(_QUARTER), _QUARTER),
         refused=_ALWAYS_REFUSED,
     ),
     _case(
         ExactAUC(weight_unit="1/4", round_weights=True),
         _fifths,
-        _rounded_area,
+        rounded(_area(_QUARTER), _QUARTER),
         real=True,
         refused=_ALWAYS_REFUSED,
     ),
     _case(
         BinaryConfusion(weight_unit="1/4", round_weights=True),
         _fifths,
-        _rounded,
+        rounded(_rates(_QUARTER), _QUARTER),
         real=True,
         refused=_ALWAYS_REFUSED,
     ),
@@ -179,7 +168,7 @@ WEIGHTED = [
     _groups(
         GroupedAUC(weight_unit="1/4", round_weights=True),
         _fifths,
-        _rounded_gauc("impressions"),
+        rounded(_gauc("impressions", _QUARTER), _QUARTER),
         refused=_ALWAYS_REFUSED,
     ),
     _groups(
@@ -187,7 +176,7 @@ WEIGHTED = [
             weight="uniform", grid="equal", resolution=0, weight_unit="1/4", round_weights=True
         ),
         _fifths,
-        _rounded_gauc("uniform"),
+        rounded(_gauc("uniform", _QUARTER), _QUARTER),
         refused=_ALWAYS_REFUSED,
     ),
     TO_NOTHING,

@@ -16,6 +16,7 @@ from tests.many_classes_cases import CLASSES, table
 from tests.oracles import many_classes as brute
 from tests.oracles import weighted_classes
 from tests.oracles.weighted import in_units
+from tests.weighted_cases import rounded
 
 Rows = Sequence[Any]
 Oracle = Callable[[Rows], dict[str, Any]]
@@ -24,8 +25,7 @@ _classes = st.integers(0, CLASSES - 1)
 _whole = st.sampled_from((0, 1, 1, 2, 5))
 _tenths = st.sampled_from((0.0, 0.1, 0.3, 0.5))  # few: laws double them 53 times
 _fifths = st.sampled_from((0.0, 0.2, 0.4, 1.0, 1.2))  # in quarters none is rounded to nothing
-_WHOLE = (0.0, 1.0)  # of these the ones that need no rounding
-_TENTH, _FIFTH = Fraction(1, 10), Fraction(1, 5)
+_TENTH, _QUARTER = Fraction(1, 10), Fraction(1, 4)
 _BAD: Sequence[object] = ([1, -1], [1, float("nan")], [1, 0.25], [1, 2, 3], [1, "1"], [[1]])
 
 
@@ -71,18 +71,6 @@ def _of_labels(unit: Fraction) -> Oracle:
 
 def _of_curves(unit: Fraction) -> Oracle:
     return lambda rows: weighted_classes.mean_areas(in_units(rows, unit))
-
-
-def _rounded(exact: Oracle) -> Oracle:
-    """Of fifths in units of a quarter: the figures of the exact weights, and what was rounded."""
-
-    def oracle(rows: Rows) -> dict[str, Any]:
-        found = exact(rows)
-        found["rows_rounded"] = sum(row[-1] not in _WHOLE for row in rows)
-        found.pop("positives", None)  # in units
-        return found
-
-    return oracle
 
 
 def _case(metric: Any, rows: Any, columns: Any, oracle: Oracle, refused: Any) -> Case[Any]:
@@ -140,14 +128,14 @@ WEIGHTED_CLASSES = [
         MulticlassConfusion(CLASSES, top_k=(1, 2), weight_unit="1/4", round_weights=True),
         st.tuples(_classes, _scores, _fifths),
         _columns("predictions"),
-        _rounded(_of_scores(_FIFTH)),
+        rounded(_of_scores(_QUARTER), _QUARTER),
         _always_refused("predictions"),
     ),
     _case(
         MultilabelConfusion(2, weight_unit="1/4", round_weights=True),
         st.tuples(_truths, _pairs, _fifths),
         _columns("scores", flags=True),
-        _rounded(_of_labels(_FIFTH)),
+        rounded(_of_labels(_QUARTER), _QUARTER),
         _always_refused("scores", flags=True),
     ),
     *(
@@ -155,7 +143,7 @@ WEIGHTED_CLASSES = [
             MulticlassAUC(CLASSES, exact=exact, weight_unit="1/4", round_weights=True),
             st.tuples(_classes, _shares, _fifths),
             _columns("scores"),
-            _rounded(_of_curves(_FIFTH)),
+            rounded(_of_curves(_QUARTER), _QUARTER),
             _always_refused("scores"),
         )
         for exact in (False, True)

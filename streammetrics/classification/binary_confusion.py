@@ -28,7 +28,6 @@ from streammetrics.core.weights import (
 )
 from streammetrics.kernels.confusion import binary_cells, binary_counts
 from streammetrics.results.rates import Rates
-from streammetrics.results.rates_between import RatesBetween, with_doubt
 
 _CELLS: Final = np.arange(4)
 
@@ -42,7 +41,7 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         are 0/1 or False/True.
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
         "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
-        nearest one, and then every figure is `Bounded` by what the rows may weigh.
+        nearest one; the result says how many rows that was done to.
     Rows
         labels: [n]. scores: [n], no NaN. weights: [n], at least 0, or 1 each; a row of weight 0 is
         as if absent.
@@ -50,7 +49,7 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         Four counts, of units of weight, and by how much these exceed the rows; of rows whose weight
         was rounded four counts more.
     Result
-        Rates; with round_weights=True RatesBetween, which has the same names.
+        Rates.
     Undefined
         A rate 0/0 is nan.
     Exactness
@@ -147,13 +146,10 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         made = self.empty()
         return add_counts(made, made.counts, labels, ("predictions", predictions, 2), counts)
 
-    def compute(self) -> Rates | RatesBetween:
+    def compute(self) -> Rates:
         """The rates at the threshold."""
         self._flush()
         tn, fp, fn, tp = self.counts.dense().ravel().tolist()
         unit, excess = Fraction(self.weight_unit), int(self.counts.excess[0])
-        rates = Rates(tp=tp, fp=fp, fn=fn, tn=tn, weight_unit=unit, _excess=excess)
-        if not self.round_weights:
-            return rates
-        tn, fp, fn, tp = self.rounded.dense().ravel().tolist()
-        return with_doubt(rates, rates, rates, (tp, fp, fn, tn), tp + fp + fn + tn)
+        rows_rounded = int(self.rounded.dense().sum()) if self.round_weights else None
+        return Rates(tp, fp, fn, tn, unit, excess, rows_rounded)

@@ -35,11 +35,6 @@ from streammetrics.kernels.double_double import Pair
 from streammetrics.kernels.exact_products import exact_parts, of_scales, ordinary, weighted
 from streammetrics.kernels.reliability import equal_bins, log_losses
 from streammetrics.results.calibration import CalibrationFigures
-from streammetrics.results.calibration_between import (
-    CalibrationBetween,
-    RoundedBin,
-    RoundedRows,
-)
 
 Floats = NDArray[np.float64]
 
@@ -57,7 +52,7 @@ class Calibration(Accumulator, schema="calibration/3"):
         above it, and 1.0 is in the last bin.
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
         "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
-        nearest one, and then every figure is `Bounded` by what the rows may weigh.
+        nearest one; the result says how many rows that was done to.
     Rows
         labels: [n] of 0/1 or False/True. scores: [n] in [0, 1]. weights: [n], at least 0, or 1
         each; a row of weight 0 is as if absent.
@@ -67,9 +62,8 @@ class Calibration(Accumulator, schema="calibration/3"):
         score, for their intervals; with round_weights=True the same once more, of the
         rows whose weight was rounded.
     Result
-        CalibrationFigures; with round_weights=True CalibrationBetween, which has the same names.
-        With the score of the true class and label 1 in each row, its log loss is that of many
-        classes.
+        CalibrationFigures. With the score of the true class and label 1 in each row, its log loss
+        is that of many classes.
     Undefined
         nan without rows, or with 0 below the fraction. The log loss is inf where a score of 0 or
         1 is on the wrong side, unless `clip` is set.
@@ -221,11 +215,11 @@ class Calibration(Accumulator, schema="calibration/3"):
             require(all(column.quanta(slot) >= 0 for column in rest), what)
         return new
 
-    def compute(self) -> CalibrationFigures | CalibrationBetween:
+    def compute(self) -> CalibrationFigures:
         """The losses, ratios and the table of bins."""
         self._flush()
         negatives, positives = self.counts.dense().tolist()
-        found = CalibrationFigures(
+        return CalibrationFigures(
             bins=tuple(zip(negatives, positives, self.predicted.fractions(), strict=True)),
             squares=of_scales([self.squares.fraction(), self.tiny_squares.fraction()]),
             hits=self.predicted_of_positives.fraction(),
@@ -233,18 +227,7 @@ class Calibration(Accumulator, schema="calibration/3"):
             _row_squares=(self.loss_squares.fraction(), self.brier_squares.fraction()),
             weight_unit=Fraction(self.weight_unit),
             _excess=int(self.counts.excess[0]),
-        )
-        return CalibrationBetween(found, self._rounded_rows()) if self.round_weights else found
-
-    def _rounded_rows(self) -> RoundedRows:
-        negatives, positives = self.rounded.dense()[0].tolist()
-        predicted = self.rounded_predicted.fractions()
-        of_each = (negatives, positives, predicted[: self.bins], predicted[self.bins :])
-        *squares, losses = self.rounded_losses.fractions()
-        return RoundedRows(
-            bins=tuple(map(RoundedBin, *of_each)),
-            squares=of_scales(squares),
-            losses=losses if self.rounded_losses.finite(_LOSSES) else None,
+            rows_rounded=int(self.rounded.dense().sum()) if self.round_weights else None,
         )
 
 

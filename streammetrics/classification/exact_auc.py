@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.classification.state_curves import bag_curve, rounded_of
+from streammetrics.classification.state_curves import bag_curve
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows
@@ -38,7 +38,7 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
         positive: the label of the positive class; with the default 1, labels are 0/1 or False/True.
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
         "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
-        nearest one, and then every figure is `Bounded` by what the rows may weigh.
+        nearest one; the result says how many rows that was done to.
     Rows
         labels: [n]. scores: [n], no NaN; infinities are first and last.
         weights: [n], at least 0, or 1 each; a row of weight 0 is as if absent.
@@ -109,4 +109,5 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     def compute(self) -> ScoreCurve:
         """The curve of all rows."""
         self._flush()
-        return bag_curve(self.bag, Fraction(self.weight_unit), rounded_of(self.rounded))
+        rows_rounded = int(self.rounded.dense().sum()) if self.round_weights else None
+        return bag_curve(self.bag, Fraction(self.weight_unit), rows_rounded)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from streammetrics.classification.given_counts import add_counts
-from streammetrics.classification.state_curves import rounded_of
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.counts import Counts
@@ -42,7 +41,7 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         positive class; with the default 1, labels are 0/1 or False/True.
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
         "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
-        nearest one, and then every figure is `Bounded` by what the rows may weigh.
+        nearest one; the result says how many rows that was done to.
     Rows
         labels: [n]. scores: [n], no NaN. weights: [n], at least 0, or 1 each;
         a row of weight 0 is as if absent.
@@ -163,5 +162,5 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         if self.range == "probability":  # no score is above 1
             ends = np.fmin(ends, np.nextafter(1, 2))
         rows, unit = int(counts.sum() - self.counts.excess[0]), Fraction(self.weight_unit)
-        how = rounded_of(self.rounded)
-        return ScoreCurve(least, counts, False, rows, weight_unit=unit, _ends=ends, _rounded=how)
+        rows_rounded = int(self.rounded.dense().sum()) if self.round_weights else None
+        return ScoreCurve(least, counts, False, rows, "", unit, rows_rounded, _ends=ends)

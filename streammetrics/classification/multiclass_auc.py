@@ -47,8 +47,8 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
         have certain bounds. grid, resolution, range, floor, ceiling, edges: the buckets, as in
         HistogramAUC. score_type, max_rows: where exact, as in ExactAUC. weight_unit: what weights
         are multiples of, a Fraction, an integer or a string such as "1/10". Weights that are no
-        multiples are refused, or with round_weights=True rounded to the nearest one, and then every
-        figure is `Bounded` by what the rows may weigh.
+        multiples are refused, or with round_weights=True rounded to the nearest one; the result
+        says how many rows that was done to.
     Rows
         labels: [n] class numbers from 0 to n_classes - 1; or [n, n_classes] of 0/1 or False/True,
         where a row may be of several classes or of none. scores: [n, n_classes], no NaN; in
@@ -191,23 +191,14 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
         else:
             self.rounded.add(truth.astype(np.intp), slots)
 
-    def _rounded(self) -> list[tuple[int, int] | None]:
-        """Of each class the rounded rows of the others and of it; None where there may be none."""
-        if not self.round_weights:
-            return [None] * self.n_classes
-        rows = int(self.all_rounded.dense()[0])
-        return [(rows - some, some) for some in self.rounded.dense().ravel().tolist()]
-
     def compute(self) -> ClassCurves:
         """The curves of all classes."""
         self._flush()
-        unit, how = Fraction(self.weight_unit), self._rounded()
+        unit, n_classes = Fraction(self.weight_unit), self.n_classes
+        rows_rounded = int(self.all_rounded.dense()[0]) if self.round_weights else None
         curves = (
-            tuple(
-                bag_curve(self.bags.bag(number), unit, how[number])
-                for number in range(self.n_classes)
-            )
+            tuple(bag_curve(self.bags.bag(i), unit, rows_rounded) for i in range(n_classes))
             if self.exact
-            else tuple(bucket_curves(self.counts, self, unit, how))
+            else tuple(bucket_curves(self.counts, self, n_classes, unit, rows_rounded))
         )
         return ClassCurves(curves, self.exact, curves[0].rows, curves[0].reason, unit)

@@ -23,7 +23,6 @@ from streammetrics.core.rows import Column, Rows
 from streammetrics.core.weight_units import Units
 from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
-    ONE,
     Unit,
     add_excess,
     check_weight_settings,
@@ -33,7 +32,6 @@ from streammetrics.core.weights import (
 )
 from streammetrics.kernels.class_cells import among_first, class_cells, largest
 from streammetrics.results.class_rates import ClassRates
-from streammetrics.results.class_rates_between import ClassRatesBetween
 
 MAX_CLASSES: Final = 1 << 15  # a table of so many by so many classes is 8 GB, where all occur
 
@@ -45,8 +43,8 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
         n_classes: how many classes there are, those that never occur included. top_k: numbers k
         for which `top_k_accuracy(k)` is wanted, which needs scores. weight_unit: what weights are
         multiples of, a Fraction, an integer or a string such as "1/10". Weights that are no
-        multiples are refused, or with round_weights=True rounded to the nearest one, and then every
-        figure is `Bounded` by what the rows may weigh.
+        multiples are refused, or with round_weights=True rounded to the nearest one; the result
+        says how many rows that was done to.
     Rows
         labels: [n] class numbers from 0 to n_classes - 1. predictions: [n] class numbers, or
         [n, n_classes] scores without NaN, of which the largest is the predicted class and, of
@@ -59,7 +57,7 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
         All in units of weight, and by how much these exceed the rows. With round_weights=True the
         same counts of the rows whose weight was rounded.
     Result
-        ClassRates; with round_weights=True ClassRatesBetween, which has the same names.
+        ClassRates.
     Undefined
         0/0 is nan; such a class leaves the macro and the weighted average (`zero_division`).
     Exactness
@@ -199,22 +197,15 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
                     require(hits == sorted(hits), "fewer hits among more classes")
         return new
 
-    def compute(self) -> ClassRates | ClassRatesBetween:
+    def compute(self) -> ClassRates:
         """Every figure of the counts."""
         self._flush()
-        unit, excess = Fraction(self.weight_unit), int(self.cells.excess[0])
-        found = self._rates(self.cells, self.first, unit, excess)
-        if not self.round_weights:
-            return found
-        return ClassRatesBetween(found, self._rates(self.rounded, self.rounded_first))
-
-    def _rates(
-        self,
-        cells: CountsColumn,
-        first: CountsColumn,
-        unit: Fraction = ONE,
-        excess: int = 0,
-    ) -> ClassRates:
-        by_k = first.dense().reshape(-1, 4).tolist() if self.top_k else []
-        known = dict(zip(self.top_k, by_k, strict=True))
-        return ClassRates(self.n_classes, *cells.occupied(), known, unit, excess)
+        by_k = self.first.dense().reshape(-1, 4).tolist() if self.top_k else []
+        return ClassRates(
+            self.n_classes,
+            *self.cells.occupied(),
+            dict(zip(self.top_k, by_k, strict=True)),
+            Fraction(self.weight_unit),
+            int(self.cells.excess[0]),
+            rows_rounded=int(self.rounded.occupied()[1].sum()) if self.round_weights else None,
+        )

@@ -22,7 +22,6 @@ from streammetrics.core.stage import STAGE_ROWS
 from streammetrics.core.weight_units import Units
 from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
-    ONE,
     Unit,
     add_excess,
     check_weight_settings,
@@ -32,7 +31,6 @@ from streammetrics.core.weights import (
 )
 from streammetrics.kernels.label_cells import label_cells, label_codes
 from streammetrics.results.label_rates import LabelRates
-from streammetrics.results.label_rates_between import LabelRatesBetween
 
 MAX_LABELS: Final = 10_000  # the cells of `sizes` are its cube, and some states stay within int64
 
@@ -44,8 +42,8 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
         n_labels: how many labels there are. threshold: a label is predicted iff its score >=
         threshold, compared exactly in either precision. weight_unit: what weights are multiples
         of, a Fraction, an integer or a string such as "1/10". Weights that are no multiples are
-        refused, or with round_weights=True rounded to the nearest one, and then every figure is
-        `Bounded` by what the rows may weigh.
+        refused, or with round_weights=True rounded to the nearest one; the result says how many
+        rows that was done to.
     Rows
         labels: [n, n_labels] of 0/1 or False/True. scores: [n, n_labels], no NaN. weights: [n],
         at least 0, or 1 each; a row of weight 0 is as if absent.
@@ -55,7 +53,7 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
         units of weight, and by how much these exceed the rows. With round_weights=True the same
         counts of the rows whose weight was rounded.
     Result
-        LabelRates; with round_weights=True LabelRatesBetween, which has the same names.
+        LabelRates.
     Undefined
         0/0 is nan; such a label or row leaves the average (`zero_division`).
     Exactness
@@ -156,22 +154,17 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
             into.add(cells, of_labels, None if some is None else np.repeat(some, self.n_labels))
             into_sizes.add(sizes, here, some)
 
-    def compute(self) -> LabelRates | LabelRatesBetween:
+    def compute(self) -> LabelRates:
         """Every figure of the counts."""
         self._flush()
-        unit, excess = Fraction(self.weight_unit), int(self.sizes.excess[0])
-        found = self._rates(self.cells, self.sizes, unit, excess)
-        if not self.round_weights:
-            return found
-        return LabelRatesBetween(found, self._rates(self.rounded, self.rounded_sizes))
-
-    def _rates(
-        self,
-        cells: CountsColumn,
-        of_sizes: CountsColumn,
-        unit: Fraction = ONE,
-        excess: int = 0,
-    ) -> LabelRates:
-        at, counts = of_sizes.occupied()
-        sizes = np.stack(np.unravel_index(at, (self.n_sizes,) * 3))
-        return LabelRates(cells.dense(), sizes, counts, unit, excess)
+        at, counts = self.sizes.occupied()
+        return LabelRates(
+            self.cells.dense(),
+            np.stack(np.unravel_index(at, (self.n_sizes,) * 3)),
+            counts,
+            Fraction(self.weight_unit),
+            int(self.sizes.excess[0]),
+            rows_rounded=int(self.rounded_sizes.occupied()[1].sum())
+            if self.round_weights
+            else None,
+        )

@@ -18,7 +18,7 @@ from streammetrics.core.looks import Look
 from streammetrics.core.parts import Column, Slots
 from streammetrics.core.possible import QUANTA, require, small_integers
 from streammetrics.core.rows import Rows
-from streammetrics.results.quotient import Quotient
+from streammetrics.results.sums import Quotient
 
 
 class Ratio(Accumulator, schema="ratio/2"):

@@ -32,14 +32,12 @@ from streammetrics.core.weights import (
     weighted_rows,
 )
 from streammetrics.kernels.exact_products import exact_parts, of_scales, ordinary
-from streammetrics.results.regression import RegressionErrors
-from streammetrics.results.regression_between import RegressionBetween
+from streammetrics.results.sums import RegressionErrors
 
 Floats = NDArray[np.float64]
 
 _ABSOLUTE: Final = 0  # the first of the sums
 _SUMS: Final = 5
-_ONE: Final = Fraction(1)
 
 
 class Regression(Accumulator, schema="regression/2"):
@@ -48,7 +46,7 @@ class Regression(Accumulator, schema="regression/2"):
     Settings
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
         "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
-        nearest one, and then every figure is `Bounded` by what the rows may weigh.
+        nearest one; the result says how many rows that was done to.
     Rows
         labels: [n], the true numbers, finite. scores: [n], the predicted ones, no NaN. weights:
         [n], at least 0, or 1 each; a row of weight 0 is as if absent.
@@ -57,7 +55,7 @@ class Regression(Accumulator, schema="regression/2"):
         y·s with scores s, which make up the squared errors; with round_weights=True the same once
         more, of the rows whose weight was rounded.
     Result
-        RegressionErrors; with round_weights=True RegressionBetween, which has the same names.
+        RegressionErrors.
     Undefined
         nan without rows; R² also where all labels are equal. A score of inf or -inf has an infinite
         error: then MAE, MSE and RMSE are inf, and R² is -inf.
@@ -152,22 +150,24 @@ class Regression(Accumulator, schema="regression/2"):
             else:
                 self.far.add(part, np.full(len(part), (scale - 1) * _SUMS + i, np.intp), slots)
 
-    def compute(self) -> RegressionErrors | RegressionBetween:
+    def compute(self) -> RegressionErrors:
         """The errors, rounded once each."""
         self._flush()
         near = [column.fraction() for column in self._columns()]
-        found = _errors(
-            int(self.rows.dense()[0]),
-            [*near, *self.far.fractions()],
-            finite=self.absolute.finite(),
-            weight_unit=Fraction(self.weight_unit),
-            excess=int(self.rows.excess[0]),
+        sums = [*near, *self.far.fractions()]
+        absolute, labels, of_labels, of_scores, of_both = (
+            of_scales(sums[i::_SUMS]) for i in range(_SUMS)
         )
-        if not self.round_weights:
-            return found
-        units, sums = int(self.rounded.dense()[0]), self.rounded_sums.fractions()
-        return RegressionBetween(
-            found, _errors(units, sums, finite=self.rounded_sums.finite(_ABSOLUTE))
+        finite = self.absolute.finite()
+        return RegressionErrors(
+            int(self.rows.dense()[0]),
+            absolute=absolute if finite else None,
+            squares=of_labels - 2 * of_both + of_scores if finite else None,
+            labels=labels,
+            label_squares=of_labels,
+            weight_unit=Fraction(self.weight_unit),
+            _excess=int(self.rows.excess[0]),
+            rows_rounded=int(self.rounded.dense()[0]) if self.round_weights else None,
         )
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
@@ -227,26 +227,3 @@ def _require_possible(units: int, sums: Sequence[Number], one: int) -> None:
     require_moments(units, labels, of_labels, what, one)
     require_moments(units, absolute, of_labels - 2 * of_both + of_scores, what, one)
     require(of_both * of_both <= of_labels * of_scores, what)
-
-
-def _errors(
-    units: int,
-    sums: Sequence[Fraction],
-    *,
-    finite: bool,
-    weight_unit: Fraction = _ONE,
-    excess: int = 0,
-) -> RegressionErrors:
-    """From the five sums at each scale."""
-    absolute, labels, of_labels, of_scores, of_both = (
-        of_scales(sums[i::_SUMS]) for i in range(_SUMS)
-    )
-    return RegressionErrors(
-        units,
-        absolute=absolute if finite else None,
-        squares=of_labels - 2 * of_both + of_scores if finite else None,
-        labels=labels,
-        label_squares=of_labels,
-        weight_unit=weight_unit,
-        _excess=excess,
-    )

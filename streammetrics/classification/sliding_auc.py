@@ -22,7 +22,7 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.plain_values import plain, whole
 from streammetrics.core.slips import FIRST_MS, refuse_milliseconds
 from streammetrics.kernels.rounding import ratio
-from streammetrics.results.sliding_area import SlidingArea
+from streammetrics.results.areas import SlidingArea
 
 _NEVER: Final = -inf  # earlier than any time
 _LAST: Final = float_info.max

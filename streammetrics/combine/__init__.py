@@ -9,9 +9,12 @@ from streammetrics.combine.units import Units, UnitsResult, in_several
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.combine.windows import Windows, WindowsResult
-from streammetrics.results.joined import JoinedResult
-from streammetrics.results.label_delays import LabelDelaysResult, OutcomeDelays
-from streammetrics.results.pending_rows import PendingRows
+from streammetrics.results.join_results import (
+    JoinedResult,
+    LabelDelaysResult,
+    OutcomeDelays,
+    PendingRows,
+)
 
 __all__ = [
     "END_OF_TIME",

@@ -21,7 +21,7 @@ from streammetrics.kernels.attribution import (
     standing,
     sums,
 )
-from streammetrics.results.closed_rows import ClosedRows, Labels
+from streammetrics.results.join_results import ClosedRows, Labels
 
 
 class Terms(NamedTuple):

@@ -33,8 +33,7 @@ from streammetrics.core.record_fields import Values
 from streammetrics.core.record_set import Records, RecordSet
 from streammetrics.core.record_table import MAX_TIME
 from streammetrics.core.rows import Coded, Key, Rows
-from streammetrics.results.closed_rows import ClosedRows
-from streammetrics.results.pending_rows import PendingRows
+from streammetrics.results.join_results import ClosedRows, PendingRows
 
 END_OF_TIME: Final = MAX_TIME  # what closes everything
 

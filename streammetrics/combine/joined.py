@@ -20,8 +20,7 @@ from streammetrics.core.parts import Column, Extreme, Slots
 from streammetrics.core.possible import require
 from streammetrics.core.record_table import MAX_TIME
 from streammetrics.core.rows import Coded, Key, Rows
-from streammetrics.results.joined import JoinedResult
-from streammetrics.results.label_delays import LabelDelaysResult
+from streammetrics.results.join_results import JoinedResult, LabelDelaysResult
 
 _CLOSED: Final = np.array([0, 1])  # places among the counts: impressions, conflicts
 _LATE: Final = (2, 3)  # impressions, outcomes

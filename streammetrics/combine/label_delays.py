@@ -16,7 +16,7 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.parts import Slots
 from streammetrics.core.rows import Coded, Key, Rows
 from streammetrics.kernels.delay_bins import BINS, delay_bins
-from streammetrics.results.label_delays import LabelDelaysResult, OutcomeDelays, histogram
+from streammetrics.results.join_results import LabelDelaysResult, OutcomeDelays, histogram
 
 
 class LabelDelays(Accumulator, schema="label-delays/1"):

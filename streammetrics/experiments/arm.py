@@ -12,11 +12,11 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError
 from streammetrics.kernels.proportions import share_variance
 from streammetrics.kernels.skewness import KISH, kish_number, needed, skewness_number
-from streammetrics.results.averages import Averages
 from streammetrics.results.direction import NONE, Direction, direction_of
 from streammetrics.results.figures import counts_of
 from streammetrics.results.interval import HasIntervals, Interval
-from streammetrics.results.quotient import Quotient
+from streammetrics.results.list_results import Averages
+from streammetrics.results.sums import Quotient
 from streammetrics.results.view_texts import view_of
 
 Kind = Literal["rate", "cells", "area", "mean"]

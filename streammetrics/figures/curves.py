@@ -20,8 +20,9 @@ from streammetrics.figures.spec import (
     tooltip,
 )
 from streammetrics.figures.theme import Spec
-from streammetrics.figures.thinning import Floats, envelope, kept
 from streammetrics.kernels.steps import Steps
+
+Floats = NDArray[np.float64]
 
 _ROUNDED: Final = 2.0**-50  # more than a few roundings of counts and shares
 _ONE_CLASS: Final = "there are no rows of one of the two classes"
@@ -57,6 +58,28 @@ class Drawn:
     band: tuple[Floats, Floats] | None
 
 
+def kept(position: Floats, most: int) -> NDArray[np.intp]:
+    """At most `most` of the places [k] of a curve, the first and the last among them.
+
+    position: [k], ascending: how far along the curve each lies. Between two that are kept either
+    nothing is left out, or less than 2 / most of the whole length.
+
+    >>> kept(np.linspace(0.0, 1.0, 101), 6).tolist()
+    [0, 50, 51, 100]
+    >>> kept(np.array([0.0, 0.5, 1.0]), 6).tolist()
+    [0, 1, 2]
+    """
+    count = len(position)
+    if count <= most:
+        return np.arange(count)
+    steps = max(1, (most - 2) // 2)
+    goals = np.linspace(position[0], position[-1], steps + 1)[1:-1]
+    after = np.searchsorted(position, goals, "right")
+    ends = np.array([0, count - 1])
+    found = np.unique(np.concatenate([ends, after - 1, after]))
+    return found[(found >= 0) & (found < count)]
+
+
 def roc_points(curve: Curve, most: int) -> Drawn:
     """The ROC curve in at most so many points; both classes must have rows."""
     steps = curve.steps
@@ -65,9 +88,8 @@ def roc_points(curve: Curve, most: int) -> Drawn:
     at = kept(fpr + tpr, most)
     x, y = fpr[at], tpr[at]
     band = None
-    if not curve.exact or len(at) < len(fpr) or steps.doubt:
-        up = float(steps.doubt.tpr)
-        band = envelope(x, y[:-1] - up, y[1:] + up, float(steps.doubt.fpr))
+    if not curve.exact or len(at) < len(fpr):
+        band = y[:-1], y[1:]
     return _drawn(x, y, curve.thresholds[at], band)
 
 
@@ -82,15 +104,14 @@ def pr_points(curve: Curve, most: int) -> Drawn:
     at = kept(recall + along / max(along[-1], 1.0), most)
     x, y = recall[at], precision[at]
     band = None
-    if not curve.exact or len(at) < len(tp) or steps.doubt:
-        p, n = steps.doubt.tp, steps.doubt.fp
-        least, most_tp = np.maximum(tp[at][:-1] - p, 0), tp[at][1:] + p
-        fewest, most_fp = np.maximum(fp[at][:-1] - n, 0), fp[at][1:] + n
+    if not curve.exact or len(at) < len(tp):
+        least, most_tp = tp[at][:-1], tp[at][1:]
+        fewest, most_fp = fp[at][:-1], fp[at][1:]
         low, high = np.zeros(len(least)), np.ones(len(least))
         np.divide(least, least + most_fp, out=low, where=least > 0)
         # Where nothing is predicted, precision is 1 by convention.
         np.divide(most_tp, most_tp + fewest, out=high, where=least + fewest > 0)
-        band = envelope(x, low, high, float(steps.doubt.tpr))
+        band = low, high
     return _drawn(x, y, curve.thresholds[at], band)
 
 

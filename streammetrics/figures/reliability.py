@@ -20,14 +20,12 @@ from streammetrics.figures.theme import Spec
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """The rows of a bin. low, high: certain ends of the positive share; lower, upper: its
-    interval; nan where there is none."""
+    """The rows of a bin. lower, upper: the interval of the positive share; nan where there is
+    none."""
 
     mean_score: float
     positive_share: float
     units: int
-    low: float = math.nan
-    high: float = math.nan
     lower: float = math.nan
     upper: float = math.nan
 
@@ -48,12 +46,8 @@ def reliability(
             if one.units and math.isfinite(one.mean_score) and math.isfinite(one.positive_share):
                 row = {"series": name, "x": one.mean_score, "y": one.positive_share}
                 row["units"] = one.units
-                for start, end, a, b in (
-                    ("low", "high", one.low, one.high),
-                    ("lower", "upper", one.lower, one.upper),
-                ):
-                    if math.isfinite(a) and math.isfinite(b):
-                        row |= {start: number(a), end: number(b)}
+                if math.isfinite(one.lower) and math.isfinite(one.upper):
+                    row |= {"lower": number(one.lower), "upper": number(one.upper)}
                 rows.append(row)
     names = list(dict.fromkeys(str(row["series"]) for row in rows)) or [""]
     far, top, cut = _ends([one for bins in found.values() for one in bins])
@@ -66,19 +60,17 @@ def reliability(
     )
     corner = min(far, top)
     layers = [straight((0, 0), (corner, corner))]
-    for lower, upper, width in (("lower", "upper", 1), ("low", "high", 6)):
-        if not some(rows, lower):
-            continue
+    if some(rows, "lower"):
         layers.append(
             {
-                "mark": {"type": "rule", "strokeWidth": width, "opacity": 0.5, "clip": True},
+                "mark": {"type": "rule", "strokeWidth": 1, "opacity": 0.5, "clip": True},
                 "encoding": {
                     "x": x,
-                    "y": {**y, "field": lower},
-                    "y2": {"field": upper},
+                    "y": {**y, "field": "lower"},
+                    "y2": {"field": "upper"},
                     **by_series(names),
                 },
-                "transform": [{"filter": {"field": lower, "valid": True}}],
+                "transform": [{"filter": {"field": "lower", "valid": True}}],
             }
         )
     line: Spec = {

@@ -23,32 +23,17 @@ _INT64: Final = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Pairs of a positive and a negative: won, tied, and of how many rows.
-
-    rounded: negatives and positives whose weight was rounded, by half a unit each at most.
-    """
+    """Pairs of a positive and a negative: won, tied, and of how many rows."""
 
     wins: int
     ties: int
     positives: int
     negatives: int
-    rounded: tuple[int, int] = (0, 0)
 
     @property
     def all(self) -> int:
         """Every pair."""
         return self.positives * self.negatives
-
-    def halves(self, *, bounded: bool) -> tuple[int, int]:
-        """The ends of how many halves of a pair are won. bounded: tied pairs may be won or lost.
-
-        The share of each class that lies at or below any score is off by its rounded rows over
-        twice its units (`kernels.doubt`), and the area by the sum of the two.
-        """
-        doubt = self.rounded[0] * self.positives + self.rounded[1] * self.negatives
-        low = 2 * self.wins + (0 if bounded else self.ties)
-        high = 2 * self.wins + (2 if bounded else 1) * self.ties
-        return max(low - doubt, 0), min(high + doubt, 2 * self.all)
 
 
 def pairs(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -> Pairs:
@@ -66,16 +51,11 @@ def area(found: Pairs) -> float:
     return ratio(2 * found.wins + found.ties, 2 * found.all)
 
 
-def area_bounds(found: Pairs, *, bounded: bool = True) -> tuple[float, float]:
-    """The ends of the area, rounded outwards: of buckets wins / PN and (wins + ties) / PN.
-
-    nan where a class has no row; where it may have one, since all of its weights were rounded to
-    nothing, 0 and 1.
-    """
+def area_bounds(found: Pairs) -> tuple[float, float]:
+    """Wins / PN and (wins + ties) / PN, rounded outwards; nan where `area` is."""
     if not found.all:
-        return (0.0, 1.0) if may_have_pairs(found) else (math.nan, math.nan)
-    low, high = found.halves(bounded=bounded)
-    return rounded_down(low, 2 * found.all), rounded_up(high, 2 * found.all)
+        return math.nan, math.nan
+    return rounded_down(found.wins, found.all), rounded_up(found.wins + found.ties, found.all)
 
 
 def gini(found: Pairs) -> float:
@@ -83,18 +63,12 @@ def gini(found: Pairs) -> float:
     return ratio(2 * found.wins + found.ties - found.all, found.all)
 
 
-def gini_bounds(found: Pairs, *, bounded: bool = True) -> tuple[float, float]:
-    """2 area - 1 at the ends of the area, rounded outwards; nan where these are."""
+def gini_bounds(found: Pairs) -> tuple[float, float]:
+    """2 area - 1 at the bounds of the area, rounded outwards; nan where these are."""
     if not found.all:
-        return (-1.0, 1.0) if may_have_pairs(found) else (math.nan, math.nan)
-    low, high = found.halves(bounded=bounded)
-    return rounded_down(low - found.all, found.all), rounded_up(high - found.all, found.all)
-
-
-def may_have_pairs(found: Pairs) -> bool:
-    """Whether both classes have rows, if only some whose weight was rounded to nothing."""
-    negatives, positives = found.rounded
-    return bool((found.negatives or negatives) and (found.positives or positives))
+        return math.nan, math.nan
+    low, high = 2 * found.wins - found.all, 2 * (found.wins + found.ties) - found.all
+    return rounded_down(low, found.all), rounded_up(high, found.all)
 
 
 def sum_of_counts(counts: NDArray[np.int64]) -> int:

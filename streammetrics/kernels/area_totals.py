@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.exact_mean import Kept, Terms, doubt_of_weights, inside
+from streammetrics.kernels.exact_mean import Kept, Terms
 from streammetrics.kernels.fraction_mean import ExactArea, FractionMean
 from streammetrics.kernels.segments import GroupPairs, exact_sum
 from streammetrics.kernels.sums_variance import ratio_variance
@@ -35,35 +35,27 @@ class AreaSums(NamedTuple):
     """Sums over groups with both labels, of areas in units of 2**-96.
 
     total: Σ w. value: Σ w A. low, high: of the least and greatest area of each group, rounded
-    outwards. off, more: by how many half units all weights may be off, and how many groups may be
-    there beside (`exact_mean.mean_area`); 0 where no weight was rounded.
+    outwards.
     """
 
     total: int
     value: int
     low: int
     high: int
-    off: int = 0
-    more: int = 0
 
-    def mean(self, *, bounded: bool, rounded: bool) -> ExactArea:
-        """The weighted mean, off by 2**-97 at most, and its ends, that far outwards at most.
+    def mean(self, *, bounded: bool) -> ExactArea:
+        """The weighted mean, off by 2**-97 at most, and its bounds, that far outwards at most.
 
-        bounded, rounded: whether ties may be worth 0 to 1, and whether weights were rounded.
+        bounded: whether ties may be worth 0 to 1.
 
-        >>> AreaSums(4, 3 << BITS, 3 << BITS, 3 << BITS).mean(bounded=False, rounded=False).value
+        >>> AreaSums(4, 3 << BITS, 3 << BITS, 3 << BITS).mean(bounded=False).value
         FractionMean(sums={79228162514264337593543950336: 237684487542793012780631851008}, total=4)
         """
-        value = _mean(self.value, self.total)
-        if not rounded:
-            low, high = _mean(self.low, self.total), _mean(self.high, self.total)
-            return ExactArea(value, low, high, bounded)
-        total = self.total + self.more
-        if not total and not self.off:
-            return ExactArea(bounded=True)
-        least = FractionMean({1 << BITS: self.low, 2: -self.off}, total)
-        most = FractionMean({1 << BITS: self.high, 2: self.off + 2 * self.more}, total)
-        return ExactArea(value, *inside(least, most), bounded=True)
+        value, low, high = (
+            FractionMean({1 << BITS: areas}, self.total)
+            for areas in (self.value, self.low, self.high)
+        )
+        return ExactArea(value, low, high, bounded)
 
 
 class AreaSpread(NamedTuple):
@@ -101,15 +93,10 @@ def area_sums(groups: GroupPairs, weight: str, *, bounded: bool = False) -> Area
     """
     kept = Kept(groups, weight)
     value = _sum(kept.terms(*kept.twice_u(1)), _NEAREST)
-    if groups.rounded is None and not bounded:
+    if not bounded:
         return AreaSums(kept.total, value, value, value)
-    off = more = 0
-    least, most = kept.twice_u(0), kept.twice_u(2)
-    if groups.rounded is not None:
-        off, more = doubt_of_weights(groups, weight)
-        least, most = kept.least_and_most(groups.rounded, bounded=bounded)
-    low, high = _sum(kept.terms(*least), _DOWN), _sum(kept.terms(*most), _UP)
-    return AreaSums(kept.total, value, low, high, off, more)
+    low, high = _sum(kept.terms(*kept.twice_u(0)), _DOWN), _sum(kept.terms(*kept.twice_u(2)), _UP)
+    return AreaSums(kept.total, value, low, high)
 
 
 def area_spread(groups: GroupPairs, weight: str) -> AreaSpread:
@@ -136,10 +123,6 @@ def area_spread(groups: GroupPairs, weight: str) -> AreaSpread:
         area = _fixed(twice_u, denominator, _DOWN) >> _SPARE
         y, yn, yy, nn = y + w * area, yn + w * w * area, yy + (w * area) ** 2, nn + w * w
     return AreaSpread(len(terms.weights) + len(terms.others), y, kept.total, yy, yn, nn)
-
-
-def _mean(value: int, total: int) -> FractionMean:
-    return FractionMean({1 << BITS: value}, total)
 
 
 def _sum(terms: Terms, halves: int) -> int:

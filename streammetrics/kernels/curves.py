@@ -20,10 +20,6 @@ and between F₀ and F₁ negatives, so its precision is between h(T) and g(T).
   Σ (g(j - 1) + g(j))/2, T₀ < j <= T₁, if the positives are first and no two tied.
 
 Each is reached where a bucket has room for so many scores.
-
-Where weights were rounded, T and F may be off by the `Doubt`, which moves every precision between
-h of T less and F more, and g of T more and F less: j below the doubt has h(j) = 0, so that h is
-no longer concave there, but zero and then concave. The weights of the precisions are off as well.
 """
 
 from __future__ import annotations
@@ -45,11 +41,9 @@ from streammetrics.kernels.double_double import (
     total,
     whole,
 )
-from streammetrics.kernels.doubt import Doubt
-from streammetrics.kernels.figure import UNDEFINED, Figure, widened
 from streammetrics.kernels.harmonic import sums_of_shares
 from streammetrics.kernels.rounding import ratio, rounded_down, rounded_up
-from streammetrics.kernels.steps import Ints, Steps
+from streammetrics.kernels.steps import UNDEFINED, Figure, Ints, Steps
 
 # More than all rounding of the sums below, which are correct to 94 bits.
 _SLACK: Final = Fraction(1, 1 << 88)
@@ -69,8 +63,8 @@ def average_precision(found: Steps, *, bounded: bool) -> Figure:
     0.8333333333333334
     """
     if not found.positives:
-        return widened(UNDEFINED, found.doubt.tpr)
-    return widened(_figure(found, *_sums(found, bounded)), found.doubt.tpr)
+        return UNDEFINED
+    return _figure(found, *_sums(found, bounded))
 
 
 def unrounded(found: Steps, *, bounded: bool) -> Exact | None:
@@ -78,63 +72,36 @@ def unrounded(found: Steps, *, bounded: bool) -> Exact | None:
     is then rounded once. None without a positive."""
     if not found.positives:
         return None
-    value, low, high = _exact(found, *_sums(found, bounded))
-    by = found.doubt.tpr
-    return value, max(low - by, Fraction(0)), min(high + by, Fraction(1))
+    return _exact(found, *_sums(found, bounded))
 
 
 def _sums(found: Steps, bounded: bool) -> Exact:
-    """AP and its ends, times the positives; all the same where nothing is unknown."""
-    doubt = found.doubt
+    """AP and its bounds, times the positives; all the same where scores are exact."""
     t0, t1, f0, f1, p = _with_positives(found)
     value = _weighed(_share(t1, f1), p)
-    if not doubt and (not bounded or not f1.any()):  # no negative is at or above a positive
+    if not bounded or not f1.any():  # no negative is at or above a positive
         return value, value, value
-    most = _weighed(_share(t1 + doubt.tp, _less(f0 if bounded else f1, doubt.fp)), p)
-    if not bounded:
-        return value, _weighed(_share(_less(t1, doubt.tp), f1 + doubt.fp), p), most
-    start, length, f = _above(t0, t1, f1, doubt)
-    return value, total(sums_of_shares(start, length, f)[0]), most
+    return value, total(sums_of_shares(t0, p, f1)[0]), _weighed(_share(t1, f0), p)
 
 
 def trapezoid(found: Steps, *, bounded: bool) -> Figure:
     """The area under the precision-recall points by trapezoids, from (0, 1) on; as AP else."""
-    doubt = found.doubt
     if not found.positives:
-        return widened(UNDEFINED, doubt.tpr)
+        return UNDEFINED
     t0, t1, f0, f1, p = _with_positives(found)
     value = _mean_of_ends(t0, f0, t1, f1, p)
-    if not doubt and (not bounded or not f1.any()):  # as in `_sums`: a precision of 1 throughout
+    if not bounded or not f1.any():  # as in `_sums`: a precision of 1 throughout
         return _figure(found, value, value, value)
-    if not bounded:
-        worse, better = (f0 + doubt.fp, f1 + doubt.fp), (_less(f0, doubt.fp), _less(f1, doubt.fp))
-        least = _mean_of_ends(_less(t0, doubt.tp), worse[0], _less(t1, doubt.tp), worse[1], p)
-        most = _mean_of_ends(t0 + doubt.tp, better[0], t1 + doubt.tp, better[1], p)
-    else:
-        start, length, f = _above(t0, t1, f1, doubt)
-        least = _mean_of_ends(start, f, start + length, f, length)
-        start, f = t0 + doubt.tp, _less(f0, doubt.fp)
-        # Σ (g(j - 1) + g(j)) / 2 = Σ g(j) - (g(T₁) - g(T₀)) / 2
-        rise = minus(_share(start + p, f), _share(start, f))
-        halved = Pair(rise.high / 2, rise.low / 2)
-        most = total(minus(sums_of_shares(start, p, f)[1], halved))
-    return widened(_figure(found, value, least, most), doubt.tpr)
+    least = _mean_of_ends(t0, f1, t1, f1, p)
+    # Σ (g(j - 1) + g(j)) / 2 = Σ g(j) - (g(T₁) - g(T₀)) / 2
+    rise = minus(_share(t1, f0), _share(t0, f0))
+    halved = Pair(rise.high / 2, rise.low / 2)
+    most = total(minus(sums_of_shares(t0, p, f0)[1], halved))
+    return _figure(found, value, least, most)
 
 
 def _mean_of_ends(t0: Ints, f0: Ints, t1: Ints, f1: Ints, p: Ints) -> Fraction:
     return _weighed(add(_share(t0, f0), _share(t1, f1)), p) / 2
-
-
-def _less(counts: Ints, doubt: int) -> Ints:
-    return np.maximum(counts - doubt, 0) if doubt else counts
-
-
-def _above(t0: Ints, t1: Ints, f: Ints, doubt: Doubt) -> tuple[Ints, Ints, Ints]:
-    """Where the steps begin, how long they are and their F₁ if each T may be less by the doubt;
-    those of no length, whose precision may be 0, are left out."""
-    start, end = _less(t0, doubt.tp), _less(t1, doubt.tp)
-    at = np.flatnonzero(end > start)
-    return start[at], (end - start)[at], (f + doubt.fp)[at]
 
 
 def _with_positives(found: Steps) -> tuple[Ints, Ints, Ints, Ints, Ints]:

@@ -7,40 +7,30 @@ so few are left.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.area import Pairs, may_have_pairs
-from streammetrics.kernels.fraction_mean import UNDEFINED, ExactArea, FractionMean, rounded
-from streammetrics.kernels.rounding import rounded_down, rounded_up
+from streammetrics.kernels.area import Pairs
+from streammetrics.kernels.fraction_mean import ExactArea, FractionMean
 from streammetrics.kernels.segments import GroupPairs, exact_sum
 
 Ints = NDArray[np.int64]
 
 _HALF: Final = 31
 _NARROW: Final = 1 << 32
-_ZERO: Final = FractionMean({}, 1)
-_ONE: Final = FractionMean({1: 1}, 1)
 
 
 def area_of(pairs: Pairs, *, bounded: bool = False) -> ExactArea:
-    """The area of one group; a tied pair is worth one half or, if `bounded`, 0 to 1.
-
-    Where only rows whose weight was rounded to nothing make pairs, it may be anything.
-    """
-    every = pairs.all
-    some = bounded or any(pairs.rounded)
-    if not every:
-        known = (_ZERO, _ONE) if may_have_pairs(pairs) else (UNDEFINED, UNDEFINED)
-        return ExactArea(UNDEFINED, *known, some)
-    low, high = pairs.halves(bounded=bounded)
-    value, least, most = (
-        FractionMean({2 * every: halves}, 1) for halves in (_twice_u(pairs, 1), low, high)
+    """The area of one group; a tied pair is worth one half or, if `bounded`, 0 to 1."""
+    if not pairs.all:
+        return ExactArea(bounded=bounded)
+    value, low, high = (
+        FractionMean({2 * pairs.all: _twice_u(pairs, tied)}, 1)
+        for tied in ((1, 0, 2) if bounded else (1, 1, 1))
     )
-    return ExactArea(value, least, most, some)
+    return ExactArea(value, low, high, bounded)
 
 
 def mean_area(groups: GroupPairs, weight: str, *, bounded: bool = False) -> ExactArea:
@@ -48,15 +38,6 @@ def mean_area(groups: GroupPairs, weight: str, *, bounded: bool = False) -> Exac
 
     weight: "impressions" (rows of the group), "positives" (its positives) or "uniform" (1).
     A tied pair is worth one half or, if `bounded`, 0 to 1.
-
-    Where weights were rounded, let a group have the units P and N, of which R_p and R_n rows were
-    rounded, a weight w and an area A, and with what its rows weigh w* and A*. Then |A* - A| <=
-    R_p / 2P + R_n / 2N (`kernels.doubt`), cut at 0 and 1. For any areas from 0 to 1 with the means
-    m = Σ wA / W and m* = Σ w*A / W*, W (m - m*) = Σ (w* - w)(m* - A), so |m - m*| <= D / W with
-    D = Σ |w* - w|: half a unit for each rounded row of the weight at most. A group with units of
-    both labels is kept, since a row of a unit weighs more than nothing. One without a unit of a
-    label, but with a rounded row of it, has w = 0, w* up to all that it may weigh, and any area;
-    of "uniform" weights w* = 1, and it counts as one more group with an area from 0 to 1.
 
     >>> import numpy as np
     >>> from streammetrics.kernels.fraction_mean import rounded
@@ -71,17 +52,8 @@ def mean_area(groups: GroupPairs, weight: str, *, bounded: bool = False) -> Exac
         return FractionMean(kept.sums(*kept.twice_u(tied)), kept.total)
 
     value = mean(1)
-    if groups.rounded is None:
-        low, high = (mean(0), mean(2)) if bounded else (value, value)
-        return ExactArea(value, low, high, bounded)
-    off, more = doubt_of_weights(groups, weight)
-    total = kept.total + more
-    if not total and not off:
-        return ExactArea(bounded=True)
-    least, most = (kept.sums(*end) for end in kept.least_and_most(groups.rounded, bounded=bounded))
-    least[2], most[2] = least.get(2, 0) - off, most.get(2, 0) + off + 2 * more
-    low, high = inside(FractionMean(least, total), FractionMean(most, total))
-    return ExactArea(value, low, high, bounded=True)
+    low, high = (mean(0), mean(2)) if bounded else (value, value)
+    return ExactArea(value, low, high, bounded)
 
 
 class Terms(NamedTuple):
@@ -114,24 +86,6 @@ class Kept:
         not_lost, ties = self.groups.not_lost[self.small], self.groups.ties[self.small]
         return 2 * not_lost - (2 - tied) * ties, [_twice_u(pairs, tied) for pairs in self.large]
 
-    def least_and_most(
-        self, rounded: Ints, *, bounded: bool
-    ) -> tuple[tuple[Ints, list[int]], tuple[Ints, list[int]]]:
-        """As `twice_u`, of the least and of the greatest area of each group."""
-        p, n, (r_n, r_p) = self.positives, self.negatives, rounded[:, self.small]
-        doubt = np.minimum(r_n, 2 * n) * p + np.minimum(r_p, 2 * p) * n  # below 2**62
-        least, most = (self.twice_u(tied)[0] for tied in ((0, 2) if bounded else (1, 1)))
-        large = [
-            replace(pairs, rounded=(r_n, r_p)).halves(bounded=bounded)
-            for pairs, (r_n, r_p) in zip(
-                self.large, rounded[:, self.of_large].T.tolist(), strict=True
-            )
-        ]
-        return (
-            (np.maximum(least - doubt, 0), [low for low, _ in large]),
-            (np.minimum(most + doubt, self.denominators), [high for _, high in large]),
-        )
-
     def terms(self, small: Ints, large: list[int]) -> Terms:
         """Each group with what `twice_u` says of it, in no order."""
         narrow = self.denominators < _NARROW
@@ -148,27 +102,6 @@ class Kept:
             term = _weight(pairs, self.weight) * twice_u
             sums[2 * pairs.all] = sums.get(2 * pairs.all, 0) + term
         return sums
-
-
-def doubt_of_weights(groups: GroupPairs, weight: str) -> tuple[int, int]:
-    """By how many half units the weights may be off, and how many weigh 1 beside those kept."""
-    assert groups.rounded is not None
-    p, n, (r_n, r_p) = groups.positives, groups.negatives, groups.rounded
-    kept = (p > 0) & (n > 0)
-    more = (p + r_p > 0) & (n + r_n > 0) & ~kept
-    if weight == "uniform":
-        return 0, int(np.count_nonzero(more))
-    off = exact_sum((r_p + r_n if weight == "impressions" else r_p)[kept | more])
-    return off + 2 * exact_sum(_weights(p, n, weight)[more]), 0
-
-
-def inside(low: FractionMean, high: FractionMean) -> tuple[FractionMean, FractionMean]:
-    """Both ends, cut at 0 and 1; these are all that is known where there is no total."""
-    some = low.total > 0
-    return (
-        low if some and rounded(low, rounded_down) > 0 else _ZERO,
-        high if some and rounded(high, rounded_up) < 1 else _ONE,
-    )
 
 
 def _twice_u(pairs: Pairs, tied: int) -> int:

@@ -93,10 +93,9 @@ def mean_of(terms: Iterable[tuple[Fraction, int]]) -> FractionMean:
 
 @dataclass(frozen=True, slots=True)
 class ExactArea:
-    """An area, or a mean of areas, and the ends between which it must be; all without rounding.
+    """An area, or a mean of areas, and its certain bounds; all without rounding.
 
-    bounded: the ends may differ from the value, since scores are known by their buckets alone, or
-    weights were rounded. The ends may be known where the value is not.
+    bounded: the bounds may differ from the value, since scores are known by their buckets alone.
     """
 
     value: FractionMean = UNDEFINED
@@ -106,5 +105,5 @@ class ExactArea:
 
     @property
     def defined(self) -> bool:
-        """Whether there is, or may be, a pair to compare."""
-        return self.low.total > 0
+        """Whether there is a pair to compare."""
+        return self.value.total > 0

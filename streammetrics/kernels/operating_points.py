@@ -21,9 +21,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.figure import UNDEFINED, Figure, widened
 from streammetrics.kernels.rounding import over_root, ratio, rounded_down, rounded_up
-from streammetrics.kernels.steps import Ints, Steps
+from streammetrics.kernels.steps import UNDEFINED, Figure, Ints, Steps
 
 Floats = NDArray[np.float64]
 
@@ -36,14 +35,12 @@ class Aim:
     """What makes a point good: of two points the one with the greater `merit` is better.
 
     near: the merit over `scale` from TPR and FPR, to a few units in the last place. merit: an
-    integer, from tp and fp. rooted: the value is √(-merit / scale), else merit / scale. doubt: how
-    far the value may be off.
+    integer, from tp and fp. rooted: the value is √(-merit / scale), else merit / scale.
     """
 
     near: Callable[[Floats, Floats], Floats]
     merit: Callable[[int, int], int]
     scale: int
-    doubt: Fraction
     rooted: bool = False
 
     def figure(self, merit: int, most: int) -> Figure:
@@ -76,23 +73,22 @@ def aim_of(by: str, found: Steps, share: Fraction | None = None) -> Aim | None:
 
     share: of the positives, for "accuracy"; None is that of the rows.
     """
-    p, n, doubt = found.positives, found.negatives, found.doubt
+    p, n = found.positives, found.negatives
     if by == "accuracy" and share is None and found.rows:
         # (tp + N - fp) / rows, which one class has too.
         w, v = p / found.rows, n / found.rows
-        return Aim(lambda a, b: w * a + v * (1 - b), lambda t, f: t + n - f, found.rows, doubt.rows)
+        return Aim(lambda a, b: w * a + v * (1 - b), lambda t, f: t + n - f, found.rows)
     if not (p and n):
         return None
     if by == "youden":
-        return Aim(lambda a, b: a - b, lambda t, f: t * n - f * p, p * n, doubt.both)
+        return Aim(lambda a, b: a - b, lambda t, f: t * n - f * p, p * n)
     if by == "product":
-        return Aim(lambda a, b: a * (1 - b), lambda t, f: t * (n - f), p * n, doubt.both)
+        return Aim(lambda a, b: a * (1 - b), lambda t, f: t * (n - f), p * n)
     if by == "distance":
         return Aim(
             lambda a, b: -(b * b + (1 - a) * (1 - a)),
             lambda t, f: -((f * p) ** 2 + ((p - t) * n) ** 2),
             (p * n) ** 2,
-            doubt.both,
             rooted=True,
         )
     assert share is not None
@@ -102,7 +98,6 @@ def aim_of(by: str, found: Steps, share: Fraction | None = None) -> Aim | None:
         lambda a, b: w * a + v * (1 - b),
         lambda t, f: top * t * n + (all_ - top) * (n - f) * p,
         all_ * p * n,
-        share * doubt.tpr + (1 - share) * doubt.fpr,
     )
 
 
@@ -114,9 +109,9 @@ def best(found: Steps, aim: Aim, *, bounded: bool) -> Best:
     merit, at = _best_of(found, aim, found.tp, found.fp)
     if not bounded:
         value = aim.figure(merit, merit)[0]
-        return Best(widened((value, value, value), aim.doubt), at)
+        return Best((value, value, value), at)
     most, _ = _best_of(found, aim, found.tp[1:], found.fp[:-1])
-    return Best(widened(aim.figure(merit, most), aim.doubt), at)
+    return Best(aim.figure(merit, most), at)
 
 
 def distance_of_classes(found: Steps, *, bounded: bool) -> Figure:
@@ -131,15 +126,15 @@ def distance_of_classes(found: Steps, *, bounded: bool) -> Figure:
     """
     p, n = found.positives, found.negatives
     if not (p and n):
-        return widened(UNDEFINED, found.doubt.both)
-    aim = Aim(lambda a, b: np.abs(a - b), lambda t, f: abs(t * n - f * p), p * n, found.doubt.both)
+        return UNDEFINED
+    aim = Aim(lambda a, b: np.abs(a - b), lambda t, f: abs(t * n - f * p), p * n)
     merit, _ = _best_of(found, aim, found.tp, found.fp)
     if not bounded:
         value = aim.figure(merit, merit)[0]
-        return widened((value, value, value), aim.doubt)
+        return value, value, value
     tp = np.concatenate([found.tp[1:], found.tp[:-1]])
     fp = np.concatenate([found.fp[:-1], found.fp[1:]])
-    return widened(aim.figure(merit, _best_of(found, aim, tp, fp)[0]), aim.doubt)
+    return aim.figure(merit, _best_of(found, aim, tp, fp)[0])
 
 
 def _best_of(found: Steps, aim: Aim, tp: Ints, fp: Ints) -> tuple[int, NDArray[np.intp]]:

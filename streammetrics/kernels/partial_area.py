@@ -11,9 +11,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from streammetrics.kernels.figure import UNDEFINED, Figure, widened
 from streammetrics.kernels.rounding import ratio, rounded_down, rounded_up
-from streammetrics.kernels.steps import Ints, Steps
+from streammetrics.kernels.steps import UNDEFINED, Figure, Ints, Steps
 
 
 def partial_area(found: Steps, max_fpr: Fraction, *, standardized: bool, bounded: bool) -> Figure:
@@ -28,14 +27,8 @@ def partial_area(found: Steps, max_fpr: Fraction, *, standardized: bool, bounded
     >>> partial_area(perfect, Fraction(1, 4), standardized=False, bounded=False)[0]
     0.25
     """
-    # Doubt of TPR moves the curve up and down, that of FPR to the sides.
-    doubt = max_fpr * found.doubt.tpr + found.doubt.fpr
-    least, most = Fraction(0), max_fpr
-    if standardized:
-        scale = max_fpr * (2 - max_fpr)  # twice the area between chance and a perfect order
-        doubt, least, most = doubt / scale, (1 - max_fpr / (2 - max_fpr)) / 2, Fraction(1)
     if not found.pairs:
-        return widened(UNDEFINED, doubt, least, most)
+        return UNDEFINED
     limit = max_fpr * found.negatives
     # The last place at or before the limit.
     last = int(np.searchsorted(found.fp, limit.numerator // limit.denominator, "right")) - 1
@@ -57,15 +50,15 @@ def partial_area(found: Steps, max_fpr: Fraction, *, standardized: bool, bounded
 
     low, high = 2 * _area(found, before, widths), 2 * _area(found, after, widths)
     value = standard(Fraction(low + high, 2) + rest * (2 * t0 + rest * slope))
+    nearest = ratio(value, 1)
     if not bounded:
-        return widened((ratio(value, 1),) * 3, doubt, least, most)
+        return nearest, nearest, nearest
     worst, best = standard(low + 2 * rest * t0), standard(high + 2 * rest * (t0 + p))
-    figure = (
-        ratio(value, 1),
+    return (
+        nearest,
         rounded_down(worst.numerator, worst.denominator),
         rounded_up(best.numerator, best.denominator),
     )
-    return widened(figure, doubt, least, most)
 
 
 def _area(found: Steps, heights: Ints, widths: Ints) -> int:

@@ -18,7 +18,7 @@ def improvement(measured: ExactArea, base: ExactArea) -> tuple[float, float, flo
     """The value, correctly rounded, and its ends, rounded outwards.
 
     All are nan where an area is undefined or the base is 1/2. A base that may be 1/2 leaves the
-    ends infinite. The value is nan where that of an area is unknown and only its ends are not.
+    ends infinite.
     """
     if not (measured.defined and base.defined):
         return math.nan, math.nan, math.nan
@@ -26,7 +26,7 @@ def improvement(measured: ExactArea, base: ExactArea) -> tuple[float, float, flo
     if sides == {0}:
         return math.nan, math.nan, math.nan
     value = math.nan
-    if measured.value.total and base.value.total and _side(base.value):
+    if _side(base.value):
         value = rounded(_Improvement(measured.value, base.value))
     if not (measured.bounded or base.bounded):
         return value, value, value

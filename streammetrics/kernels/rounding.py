@@ -56,26 +56,3 @@ def over_root(numerator: int, square: int) -> float:
     exact = root * root * square == scaled
     nearest = ratio(2 * root + (not exact), 1 << digits + 1)
     return -nearest if numerator < 0 else nearest
-
-
-def root_down(square: Fraction) -> float:
-    """The greatest float that is not above √square; square >= 0.
-
-    >>> root_down(Fraction(1, 9)), root_up(Fraction(1, 9)), root_up(Fraction(1, 4))
-    (0.3333333333333333, 0.33333333333333337, 0.5)
-    """
-    nearest = _root(square)
-    over = nearest == math.inf or Fraction(nearest) ** 2 > square
-    return math.nextafter(nearest, 0.0) if over else nearest
-
-
-def root_up(square: Fraction) -> float:
-    """The least float that is not below √square; square >= 0."""
-    nearest = _root(square)
-    under = nearest < math.inf and Fraction(nearest) ** 2 < square
-    return math.nextafter(nearest, math.inf) if under else nearest
-
-
-def _root(square: Fraction) -> float:
-    top, bottom = square.numerator, square.denominator
-    return over_root(top, top * bottom) if top else 0.0

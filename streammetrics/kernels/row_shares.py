@@ -12,9 +12,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
 
-from streammetrics.kernels.figure import UNDEFINED, Figure, widened
 from streammetrics.kernels.rounding import ratio, rounded_down, rounded_up
-from streammetrics.kernels.steps import Steps
+from streammetrics.kernels.steps import UNDEFINED, Figure, Steps
 
 
 @dataclass(frozen=True)
@@ -38,9 +37,8 @@ def gains(found: Steps, k: int, *, bounded: bool) -> list[Figure]:
     [0.75, 1.0]
     """
     if not found.positives:
-        return [widened(UNDEFINED, found.doubt.tpr)] * k
-    some = bounded or bool(found.doubt)
-    return [_figure(*_gain(found, Fraction(i, k), bounded), some) for i in range(1, k + 1)]
+        return [UNDEFINED] * k
+    return [_figure(*_gain(found, Fraction(i, k)), bounded) for i in range(1, k + 1)]
 
 
 def lifts(found: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figure]:
@@ -49,8 +47,8 @@ def lifts(found: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figu
     cumulative: in the first i parts, i = 1 to k.
     """
     if not found.positives:
-        return [widened(UNDEFINED, found.doubt.tpr, 0, k)] * k
-    found_gains = [_gain(found, Fraction(i, k), bounded) for i in range(k + 1)]
+        return [UNDEFINED] * k
+    found_gains = [_gain(found, Fraction(i, k)) for i in range(k + 1)]
     cuts = [_cut(found, Fraction(i, k)) for i in range(k + 1)]
     figures = []
     for i in range(1, k + 1):
@@ -58,37 +56,20 @@ def lifts(found: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figu
         (v0, low0, high0), (v1, low1, high1) = found_gains[first], found_gains[i]
         low, high = max(low1 - high0, Fraction(0)), high1 - low0
         start, end = cuts[first], cuts[i]
-        if (
-            start.step == end.step and not found.doubt
-        ):  # both cuts in one bucket: between them is free
+        if start.step == end.step:  # both cuts in one bucket: between them is free
             p, n = _made_of(found, end.step)
             width, every = end.rows - start.rows, found.positives
             low, high = max(width - n, Fraction(0)) / every, min(width, Fraction(p)) / every
         times = Fraction(k, i if cumulative else 1)
         ends = (v1 - v0) * times, low * times, high * times
-        figures.append(_figure(*ends, bounded or bool(found.doubt)))
+        figures.append(_figure(*ends, bounded))
     return figures
 
 
-def _gain(found: Steps, share: Fraction, bounded: bool) -> tuple[Fraction, Fraction, Fraction]:
-    """The share of the positives in this share of the rows, and its ends.
-
-    Where weights were rounded, a cut may be among more or fewer rows than it seems to be, and
-    the positives above it are off as well. No row and all rows stay what they are.
-    """
-    every, cut, doubt = found.positives, _cut(found, share), found.doubt
-    if not doubt:
-        return cut.value / every, cut.low / every, cut.high / every
-    if share in (0, 1):
-        return share, share, share
-    down = _cut(found, max(share - doubt.rows, Fraction(0)))
-    up = _cut(found, min(share + doubt.rows, Fraction(1)))
-    low, high = (down.low, up.high) if bounded else (down.value, up.value)
-    return (
-        cut.value / every,
-        max(low / every - doubt.tpr, Fraction(0)),
-        min(high / every + doubt.tpr, Fraction(1)),
-    )
+def _gain(found: Steps, share: Fraction) -> tuple[Fraction, Fraction, Fraction]:
+    """The share of the positives in this share of the rows, and its bounds."""
+    every, cut = found.positives, _cut(found, share)
+    return cut.value / every, cut.low / every, cut.high / every
 
 
 def _cut(found: Steps, share: Fraction) -> _Cut:

@@ -146,8 +146,6 @@ class GroupPairs:
 
     not_lost: pairs won or tied; ties: those that are tied; and the rows of each label. Where a
     group has `LARGE` rows or more its pairs stand in `large`, and the first two are 0 here.
-    rounded: [2, g], negatives and positives whose weight was rounded, by half a unit each at most;
-    None where none may be.
     """
 
     not_lost: Ints
@@ -155,7 +153,6 @@ class GroupPairs:
     positives: Ints
     negatives: Ints
     large: dict[int, Pairs]
-    rounded: Ints | None = None
 
 
 def group_pairs(

@@ -7,14 +7,19 @@ from (fp, tp) before the step to (fp, tp) after it; its corners are certain.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.doubt import NONE, Doubt
-
 Ints = NDArray[np.int64]
+
+# A value and its certain lower and upper bound; all the same where scores are exact.
+Figure: TypeAlias = tuple[float, float, float]
+
+UNDEFINED: Final[Figure] = (math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,14 +27,12 @@ class Steps:
     """Cumulative counts from high to low scores; place i is after i steps.
 
     tp, fp: int64 [k + 1] (Python integers as objects where their sum passes int64), from 0;
-    every step has a row. places: intp [k], where the step's score is among those given. doubt:
-    how far these sums may be off.
+    every step has a row. places: intp [k], where the step's score is among those given.
     """
 
     tp: Ints
     fp: Ints
     places: NDArray[np.intp]
-    doubt: Doubt = NONE
 
     @property
     def positives(self) -> int:
@@ -52,10 +55,8 @@ class Steps:
         return self.positives * self.negatives
 
 
-def steps(negatives: Ints, positives: Ints, rounded: tuple[int, int] = (0, 0)) -> Steps:
+def steps(negatives: Ints, positives: Ints) -> Steps:
     """From counts [k] in ascending order of score; places without a row are left out.
-
-    rounded: negatives and positives whose weight was rounded.
 
     >>> import numpy as np
     >>> steps(np.array([1, 1, 0]), np.array([0, 1, 1])).tp.tolist()
@@ -75,5 +76,4 @@ def steps(negatives: Ints, positives: Ints, rounded: tuple[int, int] = (0, 0)) -
     tp, fp = np.zeros((2, len(places) + 1), p.dtype)
     np.cumsum(p, out=tp[1:])
     np.cumsum(n, out=fp[1:])
-    doubt = Doubt(rounded[1], rounded[0], int(tp[-1]), int(fp[-1])) if any(rounded) else NONE
-    return Steps(tp, fp, places, doubt)
+    return Steps(tp, fp, places)

@@ -17,11 +17,13 @@ from streammetrics.kernels.fraction_mean import ExactArea
 from streammetrics.kernels.segments import GroupPairs
 from streammetrics.results.areas import as_float
 from streammetrics.results.grouped import GroupedArea
-from streammetrics.results.units import units_counted
+from streammetrics.results.weighted import units_counted
 
 _COUNTS = 7
-_AREAS = 6
-_CELLS = _COUNTS + _AREAS + 6  # an AreaSpread has 6
+_AREAS = 4
+_UNUSED = (0, 0)  # older states have other numbers there, of weights that were rounded
+_SPREAD = _COUNTS + _AREAS + len(_UNUSED)
+_CELLS = _SPREAD + 6  # an AreaSpread has 6
 
 
 class AreaCounts(NamedTuple):
@@ -69,7 +71,7 @@ class AreaTotals(Accumulator, schema="grouped-auc-totals/1"):
         settings = self.metric.settings()
         weight, bounded = str(settings["weight"]), settings["grid"] is not None
         areas = area_sums(groups, weight, bounded=bounded)
-        add_whole(self.sums, (*counts, *areas, *area_spread(groups, weight)))
+        add_whole(self.sums, (*counts, *areas, *_UNUSED, *area_spread(groups, weight)))
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         new = super()._read(columns, width)
@@ -82,10 +84,8 @@ class AreaTotals(Accumulator, schema="grouped-auc-totals/1"):
         counts = AreaCounts(*found[:_COUNTS])
         areas = AreaSums(*found[_COUNTS : _COUNTS + _AREAS])
         settings = self.metric.settings()
-        area = areas.mean(
-            bounded=settings["grid"] is not None, rounded=bool(settings["round_weights"])
-        )
-        return area_result(settings, counts, area, AreaSpread(*found[_COUNTS + _AREAS :]))
+        area = areas.mean(bounded=settings["grid"] is not None)
+        return area_result(settings, counts, area, AreaSpread(*found[_SPREAD:]))
 
 
 def area_result(

@@ -15,7 +15,7 @@ from streammetrics.core.rows import Ragged, Rows
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.self_information import mean_self_information
 from streammetrics.ranking.item_lists import ItemLists, check_cut, first_of, item_lists
-from streammetrics.results.catalog import CatalogShare
+from streammetrics.results.list_results import CatalogShare
 
 MAX_CATALOG = 1 << 40  # items; cells of a few thousand states of so many fit into an int64
 _FULL, _UNDER_K, _EMPTY = range(3)

@@ -34,7 +34,6 @@ from streammetrics.kernels.fraction_mean import ExactArea
 from streammetrics.kernels.grids import check_grid, grid_of, refused_setting
 from streammetrics.kernels.segments import GroupPairs, group_pairs
 from streammetrics.ranking.area_totals import AreaCounts, AreaTotals, area_result
-from streammetrics.ranking.rounded_groups import with_rounded
 from streammetrics.results.areas import as_float
 from streammetrics.results.grouped import GroupedArea
 
@@ -63,7 +62,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         buckets instead of scores, and does not grow with rows.
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
         "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
-        nearest one, and then `gauc` is `Bounded` by what the rows may weigh.
+        nearest one; the result says how many rows that was done to.
     Rows
         labels: [n] of 0 and 1. scores: [n], no NaN; on a grid of range="probability", in [0, 1].
         groups: [n] ids, of users as a rule. weights: [n], at least 0, or 1 each; a row of weight 0
@@ -79,15 +78,12 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         A group of one class leaves both sums and is counted; one of equal scores has 0.5 and
         stays; a group whose rows came in several batches or shards is one group.
     Undefined
-        nan without a group that has both labels, and past `max_rows`, of which rounded rows have as
-        many again.
+        nan without a group that has both labels, and past `max_rows`.
     Exactness
         Exact: each area is a ratio of integers, and the mean is correctly rounded. On a grid
         low <= exact <= high for every input, rounding included, where exact compares the scores
-        as they came; the ends are the means of the least and of the greatest area of each group.
-        With round_weights=True it weighs rows as they came, too: with P and N units of a group, of
-        which R_p and R_n rows were rounded, an area may be off by R_p / 2P + R_n / 2N, and the mean
-        besides by what weights of groups may be off in all, over their sum.
+        as they came; the bounds are the means of the least and of the greatest area of each group.
+        With round_weights=True all of this is of the rounded weights.
     Cost
         State: 8 bytes a row and about 30 an id, less where rows repeat; on a grid 9 bytes for each
         bucket that a group occupies. An update costs its rows: about 4 sorts of as many float32.
@@ -209,31 +205,26 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         """GAUC of all groups, and how many there are of which kind."""
         self._flush()
         bag, unit = self.bag, Fraction(self.weight_unit)
-        off = self.rounded.bag(0) if self.round_weights else None
-        bounded = self.grid is not None or off is not None
-        compared_as = "buckets" if self.grid is not None else self.score_type
-        why = bag.why_dropped if bag.dropped else ""
-        if off is not None and off.dropped and not why:
-            why = f"{off.why_dropped}, of those whose weight was rounded"
-        if why:
+        bounded = self.grid is not None
+        if bag.dropped:
             nothing = ExactArea(bounded=bounded)
             return GroupedArea(
                 as_float(nothing),
                 *(None, None, None, bag.total, None, None, None),
-                compared_as=compared_as,
+                compared_as="buckets" if bounded else self.score_type,
                 ids=self.ids,
-                reason=why,
+                reason=bag.why_dropped,
                 weight_unit=unit,
-                rows_rounded=None if off is None else off.total,
+                rows_rounded=self._rows_rounded(),
                 _area=nothing,
             )
         counts, groups = self._counted()
-        area = mean_area(groups, self.weight, bounded=self.grid is not None)
+        area = mean_area(groups, self.weight, bounded=bounded)
         return area_result(self.settings(), counts, area, (groups, self.weight))
 
     def _counted(self) -> tuple[AreaCounts, GroupPairs]:
         """What was counted, and the pairs of each group; of a bag that was not dropped."""
-        bag, off = self.bag, self.rounded.bag(0) if self.round_weights else None
+        bag = self.bag
         layout, (run,) = bag.settled()
         groups = group_pairs(run.low, layout.group_shift, run.high, run.counts)
         p, n = groups.positives, groups.negatives
@@ -245,9 +236,12 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
             units=bag.units,
             units_kept=int((p + n)[live].sum()),
             positives=int(p.sum()),
-            rounded=0 if off is None else off.total,
+            rounded=self._rows_rounded() or 0,
         )
-        return counts, groups if off is None else with_rounded(groups, bag, off)
+        return counts, groups
+
+    def _rows_rounded(self) -> int | None:
+        return self.rounded.bag(0).total if self.round_weights else None
 
     def _totals(self) -> Accumulator:
         if self.max_rows is not None:

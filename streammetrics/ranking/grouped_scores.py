@@ -38,7 +38,7 @@ from streammetrics.ranking.list_values import measured
 from streammetrics.ranking.measure import Measure
 from streammetrics.ranking.measure_texts import measures_of
 from streammetrics.ranking.moments import MomentsColumn
-from streammetrics.results.averages import Averages
+from streammetrics.results.list_results import Averages
 
 _PIECE: Final = 1 << 19  # rows of lists that are ranked together
 _CHOICES: Final = {

@@ -20,8 +20,7 @@ from streammetrics.kernels.rounding import ratio
 from streammetrics.ranking.item_lists import ItemLists, check_cut, first_of, item_lists
 from streammetrics.ranking.item_vectors import Vectors, item_vectors
 from streammetrics.ranking.similarities import OURS, is_name, prepared, require_known
-from streammetrics.results.list_moments import ListMoments
-from streammetrics.results.similarity import ListSimilarity
+from streammetrics.results.list_results import ListMoments, ListSimilarity
 
 MAX_ITEMS = 2048  # of a list: they have two million pairs
 _FEW_ITEMS = 128  # of a batch: looking at their pairs costs less than beginning to

@@ -17,7 +17,7 @@ from streammetrics.core.totals import add_whole, no_rows, require_whole
 from streammetrics.ranking.list_values import list_moments, means
 from streammetrics.ranking.measure_texts import measures_of
 from streammetrics.ranking.moments import Moments, MomentsColumn
-from streammetrics.results.averages import Averages
+from streammetrics.results.list_results import Averages
 
 LONGEST: Final = 1 << 22  # rows of a list that is still ranked, all of them at once in memory
 

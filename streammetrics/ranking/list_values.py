@@ -13,7 +13,7 @@ from streammetrics.kernels.ranked import ranked
 from streammetrics.kernels.rounding import ratio
 from streammetrics.ranking.measure import Measure, Values, too_high
 from streammetrics.ranking.moments import MomentsColumn
-from streammetrics.results.list_moments import ListMoments
+from streammetrics.results.list_results import ListMoments
 
 
 def measured(

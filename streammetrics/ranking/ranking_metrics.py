@@ -22,7 +22,7 @@ from streammetrics.ranking.lists import graded_lists
 from streammetrics.ranking.measure import Measure
 from streammetrics.ranking.measure_texts import measures_of
 from streammetrics.ranking.moments import Moments
-from streammetrics.results.averages import Averages
+from streammetrics.results.list_results import Averages
 
 
 class RankingMetrics(Accumulator, schema="ranking-metrics/2"):

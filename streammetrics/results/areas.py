@@ -1,21 +1,54 @@
-"""What results say of areas: floats, or `Bounded` where scores or weights are not quite known."""
+"""Areas under the ROC curve: as results give them, and their intervals."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.area_interval import area_ends
+from streammetrics.kernels.area_totals import AreaSpread
+from streammetrics.kernels.delong import placements
 from streammetrics.kernels.fraction_mean import ExactArea, rounded
 from streammetrics.kernels.rela_impr import improvement
 from streammetrics.kernels.rounding import rounded_down, rounded_up
 from streammetrics.results.bounded import Bounded
+from streammetrics.results.direction import Directions, directed
+from streammetrics.results.interval import Asked, HasIntervals, Interval
+
+_GUARDED = "few rows are misplaced: widened to hold Hanley and McNeil's interval"
+_COARSE = "widened by what buckets leave open"
+
+
+@dataclass(frozen=True, slots=True)
+class SlidingArea(HasIntervals):
+    """An area with the rows behind it.
+
+    auc: the exact area, correctly rounded; nan where the window has one class only.
+    rows, positives: how many the window holds.
+
+    >>> SlidingArea(0.75, rows=4, positives=2).auc
+    0.75
+    """
+
+    directions: ClassVar[Directions] = directed(higher="auc")
+    auc: float
+    rows: int
+    positives: int
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        why = f"no formula for {asked.view.text} of a sliding window"
+        return asked.none(f"{why}; Windows(ExactAUC(), size_s) has one", n=self.rows, formula=False)
 
 
 def as_float(area: ExactArea) -> float | Bounded:
-    """The area, correctly rounded, and its ends, rounded outwards; nan where it is undefined, and
-    the value alone where only that is unknown."""
+    """The area, correctly rounded, or with its bounds, rounded outwards; nan where undefined."""
     if not area.defined:
         return Bounded(math.nan, math.nan, math.nan) if area.bounded else math.nan
-    value = rounded(area.value) if area.value.total else math.nan
+    value = rounded(area.value)
     if not area.bounded:
         return value
     return Bounded(value, rounded(area.low, rounded_down), rounded(area.high, rounded_up))
@@ -25,3 +58,47 @@ def relative(measured: ExactArea, base: ExactArea) -> float | Bounded:
     """RelaImpr of two areas."""
     value, low, high = improvement(measured, base)
     return Bounded(value, low, high) if measured.bounded or base.bounded else value
+
+
+def curve_interval(asked: Asked, counts: NDArray[np.int64], *, exact: bool) -> Interval | None:
+    """Of the area, and of Gini's coefficient, of negatives and positives [2, k]: DeLong's.
+
+    exact: each place is one score; otherwise what the buckets hide widens it, where that is more
+    than a quarter of the standard error.
+    """
+    if asked.view.name not in ("auc", "gini"):
+        return None
+    method = asked.choose("delong")
+    found = placements(counts[0], counts[1])
+    n, p = found.negatives, found.positives
+    if not (n and p):
+        what = "rows" if not n + p else "negatives" if p else "positives"
+        return asked.none(f"no {what}", n=n + p)
+    area, variance, df = found.area, found.variance, found.df
+    hidden = 0.0 if exact else found.resolution
+    ends = area_ends(area, variance, df, (p, n), asked.level, resolution=hidden)
+    said = [why for why, true in ((_GUARDED, ends.guarded), (_COARSE, ends.widened)) if true]
+    interval = Interval(
+        area,
+        ends.lower,
+        ends.upper,
+        se=float(np.sqrt(variance)),
+        level=asked.level,
+        df=df,
+        method=method,
+        n=n + p,
+        n_eff=float(n + p),
+        deff=1.0,
+        resolution=hidden,
+        reason="; ".join(said),
+    )
+    if asked.view.name == "auc":
+        return interval
+    return replace(interval.scaled(2.0, -1.0), estimate=asked.estimate)
+
+
+def groups_interval(asked: Asked, spread: AreaSpread) -> Interval:
+    """Of GAUC, a ratio of sums over independent groups, of which those with both labels count."""
+    n = spread.units
+    df = float(n - 1) if n > 1 else math.nan
+    return asked.spread(spread.variance, n, df=df, methods=("t",), units="groups")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar
 
@@ -15,8 +15,8 @@ from streammetrics.kernels.reliability import bin_edges
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.sums_variance import mean_variance, ratio_variance
 from streammetrics.results.direction import Directions, directed
-from streammetrics.results.interval import Asked, HasIntervals, Interval
-from streammetrics.results.units import units_counted
+from streammetrics.results.interval import Asked, Interval
+from streammetrics.results.weighted import OfWeightedRows
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class ReliabilityTable:
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationFigures(HasIntervals):
+class CalibrationFigures(OfWeightedRows):
     """Losses and calibration of scores p against labels y of 0 and 1; n rows, weights included.
 
     bins: for each bin negatives, positives and Σ p. squares: Σ p². hits: Σ p over the positives.
@@ -63,9 +63,10 @@ class CalibrationFigures(HasIntervals):
     hits: Fraction
     losses: Fraction | None
     weight_unit: Fraction = Fraction(1)
-    _excess: int = field(default=0, repr=False)  # of units over rows
+    _excess: int = 0  # of units over rows
+    rows_rounded: int | None = None
     # Σ over rows of the square of the log loss, and of (p - y)⁴; None where they were not counted.
-    _row_squares: tuple[Fraction, Fraction] | None = field(default=None, repr=False)
+    _row_squares: tuple[Fraction, Fraction] | None = None
 
     @property
     def log_loss(self) -> float:
@@ -127,29 +128,9 @@ class CalibrationFigures(HasIntervals):
         return ratio(self.positives, self._units)
 
     @property
-    def rows(self) -> int:
-        """All that were counted; those of weight zero are not."""
-        return self._units - self._excess
-
-    @property
-    def rows_rounded(self) -> None:
-        """None: no weight was rounded; `CalibrationBetween` says how many were."""
-        return
-
-    @property
     def positives(self) -> int:
         """Σ y, in units of weight."""
         return sum(ones for _, ones, _ in self.bins)
-
-    @property
-    def weight_units(self) -> int | None:
-        """All units of weight; None where every row weighs 1, so that they are the rows."""
-        return units_counted(self._units, self.rows, self.weight_unit)
-
-    @property
-    def weight(self) -> Fraction:
-        """The weight of all rows together, exactly."""
-        return self._units * self.weight_unit
 
     def reliability(self) -> ReliabilityTable:
         """The bins with their mean scores and shares of positives; see ReliabilityTable."""
@@ -193,8 +174,9 @@ class CalibrationFigures(HasIntervals):
         return None
 
     def __repr__(self) -> str:
-        unit = "" if self.weight_unit == 1 else f", weight_unit={self.weight_unit!r}"
-        return f"CalibrationFigures({headline(self)}, rows={self.rows}{unit})"
+        names = ("log_loss", "normalized_entropy", "brier", "ratio", "ece")
+        figures = ", ".join(f"{name}={getattr(self, name)!r}" for name in names)
+        return f"CalibrationFigures({figures}, rows={self.rows}{self._said_of_weights()})"
 
     @property
     def _units(self) -> int:
@@ -208,9 +190,3 @@ class CalibrationFigures(HasIntervals):
 def _over(above: Fraction, below: Fraction) -> float:
     """The ratio of two sums that are not negative; inf over 0, nan where both are 0."""
     return ratio(above, below) if below or not above else math.inf
-
-
-def headline(found: object) -> str:
-    """The figures that a repr shows, of a CalibrationFigures or a CalibrationBetween."""
-    names = ("log_loss", "normalized_entropy", "brier", "ratio", "ece")
-    return ", ".join(f"{name}={getattr(found, name)!r}" for name in names)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,26 +12,25 @@ import numpy as np
 from streammetrics.core.errors import InputError, shown
 from streammetrics.kernels.curves import Exact, unrounded
 from streammetrics.kernels.exact_mean import mean_area
-from streammetrics.kernels.fraction_mean import ExactArea, FractionMean, mean_of, rounded
+from streammetrics.kernels.fraction_mean import ExactArea, mean_of
 from streammetrics.kernels.segments import GroupPairs
-from streammetrics.kernels.term_ends import Ends, Weighted, halves, mean_ends
 from streammetrics.results.areas import as_float
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.direction import Directions, directed
-from streammetrics.results.interval import USERS, Asked, HasIntervals, Interval
+from streammetrics.results.interval import USERS, Asked, Interval
 from streammetrics.results.score_curve import ScoreCurve
+from streammetrics.results.weighted import RoundedWeights
 
 Area: TypeAlias = "float | Bounded"
 Areas: TypeAlias = "float | Bounded | tuple[float | Bounded, ...]"  # a tuple where average is None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClassCurves(HasIntervals):
+class ClassCurves(RoundedWeights):
     """A ScoreCurve for each class, of it against the rest, and averages of their areas.
 
-    curves: by class number. exact: areas are floats; otherwise, or where weights are rounded, they
-    are `Bounded`. rows: all that were
-    counted; those of weight zero are not. reason: why nothing more is known, when it is not.
+    curves: by class number. exact: areas are floats; otherwise they are `Bounded`. rows: all that
+    were counted; those of weight zero are not. reason: why nothing more is known, when it is not.
     weight_unit: that in which all other counts of rows are.
 
     average: "macro", the mean over the classes; "weighted", by how many rows are of the class;
@@ -82,8 +79,8 @@ class ClassCurves(HasIntervals):
 
     @property
     def rows_rounded(self) -> int | None:
-        """Rows whose weight was rounded, those that were to nothing included; None where none may
-        be."""
+        """Rows whose weight was rounded, those that became 0 units included; None without
+        round_weights=True."""
         return self.curves[0].rows_rounded
 
     @property
@@ -103,8 +100,6 @@ class ClassCurves(HasIntervals):
         # Pairs as Python integers: no count of them is too large.
         groups = GroupPairs(none, none, live, live, dict(enumerate(found)))
         mean = mean_area(groups, weight, bounded=not self.exact)
-        if self._may_be_rounded:
-            return self._between(mean.value, [curve.auc for curve in self.curves], weight)
         return as_float(mean)
 
     def _mean_ap(self, weight: str) -> Area:
@@ -113,25 +108,7 @@ class ClassCurves(HasIntervals):
             mean_of((exact[end], 1 if plain else positives) for exact, positives in self._aps)
             for end in range(3)
         )
-        if self._may_be_rounded:
-            return self._between(value, [curve.ap for curve in self.curves], weight)
         return as_float(ExactArea(value, low, high, not self.exact))
-
-    @property
-    def _may_be_rounded(self) -> bool:
-        return self.curves[0]._rounded is not None
-
-    def _between(self, value: FractionMean, of_each: Sequence[Area], weight: str) -> Bounded:
-        """The mean where weights were rounded, from the areas of the classes."""
-        terms = []
-        for area, curve in zip(of_each, self.curves, strict=True):
-            assert isinstance(area, Bounded) and curve._rounded is not None
-            sure = not math.isnan(area.value)
-            plain = weight == "uniform"
-            of_it = (1, 1) if plain else halves(curve.positives or 0, curve._rounded[1])
-            terms.append(Weighted(Ends(area.low, area.high, sure), *of_it))
-        ends = mean_ends(terms)
-        return Bounded(rounded(value) if value.total else math.nan, ends.low, ends.high)
 
     @cached_property
     def _aps(self) -> list[tuple[Exact, int]]:
@@ -149,10 +126,7 @@ class ClassCurves(HasIntervals):
         for into, more in zip(summed, counts, strict=True):
             np.add.at(into, inverse, more)
         rows = self.rows * len(self.curves)
-        how = [curve._rounded for curve in self.curves if curve._rounded is not None]
-        both = (sum(n for n, _ in how), sum(p for _, p in how)) if how else None
-        known = unique, summed, self.exact, rows, self.reason, self.weight_unit
-        return ScoreCurve(*known, _rounded=both)
+        return ScoreCurve(unique, summed, self.exact, rows, self.reason, self.weight_unit)
 
     def _interval(self, asked: Asked) -> Interval | None:
         why = f"areas of classes share their rows, and how is not kept; {USERS}"

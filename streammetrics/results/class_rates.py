@@ -17,10 +17,9 @@ from streammetrics.kernels.agreement_variance import kappa_variance, matthews_va
 from streammetrics.kernels.influence import cells_number
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.term_means import Hits
-from streammetrics.results.class_interval import averaged_influence, mean_interval
 from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import Asked, Interval
-from streammetrics.results.one_vs_rest import OneVsRest
+from streammetrics.results.one_vs_rest import OneVsRest, averaged_influence, mean_interval
 from streammetrics.results.view_texts import ViewText
 
 _POWERS: Final = {"linear": 1, "quadratic": 2}
@@ -33,7 +32,7 @@ class ClassRates(OneVsRest):
     n_classes: how many classes there are. cells: int64 [m], ascending, the cells of `matrix` that
     are occupied, as truth * n_classes + prediction; counts: int64 [m], theirs, in units of weight:
     `weight_unit` each. Without weights these are rows. Each figure is a ratio of integers, rounded
-    once; 0/0 is nan. Averages are those of Averaged.
+    once; 0/0 is nan. Averages are those of OneVsRest.
 
     >>> rates = ClassRates(2, np.array([0, 2, 3]), np.array([5, 1, 2]))
     >>> rates.accuracy, rates.recall(None).tolist(), rates.recall("macro")
@@ -53,6 +52,7 @@ class ClassRates(OneVsRest):
     _first: Mapping[int, Sequence[int]] = field(default_factory=dict)  # k: by 2 * tied + hit
     weight_unit: Fraction = Fraction(1)
     _excess: int = 0  # of units over rows
+    rows_rounded: int | None = None
 
     @property
     def accuracy(self) -> float:
@@ -141,12 +141,6 @@ class ClassRates(OneVsRest):
         return agreement.margins(truth[same], self.counts[same], self.n_classes)
 
     @property
-    def _by_distance(self) -> list[int]:
-        """The units of the rows whose class and prediction are so many numbers apart."""
-        truth, predicted = np.divmod(self.cells, self.n_classes)
-        return agreement.margins(np.abs(truth - predicted), self.counts, self.n_classes)
-
-    @property
     def _agreed(self) -> int:
         return sum(self._right)
 
@@ -198,6 +192,7 @@ class ClassRates(OneVsRest):
             isinstance(other, ClassRates)
             and (self.n_classes, self._first) == (other.n_classes, other._first)
             and (self.weight_unit, self._excess) == (other.weight_unit, other._excess)
+            and self.rows_rounded == other.rows_rounded
             and np.array_equal(self.cells, other.cells)
             and np.array_equal(self.counts, other.counts)
         )
@@ -207,4 +202,5 @@ class ClassRates(OneVsRest):
     def __repr__(self) -> str:
         said = f"accuracy={self.accuracy!r}, macro_f1={self.macro_f1!r}, kappa={self.kappa!r}"
         first = "".join(f", top_{k}={self.top_k_accuracy(k)!r}" for k in self._first)
-        return f"ClassRates({said}{first}, rows={self.rows}, n_classes={self.n_classes})"
+        rows = f"rows={self.rows}{self._said_of_weights()}"
+        return f"ClassRates({said}{first}, {rows}, n_classes={self.n_classes})"

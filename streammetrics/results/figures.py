@@ -137,6 +137,6 @@ def _floats(kind: Hashable) -> frozenset[str]:
             getter = value.fget if isinstance(value, property) else getattr(value, "func", None)
             said = getattr(getter, "__annotations__", {}).get("return")
             found.discard(name)
-            if said in ("float", "Bounded", "float | Bounded"):
+            if said in ("float", "Bounded", "float | Bounded", "Value"):
                 found.add(name)
     return frozenset(found)

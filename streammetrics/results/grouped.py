@@ -10,28 +10,28 @@ from typing import ClassVar
 from streammetrics.kernels.area_totals import AreaSpread, area_spread
 from streammetrics.kernels.fraction_mean import ExactArea
 from streammetrics.kernels.segments import GroupPairs
-from streammetrics.results.area_interval import groups_interval
-from streammetrics.results.areas import relative
+from streammetrics.results.areas import groups_interval, relative
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.direction import Directions, directed
-from streammetrics.results.interval import Asked, HasIntervals, Interval, widened
+from streammetrics.results.interval import Asked, Interval, widened
+from streammetrics.results.weighted import RoundedWeights
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedArea(HasIntervals):
+class GroupedArea(RoundedWeights):
     """GAUC, with everything that it counted and what its comparisons rest on.
 
     gauc: Σ w·AUC / Σ w over the groups that have both labels, correctly rounded; of a state on a
-    grid `Bounded` by what scores may be within their buckets, and where weights are rounded by what
-    rows may weigh; nan where there is no such group, or where `reason` says why.
+    grid `Bounded` by what scores may be within their buckets; nan where there is no such group, or
+    where `reason` says why.
     groups: all of them; groups_kept: those with both labels; groups_one_class: the others.
     rows, positives: of all groups; rows_kept: of those that are kept; rows_one_class: of the
     others. Past `max_rows` only rows are known, and the other counts are None.
     weight_unit: what one unit weighs. Of weighted rows `positives`, weight_units (all of them) and
     weight_units_kept (of the groups that are kept) are such units; which rows were kept is not
     known, so rows_kept and rows_one_class are None. Without weights the last two are.
-    rows_rounded: rows whose weight was rounded, those that were to nothing included, which are no
-    rows of a group elsewhere; None where none may be.
+    rows_rounded: rows whose weight was rounded, those that became 0 units included, which are no
+    rows of a group elsewhere; None without round_weights=True.
     compared_as: the precision in which scores were compared, or "buckets". ids: the kind of the
     group ids.
 
@@ -105,8 +105,9 @@ class GroupedArea(HasIntervals):
     @property
     def exactness(self) -> str:
         """In words: whether ids are exact, and in which precision scores were compared."""
-        exact = self.compared_as != "buckets" and self.rows_rounded is None
-        what = "exact" if exact else "within certain bounds"
+        what = "within certain bounds" if self.compared_as == "buckets" else "exact"
+        if self.rows_rounded is not None:
+            what += " for the rounded weights"
         if self.ids == "hashed":
             what += f" unless ids collide (probability about {self.collision_probability():.1e})"
         return f"{what}; scores compared as {self.compared_as}"

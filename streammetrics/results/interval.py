@@ -217,7 +217,7 @@ def widened(found: Interval, value: Bounded) -> Interval:
     found = replace(found, resolution=more)
     if not more > COARSE * found.se:
         return found
-    said = "; ".join(filter(None, (found.reason, "widened by what buckets or weights leave open")))
+    said = "; ".join(filter(None, (found.reason, "widened by what buckets leave open")))
     lower, upper = found.lower - down, found.upper + up
     if found.method in ("wilson", "mapped", "logit"):  # of shares, which stay shares
         lower, upper = max(lower, 0.0), min(upper, 1.0)

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from streammetrics.kernels import term_means
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.term_means import Hits, Term
-from streammetrics.results.class_interval import of_rows_interval, of_values
 from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import Asked, Interval
-from streammetrics.results.one_vs_rest import OneVsRest
+from streammetrics.results.one_vs_rest import OneVsRest, of_rows_interval, of_values
 from streammetrics.results.rates import Rates
 
 
@@ -29,7 +28,7 @@ class LabelRates(OneVsRest):
     it. sizes: int64 [3, m], the combinations that occur of how many labels a row has, how many
     were predicted, and how many are both; sizes_counts: int64 [m], the rows of each. Counts are in
     units of weight, `weight_unit` each; without weights these are rows. A figure is a ratio of
-    integers, rounded once; 0/0 is nan. Averages are those of Averaged, and "samples":
+    integers, rounded once; 0/0 is nan. Averages are those of OneVsRest, and "samples":
     the mean over rows, of which those that are 0/0 are treated as classes are.
 
     >>> table = np.array([[[1, 0], [0, 1]], [[0, 1], [1, 0]]])
@@ -47,6 +46,7 @@ class LabelRates(OneVsRest):
     sizes_counts: NDArray[np.int64]
     weight_unit: Fraction = Fraction(1)
     _excess: int = 0  # of units over rows
+    rows_rounded: int | None = None
     _kinds: ClassVar[tuple[str, ...]] = ("macro", "micro", "weighted", "samples")
 
     def __post_init__(self) -> None:
@@ -153,6 +153,7 @@ class LabelRates(OneVsRest):
         return (
             isinstance(other, LabelRates)
             and (self.weight_unit, self._excess) == (other.weight_unit, other._excess)
+            and self.rows_rounded == other.rows_rounded
             and np.array_equal(self.matrix, other.matrix)
             and np.array_equal(self.sizes, other.sizes)
             and np.array_equal(self.sizes_counts, other.sizes_counts)
@@ -163,4 +164,5 @@ class LabelRates(OneVsRest):
     def __repr__(self) -> str:
         said = f"subset_accuracy={self.subset_accuracy!r}, hamming_loss={self.hamming_loss!r}"
         f1 = f"macro_f1={self.macro_f1!r}, samples_f1={self.f1('samples')!r}"
-        return f"LabelRates({said}, {f1}, rows={self.rows}, labels={len(self.matrix)})"
+        rows = f"rows={self.rows}{self._said_of_weights()}"
+        return f"LabelRates({said}, {f1}, {rows}, labels={len(self.matrix)})"

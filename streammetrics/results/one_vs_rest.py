@@ -1,65 +1,162 @@
-"""OneVsRest: what each class or label says as one against the rest, and their averages."""
+"""OneVsRest: what each class or label says as one against the rest, and averages of that."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import TypeAlias
+from typing import ClassVar, Final, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.errors import InputError
 from streammetrics.core.plain_values import whole
 from streammetrics.kernels import term_means
+from streammetrics.kernels.class_influence import hit_influence, mean_influence
+from streammetrics.kernels.influence import counts_variance
+from streammetrics.kernels.sums_variance import mean_variance, ratio_variance
 from streammetrics.kernels.term_means import Hits, Term
-from streammetrics.results.averaged import Averaged
-from streammetrics.results.interval import HasIntervals
-from streammetrics.results.rates import Rates
-from streammetrics.results.units import units_counted
+from streammetrics.results.arguments import refused, share, weight_of_recall, worth_of_nothing
+from streammetrics.results.direction import Directions, directed
+from streammetrics.results.interval import USERS, Asked, Interval
+from streammetrics.results.rates import Rates, weight_of_precision
+from streammetrics.results.view_texts import ViewText
+from streammetrics.results.weighted import OfWeightedRows
 
 Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+_TERMS: Final[dict[str, Term]] = {
+    "precision": term_means.precision,
+    "recall": term_means.recall,
+    "specificity": term_means.specificity,
+    "jaccard": term_means.jaccard,
+    "balanced_accuracy": term_means.recall,
+}
+_AT: Final = {"f_beta": 1, "f_alpha": 1}  # the place of `average` among the arguments, 0 else
 
 
-class OneVsRest(Averaged[float, Floats], HasIntervals):
-    """The averages of exact counts, in units of weight: `weight_unit` each.
+class OneVsRest(OfWeightedRows):
+    """Averages over classes or labels, from exact counts in units of weight of each.
 
-    Without weights these are rows. Each value is a ratio of integers, rounded once; where
-    `average` is None they are an array.
+    average: "macro", the plain mean; "weighted", by how many rows are of the class; "micro", of
+    the summed counts; None, an array with one for each. zero_division: what 0/0 is worth: nan
+    (default; it then leaves the mean), 0 or 1. A mean of nothing is `zero_division`. An argument
+    that is none of these is an InputError. Each value is a ratio of integers, rounded once.
     """
 
-    weight_unit: Fraction
-    _excess: int  # of units over rows
+    directions: ClassVar[Directions] = directed(
+        higher="macro_f1 precision recall specificity f1 f_beta f_alpha jaccard",
+    )
+    _kinds: ClassVar[tuple[str, ...]] = ("macro", "micro", "weighted")
 
     @property
     @abstractmethod
-    def _units(self) -> int: ...
+    def _hits(self) -> Sequence[Hits]:
+        """True positives, false positives, false negatives and true negatives of each."""
 
     @property
-    @abstractmethod
-    def _hits(self) -> Sequence[Hits]: ...
+    def macro_f1(self) -> float:
+        """The mean of the F1 of each; those that are 0/0 leave it."""
+        return self._mean(term_means.f_beta(Fraction(1)), "macro", math.nan)
 
-    @property
-    def rows(self) -> int:
-        """All that were counted; those of weight zero are not."""
-        return self._units - self._excess
+    @overload
+    def precision(self, average: str = ..., *, zero_division: float = ...) -> float: ...
+    @overload
+    def precision(self, average: None, *, zero_division: float = ...) -> Floats: ...
+    def precision(
+        self, average: str | None = "macro", *, zero_division: float = math.nan
+    ) -> float | Floats:
+        """TP / (TP + FP): the share that is right of what was predicted to be of the class."""
+        return self._averaged(term_means.precision, average, zero_division)
 
-    @property
-    def weight_units(self) -> int | None:
-        """All units of weight; None where every row weighs 1, so that they are the rows."""
-        return units_counted(self._units, self.rows, self.weight_unit)
+    @overload
+    def recall(self, average: str = ..., *, zero_division: float = ...) -> float: ...
+    @overload
+    def recall(self, average: None, *, zero_division: float = ...) -> Floats: ...
+    def recall(
+        self, average: str | None = "macro", *, zero_division: float = math.nan
+    ) -> float | Floats:
+        """TP / (TP + FN): the share that was found of what is of the class."""
+        return self._averaged(term_means.recall, average, zero_division)
 
-    @property
-    def weight(self) -> Fraction:
-        """The weight of all rows together, exactly."""
-        return self._units * self.weight_unit
+    @overload
+    def specificity(self, average: str = ..., *, zero_division: float = ...) -> float: ...
+    @overload
+    def specificity(self, average: None, *, zero_division: float = ...) -> Floats: ...
+    def specificity(
+        self, average: str | None = "macro", *, zero_division: float = math.nan
+    ) -> float | Floats:
+        """TN / (TN + FP): the share that was left of what is not of the class."""
+        return self._averaged(term_means.specificity, average, zero_division)
+
+    @overload
+    def f1(self, average: str = ..., *, zero_division: float = ...) -> float: ...
+    @overload
+    def f1(self, average: None, *, zero_division: float = ...) -> Floats: ...
+    def f1(
+        self, average: str | None = "macro", *, zero_division: float = math.nan
+    ) -> float | Floats:
+        """2 TP / (2 TP + FN + FP). Macro: the mean of the F1 of each, not the F1 of means."""
+        return self._averaged(term_means.f_beta(Fraction(1)), average, zero_division)
+
+    @overload
+    def f_beta(self, b: float, average: str = ..., *, zero_division: float = ...) -> float: ...
+    @overload
+    def f_beta(self, b: float, average: None, *, zero_division: float = ...) -> Floats: ...
+    def f_beta(
+        self, b: float, average: str | None = "macro", *, zero_division: float = math.nan
+    ) -> float | Floats:
+        """(1 + b²) TP / ((1 + b²) TP + b² FN + FP): recall counts b times as much as precision.
+
+        b: a finite number of at least 0. (van Rijsbergen, 1979, chapter 7.)
+        """
+        square = weight_of_recall(b, f"{type(self).__name__}.f_beta(b)") ** 2
+        return self._averaged(term_means.f_beta(square), average, zero_division)
+
+    @overload
+    def f_alpha(self, a: float, average: str = ..., *, zero_division: float = ...) -> float: ...
+    @overload
+    def f_alpha(self, a: float, average: None, *, zero_division: float = ...) -> Floats: ...
+    def f_alpha(
+        self, a: float, average: str | None = "macro", *, zero_division: float = math.nan
+    ) -> float | Floats:
+        """1 / (a / P + (1 - a) / R), the F of b² = 1/a - 1; 0 <= a <= 1 is the weight of P."""
+        weight = share(a, f"{type(self).__name__}.f_alpha(a)")
+        return self._averaged(term_means.f_alpha(weight), average, zero_division)
+
+    @overload
+    def jaccard(self, average: str = ..., *, zero_division: float = ...) -> float: ...
+    @overload
+    def jaccard(self, average: None, *, zero_division: float = ...) -> Floats: ...
+    def jaccard(
+        self, average: str | None = "macro", *, zero_division: float = math.nan
+    ) -> float | Floats:
+        """TP / (TP + FP + FN)."""
+        return self._averaged(term_means.jaccard, average, zero_division)
+
+    def _averaged(self, term: Term, average: str | None, zero_division: float) -> float | Floats:
+        zero = worth_of_nothing(zero_division, f"{type(self).__name__}.zero_division")
+        if average is None:
+            return self._each(term, zero)
+        given: object = average
+        if not (isinstance(given, str) and given in self._kinds):
+            kinds = ", ".join(f'"{kind}"' for kind in self._kinds)
+            raise self._refused(f"{kinds} or None", average, "average")
+        return self._mean(term, average, zero)
+
+    def _refused(self, expected: str, came: object, where: str) -> InputError:
+        return refused(f"{type(self).__name__}.{where}", expected, came, "pass one of these")
 
     def rates(self, number: int) -> Rates:
         """The Rates of one class or label, by its number: it against the rest.
 
         With them its NPV, MCC and kappa, and its table in both layouts.
         """
-        return Rates(*self._hits[self._number(number)], self.weight_unit, self._excess)
+        hits = self._hits[self._number(number)]
+        return Rates(*hits, self.weight_unit, self._excess, self.rows_rounded)
 
     def _number(self, number: int) -> int:
         """That of a class or label as an int."""
@@ -85,3 +182,96 @@ class OneVsRest(Averaged[float, Floats], HasIntervals):
     def _summed(self) -> Hits:
         tp, fp, fn, tn = (sum(part) for part in zip(*self._hits, strict=True))
         return tp, fp, fn, tn
+
+
+def averaged_term(view: ViewText) -> tuple[Term, str] | None:
+    """The ratio that is averaged, and how: of `Averaged`; None for other views."""
+    weight = weight_of_precision(view)
+    term = _TERMS.get(view.name) if weight is None else term_means.f_alpha(weight)
+    if term is None:
+        return None
+    given = (view.arguments or ())[_AT.get(view.name, 0) :]
+    return term, str(given[0]) if given else "macro"
+
+
+def mean_interval(
+    asked: Asked, truth: Ints, predicted: Ints, counts: Ints, hits: Sequence[Hits]
+) -> Interval | None:
+    """Of an average over classes, one of which is each row's; by delta, and micro by Wilson.
+
+    truth, predicted, counts: [m], cells. hits: of each class. Whatever is pooled over all classes
+    is a function of accuracy, and rises with it.
+    """
+    found = averaged_term(asked.view)
+    if found is None:
+        return None
+    term, average = found
+    n = sum(counts.tolist())
+    if average == "micro":
+        return _micro(asked, term, sum(one[0] for one in hits), n, len(hits))
+    psi = mean_influence(truth, predicted, hits, term, by_rows=average == "weighted")
+    return asked.spread(counts_variance(counts, psi), n, methods=("delta", "logit"))
+
+
+def averaged_influence(
+    view: ViewText, truth: Ints, predicted: Ints, hits: Sequence[Hits]
+) -> NDArray[np.float64] | None:
+    """The ψ of the cells of a macro or weighted average; None of other views."""
+    found = averaged_term(view)
+    if found is None or found[1] == "micro":
+        return None
+    term, average = found
+    return mean_influence(truth, predicted, hits, term, by_rows=average == "weighted")
+
+
+def _micro(asked: Asked, term: Term, right: int, n: int, classes: int) -> Interval:
+    def through(accuracy: float) -> float:
+        top, bottom = accuracy.as_integer_ratio()
+        above, below = term(_pooled(top, bottom, classes))
+        return term_means.value((above, below), 0.0)
+
+    if through(0.25) == 0.25:  # the only ones that are there: accuracy, Jaccard and specificity
+        return asked.share(right, n)
+    of_hits = np.array(hit_influence(_pooled(right, n, classes), term))
+    psi = [float((of_hits * row).sum()) for row in (_pooled(1, 1, classes), _pooled(0, 1, classes))]
+    variance = counts_variance(np.array([right, n - right]), np.array(psi))
+    return asked.mapped(right, n, through, variance)
+
+
+def _pooled(right: int, n: int, classes: int) -> Hits:
+    """The sums over classes, of n rows of which so many are right."""
+    return right, n - right, n - right, (classes - 2) * n + right
+
+
+def of_rows_interval(asked: Asked, rows: Iterable[tuple[Hits, int]]) -> Interval | None:
+    """Of averages over the labels that rows have: "micro", which is a ratio of sums over rows, and
+    "samples", a mean over rows.
+
+    rows: what rows of one kind say, and how many there are.
+    """
+    found = averaged_term(asked.view)
+    if found is None:
+        return None
+    term, average = found
+    terms = [(*term(hits), count) for hits, count in rows]
+    n = sum(count for _, _, count in terms)
+    if average == "micro":
+        y, m = (sum(one[place] * one[2] for one in terms) for place in (0, 1))
+        yy, ym, mm = (
+            sum(one[i] * one[j] * one[2] for one in terms) for i, j in ((0, 0), (0, 1), (1, 1))
+        )
+        variance = ratio_variance(n, y, m, (yy, ym, mm))
+        return asked.spread(variance, n, df=n - 1.0, methods=("t",))
+    if average == "samples":
+        known = [(Fraction(y, m), count) for y, m, count in terms if m]
+        return of_values(asked, known)
+    why = f"labels of one row are not independent, and how is not kept; {USERS}"
+    return asked.none(why, n=n, formula=False)
+
+
+def of_values(asked: Asked, values: Sequence[tuple[Fraction, int]]) -> Interval:
+    """Of a mean over rows, from the different values and how many rows have each."""
+    n = sum(count for _, count in values)
+    first = sum((value * count for value, count in values), Fraction(0))
+    squares = sum((value * value * count for value, count in values), Fraction(0))
+    return asked.spread(mean_variance(n, first, squares), n, df=n - 1.0, methods=("t",))

@@ -3,143 +3,126 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.plain_values import exact
+from streammetrics.kernels.agreement_variance import kappa_variance, matthews_variance
+from streammetrics.kernels.proportions import f_beta_variance
 from streammetrics.kernels.rounding import over_root, ratio
 from streammetrics.results.arguments import refused, share, weight_of_recall, worth_of_nothing
+from streammetrics.results.bounded import Bounded
 from streammetrics.results.direction import Directions, directed
-from streammetrics.results.interval import Asked, HasIntervals, Interval
-from streammetrics.results.rates_interval import rates_interval
-from streammetrics.results.units import units_counted
-from streammetrics.results.view_texts import ViewText
+from streammetrics.results.interval import Asked, Interval, widened
+from streammetrics.results.view_texts import ViewText, value_of
+from streammetrics.results.weighted import OfWeightedRows
+
+Value = TypeVar("Value", float, Bounded)
+Rate: TypeAlias = "Callable[[Rates], float]"
+
+_TRUTH: Final = np.array([1, 0, 1, 0])
+_PREDICTED: Final = np.array([1, 1, 0, 0])
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Rates(HasIntervals):
-    """Counts of truth against prediction, and every rate that follows from them.
+class NamedRates(OfWeightedRows, Generic[Value]):
+    """Every rate of two classes by its name, each a float or, at a bucket, `Bounded`.
 
-    tp, fp, fn, tn: true and false positives, false and true negatives, in units of weight:
-    `weight_unit` each. Without weights these are rows. A rate is one division of exact integers,
-    rounded once; 0/0 is nan. P is precision, R recall.
-
-    >>> rates = Rates(tp=1, fp=1, fn=0, tn=1)
-    >>> rates.precision, rates.recall, rates.specificity
-    (0.5, 1.0, 0.5)
+    A rate is one division of exact integers, rounded once; 0/0 is nan. P is precision, R recall.
     """
+
+    __slots__ = ()
 
     directions: ClassVar[Directions] = directed(
         higher="accuracy precision recall specificity npv balanced_accuracy mcc kappa jaccard "
         "f1 f_beta f_alpha",
         lower="error_rate fpr fnr",
     )
-    tp: int
-    fp: int
-    fn: int
-    tn: int
-    weight_unit: Fraction = Fraction(1)
-    _excess: int = 0  # of units over rows
+
+    @abstractmethod
+    def _rate(self, rate: Rate) -> Value: ...
+
+    @abstractmethod
+    def _f(self, rate: Rate, worth: float) -> Value:
+        """A rate where 0/0 is worth this."""
 
     @property
-    def accuracy(self) -> float:
+    def accuracy(self) -> Value:
         """(TP + TN) / all."""
-        return ratio(self.tp + self.tn, self._units)
+        return self._rate(lambda of: ratio(of.tp + of.tn, of._units))
 
     @property
-    def error_rate(self) -> float:
+    def error_rate(self) -> Value:
         """(FP + FN) / all."""
-        return ratio(self.fp + self.fn, self._units)
+        return self._rate(lambda of: ratio(of.fp + of.fn, of._units))
 
     @property
-    def precision(self) -> float:
+    def precision(self) -> Value:
         """TP / (TP + FP): the share of the predicted positives that are."""
-        return ratio(self.tp, self.tp + self.fp)
+        return self._rate(lambda of: ratio(of.tp, of.tp + of.fp))
 
     @property
-    def recall(self) -> float:
+    def recall(self) -> Value:
         """TP / (TP + FN), also called sensitivity and TPR."""
-        return ratio(self.tp, self.tp + self.fn)
+        return self._rate(lambda of: ratio(of.tp, of.tp + of.fn))
 
     @property
-    def specificity(self) -> float:
+    def specificity(self) -> Value:
         """TN / (TN + FP), also called TNR."""
-        return ratio(self.tn, self.tn + self.fp)
+        return self._rate(lambda of: ratio(of.tn, of.tn + of.fp))
 
     @property
-    def fpr(self) -> float:
+    def fpr(self) -> Value:
         """FP / (TN + FP), the false positive rate."""
-        return ratio(self.fp, self.tn + self.fp)
+        return self._rate(lambda of: ratio(of.fp, of.tn + of.fp))
 
     @property
-    def fnr(self) -> float:
+    def fnr(self) -> Value:
         """FN / (TP + FN), the false negative rate."""
-        return ratio(self.fn, self.tp + self.fn)
+        return self._rate(lambda of: ratio(of.fn, of.tp + of.fn))
 
     @property
-    def npv(self) -> float:
+    def npv(self) -> Value:
         """TN / (TN + FN): the share of the predicted negatives that are."""
-        return ratio(self.tn, self.tn + self.fn)
+        return self._rate(lambda of: ratio(of.tn, of.tn + of.fn))
 
     @property
-    def balanced_accuracy(self) -> float:
+    def balanced_accuracy(self) -> Value:
         """(recall + specificity) / 2."""
-        positives, negatives = self.positives, self.tn + self.fp
-        return ratio(self.tp * negatives + self.tn * positives, 2 * positives * negatives)
+        return self._rate(_balanced_accuracy)
 
     @property
-    def mcc(self) -> float:
+    def mcc(self) -> Value:
         """Matthews: (TP TN - FP FN) / √((TP + FP)(TP + FN)(TN + FP)(TN + FN)).
 
         (Biochim. Biophys. Acta 405, 1975.)
         """
-        margins = (self.tp + self.fp) * (self.tp + self.fn) * (self.tn + self.fp)
-        return over_root(self._determinant, margins * (self.tn + self.fn))
+        return self._rate(_mcc)
 
     @property
-    def kappa(self) -> float:
+    def kappa(self) -> Value:
         """Cohen: (p_o - p_e) / (1 - p_e), p_e the agreement expected by chance.
 
         (Educ. Psychol. Meas. 20, 1960.)
         """
-        by_chance = (self.tp + self.fp) * (self.fp + self.tn)
-        by_chance += (self.tp + self.fn) * (self.fn + self.tn)
-        return ratio(2 * self._determinant, by_chance)
+        return self._rate(_kappa)
 
     @property
-    def jaccard(self) -> float:
+    def jaccard(self) -> Value:
         """TP / (TP + FP + FN)."""
-        return ratio(self.tp, self.tp + self.fp + self.fn)
+        return self._rate(lambda of: ratio(of.tp, of.tp + of.fp + of.fn))
 
     @property
-    def f1(self) -> float:
+    def f1(self) -> Value:
         """2 P R / (P + R) = 2 TP / (2 TP + FN + FP)."""
-        return ratio(2 * self.tp, 2 * self.tp + self.fn + self.fp)
+        return self._rate(lambda of: ratio(2 * of.tp, 2 * of.tp + of.fn + of.fp))
 
-    @property
-    def rows(self) -> int:
-        """All that were counted; those of weight zero are not."""
-        return self._units - self._excess
-
-    @property
-    def positives(self) -> int:
-        """TP + FN, in units of weight."""
-        return self.tp + self.fn
-
-    @property
-    def weight_units(self) -> int | None:
-        """All units of weight; None where every row weighs 1, so that they are the rows."""
-        return units_counted(self._units, self.rows, self.weight_unit)
-
-    @property
-    def weight(self) -> Fraction:
-        """The weight of all rows together, exactly."""
-        return self._units * self.weight_unit
-
-    def f_beta(self, b: float, *, zero_division: float = math.nan) -> float:
+    def f_beta(self, b: float, *, zero_division: float = math.nan) -> Value:
         """(1 + b²) P R / (b² P + R): recall counts b times as much as precision; b >= 0.
 
         f_beta(1) is `f1`. As a ratio of counts, (1 + b²) TP / ((1 + b²) TP + b² FN + FP), which is
@@ -151,10 +134,14 @@ class Rates(HasIntervals):
         """
         square = weight_of_recall(b, "Rates.f_beta(b)") ** 2
         worth = worth_of_nothing(zero_division, "Rates.f_beta(zero_division)")
-        hits = (1 + square) * self.tp
-        return _or(ratio(hits, hits + square * self.fn + self.fp), worth)
 
-    def f_alpha(self, a: float, *, zero_division: float = math.nan) -> float:
+        def f(of: Rates) -> float:
+            hits = (1 + square) * of.tp
+            return ratio(hits, hits + square * of.fn + of.fp)
+
+        return self._f(f, worth)
+
+    def f_alpha(self, a: float, *, zero_division: float = math.nan) -> Value:
         """1 / (a / P + (1 - a) / R), the F of b² = 1/a - 1; 0 <= a <= 1 is the weight of P.
 
         f_alpha(1) is `precision`, f_alpha(0) `recall`, f_alpha(0.5) `f1`: with zero_division
@@ -168,8 +155,35 @@ class Rates(HasIntervals):
         """
         weight = share(a, "Rates.f_alpha(a)")
         worth = worth_of_nothing(zero_division, "Rates.f_alpha(zero_division)")
-        bottom = self.tp + weight * self.fp + (1 - weight) * self.fn
-        return _or(ratio(self.tp, bottom), worth)
+        return self._f(
+            lambda of: ratio(of.tp, of.tp + weight * of.fp + (1 - weight) * of.fn), worth
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Rates(NamedRates[float]):
+    """Counts of truth against prediction, and every rate that follows from them.
+
+    tp, fp, fn, tn: true and false positives, false and true negatives, in units of weight:
+    `weight_unit` each. Without weights these are rows.
+
+    >>> rates = Rates(tp=1, fp=1, fn=0, tn=1)
+    >>> rates.precision, rates.recall, rates.specificity
+    (0.5, 1.0, 0.5)
+    """
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+    weight_unit: Fraction = Fraction(1)
+    _excess: int = 0  # of units over rows
+    rows_rounded: int | None = None
+
+    @property
+    def positives(self) -> int:
+        """TP + FN, in units of weight."""
+        return self.tp + self.fn
 
     def table(self, layout: Literal["sklearn", "positive_first"] = "sklearn") -> NDArray[np.int64]:
         """The counts as int64 [truth, prediction].
@@ -184,8 +198,15 @@ class Rates(HasIntervals):
             "Rates.table(layout)", '"sklearn" or "positive_first"', layout, "name one of the two"
         )
 
+    def _rate(self, rate: Rate) -> float:
+        return rate(self)
+
+    def _f(self, rate: Rate, worth: float) -> float:
+        found = rate(self)
+        return worth if math.isnan(found) else found
+
     def _interval(self, asked: Asked) -> Interval | None:
-        return rates_interval(asked, self.tp, self.fp, self.fn, self.tn)
+        return _rates_interval(asked, self.tp, self.fp, self.fn, self.tn)
 
     def _least_cell(self, view: ViewText) -> int | None:
         if view.name in ("f1", "f_beta", "f_alpha"):
@@ -196,8 +217,7 @@ class Rates(HasIntervals):
 
     def __repr__(self) -> str:
         counts = f"tp={self.tp}, fp={self.fp}, fn={self.fn}, tn={self.tn}"
-        unit = "" if self.weight_unit == 1 else f", weight_unit={self.weight_unit!r}"
-        return f"Rates({counts}{unit})"
+        return f"Rates({counts}{self._said_of_weights()})"
 
     @property
     def _units(self) -> int:
@@ -208,5 +228,201 @@ class Rates(HasIntervals):
         return self.tp * self.tn - self.fp * self.fn
 
 
-def _or(value: float, worth: float) -> float:
-    return worth if math.isnan(value) else value
+@dataclass(frozen=True, slots=True)
+class BoundedRates(NamedRates[Bounded]):
+    """Counts and rates at a threshold inside a bucket, any of whose rows may lie at or above it.
+
+    Every rate of `Rates` rises or stays with each true positive and negative, and falls or stays
+    with each false one (error_rate, fpr and fnr the other way round), so each is between its
+    values at two tables. Each is `Bounded`, with the names of `Rates`, and so are the counts.
+
+    worst: none of the bucket's positives are at or above the threshold, and all its negatives are.
+    best: the other way round. value: of a bucket whose rows are all tied at its least score: none
+    of them is at or above the threshold. Where a rate is undefined at one of the two, the other
+    one is the limit of what it can be (of mcc: 0); where the value is undefined it is nan.
+
+    >>> from streammetrics import HistogramAUC
+    >>> metric = HistogramAUC(grid="equal", resolution=1)
+    >>> metric.update([0, 1, 1, 0], [0.1, 0.6, 0.7, 0.8])
+    >>> found = metric.compute().confusion(0.75)
+    >>> found.recall
+    Bounded(value=0.0, low=0.0, high=1.0)
+    >>> found.worst.table().tolist(), found.best.table().tolist()
+    ([[1, 1], [2, 0]], [[2, 0], [0, 2]])
+    """
+
+    directions: ClassVar[Directions] = directed(none="tp fp fn tn")
+    worst: Rates
+    best: Rates
+    value: Rates
+
+    @property
+    def tp(self) -> Bounded:
+        """True positives."""
+        return Bounded(self.value.tp, self.worst.tp, self.best.tp)
+
+    @property
+    def fp(self) -> Bounded:
+        """False positives."""
+        return Bounded(self.value.fp, self.best.fp, self.worst.fp)
+
+    @property
+    def fn(self) -> Bounded:
+        """False negatives."""
+        return Bounded(self.value.fn, self.best.fn, self.worst.fn)
+
+    @property
+    def tn(self) -> Bounded:
+        """True negatives."""
+        return Bounded(self.value.tn, self.worst.tn, self.best.tn)
+
+    @property
+    def positives(self) -> int:
+        """TP + FN, in units of weight."""
+        return self.value.positives
+
+    @property
+    def weight_unit(self) -> Fraction:
+        """What one unit weighs."""
+        return self.value.weight_unit
+
+    @property
+    def rows_rounded(self) -> int | None:
+        """Rows whose weight was rounded; see `Rates`."""
+        return self.value.rows_rounded
+
+    def table(self, layout: Literal["sklearn", "positive_first"] = "sklearn") -> NDArray[np.int64]:
+        """The counts of `value` as int64 [truth, prediction]; see `Rates.table`."""
+        return self.value.table(layout)
+
+    @property
+    def _units(self) -> int:
+        return self.value._units
+
+    @property
+    def _excess(self) -> int:
+        return self.value._excess
+
+    def _rate(self, rate: Rate) -> Bounded:
+        if rate is _mcc:
+            return self._between(rate, least=-1.0, worst=0.0, best=0.0)
+        return self._between(rate, least=-1.0, best=0.0) if rate is _kappa else self._between(rate)
+
+    def _f(self, rate: Rate, worth: float) -> Bounded:
+        """Widened by what 0/0 is worth, if some table between the two is 0/0."""
+        found = self._between(rate)
+        fewest = Rates(self.worst.tp, self.best.fp, self.best.fn, 0)
+        if math.isnan(worth) or not math.isnan(rate(fewest)):
+            return found
+        ends = [end for end in (found.low, found.high) if not math.isnan(end)] + [worth]
+        value = worth if math.isnan(found.value) else found.value
+        return Bounded(value, min(ends), max(ends))
+
+    def _between(
+        self,
+        rate: Rate,
+        *,
+        least: float = 0.0,
+        worst: float | None = None,
+        best: float | None = None,
+    ) -> Bounded:
+        """The rate at the two tables, rounded outwards. worst, best: what it tends to where it is
+        undefined at that table alone; None: what it is at the other. least: what it may be."""
+        value, a, b = rate(self.value), rate(self.worst), rate(self.best)
+        if math.isnan(a) and not math.isnan(b):
+            a = b if worst is None else worst
+        elif math.isnan(b) and not math.isnan(a):
+            b = a if best is None else best
+        low, high = min(a, b), max(a, b)
+        # The nearest float is off by half a unit at most; 0 and the limits of the range are exact.
+        if low not in (0.0, least):
+            low = math.nextafter(low, -math.inf)
+        if high not in (0.0, 1.0):
+            high = math.nextafter(high, math.inf)
+        return Bounded(value, low, high)
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        """That of the value, widened by what the bucket leaves open."""
+        found = self.value._interval(asked)
+        bounds = value_of(self, asked.view.text)
+        return widened(found, bounds) if found and isinstance(bounds, Bounded) else found
+
+
+def _balanced_accuracy(of: Rates) -> float:
+    positives, negatives = of.positives, of.tn + of.fp
+    return ratio(of.tp * negatives + of.tn * positives, 2 * positives * negatives)
+
+
+def _mcc(of: Rates) -> float:
+    margins = (of.tp + of.fp) * (of.tp + of.fn) * (of.tn + of.fp)
+    return over_root(of._determinant, margins * (of.tn + of.fn))
+
+
+def _kappa(of: Rates) -> float:
+    by_chance = (of.tp + of.fp) * (of.fp + of.tn)
+    by_chance += (of.tp + of.fn) * (of.fn + of.tn)
+    return ratio(2 * of._determinant, by_chance)
+
+
+def _rates_interval(asked: Asked, tp: int, fp: int, fn: int, tn: int) -> Interval | None:
+    """Of a view of `Rates`, of independent rows.
+
+    Shares by Wilson; F1 by Wilson on Jaccard's index; other F on the logit; balanced accuracy,
+    Matthews' coefficient and kappa by delta.
+    """
+    n, name = tp + fp + fn + tn, asked.view.name
+    shares = {
+        "accuracy": (tp + tn, n),
+        "error_rate": (fp + fn, n),
+        "precision": (tp, tp + fp),
+        "recall": (tp, tp + fn),
+        "specificity": (tn, tn + fp),
+        "fpr": (fp, tn + fp),
+        "fnr": (fn, tp + fn),
+        "npv": (tn, tn + fn),
+        "jaccard": (tp, tp + fp + fn),
+    }
+    if name in shares:
+        return asked.share(*shares[name])
+    if name in ("f1", "f_beta", "f_alpha"):
+        return _f(asked, tp, fp, fn)
+    if name == "balanced_accuracy":
+        variance = ratio(_of_share(tp, fn) + _of_share(tn, fp), 4)
+        return asked.spread(variance, n, methods=("delta", "logit"))
+    if name in ("mcc", "kappa"):
+        of = matthews_variance if name == "mcc" else kappa_variance
+        return asked.spread(of(_TRUTH, _PREDICTED, np.array([tp, fp, fn, tn]), 2), n)
+    return None
+
+
+def weight_of_precision(view: ViewText) -> Fraction | None:
+    """The a of f_alpha(a), or that of f_beta(b) and of F1: 1 / (1 + b²); None of other views."""
+    if view.name in ("f1", "macro_f1"):
+        return Fraction(1, 2)
+    given = exact(view.arguments[0]) if view.arguments else None
+    if view.name == "f_alpha":
+        return given
+    return None if given is None or view.name != "f_beta" else 1 / (1 + given * given)
+
+
+def _f(asked: Asked, tp: int, fp: int, fn: int) -> Interval | None:
+    a, n = weight_of_precision(asked.view), tp + fp + fn
+    if a is None:
+        return None
+    if a in (0, 1):
+        return asked.share(tp, tp + fp if a else tp + fn)
+    variance = f_beta_variance(tp, fp, fn, 1 / a - 1)
+    if a == Fraction(1, 2):
+        return asked.mapped(tp, n, f1_of_jaccard, variance)
+    return asked.spread(variance, n, methods=("logit", "delta"))
+
+
+def f1_of_jaccard(jaccard: float) -> float:
+    """F1 = 2 J / (1 + J)."""
+    return 2.0 * jaccard / (1.0 + jaccard)
+
+
+def _of_share(hits: int, misses: int) -> Fraction:
+    """P (1 - p) / n."""
+    n = max(hits + misses, 1)  # of none the rate itself is nan
+    return Fraction(hits * misses, n**3)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,28 +23,31 @@ from streammetrics.kernels.area import (
 )
 from streammetrics.kernels.curves import average_precision, trapezoid
 from streammetrics.kernels.exact_mean import area_of
-from streammetrics.kernels.figure import UNDEFINED, Figure, widened
 from streammetrics.kernels.fraction_mean import ExactArea
 from streammetrics.kernels.operating_points import aim_of, best, distance_of_classes
 from streammetrics.kernels.partial_area import partial_area
 from streammetrics.kernels.row_shares import gains, lifts
 from streammetrics.kernels.shares import shares
-from streammetrics.kernels.steps import Steps, steps
-from streammetrics.results.area_interval import curve_interval
-from streammetrics.results.areas import relative
+from streammetrics.kernels.steps import UNDEFINED, Figure, Steps, steps
+from streammetrics.results.areas import curve_interval, relative
 from streammetrics.results.arguments import check_aim, parts, refused, share, threshold
 from streammetrics.results.bounded import Bounded
-from streammetrics.results.curve_points import PrecisionRecallPoints, RocPoints
+from streammetrics.results.curve_points import (
+    BestPoints,
+    OperatingPoint,
+    PrecisionRecallPoints,
+    RocPoints,
+)
 from streammetrics.results.direction import directed
-from streammetrics.results.interval import Asked, HasIntervals, Interval
-from streammetrics.results.operating_point import BestPoints, OperatingPoint
-from streammetrics.results.rates import Rates
-from streammetrics.results.rates_between import RatesBetween, with_doubt
-from streammetrics.results.units import units_counted
+from streammetrics.results.interval import Asked, Interval
+from streammetrics.results.rates import BoundedRates, Rates
+from streammetrics.results.weighted import RoundedWeights, units_counted
+
+Points: TypeAlias = tuple[NDArray[np.floating], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreCurve(HasIntervals):
+class ScoreCurve(RoundedWeights):
     """What is known of the scores of two classes, from which every curve and area follows.
 
     scores: float [k], ascending: the scores that occurred or, of a histogram, the least score of
@@ -52,8 +55,7 @@ class ScoreCurve(HasIntervals):
     weight: `weight_unit` each. exact: each place is one score; otherwise it is a bucket, and
     figures are `Bounded` by what its scores may be: in any order, and any of them tied. Their value
     is that of a bucket whose rows are all tied. rows: all that were counted; those of weight zero
-    are not. reason: why nothing more is known, when it is not. Where weights are rounded, all
-    figures are `Bounded` by what the rows may weigh, and so are exact ones.
+    are not. reason: why nothing more is known, when it is not.
 
     >>> curve = ScoreCurve(np.array([0.1, 0.4, 0.8]), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
     >>> curve.auc, curve.gini
@@ -67,10 +69,9 @@ class ScoreCurve(HasIntervals):
     rows: int
     reason: str = ""
     weight_unit: Fraction = Fraction(1)
+    rows_rounded: int | None = None
     # float64 [k]: the least score above each bucket; nan where the bucket has no end.
     _ends: NDArray[np.float64] | None = field(default=None, compare=False)
-    # Negatives and positives whose weight was rounded; None where none may be.
-    _rounded: tuple[int, int] | None = None
 
     @property
     def auc(self) -> float | Bounded:
@@ -166,10 +167,10 @@ class ScoreCurve(HasIntervals):
         n, some = parts(k, "ScoreCurve.lift(k)"), not self.exact
         return tuple(map(self._figure, lifts(self._steps, n, cumulative=cumulative, bounded=some)))
 
-    def confusion(self, t: float) -> Rates | RatesBetween:
+    def confusion(self, t: float) -> Rates | BoundedRates:
         """The rates at a threshold: positive iff score >= t, in the precision of exact scores.
 
-        `RatesBetween`, with the same names, where t lies inside a bucket with rows of a histogram.
+        `BoundedRates`, with the same names, where t lies inside a bucket with rows of a histogram.
 
         >>> curve = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
         >>> curve.confusion(1.0).table().tolist()
@@ -183,13 +184,10 @@ class ScoreCurve(HasIntervals):
         above = below = self._rates(at)
         if at and not self.exact and not self._begins_at(limit, at):
             below = self._rates(at - 1)
-        if below == above and self._rounded is None:
+        if below == above:
             return above
         worst, best = self._rates_of(above.tp, below.fp), self._rates_of(below.tp, above.fp)
-        if self._rounded is None:
-            return RatesBetween(worst, best, above)
-        n, p = self._rounded
-        return with_doubt(above, worst, best, (p, n, p, n), n + p)
+        return BoundedRates(worst, best, above)
 
     def best(
         self,
@@ -220,8 +218,7 @@ class ScoreCurve(HasIntervals):
                 raise refused(where, f'None, since by="{by}"', positives_share, todo)
         aim = aim_of(by, self._steps, q)
         if aim is None:
-            unknown = widened(UNDEFINED, self._steps.doubt.both)
-            return BestPoints(self._figure(unknown), ())
+            return BestPoints(self._figure(UNDEFINED), ())
         found = best(self._steps, aim, bounded=not self.exact)
         points = tuple(self._point(int(at)) for at in found.at)
         return BestPoints(self._figure(found.figure), points)
@@ -257,7 +254,7 @@ class ScoreCurve(HasIntervals):
         rest = found.positives - tp, found.negatives - fp
         rows = 0 if self.reason else self.rows  # of which nothing is known
         excess = found.positives + found.negatives - rows
-        return Rates(tp, fp, *rest, self.weight_unit, excess)
+        return Rates(tp, fp, *rest, self.weight_unit, excess, self.rows_rounded)
 
     def _begins_at(self, limit: float, at: int) -> bool:
         """Whether no bucket below this place has a score at or above the limit."""
@@ -267,7 +264,7 @@ class ScoreCurve(HasIntervals):
 
     @cached_property
     def _steps(self) -> Steps:
-        return steps(self.counts[0], self.counts[1], self._rounded or (0, 0))
+        return steps(self.counts[0], self.counts[1])
 
     @cached_property
     def _thresholds(self) -> NDArray[np.floating]:
@@ -281,29 +278,16 @@ class ScoreCurve(HasIntervals):
         return np.concatenate([np.array([first], scores.dtype), scores])
 
     def _figure(self, figure: Figure) -> float | Bounded:
-        value, low, high = figure
-        if not self.exact:
-            return Bounded(value, low, high)
-        if self._rounded is None:
-            return value
-        if low == high != 0:  # the nearest float is off by half a unit at most; 0 is exact
-            low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
-        return Bounded(value, low, high)
+        return figure[0] if self.exact else Bounded(*figure)
 
     @property
     def _exact_area(self) -> ExactArea:
-        found = area_of(self._pairs, bounded=not self.exact)
-        return replace(found, bounded=not self.exact or self._rounded is not None)
+        return area_of(self._pairs, bounded=not self.exact)
 
     @property
     def positives(self) -> int | None:
         """Units of weight of the positive class (rows, without weights); None where not known."""
         return None if self.reason else self._pairs.positives
-
-    @property
-    def rows_rounded(self) -> int | None:
-        """Rows whose weight was rounded, also to nothing; None where none may be."""
-        return None if self._rounded is None else sum(self._rounded)
 
     @property
     def weight_units(self) -> int | None:
@@ -319,13 +303,12 @@ class ScoreCurve(HasIntervals):
 
     @cached_property
     def _pairs(self) -> Pairs:
-        found = pairs(self.counts[0], self.counts[1])
-        return replace(found, rounded=self._rounded or (0, 0))
+        return pairs(self.counts[0], self.counts[1])
 
-    def _area(self, nearest: float, bounds: Callable[..., tuple[float, float]]) -> float | Bounded:
-        if self.exact and self._rounded is None:
-            return nearest
-        return Bounded(nearest, *bounds(self._pairs, bounded=not self.exact))
+    def _area(
+        self, nearest: float, bounds: Callable[[Pairs], tuple[float, float]]
+    ) -> float | Bounded:
+        return nearest if self.exact else Bounded(nearest, *bounds(self._pairs))
 
     def _interval(self, asked: Asked) -> Interval | None:
         return curve_interval(asked, self.counts, exact=self.exact)
@@ -334,7 +317,7 @@ class ScoreCurve(HasIntervals):
         return (
             isinstance(other, ScoreCurve)
             and (self.exact, self.rows, self.reason) == (other.exact, other.rows, other.reason)
-            and (self.weight_unit, self._rounded) == (other.weight_unit, other._rounded)
+            and (self.weight_unit, self.rows_rounded) == (other.weight_unit, other.rows_rounded)
             and np.array_equal(self.scores, other.scores)
             and np.array_equal(self.counts, other.counts)
         )
@@ -344,3 +327,44 @@ class ScoreCurve(HasIntervals):
     def __repr__(self) -> str:
         why = f", reason={self.reason!r}" if self.reason else ""
         return f"ScoreCurve(auc={self.auc!r}, rows={self.rows}, positives={self.positives}{why})"
+
+
+class ExactCurve(ScoreCurve):
+    """A ScoreCurve of every different score, ten times the size of the state that it comes from.
+
+    Nobody who wants the area alone pays for the points. `points` gives scores [k], ascending, and
+    counts [2, k]; it must give the same whenever it is called.
+
+    >>> curve = ExactCurve(Pairs(1, 0, 1, 1), 2, lambda: (np.arange(2.0), np.eye(2, dtype=int)))
+    >>> curve.auc
+    1.0
+    >>> curve.scores.tolist()
+    [0.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        found: Pairs,
+        rows: int,
+        points: Callable[[], Points],
+        weight_unit: Fraction = Fraction(1),
+        rows_rounded: int | None = None,
+    ) -> None:
+        # A frozen value: what is fixed goes where the fields of the parent lie.
+        self.__dict__.update(_pairs=found, exact=True, rows=rows, reason="", _points=points)
+        self.__dict__.update(weight_unit=weight_unit, rows_rounded=rows_rounded)
+
+    @cached_property
+    def _held(self) -> Points:
+        points: Callable[[], Points] = self.__dict__["_points"]
+        return points()
+
+    @cached_property
+    def scores(self) -> NDArray[np.floating]:
+        """Each different score, ascending [k]."""
+        return self._held[0]
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Negatives and positives at each of them [2, k]."""
+        return self._held[1]

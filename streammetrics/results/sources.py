@@ -98,21 +98,18 @@ def bins_of(result: object) -> Sequence[Bin]:
     table = cast("_Bins", result.reliability())  # type: ignore[attr-defined]
     weighted = getattr(result, "weight_units", None), getattr(result, "rows_rounded", None)
     q, found = critical(LEVEL), []
-    sure = getattr(table, "positive_share_low", None), getattr(table, "positive_share_high", None)
     for i, n in enumerate(table.units.tolist()):
         share = float(table.positive_share[i])
-        bounds = _NONE if sure[0] is None or sure[1] is None else (sure[0][i], sure[1][i])
         interval = wilson_ends(round(share * n), n, q) if n and not any(weighted) else _NONE
-        found.append(Bin(float(table.mean_score[i]), share, n, *map(float, (*bounds, *interval))))
+        found.append(Bin(float(table.mean_score[i]), share, n, *map(float, interval)))
     return found
 
 
 def table_of(result: object) -> NDArray[np.int64] | None:
-    """Counts [truth, prediction] of two classes or of many; of rounded weights as rounded."""
-    for one in (result, getattr(result, "value", None)):
-        method = getattr(one, "table", None)
-        if callable(method):
-            return np.asarray(method())
+    """Counts [truth, prediction] of two classes or of many."""
+    method = getattr(result, "table", None)
+    if callable(method):
+        return np.asarray(method())
     matrix = getattr(result, "matrix", None)
     return matrix if isinstance(matrix, np.ndarray) and matrix.ndim == 2 else None
 

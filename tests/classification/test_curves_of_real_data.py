@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from streammetrics import Bounded, ExactAUC, HistogramAUC
 from streammetrics.kernels.rounding import ratio
-from streammetrics.results.rates import Rates
-from streammetrics.results.rates_between import RatesBetween
+from streammetrics.results.rates import BoundedRates, Rates
 from streammetrics.results.score_curve import ScoreCurve
 from tests.depth import further_are_slow
 from tests.expected import cases_of
@@ -172,7 +171,7 @@ def test_confusions_and_rates_at_thresholds(curves: Curves) -> None:
             assert math.isnan(value), case["id"]
             continue
         assert value == case["value"], case["id"]
-        if isinstance(buckets, RatesBetween):
+        if isinstance(buckets, BoundedRates):
             assert isinstance(rough, Bounded)
             assert rough.low <= value <= rough.high, case["id"]
         else:

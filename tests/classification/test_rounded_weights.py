@@ -1,182 +1,137 @@
-"""Weights that are rounded to units: every figure is between its ends, whatever rows weighed."""
+"""Weights that are rounded to units: figures are exactly those of the rounded weights."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from fractions import Fraction
-from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
-from streammetrics import BinaryConfusion, ExactAUC, HistogramAUC
-from streammetrics.core.errors import InputError, SettingsError
-from streammetrics.results.bounded import Bounded
-from streammetrics.results.figures import counts_of
-from tests.depth import tries
-
-FINE = Fraction(1, 120)  # of which all weights here are multiples
-AREAS = ("auc", "gini", "ap", "pr_auc_trapezoid", "ks")
-RATES = (
-    *("accuracy", "error_rate", "precision", "recall", "specificity", "fpr", "fnr", "npv"),
-    *("balanced_accuracy", "mcc", "kappa", "jaccard", "f1"),
+from streammetrics import (
+    Accumulator,
+    BinaryConfusion,
+    Calibration,
+    ExactAUC,
+    GroupedAUC,
+    HistogramAUC,
+    MulticlassAUC,
+    MulticlassConfusion,
+    MultilabelConfusion,
+    PerKey,
+    Regression,
 )
-ROUNDING: list[Any] = [
-    ExactAUC(round_weights=True),
-    HistogramAUC(round_weights=True),
-    HistogramAUC(grid="equal", resolution=1, round_weights=True),
+from streammetrics.core.errors import InputError, SettingsError
+from streammetrics.results import Bounded, counts_of, views_of
+
+N = 60
+RANDOM = np.random.default_rng(7)
+LABELS, SCORES = RANDOM.integers(0, 2, N), RANDOM.integers(0, 9, N) / 8
+TABLE, FLAGS = RANDOM.random((N, 3)), RANDOM.integers(0, 2, (N, 3))
+BINARY = {"labels": LABELS, "scores": SCORES}
+MANY = {"labels": RANDOM.integers(0, 3, N), "scores": TABLE}
+METRICS: list[tuple[type[Any], dict[str, Any], dict[str, Any]]] = [
+    (BinaryConfusion, {}, BINARY),
+    (Calibration, {"bins": 4}, BINARY),
+    (ExactAUC, {}, BINARY),
+    (ExactAUC, {"max_rows": 9}, BINARY),
+    (GroupedAUC, {}, {**BINARY, "groups": np.arange(N) % 7}),
+    (GroupedAUC, {"grid": "equal", "resolution": 2}, {**BINARY, "groups": np.arange(N) % 7}),
+    (HistogramAUC, {"resolution": 1}, BINARY),
+    (MulticlassAUC, {"n_classes": 3}, MANY),
+    (MulticlassAUC, {"n_classes": 3, "exact": True}, {"labels": FLAGS, "scores": TABLE}),
+    (
+        MulticlassConfusion,
+        {"n_classes": 3, "top_k": (2,)},
+        {"labels": MANY["labels"], "predictions": TABLE},
+    ),
+    (MultilabelConfusion, {"n_labels": 3}, {"labels": FLAGS, "scores": TABLE}),
+    (Regression, {}, {"labels": LABELS, "scores": SCORES}),
 ]
+each_metric = pytest.mark.parametrize(
+    ("kind", "settings", "rows"), METRICS, ids=[f"{m.__name__} {s}" for m, s, _ in METRICS]
+)
 
 
-def rates(found: Any) -> dict[Any, Any]:
-    named = {name: getattr(found, name) for name in RATES}
-    return {**named, "f2": found.f_beta(2), "f_alpha": found.f_alpha(0.3)}
+def fed(metric: Accumulator, rows: dict[str, Any], **more: Any) -> Accumulator:
+    metric.update(**rows, **more)
+    return metric
 
 
-def views(curve: Any) -> dict[Any, Any]:
-    found = {name: getattr(curve, name) for name in AREAS}
-    for limit in (0.1, 0.37, 1.0):
-        for standardized in (False, True):
-            part = curve.partial_auc(limit, standardized=standardized)
-            found["partial_auc", limit, standardized] = part
-    for k in (3, 4):
-        found |= {("gain", k, i): x for i, x in enumerate(curve.gain(k))}
-        found |= {("lift", k, i): x for i, x in enumerate(curve.lift(k))}
-        found |= {("to", k, i): x for i, x in enumerate(curve.lift(k, cumulative=True))}
-    for by in ("youden", "product", "distance", "accuracy"):
-        found["best", by] = curve.best(by).value
-    found["best", 0.3] = curve.best("accuracy", positives_share=0.3).value
-    for t in (0.0, 0.2, 0.5, 0.55, 1.0):
-        found |= {("confusion", t, name): x for name, x in rates(curve.confusion(t)).items()}
-    return found
+def numbers(result: object) -> dict[str, Any]:
+    """Every view and count but what says of the rounding."""
+    views = {
+        name: (x.value, x.low, x.high) if isinstance(x, Bounded) else x
+        for name, x in views_of(result).items()
+    }
+    counts = {name: n for name, n in counts_of(result).items() if name != "rows_rounded"}
+    return {name: "nan" if x != x else x for name, x in {**views, **counts}.items()}
 
 
-def samples(n: int, seed: int) -> Iterator[dict[str, Any]]:
-    random = Random(seed)
-    for _ in range(n):
-        rows, share = random.choice([1, 2, 3, 5, 8, 20, 60]), random.choice([0.1, 0.5, 0.9])
-        most, whole = random.choice([60, 400, 5000]), random.choice([0, 0, 0.7])
-        weights = [random.randint(0, most) * FINE for _ in range(rows)]
-        yield {
-            "labels": [random.random() < share for _ in range(rows)],
-            "scores": [random.choice([0, 0.1, 0.2, 0.3, 0.5, 0.51, 0.8, 1]) for _ in range(rows)],
-            "weights": [Fraction(round(w)) if random.random() < whole else w for w in weights],
-        }
+@each_metric
+def test_figures_are_those_of_the_rounded_weights(
+    kind: type[Any], settings: dict[str, Any], rows: dict[str, Any]
+) -> None:
+    thirds = np.arange(N) % 10  # of a third of a unit each: 0 to 3 units
+    units = (thirds + 1) // 3
+    rounding = kind(weight_unit="1/4", round_weights=True, **settings)
+    found = fed(rounding, rows, weights=thirds / 12).compute()
+    exact = fed(kind(weight_unit="1/4", **settings), rows, weights=units / 4).compute()
+    assert numbers(found) == numbers(exact)
+    assert found.weight == exact.weight
+    assert found.rows_rounded == np.count_nonzero(thirds % 3)  # 36, of which 6 weigh no unit
+    assert found.rounded_by_at_most == Fraction(1, 8)
+    assert exact.rows_rounded is None and exact.rounded_by_at_most is None
+    assert counts_of(found)["rows_rounded"] == 36 and "rows_rounded" not in counts_of(exact)
+    assert (found == exact) is False
 
 
-def each_is_held(held: dict[Any, Any], true: dict[Any, Any], about: object) -> int:
-    """How many figures are defined; each of them must be between its ends."""
-    defined = 0
-    for name, found in held.items():
-        exact = float(true[name])
-        assert isinstance(found, Bounded), name
-        if not math.isnan(exact):
-            defined += 1
-            assert found.low <= exact <= found.high, (name, exact, found, about)
-    return defined
-
-
-def held_in(n: int, seed: int) -> None:
-    defined = 0
-    for rows in samples(n, seed):
-        exact, table = ExactAUC(weight_unit=FINE), BinaryConfusion(weight_unit=FINE)
-        about = BinaryConfusion(round_weights=True)
-        for metric in (exact, table, about):
-            metric.update(**rows)
-        truth = views(exact.compute())
-        for empty in ROUNDING:
-            metric = empty.empty()
-            metric.update(**rows)
-            defined += each_is_held(views(metric.compute()), truth, (metric, rows))
-        true, between = table.compute(), about.compute()
-        defined += each_is_held(rates(between), rates(true), rows)
-        for name in ("tp", "fp", "fn", "tn"):
-            count = getattr(between, name)
-            assert count.low <= getattr(true, name) * FINE <= count.high
-    assert defined > 200 * n
-
-
-@pytest.mark.slow
-def test_every_figure_of_rounded_weights_is_between_its_ends() -> None:
-    held_in(60, seed=1)
-
-
-@pytest.mark.slow
-def test_every_figure_of_many_samples_of_rounded_weights_is_between_its_ends() -> None:
-    held_in(tries(120, 3000), seed=2)
-
-
-@pytest.mark.parametrize("empty", [*ROUNDING, BinaryConfusion(round_weights=True)], ids=str)
-def test_weights_that_need_no_rounding_leave_no_doubt(empty: Any) -> None:
-    rows = {"labels": [0, 1, 1, 0], "scores": [0.1, 0.3, 0.6, 0.7]}
-    rounding, strict = empty.empty(), type(empty)(**{**empty.settings(), "round_weights": False})
-    for metric in (rounding, strict):
-        metric.update(**rows)
-        metric.update(**rows, weights=[2, 3, 0, 1])
-    found, expected = rounding.compute(), strict.compute()
-    assert (found.rows, found.rows_rounded, found.positives) == (7, 0, expected.positives)
-    assert counts_of(found)["rows_rounded"] == 0 and "rows_rounded" not in counts_of(expected)
-    for name in RATES if isinstance(empty, BinaryConfusion) else AREAS:
-        ours, theirs = getattr(found, name), getattr(expected, name)
-        low, high = (theirs, theirs) if isinstance(theirs, float) else (theirs.low, theirs.high)
-        assert ours.low <= low and high <= ours.high and ours.value == float(theirs)
-        assert low - ours.low <= 4 * math.ulp(low) and ours.high - high <= 4 * math.ulp(high)
+@each_metric
+def test_weights_that_need_no_rounding_leave_the_intervals(
+    kind: type[Any], settings: dict[str, Any], rows: dict[str, Any]
+) -> None:
+    rounding = fed(kind(round_weights=True, **settings), rows)
+    found, exact = rounding.compute(), fed(kind(**settings), rows).compute()
+    assert (found.rows_rounded, found.rounded_by_at_most) == (0, Fraction(1, 2))
+    assert numbers(found) == numbers(exact)
+    assert str(found.interval()) == str(exact.interval())
     with pytest.raises(SettingsError):
-        rounding.merge(strict)
+        rounding.merge(kind(**settings))
+    fed(rounding, rows, weights=np.full(N, 1.25))
+    if kind is not GroupedAUC:  # whose groups are independent whatever their rows weigh
+        assert not rounding.compute().interval().defined
 
 
-def test_the_interval_is_as_narrow_as_the_weights_are_known() -> None:
-    random = np.random.default_rng(0)
-    labels, scores = random.integers(0, 2, 10_000), random.random(10_000)
-    metric = ExactAUC(weight_unit="1/100", round_weights=True)
-    metric.update(labels, scores, weights=random.random(10_000))
-    found = metric.compute()
-    assert found.rows_rounded == 10_000 and 9_900 < found.rows < 10_000  # some weigh no unit
-    # Half a hundredth of each row, where a row weighs a half: 1 % of each class, on both sides.
-    assert isinstance(found.auc, Bounded) and 0.039 < found.auc.width < 0.041
-    assert isinstance(found.ks, Bounded) and found.ks.width < 0.041
+@pytest.mark.parametrize("kind", [BinaryConfusion, Calibration, ExactAUC, Regression])
+def test_each_key_says_how_many_of_its_own_rows_were_rounded(kind: type[Any]) -> None:
+    weights = np.where(np.arange(N) % 3 == 0, 0.3, 2)
+    keys = np.where(np.arange(N) % 6 < 3, "a", "b")
+    found = PerKey(kind(round_weights=True), max_keys=3)
+    found.update(**BINARY, weights=weights, keys=keys)
+    assert [one.rows_rounded for one in found.compute().values()] == [10, 10]
 
 
-def test_a_class_whose_weights_are_all_rounded_to_nothing_may_be_anything() -> None:
-    curve = ExactAUC(round_weights=True)
-    curve.update([0, 1, 1], [0.1, 0.5, 0.6], weights=[1, 0.25, 0.5])
-    found = curve.compute()
-    assert (found.rows, found.rows_rounded, found.positives) == (1, 2, 0)
-    for figure in (found.auc, found.ap, found.ks, found.best().value, found.partial_auc(0.5)):
-        assert isinstance(figure, Bounded) and math.isnan(figure.value) and figure.low == 0
-    assert found.gini.low == -1 and found.gini.high == 1  # type: ignore[union-attr]
-    assert found.partial_auc(0.5).high == 0.5  # type: ignore[union-attr]
-    alone = ExactAUC(round_weights=True)
-    alone.update([0, 0], [0.1, 0.5], weights=[0.5, 2])
-    assert math.isnan(alone.compute().auc.low)  # type: ignore[union-attr]
+def test_a_repr_says_how_many_rows_were_rounded() -> None:
+    metric = BinaryConfusion(weight_unit="1/10", round_weights=True)
+    metric.update([0, 1], [0.2, 0.8], weights=[0.52, 1])
+    assert repr(metric.compute()) == (
+        "Rates(tp=10, fp=0, fn=0, tn=5, rows_rounded=1, weight_unit=Fraction(1, 10))"
+    )
 
 
-def test_rela_impr_of_rounded_weights_is_between_its_ends() -> None:
-    held = 0
-    for rows in samples(60, seed=3):
-        true, about = [], []
-        for scores in (rows["scores"], rows["scores"][::-1]):
-            for unit, rounding, found in ((FINE, False, true), (1, True, about)):
-                metric = ExactAUC(weight_unit=unit, round_weights=rounding)
-                metric.update(rows["labels"], scores, weights=rows["weights"])
-                found.append(metric.compute())
-        exact, between = true[0].rela_impr(true[1]), about[0].rela_impr(about[1])
-        assert isinstance(exact, float) and isinstance(between, Bounded)
-        if not math.isnan(exact) and not math.isnan(between.low):
-            held += 1
-            assert between.low <= exact <= between.high
-    assert held > 15
-
-
-def test_round_weights_is_true_or_false_and_without_it_weights_are_refused() -> None:
-    for kind in (BinaryConfusion, HistogramAUC, ExactAUC):
-        with pytest.raises(SettingsError, match=rf"{kind.__name__}\.round_weights.*True or False"):
-            kind(round_weights=1)
-        with pytest.raises(InputError, match="round_weights=True"):
-            kind().update([0, 1], [0.1, 0.2], weights=[1, math.pi])
-        metric = kind(round_weights=True)
-        with pytest.raises(InputError, match="at least 0"):
-            metric.update([0, 1], [0.1, 0.2], weights=[1, -0.25])
-        assert metric == kind(round_weights=True)
+@pytest.mark.parametrize(
+    "kind", [BinaryConfusion, Calibration, ExactAUC, GroupedAUC, HistogramAUC, Regression]
+)
+def test_round_weights_is_true_or_false_and_without_it_weights_are_refused(kind: Any) -> None:
+    rows = {"labels": [0, 1], "scores": [0.1, 0.2]} | (
+        {"groups": [1, 1]} if kind is GroupedAUC else {}
+    )
+    with pytest.raises(SettingsError, match=rf"{kind.__name__}\.round_weights.*True or False"):
+        kind(round_weights=1)
+    with pytest.raises(InputError, match="round_weights=True"):
+        kind().update(**rows, weights=[1, math.pi])
+    metric = kind(round_weights=True)
+    with pytest.raises(InputError, match="at least 0"):
+        metric.update(**rows, weights=[1, -0.25])
+    assert metric == kind(round_weights=True)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streammetrics import ExactAUC, InputError, SettingsError, SlidingAUC
-from streammetrics.results.sliding_area import SlidingArea
+from streammetrics.results.areas import SlidingArea
 from tests.expected import cases_of
 from tests.oracles import binary
 

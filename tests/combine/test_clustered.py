@@ -16,9 +16,9 @@ from streammetrics.kernels.groups import GroupVariance
 from streammetrics.kernels.proportions import wilson_ends
 from streammetrics.kernels.t_interval import critical, logit_ends
 from streammetrics.results.bounded import Bounded
-from streammetrics.results.quotient import Quotient
 from streammetrics.results.rates import Rates
 from streammetrics.results.score_curve import ScoreCurve
+from streammetrics.results.sums import Quotient
 
 # Users (views, clicks) of a published example: 17 clicks of 70 views.
 CLICKS = Quotient(17.0, 70.0, (Fraction(17), Fraction(70)), rows=70, is_share=True)

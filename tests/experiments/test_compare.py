@@ -17,7 +17,7 @@ from streammetrics.experiments.arm import arm_of
 from streammetrics.experiments.compare import compared
 from streammetrics.experiments.strata import pair_of
 from streammetrics.results import counts_of
-from streammetrics.results.quotient import Quotient
+from streammetrics.results.sums import Quotient
 from tests.experiments.arms import area, clicks, grouped_clicks
 
 

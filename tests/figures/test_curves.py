@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from streammetrics import ExactAUC, HistogramAUC
-from streammetrics.figures.curves import Drawn, pr, pr_points, roc, roc_points
+from streammetrics.figures.curves import Drawn, kept, pr, pr_points, roc, roc_points
 from streammetrics.figures.spec import CURVE
 from streammetrics.results.sources import curve_of
 from tests.depth import further_are_slow
@@ -65,20 +65,6 @@ def test_the_band_of_500_points_is_narrow() -> None:
     assert np.max(drawn.band[1] - drawn.band[0]) < 0.01
 
 
-@pytest.mark.parametrize("kind", [HistogramAUC, ExactAUC])
-@pytest.mark.parametrize("seed", range(4))
-def test_the_band_holds_the_curve_of_the_weights_before_they_were_rounded(
-    kind: Any, seed: int
-) -> None:
-    rng = np.random.default_rng(seed)
-    weights = rng.integers(1, 40, 300) / 8  # eighths are exact
-    rough = fed(kind(weight_unit="1/2", round_weights=True), 300, seed=seed, weights=weights)
-    exact = fed(ExactAUC(weight_unit="1/8"), 300, seed=seed, weights=weights)
-    points, precise = exact.roc(), exact.pr()
-    assert not outside(roc_points(curve_of(rough), CURVE), points.fpr, points.tpr)
-    assert not outside(pr_points(curve_of(rough), CURVE), precise.recall, precise.precision)
-
-
 def test_a_short_exact_curve_is_drawn_whole_and_has_no_band() -> None:
     exact = fed(ExactAUC(), 100)
     drawn = roc_points(curve_of(exact), CURVE)
@@ -111,3 +97,22 @@ def test_small_precision_cuts_the_axis_and_says_so() -> None:
     axis = spec["layer"][-1]["encoding"]["y"]
     assert axis["title"] == "precision (the axis is cut)"
     assert axis["scale"]["domain"][1] < 0.5
+
+
+@pytest.mark.parametrize("most", [4, 5, 50, 500])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 49, 501, 3000])
+def test_at_most_so_many_places_are_kept_with_both_ends(count: int, most: int) -> None:
+    position = np.sort(np.random.default_rng(count).random(count))
+    found = kept(position, most)
+    assert len(found) <= most
+    assert list(found) == sorted(set(found.tolist()))
+    if count:
+        assert (found[0], found[-1]) == (0, count - 1)
+
+
+def test_what_is_left_out_between_two_places_is_short() -> None:
+    position = np.cumsum(np.random.default_rng(1).random(10_000))
+    found = kept(position, 100)
+    gaps = np.diff(found) > 1
+    lengths = np.diff(position[found])[gaps]
+    assert lengths.max() < position[-1] * 2.1 / 98

@@ -41,7 +41,6 @@ def computed(
     large: frozenset[int] = frozenset(),
     *,
     bounded: bool = True,
-    rounded: np.ndarray | None = None,
 ) -> ExactArea:
     def column(values: list[int], *, known: bool = False) -> np.ndarray:
         return np.array(
@@ -55,7 +54,6 @@ def computed(
             column([g.positives for g in groups], known=True),
             column([g.negatives for g in groups], known=True),
             {i: groups[i] for i in large},
-            rounded,
         ),
         weight,
         bounded=bounded,
@@ -112,70 +110,9 @@ def test_without_a_group_of_both_labels_there_is_no_mean(
     assert not computed([Pairs(0, 0, p, n) for p, n in pairs], weight).defined
 
 
-def rounded_ends(
-    groups: list[Pairs], off: list[list[int]], weight: str, ties: tuple[Fraction, Fraction]
-) -> list[Fraction]:
-    """The ends as the docstring of `mean_area` has them, with D and areas in fractions."""
-    sums, doubt, more, total = [Fraction(0)] * 2, Fraction(0), 0, 0
-    for g, r_n, r_p in zip(groups, *off, strict=True):
-        both = {"impressions": g.positives + g.negatives, "positives": g.positives, "uniform": 1}
-        half = {"impressions": Fraction(r_n + r_p, 2), "positives": Fraction(r_p, 2)}
-        if g.all:
-            area_off = Fraction(r_p, 2 * g.positives) + Fraction(r_n, 2 * g.negatives)
-            least, most = ((g.wins + tied * g.ties) / g.all for tied in ties)
-            sums[0] += both[weight] * max(least - area_off, Fraction(0))
-            sums[1] += both[weight] * min(most + area_off, Fraction(1))
-            total += both[weight]
-            doubt += half.get(weight, Fraction(0))
-        elif (g.positives or r_p) and (g.negatives or r_n):
-            if weight == "uniform":
-                more += 1
-            else:
-                doubt += both[weight] + half[weight]
-    if not total + more:
-        return [Fraction(0), Fraction(1)] if doubt else []
-    low, high = (end / (total + more) for end in (sums[0] - doubt, sums[1] + doubt + more))
-    return [max(low, Fraction(0)), min(high, Fraction(1))]
-
-
-@WEIGHTS
-@pytest.mark.parametrize("bounded", [False, True])
-@pytest.mark.parametrize("top", [3, 30, 2**30])
-def test_the_ends_of_rounded_weights_are_those_of_the_fractions(
-    weight: str, bounded: bool, top: int
-) -> None:
-    ties = (Fraction(0), Fraction(1)) if bounded else (Fraction(1, 2),) * 2
-    cut = 0
-    for size, most in [(1, 2), (2, 3), (9, 2), (50, 4), (50, top // 3), (3, 2**60)] * 4:
-        groups = some(size, top)
-        off = RNG.integers(0, most, (2, size)) * (RNG.random(size) < 0.5)
-        large = frozenset(np.flatnonzero(RNG.random(size) < 0.2).tolist())
-        found = computed(groups, weight, large, bounded=bounded, rounded=off)
-        low, high = (Fraction(*end.fraction()) for end in (found.low, found.high))
-        assert [low, high] == rounded_ends(groups, off.tolist(), weight, ties)
-        assert low <= expected(groups, weight, Fraction(1, 2)) <= high and found.bounded
-        cut += low == 0 or high == 1
-    assert cut
-
-
-@WEIGHTS
-def test_of_groups_that_are_rounded_to_nothing_only_the_ends_are_known(weight: str) -> None:
-    one_class = [Pairs(0, 0, 3, 0), Pairs(0, 0, 0, 2)]
-    found = computed(one_class, weight, rounded=np.array([[1, 0], [0, 0]]))
-    assert not found.value.total
-    assert [end.fraction() for end in (found.low, found.high)] == [(0, 1), (1, 1)]
-    for rounded in ([[0, 5], [2, 0]], [[0, 0], [0, 0]]):
-        assert not computed(one_class, weight, rounded=np.array(rounded)).defined
-    nothing = computed([Pairs(0, 0, 0, 0)], weight, rounded=np.array([[1], [1]]))
-    assert nothing.defined and not nothing.value.total
-
-
 def test_the_area_of_one_group_is_that_of_its_pairs() -> None:
     found = area_of(Pairs(3, 2, 2, 4), bounded=True)
     fractions = [Fraction(*end.fraction()) for end in (found.low, found.value, found.high)]
     assert fractions == [Fraction(3, 8), Fraction(4, 8), Fraction(5, 8)]
     assert area_of(Pairs(3, 2, 2, 4)).low == found.value
     assert not area_of(Pairs(0, 0, 2, 0), bounded=True).defined
-    lost = area_of(Pairs(0, 0, 2, 0, rounded=(1, 0)))
-    assert [end.fraction() for end in (lost.low, lost.high)] == [(0, 1), (1, 1)] and lost.bounded
-    assert not lost.value.total and not area_of(Pairs(0, 0, 2, 0, rounded=(0, 1))).defined

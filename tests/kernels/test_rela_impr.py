@@ -84,11 +84,3 @@ def test_what_is_undefined_has_no_improvement() -> None:
     nothing, half = ExactArea(bounded=True), known(HALF)
     for a, b in ((nothing, known(Fraction(1))), (known(Fraction(1)), nothing), (half, half)):
         assert all(map(math.isnan, improvement(a, b)))
-
-
-def test_where_only_the_ends_are_known_so_are_those_of_the_improvement() -> None:
-    unknown = ExactArea(low=mean(Fraction(3, 4)), high=mean(Fraction(1)), bounded=True)
-    value, low, high = improvement(unknown, known(Fraction(3, 4)))
-    assert math.isnan(value) and (low, high) == (0.0, 1.0)
-    value, low, high = improvement(known(Fraction(1)), unknown)
-    assert math.isnan(value) and (low, high) == (0.0, 1.0)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from streammetrics import CatalogMetrics, SettingsError, StateError
-from streammetrics.results.catalog import CatalogShare
+from streammetrics.results.list_results import CatalogShare
 
 
 def share(*lists: list[int], n_items: int = 10, k: int = 3) -> CatalogShare:

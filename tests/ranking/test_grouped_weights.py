@@ -8,6 +8,8 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
+from streammetrics.core.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.errors import StateError
 from streammetrics.ranking import GroupedAUC
 from streammetrics.results.bounded import Bounded
 from tests.oracles import weighted
@@ -109,3 +111,39 @@ def test_max_rows_counts_rows_and_weights_of_zero_not_at_all() -> None:
     result = metric.compute()
     assert (result.rows, result.weight_units, result.weight) == (3, None, None)
     assert result.reason == "3 rows are more than max_rows=2" and np.isnan(result.gauc)  # type: ignore[arg-type]
+
+
+def test_rounded_rows_past_max_rows_are_still_counted() -> None:
+    metric = GroupedAUC(round_weights=True, max_rows=2)
+    metric.update([0, 1, 0], [0.1, 0.2, 0.1], groups=[1, 1, 2], weights=[0.75, 0.75, 0.25])
+    found = metric.compute()  # two rows of a unit each, and one that became none
+    assert (found.gauc, found.rows, found.rows_rounded, found.reason) == (1.0, 2, 3, "")
+
+
+def test_without_the_setting_a_state_has_no_room_for_rounded_rows() -> None:
+    strict, rounding = GroupedAUC(), GroupedAUC(round_weights=True)
+    rows = {"labels": [0, 1], "scores": [0.1, 0.2], "groups": [1, 1]}
+    for metric in (strict, rounding):
+        metric.update(**rows)
+    assert strict.rounded.inner.width == 0 and strict.nbytes < rounding.nbytes
+    rounding.update(**rows, weights=[0.25, 1.25])
+    head, _ = unframe(STATE_MAGIC, strict.to_bytes())
+    _, body = unframe(STATE_MAGIC, rounding.to_bytes())
+    with pytest.raises(StateError):
+        GroupedAUC.from_bytes(frame(STATE_MAGIC, head, bytes(body)))
+
+
+def test_the_state_of_a_grid_does_not_grow_with_rounded_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("streammetrics.core.bag._FEW", 1 << 10)
+    monkeypatch.setattr("streammetrics.core.bag._WAIT", 1 << 10)
+    random = np.random.default_rng(5)
+    metric = GroupedAUC(grid="equal", resolution=2, round_weights=True)
+    n, sizes = 20_000, []  # so many that none wait
+    for _ in range(10):
+        users, labels = random.integers(0, 300, n), random.integers(0, 2, n)
+        metric.update(labels, random.random(n), groups=users, weights=random.random(n))
+        sizes.append(metric.rounded.nbytes)
+    assert metric.compute().rows_rounded == 10 * n
+    assert max(sizes) < 2 * sizes[0] < 34_000

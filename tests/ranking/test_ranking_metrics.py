@@ -26,7 +26,7 @@ from streammetrics.ranking import (
     RankingMetrics,
     RPrec,
 )
-from streammetrics.results.averages import Averages
+from streammetrics.results.list_results import Averages
 
 ALL = (
     *(measure @ 10 for measure in (NDCG, DCG, CG, MRR, HR, PooledHR, P, R, AP, ERR, RBP)),

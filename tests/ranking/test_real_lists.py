@@ -29,7 +29,7 @@ from streammetrics.ranking import (
     RankingMetrics,
     RPrec,
 )
-from streammetrics.results.averages import Averages
+from streammetrics.results.list_results import Averages
 from tests.real_lists import (
     FILES,
     Add,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import ExactAUC, HistogramAUC
+from streammetrics import HistogramAUC
 from streammetrics.core.errors import InputError
 from streammetrics.core.plain_values import FLOAT64
 from streammetrics.results.rates import Rates
@@ -141,10 +141,3 @@ def test_an_average_precision_without_a_negative_above_a_positive_is_exactly_1()
             metric.update(labels, [0.2, 0.75, 0.9])
             for found in (metric.compute().ap, metric.compute().pr_auc_trapezoid):
                 assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)  # type: ignore[union-attr]
-
-
-def test_a_distance_of_0_of_rounded_weights_is_exact() -> None:
-    exact = ExactAUC(round_weights=True)
-    exact.update([0, 1], [0.5, 0.5])
-    found = exact.compute().ks
-    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)  # type: ignore[union-attr]

@@ -3,7 +3,7 @@ from math import nan
 import pytest
 
 from streammetrics.ranking.measures import MRR, NDCG
-from streammetrics.results.averages import Averages
+from streammetrics.results.list_results import Averages
 
 RESULT = Averages({"NDCG@10": 0.25, "MRR": nan}, lists_kept=2, lists_empty=1, rows=3)
 

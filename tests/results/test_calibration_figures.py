@@ -7,12 +7,11 @@ import math
 from fractions import Fraction
 
 import numpy as np
-import pytest
 
-from streammetrics import Calibration, Regression
+from streammetrics import Regression
 from streammetrics.results import counts_of, headlines_of, views_of
 from streammetrics.results.calibration import CalibrationFigures
-from streammetrics.results.regression import RegressionErrors
+from streammetrics.results.sums import RegressionErrors
 
 THIRD = Fraction(1, 3)
 
@@ -80,20 +79,6 @@ def test_a_result_shows_its_figures_and_its_rows_and_a_unit_of_weight_that_is_no
     assert repr(errors) == f"RegressionErrors({said})"
     halves = dataclasses.replace(errors, weight_unit=half)
     assert repr(halves) == f"RegressionErrors({said}, weight_unit=Fraction(1, 2))"
-
-
-@pytest.mark.parametrize("kind", [Calibration, Regression])
-def test_a_result_of_rounded_weights_shows_its_intervals_and_how_many_rows_were_rounded(
-    kind: type[Calibration] | type[Regression],
-) -> None:
-    metric = kind(weight_unit="1/2", round_weights=True)
-    metric.update([0, 1], [0.25, 0.5], weights=[0.5, 0.75])
-    found = metric.compute()
-    name = headlines_of(found)[0]
-    assert repr(found).startswith(f"{type(found).__name__}({name}=Bounded(value=")
-    assert repr(found).endswith(", rows=2, rows_rounded=1, weight_unit=Fraction(1, 2))")
-    metric = kind(round_weights=True)
-    assert repr(metric.compute()).endswith(", rows=0, rows_rounded=0)")
 
 
 def test_units_are_counted_once() -> None:

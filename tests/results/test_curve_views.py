@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from streammetrics import Bounded, ExactAUC, HistogramAUC, InputError
-from streammetrics.results.rates import Rates
-from streammetrics.results.rates_between import RatesBetween
+from streammetrics.results.rates import BoundedRates, Rates
 from streammetrics.results.score_curve import ScoreCurve
 from tests.oracles import binary
 
@@ -53,7 +52,7 @@ def test_all_scores_at_1_are_one_tie() -> None:
         assert float(found.pr_auc_trapezoid) == 5 / 6
         assert float(found.ks) == 0.0
         at_1 = found.confusion(1.0)
-        if isinstance(at_1, RatesBetween):  # the last bucket has more than the score 1
+        if isinstance(at_1, BoundedRates):  # the last bucket has more than the score 1
             assert (at_1.tp, at_1.fp) == (Bounded(0, 0, 2), Bounded(0, 0, 1))
         else:
             assert at_1 == Rates(2, 1, 0, 0)
@@ -119,10 +118,10 @@ def test_confusion_of_buckets_holds_that_of_the_rows(settings: dict[str, object]
 def test_a_threshold_in_a_gap_between_occupied_buckets_is_certain() -> None:
     found = buckets([0, 1, 1], [0.1, 0.9, 0.91])
     assert found.confusion(0.5) == Rates(2, 0, 0, 1)
-    assert isinstance(found.confusion(math.nextafter(0.9, 1)), RatesBetween)
+    assert isinstance(found.confusion(math.nextafter(0.9, 1)), BoundedRates)
     halves = buckets([0, 1], [0.1, 0.2], grid="equal", resolution=1)
     assert halves.confusion(0.5) == Rates(0, 0, 1, 1)
-    assert isinstance(halves.confusion(math.nextafter(0.5, 0)), RatesBetween)
+    assert isinstance(halves.confusion(math.nextafter(0.5, 0)), BoundedRates)
 
 
 def test_thresholds_are_compared_in_the_precision_of_the_scores() -> None:
@@ -143,7 +142,7 @@ def test_a_bucket_without_an_end_leaves_no_threshold_that_predicts_nothing() -> 
         found = buckets([0], [math.inf], **settings)
         assert math.isnan(found.roc().thresholds[0])
         assert math.isnan(found.best("accuracy").points[0].threshold)
-        assert isinstance(found.confusion(math.inf), RatesBetween)
+        assert isinstance(found.confusion(math.inf), BoundedRates)
     assert buckets([0], [1.0]).roc().thresholds[0] == math.inf
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from streammetrics.kernels.area import Pairs
-from streammetrics.results.exact_curve import ExactCurve, Points
 from streammetrics.results.figures import counts_of, views_of
-from streammetrics.results.score_curve import ScoreCurve
+from streammetrics.results.score_curve import ExactCurve, Points, ScoreCurve
 
 
 def test_points_are_counted_once_and_only_when_asked_for() -> None:

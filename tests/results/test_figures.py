@@ -21,7 +21,7 @@ from streammetrics import (
 )
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.results import Bounded, counts_of, headlines_of, texts_of, views_of
-from streammetrics.results.averages import Averages
+from streammetrics.results.list_results import Averages
 
 
 @dataclass(frozen=True)

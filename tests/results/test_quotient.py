@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from streammetrics.results.quotient import Quotient
+from streammetrics.results.sums import Quotient
 
 TOP, LEAST = Fraction(2) ** 1000, Fraction(1, 2**1000)
 

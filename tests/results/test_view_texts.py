@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from streammetrics import NDCG, Bounded, InputError, RankingMetrics
-from streammetrics.results.averages import Averages
+from streammetrics.results.list_results import Averages
 from streammetrics.results.rates import Rates
 from streammetrics.results.view_texts import ViewText, value_of, view_of
 from tests.results.test_class_interval import MATRIX, rates

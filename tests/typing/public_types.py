@@ -22,12 +22,11 @@ from streammetrics import (
 from streammetrics.combine import KeyedResult, PanelResult, WindowsResult
 from streammetrics.core.rows import Key
 from streammetrics.core.weighted_counts import WeightedCounts, WeightedCountsColumn
-from streammetrics.results.averages import Averages
-from streammetrics.results.quotient import Quotient
+from streammetrics.results.areas import SlidingArea
+from streammetrics.results.list_results import Averages
 from streammetrics.results.rates import Rates
-from streammetrics.results.rates_between import RatesBetween
 from streammetrics.results.score_curve import ScoreCurve
-from streammetrics.results.sliding_area import SlidingArea
+from streammetrics.results.sums import Quotient
 
 
 def what_is_known() -> None:
@@ -48,7 +47,8 @@ def what_is_known() -> None:
     assert_type(load(b""), Accumulator)
 
     assert_type(ExactAUC(max_rows=3).max_rows, int | None)
-    assert_type(BinaryConfusion().compute(), Rates | RatesBetween)
+    assert_type(BinaryConfusion().compute(), Rates)
+    assert_type(BinaryConfusion().compute().precision, float)
     assert_type(SlidingAUC(5).compute(), SlidingArea)
     assert_type(Ratio().compute(), Quotient)
     assert_type(Ratio().compute().ratio, float)

@@ -1,4 +1,4 @@
-"""RegressionErrors: absolute and squared errors of predicted numbers, and R²."""
+"""Results that are exact sums over rows: a ratio of two, and the errors of predicted numbers."""
 
 from __future__ import annotations
 
@@ -10,12 +10,47 @@ from typing import ClassVar
 from streammetrics.kernels.rounding import over_root, ratio
 from streammetrics.kernels.sums_variance import mean_variance
 from streammetrics.results.direction import Directions, directed
-from streammetrics.results.interval import Asked, HasIntervals, Interval
-from streammetrics.results.units import units_counted
+from streammetrics.results.interval import USERS, Asked, HasIntervals, Interval
+from streammetrics.results.weighted import OfWeightedRows
 
 
 @dataclass(frozen=True, slots=True)
-class RegressionErrors(HasIntervals):
+class Quotient(HasIntervals):
+    """A ratio of sums, with the sums and the rows behind it.
+
+    numerator, denominator: the sums, correctly rounded; they may be infinite or nan.
+    exact: both sums without rounding, or None where one is not finite. is_share: every row is 0 or
+    1 over 1, so that the ratio is a share of rows.
+
+    >>> Quotient(1.0, 3.0, (Fraction(1), Fraction(3)), rows=3).ratio
+    0.3333333333333333
+    """
+
+    directions: ClassVar[Directions] = directed(none="ratio numerator denominator")
+    numerator: float
+    denominator: float
+    exact: tuple[Fraction, Fraction] | None = field(repr=False)
+    rows: int
+    is_share: bool = False
+
+    @property
+    def ratio(self) -> float:
+        """The exact numerator over the exact denominator, rounded once; nan where that is 0."""
+        if self.exact is None:
+            return self.numerator / self.denominator if self.denominator else math.nan
+        return ratio(*self.exact)
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        if self.exact is None or asked.view.name != "ratio":
+            return None
+        if not self.is_share and self.rows:
+            why = "rows are not all 0 or 1 over 1, and squares of sums are not kept"
+            return asked.none(f"{why}; {USERS}", n=self.rows)
+        return asked.share(int(self.exact[0]), self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class RegressionErrors(OfWeightedRows):
     """Errors of scores s against labels y; n rows, weights included.
 
     absolute: Σ |y - s|. squares: Σ (y - s)². labels: Σ y. label_squares: Σ y². All are exact and
@@ -29,13 +64,14 @@ class RegressionErrors(HasIntervals):
     """
 
     directions: ClassVar[Directions] = directed(higher="r2", lower="mae mse rmse")
-    _units: int
+    _n: int  # units of weight
     absolute: Fraction | None
     squares: Fraction | None
     labels: Fraction
     label_squares: Fraction
     weight_unit: Fraction = Fraction(1)
-    _excess: int = field(default=0, repr=False)  # of units over rows
+    _excess: int = 0  # of units over rows
+    rows_rounded: int | None = None
 
     @property
     def mae(self) -> float:
@@ -68,24 +104,8 @@ class RegressionErrors(HasIntervals):
         return -math.inf if self.squares is None else ratio(spread - self.squares, spread)
 
     @property
-    def rows(self) -> int:
-        """All that were counted; those of weight zero are not."""
-        return self._units - self._excess
-
-    @property
-    def rows_rounded(self) -> None:
-        """None: no weight was rounded; `RegressionBetween` says how many were."""
-        return
-
-    @property
-    def weight_units(self) -> int | None:
-        """All units of weight; None where every row weighs 1, so that they are the rows."""
-        return units_counted(self._units, self.rows, self.weight_unit)
-
-    @property
-    def weight(self) -> Fraction:
-        """The weight of all rows together, exactly."""
-        return self._units * self.weight_unit
+    def _units(self) -> int:
+        return self._n
 
     def _interval(self, asked: Asked) -> Interval | None:
         n, name = self._units, asked.view.name
@@ -96,5 +116,4 @@ class RegressionErrors(HasIntervals):
 
     def __repr__(self) -> str:
         figures = f"mae={self.mae!r}, mse={self.mse!r}, rmse={self.rmse!r}, r2={self.r2!r}"
-        unit = "" if self.weight_unit == 1 else f", weight_unit={self.weight_unit!r}"
-        return f"RegressionErrors({figures}, rows={self.rows}{unit})"
+        return f"RegressionErrors({figures}, rows={self.rows}{self._said_of_weights()})"

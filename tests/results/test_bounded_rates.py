@@ -10,8 +10,7 @@ from itertools import product
 import pytest
 
 from streammetrics.results.bounded import Bounded
-from streammetrics.results.rates import Rates
-from streammetrics.results.rates_between import RatesBetween, with_doubt
+from streammetrics.results.rates import BoundedRates, Rates
 from tests.depth import further_are_slow
 
 COUNTS = ("tp", "fp", "fn", "tn")
@@ -21,7 +20,7 @@ RATES = (
 )
 
 
-def boxes(most: int = 3) -> Iterator[tuple[RatesBetween, list[Rates]]]:
+def boxes(most: int = 3) -> Iterator[tuple[BoundedRates, list[Rates]]]:
     """Every bucket with some rows above it and below, and what may be at the threshold."""
     sizes = range(most)
     for t0, p, t2, f0, n, f2 in product(sizes, repeat=6):
@@ -36,7 +35,7 @@ def boxes(most: int = 3) -> Iterator[tuple[RatesBetween, list[Rates]]]:
         worst = next(r for r in every if (r.tp, r.fp) == (t0, f0 + n))
         best = next(r for r in every if (r.tp, r.fp) == (t0 + p, f0))
         below = next(r for r in every if (r.tp, r.fp) == (t0, f0))
-        yield RatesBetween(worst, best, below), every
+        yield BoundedRates(worst, best, below), every
 
 
 @pytest.mark.parametrize("name", [*COUNTS, *RATES])
@@ -83,7 +82,7 @@ def test_f_measures_are_between_their_ends(weight: float) -> None:
 
 def test_the_value_is_that_of_a_bucket_below_the_threshold() -> None:
     worst, best = Rates(tp=1, fp=2, fn=2, tn=0), Rates(tp=3, fp=0, fn=0, tn=2)
-    found = RatesBetween(worst, best, Rates(tp=1, fp=0, fn=2, tn=2))
+    found = BoundedRates(worst, best, Rates(tp=1, fp=0, fn=2, tn=2))
     assert (found.tp, found.fp) == (Bounded(1, 1, 3), Bounded(0, 0, 2))
     assert (found.rows, found.positives) == (5, 3)
     assert found.precision.value == 1.0
@@ -94,48 +93,5 @@ def test_the_value_is_that_of_a_bucket_below_the_threshold() -> None:
 
 def test_ends_are_rounded_outwards() -> None:
     worst, best = Rates(tp=1, fp=1, fn=2, tn=5), Rates(tp=2, fp=0, fn=1, tn=6)
-    found = RatesBetween(worst, best, worst).recall
+    found = BoundedRates(worst, best, worst).recall
     assert Fraction(found.low) < Fraction(1, 3) and Fraction(2, 3) < Fraction(found.high)
-
-
-@pytest.mark.parametrize("name", RATES)
-def test_every_rate_of_rounded_weights_is_between_its_ends(name: str) -> None:
-    undefined = defined = 0
-    for cells in product(range(3), repeat=4):
-        for rounded in ((1, 0, 0, 0), (1, 1, 1, 1), (0, 2, 1, 0), (2, 1, 0, 3)):
-            rates = Rates(*cells)
-            found = getattr(with_doubt(rates, rates, rates, rounded, sum(rounded)), name)
-            assert isinstance(found, Bounded)
-            near = getattr(rates, name)
-            assert found.value == near or math.isnan(found.value) == math.isnan(near)
-            # Thirds of a unit: none of the ends is among them but where nothing was rounded.
-            room = [
-                range(max(3 * c - r, 0), 3 * c + r + 1) for c, r in zip(cells, rounded, strict=True)
-            ]
-            for thirds in product(*room):
-                there = getattr(Rates(*thirds), name)
-                if math.isnan(there):
-                    undefined += 1
-                else:
-                    defined += 1
-                    assert found.low <= there <= found.high, (cells, rounded, thirds)
-    assert undefined and defined
-
-
-def test_the_counts_of_rounded_weights_are_between_whole_units() -> None:
-    rates = Rates(tp=4, fp=1, fn=0, tn=7, weight_unit=Fraction(1, 10), _excess=5)
-    found = with_doubt(rates, rates, rates, (3, 0, 1, 2), 6)
-    assert (found.tp, found.fp) == (Bounded(4, 2, 6), Bounded(1, 1, 1))
-    assert (found.fn, found.tn) == (Bounded(0, 0, 1), Bounded(7, 6, 8))
-    assert (found.rows, found.rows_rounded, found.positives) == (7, 6, 4)
-    assert (found.weight_units, found.weight) == (12, Fraction(12, 10))
-    assert found.worst.weight_unit == found.best.weight_unit == Fraction(1, 20)
-    assert (found.worst.rows, found.best.rows) == (7, 7)
-
-
-def test_a_kappa_below_zero_is_between_its_ends_though_it_may_rise_with_a_false_positive() -> None:
-    fewer, near, more = (Rates(tp=100, fp=fp, fn=500, tn=100) for fp in (690, 700, 710))
-    assert fewer.kappa < near.kappa < more.kappa < 0
-    found = with_doubt(near, near, near, (0, 20, 0, 0), 20).kappa
-    assert found.low <= fewer.kappa and more.kappa <= found.high
-    assert found.width < 0.1

@@ -1,0 +1,155 @@
+"""What lists say together: means of measures, how alike items are, what is shown of a catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import ClassVar
+
+from streammetrics.kernels.sums_variance import mean_variance, ratio_variance
+from streammetrics.results.direction import ENTRIES, HIGHER, Directions, directed
+from streammetrics.results.interval import Asked, HasIntervals, Interval
+
+
+@dataclass(frozen=True, slots=True)
+class ListMoments:
+    """Σ v and Σ v² over n lists. pooled: of a ratio Σ v / Σ w also Σ w, Σ w² and Σ v w.
+    shares: each value is 0 or 1.
+
+    >>> ListMoments(2, Fraction(1), Fraction(1)).variance
+    0.25
+    """
+
+    n: int
+    sum_: Fraction
+    squares: Fraction
+    pooled: tuple[Fraction, Fraction, Fraction] | None = None
+    shares: bool = False
+
+    @property
+    def variance(self) -> float:
+        """Of the mean, or of the ratio, of independent lists; nan of fewer than two."""
+        if self.pooled is None:
+            return mean_variance(self.n, self.sum_, self.squares)
+        w, ww, vw = self.pooled
+        return ratio_variance(self.n, self.sum_, w, (self.squares, vw, ww))
+
+    def interval(self, asked: Asked) -> Interval:
+        """Of the mean: Wilson's where each list is hit or not, else Student's."""
+        if self.shares and asked.method in ("auto", "wilson", "delta"):
+            return asked.share(int(self.sum_), self.n)
+        methods = ("wilson", "t") if self.shares else ("t",)
+        asked.choose(*methods)
+        return asked.spread(self.variance, self.n, df=self.n - 1.0, methods=("t",), units="lists")
+
+
+@dataclass(frozen=True, slots=True)
+class Averages(Mapping[str, float], HasIntervals):
+    """A mean for each measure, by the text that the measure prints.
+
+    result[NDCG @ 10] and result["NDCG@10"] are the same; a mean over no lists is nan.
+
+    means: by measure. lists_kept: lists with something relevant. lists_empty: lists with nothing
+    relevant, which are left out or count as 0, as the setting `empty` of the metric says.
+    conflicting: lists in which an item is twice, which are left out. rows: what was counted: lists
+    or, where these came item by item, items. Past `max_rows` only `rows` is known, the other counts
+    are None, and `reason` says so. compared_as: the precision in which scores were compared, where
+    that is fixed. ids: the kind of the list ids, where lists have ids.
+
+    >>> result = Averages({"NDCG@10": 0.25}, lists_kept=2, lists_empty=1, rows=3)
+    >>> result["NDCG @ 10"], result.rows
+    (0.25, 3)
+    """
+
+    means: Mapping[str, float]
+    lists_kept: int | None
+    lists_empty: int | None
+    rows: int
+    conflicting: int | None = 0
+    compared_as: str = ""
+    ids: str = ""
+    reason: str = ""
+    _moments: Mapping[str, ListMoments] = field(default_factory=dict, repr=False, compare=False)
+    independent: ClassVar[str] = "lists"
+    directions: ClassVar[Directions] = {ENTRIES: HIGHER}  # every measure of ranked lists
+
+    def __getitem__(self, measure: object) -> float:
+        text = "".join(str(measure).split())
+        if text not in self.means:
+            raise KeyError(f"{text} is not one of {', '.join(self.means)}")
+        return self.means[text]
+
+    def __contains__(self, measure: object) -> bool:
+        return "".join(str(measure).split()) in self.means
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.means)
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        moments = self._moments.get(asked.view.text)
+        return None if moments is None else moments.interval(asked)
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+
+@dataclass(frozen=True, slots=True)
+class ListSimilarity(HasIntervals):
+    """The mean over lists of the similarity within each.
+
+    ils: nan without a list that has one. lists_kept: lists with two items or more. lists_short:
+    those with fewer, which have no pair and so no similarity; they are left out.
+
+    >>> ListSimilarity(0.25, lists_kept=3, lists_short=1).rows
+    4
+    """
+
+    directions: ClassVar[Directions] = directed(none="ils")
+    ils: float
+    lists_kept: int
+    lists_short: int
+    _moments: ListMoments | None = field(default=None, repr=False, compare=False)
+    independent: ClassVar[str] = "lists"
+
+    def _interval(self, asked: Asked) -> Interval | None:
+        return None if self._moments is None else self._moments.interval(asked)
+
+    @property
+    def rows(self) -> int:
+        """All lists."""
+        return self.lists_kept + self.lists_short
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogShare(HasIntervals):
+    """Four views of how often each item was shown; `CatalogMetrics` has the formulas.
+
+    coverage: share of the catalog that some list shows. novelty: in bits. personalization: mean
+    distance of two lists. popularity: mean share of lists that show what is shown. Each is nan
+    where undefined.
+    lists_kept: lists with an item. lists_under_k: those of them with fewer than k. lists_empty:
+    lists without any, which are left out. shown: places of lists, the first k of each;
+    items_shown: different items there.
+
+    >>> share = CatalogShare(0.5, 1.0, 1.0, 0.5, 2, 0, 1, shown=2, items_shown=2)
+    >>> share.rows
+    3
+    """
+
+    directions: ClassVar[Directions] = directed(none="coverage novelty personalization popularity")
+    coverage: float
+    novelty: float
+    personalization: float
+    popularity: float
+    lists_kept: int
+    lists_under_k: int
+    lists_empty: int
+    shown: int
+    items_shown: int
+    independent: ClassVar[str] = "lists"
+
+    @property
+    def rows(self) -> int:
+        """All lists."""
+        return self.lists_kept + self.lists_empty
