@@ -18,7 +18,8 @@ import urllib.request
 from pathlib import Path
 
 from consumers.cli.main import main as streammetrics
-from consumers.server import Watched, serving
+from consumers.server.health import Watched
+from consumers.server.process import serving
 
 EVENTS = 60_000
 DAYS = 30

@@ -23,7 +23,8 @@ from typing import TYPE_CHECKING, Final
 from benchmarks.bench_http import EVENTS, append, asked, count, write
 from benchmarks.browser import Unavailable, running_browser
 from benchmarks.main_thread import CATEGORIES, NOTHING, Busy, Ms, busy
-from consumers.server import Watched, serving
+from consumers.server.health import Watched
+from consumers.server.process import serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

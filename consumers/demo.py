@@ -28,7 +28,9 @@ from consumers.results.figures_table import Truth
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.terminal import Style
-from consumers.server import ServeError, Watched, announce, serving
+from consumers.server import ServeError
+from consumers.server.health import Watched
+from consumers.server.process import announce, serving
 from consumers.simulate.joined import JoinedSimulation
 from consumers.simulate.stream import VARIANTS, Simulation
 from consumers.worker.stop import Stop, signals_request

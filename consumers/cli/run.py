@@ -26,7 +26,9 @@ from consumers.results.answers import results_text
 from consumers.results.query import Query, parse_time
 from consumers.results.reader import read_results
 from consumers.results.terminal import Style
-from consumers.server import Limits, Watched, announce, serving
+from consumers.server.health import Watched
+from consumers.server.open_connections import Limits
+from consumers.server.process import announce, serving
 from consumers.simulate.joined import JoinedSimulation
 from consumers.simulate.messages import MESSAGES
 from consumers.simulate.output import write

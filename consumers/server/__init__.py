@@ -1,8 +1,8 @@
-"""The HTTP face of a store: an ASGI application, what guards it, and the thread that runs it."""
+"""The HTTP face of a store: an ASGI application, what guards it, and the thread that runs it.
 
-from consumers.server.application import application
-from consumers.server.health import Watched
-from consumers.server.open_connections import Limits
-from consumers.server.process import ServeError, announce, serving
+Nothing is imported here, so that a command that serves nothing loads no HTTP server.
+"""
 
-__all__ = ["Limits", "ServeError", "Watched", "announce", "application", "serving"]
+
+class ServeError(Exception):
+    """The address cannot be had."""

@@ -14,6 +14,7 @@ from typing import Final, cast
 import uvicorn
 
 from consumers.ledger.ledger import Ledger
+from consumers.server import ServeError
 from consumers.server.application import application
 from consumers.server.health import NOBODY, Watched
 from consumers.server.http_protocol import HttpProtocol
@@ -22,10 +23,6 @@ from consumers.server.open_connections import PER_PEER, Limits, OpenConnections
 PAUSES_S: Final = (0.1, 0.5)  # see Ledger.open
 BUSY_S: Final = 1.0
 STOP_S: Final = 5.0  # how long open requests may take once we end
-
-
-class ServeError(Exception):
-    """The address cannot be had."""
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -247,3 +248,20 @@ def test_a_reader_that_has_seen_enough_is_no_error(
         assert process.stdout.readline().startswith("{")
         process.stdout.close()
         assert (process.stderr.read(), process.wait(timeout=30)) == ("", 0)
+
+
+@pytest.mark.parametrize(
+    "words", [("--help",), ("status", "STORE"), ("results", "STORE", "--json"), ("show", "NONE")]
+)
+def test_a_command_that_serves_nothing_loads_no_server(store: Path, words: tuple[str, ...]) -> None:
+    script = (
+        "import sys\nfrom consumers.cli.main import main\n"
+        "try: main(sys.argv[1:])\n"
+        "finally: print(*sys.modules, file=sys.stderr)"
+    )
+    given = [str(store) if word == "STORE" else word for word in words]
+    command = [sys.executable, "-c", script, *given]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    loaded = {name.partition(".")[0] for name in done.stderr.split()}
+    assert "consumers" in loaded
+    assert not loaded & {"starlette", "uvicorn", "prometheus_client", "vl_convert"}

@@ -17,7 +17,8 @@ from consumers.cli.arguments import parse
 from consumers.cli.run import worker_command
 from consumers.config.keys import LIBRARIES
 from consumers.ledger.ledger import Ledger
-from consumers.server import Watched, serving
+from consumers.server.health import Watched
+from consumers.server.process import serving
 from consumers.sources.memory_source import MemorySource
 from consumers.sources.source import Chunk
 from consumers.worker import service

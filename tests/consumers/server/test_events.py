@@ -14,7 +14,9 @@ import pytest
 
 from consumers.cli.main import main
 from consumers.ledger.ledger import Ledger
-from consumers.server import Watched, events, serving
+from consumers.server import events
+from consumers.server.health import Watched
+from consumers.server.process import serving
 from consumers.server.pulse import Pulse
 from consumers.worker.vitals import Place, Vitals
 from tests.consumers.stores import EVENTS, make_store, write_events

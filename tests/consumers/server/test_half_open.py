@@ -17,7 +17,10 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from consumers.server import Limits, Watched, assets, serving
+from consumers.server import assets
+from consumers.server.health import Watched
+from consumers.server.open_connections import Limits
+from consumers.server.process import serving
 from tests.consumers.server.test_events import heard, until
 from tests.requirements import ROOT
 

@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from consumers.ledger.ledger import LedgerError
-from consumers.server import ServeError, serving
+from consumers.server import ServeError
+from consumers.server.process import serving
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 import pytest
 
 from consumers.cli.main import main
-from consumers.server import serving
+from consumers.server.process import serving
 
 
 @pytest.fixture(scope="module")

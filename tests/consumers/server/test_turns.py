@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from consumers.results import drawn
-from consumers.server import api, serving
+from consumers.server import api
+from consumers.server.process import serving
 
 CHART = "api/figure?metric=auc&kind=history"
 HISTORY = "api/history?metric=auc"

@@ -16,7 +16,8 @@ import pytest
 from consumers.config.config import Config, load_config
 from consumers.config.keys import LIBRARIES
 from consumers.ledger.ledger import Ledger
-from consumers.server import Watched, serving
+from consumers.server.health import Watched
+from consumers.server.process import serving
 from consumers.worker import service, vitals
 from consumers.worker.run_options import Options
 from consumers.worker.stop import Stop

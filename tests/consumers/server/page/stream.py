@@ -14,7 +14,8 @@ from pathlib import Path
 import httpx
 
 from consumers.cli.main import main as streammetrics
-from consumers.server import Watched, serving
+from consumers.server.health import Watched
+from consumers.server.process import serving
 
 DAY_MS = 86_400_000
 START_MS = 19_000 * DAY_MS

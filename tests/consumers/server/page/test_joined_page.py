@@ -12,7 +12,8 @@ import pytest
 
 from consumers.cli.main import main
 from consumers.demo import JOINED_CONFIG
-from consumers.server import Watched, serving
+from consumers.server.health import Watched
+from consumers.server.process import serving
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 

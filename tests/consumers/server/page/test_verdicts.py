@@ -10,7 +10,8 @@ import httpx
 import pytest
 
 from consumers.results import verdict_words
-from consumers.server import Watched, serving
+from consumers.server.health import Watched
+from consumers.server.process import serving
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 from tests.consumers.verdict_cases import CASES

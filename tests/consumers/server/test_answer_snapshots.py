@@ -1,0 +1,96 @@
+"""Every answer is what it was, to the byte. Where one changes on purpose,
+`python -m tests.consumers.server.test_answer_snapshots` writes `answers.txt` again."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from consumers.cli.main import main
+from consumers.ledger.ledger import Ledger
+from consumers.server.application import application
+from consumers.server.health import Watched
+from consumers.worker.vitals import Place, Vitals
+from tests.consumers import joined_stream
+from tests.consumers.server.asking import Client
+from tests.consumers.server.test_api import EXPERIMENT
+from tests.consumers.stores import make_store
+
+FILE: Final = Path(__file__).with_name("answers.txt")
+VITALS: Final = Vitals(
+    1, 0.0, 0.0, places=[Place("clicks", 0, 8, 10, record_ms=0)], committed_s=2.0
+)
+WATCHED: Final = Watched(lambda: {"0": VITALS, "1": None}, lambda: 3.5, lambda: 60.0)
+PATHS: Final = (
+    "/api/results",
+    "/api/results?window=all&by=variant&views=headline",
+    "/api/results?window=latest&where=variant=a",
+    "/api/results?window=1970-01-01T00:00:00Z/1970-01-01T01:00:00Z&metric=ctr",
+    "/api/status",
+    "/api/store",
+    "/api/history?metric=ctr",
+    "/api/history?metric=auc&view=gini&by=variant,phase",
+    "/api/experiment",
+    "/api/health",
+    "/api/figure?metric=ctr&kind=effect",
+    "/api/results?window=nope",
+    "/api/history",
+    "/assets/nothing",
+)
+PLAIN: Final = ("/api/results?metric=ctr", "/api/store", "/api/experiment", "/api/health")
+
+
+def told(folder: Path) -> Iterator[tuple[str, str]]:
+    """What is asked, and what is answered."""
+    for name, more in (("plain", ""), ("compared", EXPERIMENT)):
+        (folder / name).mkdir()
+        store = make_store(folder / name, more=more, slices="max_keys = 3")
+        watched = WATCHED if more else Watched(dict, lambda: 0.0, lambda: 0.0)
+        with closing(Ledger.open(str(store))) as ledger:
+            client = Client(application(ledger, watched, store=str(store)))
+            for path in PATHS if more else PLAIN:
+                yield f"{name} {path}", client.get(path).text
+    state = str(folder / "all.state")
+    assert main(["export", str(store), "-o", state]) == 0
+    yield "show", printed("show", state)
+    yield "quarantine", printed("quarantine", str(store))
+    path = str(folder / "joined.db")
+    with closing(Ledger.open(path, create=True)) as ledger:
+        parts = joined_stream.logs_of(joined_stream.stream(5, 40).parts)
+        joined_stream.run(joined_stream.SPLIT, ledger, parts, close=False)
+        client = Client(application(ledger, store=path))
+        for asked in ("/api/results", "/api/status"):
+            yield f"joined {asked}", client.get(asked).text
+
+
+def printed(*words: str) -> str:
+    """What a command prints with `--json`."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with contextlib.redirect_stdout(out):
+        assert main([*words, "--json"]) == 0
+    out.flush()
+    return out.buffer.getvalue().decode()  # type: ignore[attr-defined]
+
+
+def test_no_answer_has_changed_by_a_byte(tmp_path: Path) -> None:
+    lines = FILE.read_text(encoding="utf-8").splitlines(keepends=True)
+    known = dict(zip((line.rstrip("\n") for line in lines[::2]), lines[1::2], strict=True))
+    found = dict(told(tmp_path))
+    assert found.keys() == known.keys()
+    for asked, answer in found.items():
+        assert answer == known[asked], asked
+
+
+def _write() -> None:
+    with tempfile.TemporaryDirectory() as folder, FILE.open("w", encoding="utf-8") as file:
+        for asked, answer in told(Path(folder)):
+            file.write(f"{asked}\n{answer}")
+
+
+if __name__ == "__main__":
+    _write()
