@@ -27,7 +27,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -224,12 +223,15 @@ def worker_step() -> Iterator[Figure]:
 
 def step_crosses() -> set[CodeType]:
     """The functions of ours, with those of the metrics, that a step enters."""
+    from consumers.counting.options import Options
+    from consumers.counting.worker import Worker
     from consumers.ledger.ledger import Ledger
+    from consumers.process.service import begin
+    from consumers.process.stop import Stop
     from consumers.sources.memory_source import Deliver, Log, MemorySource
     from consumers.sources.source import Partition
     from tests.consumers.small_config import config, event
 
-    counting, process = _homes()
     found, seconds = set[CodeType](), count()
     metrics = (
         'auc = { type = "HistogramAUC" }\nctr = { type = "Ratio" }\n'
@@ -241,15 +243,15 @@ def step_crosses() -> set[CodeType]:
     with TemporaryDirectory() as folder:
         ledger = Ledger.open(f"{folder}/run.db", create=True)
         try:
-            generation = process.begin(ledger, made).generation  # type: ignore[attr-defined]
+            generation = begin(ledger, made).generation
             source = MemorySource({at: Log(values)}, [Deliver(), Deliver()])
-            worker = counting.Worker(  # type: ignore[attr-defined]
+            worker = Worker(
                 made,
                 ledger,
                 generation,
                 source,
-                counting.Options(),  # type: ignore[attr-defined]
-                stop=process.Stop(),  # type: ignore[attr-defined]
+                Options(),
+                stop=Stop(),
                 monotonic=lambda: float(next(seconds)),  # so whatever is done at times is due
             )
             worker.prepare()
@@ -259,11 +261,6 @@ def step_crosses() -> set[CodeType]:
             ledger.close()
     ours = [str(package) for package in PACKAGES]
     return {code for code in found if code.co_filename.startswith(tuple(ours))}
-
-
-def _homes() -> tuple[object, object]:
-    """Where the worker is, and where the process is that starts it."""
-    return import_module("consumers.worker.worker"), import_module("consumers.worker.service")
 
 
 def function_of(code: CodeType) -> str:
