@@ -25,13 +25,13 @@ from pathlib import Path
 import numpy as np
 
 from consumers.config.config import Config, load_config
+from consumers.counting.commits import commit_of
+from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Commit, Generation, Head
+from consumers.process import service
 from consumers.sources.source import Chunk, Partition
-from consumers.worker import service
-from consumers.worker.pieces import commit_of
-from consumers.worker.pipeline import Delta
 
 PARTITIONS = 8
 SLICES = 1000

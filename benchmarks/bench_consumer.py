@@ -32,16 +32,16 @@ import numpy as np
 from benchmarks.bare_poll import Patience, bare_poll
 from benchmarks.kafka_topics import topics
 from consumers.config.config import Config, load_config
+from consumers.counting.delta import Delta
+from consumers.counting.options import Options
 from consumers.demo import CONFIG
 from consumers.events.decoder import Decoded, Decoder
+from consumers.process import service
+from consumers.process.stop import Stop
 from consumers.simulate.output import write
 from consumers.simulate.stream import Format, Simulation
 from consumers.sources.open_source import open_source
 from consumers.sources.source import Chunk, Partition
-from consumers.worker import service
-from consumers.worker.pipeline import Delta
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop
 
 LAYERS = ("bare poll", "source", "decoding", "metrics", "commit")
 OPTIONS = Options(until_end=True, partitions=(0,))  # by hand: a group may be rebalanced

@@ -24,16 +24,16 @@ import numpy as np
 
 from benchmarks.harness import versions
 from consumers.config.config import Config, load_config
+from consumers.counting.options import Options
+from consumers.counting.seen_ids import SeenIds
+from consumers.counting.worker import Worker
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Commit, Counters
 from consumers.ledger.seen import read_seen
+from consumers.process.service import begin
+from consumers.process.stop import Stop
 from consumers.sources.memory_source import Log, MemorySource
 from consumers.sources.source import Partition
-from consumers.worker.run_options import Options
-from consumers.worker.seen_ids import SeenIds
-from consumers.worker.service import begin
-from consumers.worker.stop import Stop
-from consumers.worker.worker import Worker
 from streammetrics import hash_ids
 
 DAY_MS = 86_400_000

@@ -20,16 +20,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from consumers.config.config import Config, load_config
+from consumers.counting.commits import commit_of
+from consumers.counting.delta import Delta
 from consumers.demo import CONFIG
 from consumers.events.decoder import Decoder
 from consumers.ledger.ledger import Ledger
+from consumers.process import service
 from consumers.simulate.output import write
 from consumers.simulate.stream import Simulation
 from consumers.sources.file_source import FileSource
 from consumers.sources.source import Partition
-from consumers.worker import service
-from consumers.worker.pieces import commit_of
-from consumers.worker.pipeline import Delta
 
 EVENTS = 1_000_000  # of the file that is counted
 ROUNDS = 5

@@ -23,6 +23,7 @@ from typing import Final
 from consumers.cli.exit_codes import DONE, FATAL
 from consumers.cli.main import main as streammetrics
 from consumers.ledger.ledger import Ledger
+from consumers.process.stop import Stop, signals_request
 from consumers.results.answers import results_text
 from consumers.results.figures_table import Truth
 from consumers.results.query import Query
@@ -33,7 +34,6 @@ from consumers.server.health import Watched
 from consumers.server.process import announce, serving
 from consumers.simulate.joined import JoinedSimulation
 from consumers.simulate.stream import VARIANTS, Simulation
-from consumers.worker.stop import Stop, signals_request
 
 FOLDER: Final = Path(".demo")
 EVENTS: Final = 200_000

@@ -140,7 +140,9 @@ def test_third_party_packages_are_imported_only_where_the_page_says() -> None:
 
 def test_kafka_is_imported_in_kafka_source_only() -> None:
     assert outside()["kafka"] == ["consumers.sources.kafka_source"]
-    elsewhere = bad("def f():\n    from kafka.errors import KafkaError", "consumers.worker.service")
+    elsewhere = bad(
+        "def f():\n    from kafka.errors import KafkaError", "consumers.process.service"
+    )
     assert import_rules.outside_imports(elsewhere, outside(), PACKAGES)
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Ledger
+from consumers.process.status import WorkerStatus
 from consumers.results.joined import JoinFound
 from consumers.server.exposition import exposition
 from consumers.server.health import Watched
 from consumers.server.join_gauges import join_gauges
-from consumers.worker.vitals import Vitals
 from tests.consumers import experiment_run
 from tests.consumers.running import Running, until
 from tests.prometheus_server import Prometheus, program
@@ -69,7 +69,7 @@ def promtool(*words: str | Path, text: bytes = b"") -> str:
 
 
 def scrape(store: Path) -> bytes:
-    vitals = Vitals(1, 0.0, 0.0, quarantined={"empty": 1})
+    vitals = WorkerStatus(1, 0.0, 0.0, quarantined={"empty": 1})
     with closing(Ledger.open(str(store))) as ledger:
         return exposition(ledger, Watched(lambda: {"0": vitals}, lambda: 1.0, lambda: 1.0))
 

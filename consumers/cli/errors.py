@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from consumers.cli.exit_codes import FATAL, GAP, NOT_LET_IN, SETTINGS, TOO_MANY_BAD, USAGE
 from consumers.config.config import ConfigError
+from consumers.counting.commits import ErrorBudgetExceeded
 from consumers.ledger.ledger import LedgerError
 from consumers.results.query import QueryError
 from consumers.results.state_files import UnknownState
 from consumers.server import ServeError
-from consumers.sources.source import GapError, NotLetIn, SourceError, Unsuitable
-from consumers.worker.bad_share import TooManyBad
-from consumers.worker.reconnect import Disconnected
+from consumers.sources.source import Disconnected, GapError, NotLetIn, SourceError, Unsuitable
 from streammetrics import SettingsError, StreamMetricsError
 
 
@@ -25,7 +24,7 @@ def explained(error: Exception) -> tuple[str, int] | None:
             return f"{error}; read on where the log begins with --on-gap skip", GAP
         case NotLetIn():
             return str(error), NOT_LET_IN
-        case TooManyBad():
+        case ErrorBudgetExceeded():
             return str(error), TOO_MANY_BAD
         case SettingsError() | UnknownState():
             return str(error), SETTINGS

@@ -13,8 +13,8 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from consumers.cli import logs
+from consumers.counting.options import Progress
 from consumers.results import printed
-from consumers.worker.run_options import Progress
 
 log = logging.getLogger(__name__)
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from consumers.cli import logs, progress
 from consumers.cli.arguments import Arguments, UsageError
 from consumers.cli.exit_codes import DONE
+from consumers.counting.options import Progress
 from consumers.ledger.ledger import Ledger
 from consumers.report import gather, report_html
 from consumers.results import printed
 from consumers.results.query import parse_query
-from consumers.worker.run_options import Progress
 
 
 def report(arguments: Arguments, monotonic: Callable[[], float]) -> int:

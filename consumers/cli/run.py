@@ -18,9 +18,15 @@ from consumers.cli.arguments import Arguments, UsageError
 from consumers.cli.flags import RUN
 from consumers.cli.serve import warn_where_open
 from consumers.config.config import Config, Override, QuarantineConfig, load_config
+from consumers.counting.options import Options
 from consumers.events.messages import MAX_EVENTS
 from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger
+from consumers.process import service
+from consumers.process.preflight import check, require_options
+from consumers.process.status import StatusRecorder
+from consumers.process.stop import Stop, signals_request
+from consumers.process.supervise import WORKER, StatusChannel, status_sender, supervise
 from consumers.results import printed
 from consumers.results.answers import results_text
 from consumers.results.query import Query, parse_time
@@ -37,13 +43,6 @@ from consumers.sources.names import name_of
 from consumers.sources.open_source import open_source
 from consumers.sources.source import Name
 from consumers.sources.unreadable import Skips
-from consumers.worker import service
-from consumers.worker.checking import check, require_options
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop, signals_request
-from consumers.worker.supervise import WORKER, supervise
-from consumers.worker.tell import Hearing, teller
-from consumers.worker.vitals import Watch
 
 Clock = Callable[[], float]
 
@@ -87,8 +86,8 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         with stop.interrupting(), closing(Ledger.open(config.store.url, create=True)) as ledger:
             anew = arguments.on("new-generation")
             service.begin(ledger, config, new_generation=anew, requested=options.requested)
-        hearing = stack.enter_context(closing(Hearing(workers if workers > 1 else 0)))
-        watch = Watch(monotonic, teller(os.environ, orphaned=stop.request))
+        hearing = stack.enter_context(closing(StatusChannel(workers if workers > 1 else 0)))
+        watch = StatusRecorder(monotonic, status_sender(os.environ, orphaned=stop.request))
         if not arguments.on("no-serve"):
             seen = hearing.workers if workers > 1 else lambda: {"0": watch.snapshot()}
             address = config.server.host, config.server.port
@@ -188,7 +187,7 @@ def worker_command(arguments: Arguments) -> list[str]:
     return command
 
 
-def _several(arguments: Arguments, workers: int, stop: Stop, hearing: Hearing) -> int:
+def _several(arguments: Arguments, workers: int, stop: Stop, hearing: StatusChannel) -> int:
     # The new generation is there; a worker that started one more would throw the others out.
     os.environ.pop("STREAMMETRICS_NEW_GENERATION", None)
     return supervise(worker_command(arguments), workers, stop, hearing)

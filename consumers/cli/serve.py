@@ -9,11 +9,11 @@ from collections.abc import Callable
 from consumers.cli import logs
 from consumers.cli.arguments import Arguments, UsageError
 from consumers.config.tables import token_problem
+from consumers.process.stop import Stop, signals_request
 from consumers.server.assets import prepare
 from consumers.server.health import Watched
 from consumers.server.open_connections import Limits
 from consumers.server.process import announce, serving
-from consumers.worker.stop import Stop, signals_request
 
 HOST = "127.0.0.1"
 PORT = 8765

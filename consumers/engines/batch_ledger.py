@@ -21,19 +21,17 @@ from dataclasses import replace
 from typing import Final, Literal
 
 from consumers.config.config import Config
-from consumers.engines.tasks import Job
-from consumers.engines.told import Told, told_together
-from consumers.experiment.looking import Looker
+from consumers.counting.commits import ErrorBudget
+from consumers.counting.delta import Delta
+from consumers.counting.housekeeping import IdleCompactor, floor_after
+from consumers.engines.tasks import Job, TaskReport, combined_report
 from consumers.ledger.begun import NOTHING_REQUESTED, Requested
 from consumers.ledger.ledger import Fenced, Ledger, LogChanged
 from consumers.ledger.logs import count_from
 from consumers.ledger.rows import Commit, Generation, Head, Piece
+from consumers.process.experiment_looks import Looker
+from consumers.process.service import begin
 from consumers.sources.source import SPARK, GapError, Partition
-from consumers.worker.bad_share import BadShare
-from consumers.worker.pipeline import Delta
-from consumers.worker.retention import floor_after
-from consumers.worker.service import begin
-from consumers.worker.upkeep import Upkeep
 
 log = logging.getLogger(__name__)
 
@@ -75,9 +73,9 @@ class BatchLedger:
             begun = begin(self.ledger, config, new_generation=new_generation, requested=requested)
             self.generation: Generation = begun.generation
             count_from(self.ledger.store, self.generation, [self.log], new=new_source)
-            self._bad_share = BadShare(config.store.max_bad_share)
+            self._bad_share = ErrorBudget(config.store.max_bad_share)
             self._began = False
-            self._upkeep = Upkeep(self.ledger.store, monotonic)
+            self._upkeep = IdleCompactor(self.ledger.store, monotonic)
             self._looker = None
             if config.experiment is not None:
                 every_s = config.experiment.look_every_s
@@ -95,7 +93,7 @@ class BatchLedger:
     def count(
         self,
         batch: int,
-        counted: Callable[[Job], tuple[Sequence[Piece], Iterable[Told]]],
+        counted: Callable[[Job], tuple[Sequence[Piece], Iterable[TaskReport]]],
         record_time: str | None = None,
     ) -> bool:
         """Count one batch; False where that was done before. `counted` runs the tasks.
@@ -145,9 +143,9 @@ class BatchLedger:
         return head
 
     def _commit(
-        self, head: Head, batch: int, pieces: Sequence[Piece], told: Iterable[Told]
+        self, head: Head, batch: int, pieces: Sequence[Piece], told: Iterable[TaskReport]
     ) -> None:
-        found = told_together(told, batch, head.greatest_event_ms)
+        found = combined_report(told, batch, head.greatest_event_ms)
         delta = Delta(self.config, self.log, batch)  # what the share of bad events is told
         delta.counters, delta.quarantine = found.counters, list(found.refused)
         self._bad_share.check([delta], last=False)

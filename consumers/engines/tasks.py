@@ -17,24 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consumers.config.config import Config
-from consumers.engines.told import Told
+from consumers.counting.delta import Delta
+from consumers.counting.metric_sets import MetricSetStates
 from consumers.events.arrow_messages import leaves, unread
 from consumers.events.decoder import Decoder
 from consumers.ledger.rows import Pane, Piece
 from consumers.sources.arrow_columns import ArrowColumns, RowTexts
 from consumers.sources.source import Chunk, Partition, SourceError
-from consumers.worker.family_states import FamilyStates
-from consumers.worker.pieces import pieces_of
-from consumers.worker.pipeline import Delta
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     Batches: TypeAlias = Iterator[pa.RecordBatch]
     Table: TypeAlias = pa.Table
+import json
+from base64 import b64decode, b64encode
+from dataclasses import asdict, replace
+
+from consumers.events.refusals import Refused
+from consumers.ledger.rows import Counters
 
 TOLD: Final = -1  # the family of rows that hold what a task says
-
 # The columns between the two, and those that come out, with the types that engines call them by.
 BARE: Final = "family int, grouping int, task bigint, windows binary, expired binary"
 PIECES: Final = (
@@ -101,23 +104,23 @@ def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterat
             for place, family in enumerate(delta.families)
             for grouping in family.groupings
         ]
-    told = Told(task, delta.counters, delta.greatest_event_ms, delta.quarantine)
+    told = TaskReport(task, delta.counters, delta.greatest_event_ms, delta.quarantine)
     yield _batch([*rows, (TOLD, 0, task, told.to_json(), None)], _bare_schema())
 
 
 def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[pa.RecordBatch]:
     """Columns PIECES, of BARE with one family and grouping: the rows of a store, one at a time.
     What is told passes through, as the state of no metric."""
-    states: FamilyStates | None = None
+    states: MetricSetStates | None = None
     for batch in batches:
         family, grouping, _, windows, expired = (column.to_pylist() for column in batch.columns)
         for i, place in enumerate(family):
             if place == TOLD:
                 yield _batch([(None, 0, None, None, 0, 1, False, windows[i])], _pieces_schema())
                 continue
-            states = states or FamilyStates(config.families[place])
+            states = states or MetricSetStates(config.families[place])
             states.join(grouping[i], windows[i], expired[i])
-    for piece in pieces_of(states.pieces()) if states is not None else ():
+    for piece in states.shards() if states is not None else ():
         row = (*piece.pane, piece.key_range, piece.key_ranges, piece.for_coarser, piece.state)
         yield _batch([row], _pieces_schema())
 
@@ -131,17 +134,17 @@ def batch_by_batch() -> dict[str, object]:
     return {"batches": kind, "return": kind}
 
 
-def read_merged(table: pa.Table) -> tuple[list[Piece], list[Told]]:
+def read_merged(table: pa.Table) -> tuple[list[Piece], list[TaskReport]]:
     """The rows of a store and what the tasks said, of PIECES."""
     pieces: list[Piece] = []
-    told: list[Told] = []
+    told: list[TaskReport] = []
     for batch in table.to_batches():
         columns = [column.to_pylist() for column in batch.columns]
         for metric, grouping, start, end, key_range, key_ranges, coarser, state in zip(
             *columns, strict=True
         ):
             if metric is None:
-                told.append(Told.from_json(state))
+                told.append(TaskReport.from_json(state))
             else:
                 pane = Pane(metric, grouping, start, end)
                 pieces.append(Piece(pane, key_range, key_ranges, state, coarser))
@@ -191,3 +194,59 @@ def _schema(text: str) -> pa.Schema:
         "binary": pyarrow.binary(),
     }
     return pyarrow.schema([(n, types[t]) for n, t in (c.split(" ") for c in text.split(", "))])
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """`task` is its number in the batch. `refused` have as their offset their row in the task.
+
+    >>> one = TaskReport(3, Counters(rows=2), 1_700_000_000_000, ())
+    >>> TaskReport.from_json(one.to_json()) == one
+    True
+    """
+
+    task: int
+    counters: Counters
+    greatest_event_ms: int | None
+    refused: Sequence[Refused]
+
+    def to_json(self) -> bytes:
+        """For the way to the driver."""
+        refused = [
+            {**asdict(one), "payload": b64encode(one.payload).decode()} for one in self.refused
+        ]
+        found = {
+            "task": self.task,
+            "counters": asdict(self.counters),
+            "greatest_event_ms": self.greatest_event_ms,
+            "refused": refused,
+        }
+        return json.dumps(found).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> TaskReport:
+        """What `to_json` wrote."""
+        found = json.loads(data)
+        refused = tuple(
+            Refused(**{**one, "payload": b64decode(one["payload"])}) for one in found["refused"]
+        )
+        counters = Counters(**found["counters"])
+        return cls(found["task"], counters, found["greatest_event_ms"], refused)
+
+
+def combined_report(
+    told: Iterable[TaskReport], batch: int, greatest_event_ms: int | None
+) -> TaskReport:
+    """What the tasks of one batch say together. A refused event has the number of its batch as
+    its offset, and its row in the batch, the tasks in order, as its index.
+
+    greatest_event_ms: that of all batches before.
+    """
+    counters, refused, before = Counters(), [], 0
+    times = [] if greatest_event_ms is None else [greatest_event_ms]
+    for one in sorted(told, key=lambda one: one.task):
+        refused += [replace(r, offset=batch, index=before + r.offset) for r in one.refused]
+        before += one.counters.rows
+        counters += one.counters
+        times += [] if one.greatest_event_ms is None else [one.greatest_event_ms]
+    return TaskReport(0, counters, max(times, default=None), tuple(refused))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from consumers.experiment.reading import Declared, declared
+from consumers.counting.experiment_plan import Declared, declared
 from consumers.ledger.ledger import Ledger
 from consumers.results import drawn
 from consumers.results.answers import Answers, store_name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator, Sequence
 
-from consumers.experiment.reading import Declared
+from consumers.counting.experiment_plan import Declared
 from consumers.results import printed
 from consumers.results.results import ResultRow
 from streammetrics.experiments import Plan

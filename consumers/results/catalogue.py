@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from consumers.experiment.reading import Declared, declared
+from consumers.counting.experiment_plan import Declared, declared
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import state_of
 from consumers.ledger.rows import Metric, Snapshot

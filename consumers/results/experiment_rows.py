@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from consumers.config.states import ROWS
-from consumers.experiment.reading import (
+from consumers.counting.experiment_plan import (
     FAMILY,
     UNITS,
     Declared,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from consumers.experiment.reading import Declared, declared
+from consumers.counting.experiment_plan import Declared, declared
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.looks import Point
 from consumers.ledger.view import View, view

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from consumers.experiment.reading import Declared
+from consumers.counting.experiment_plan import Declared
 from consumers.results.inference_json import (
     comparison_json,
     contamination_json,

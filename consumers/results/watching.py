@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from consumers.experiment.reading import declared
+from consumers.counting.experiment_plan import declared
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.view import View, view
 from consumers.results.answers import Answers, store_name

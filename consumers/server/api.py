@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from consumers.experiment.reading import declared
+from consumers.counting.experiment_plan import declared
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.view import View, view
 from consumers.results.answers import Answers, results_text, store_name

@@ -26,18 +26,18 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Snapshot
+from consumers.process.status import COMMIT_BOUNDS_S, Place, WorkerStatus
 from consumers.results.answers import Answers
 from consumers.results.watermark import watermark_ms
 from consumers.server.health import Watched
 from consumers.server.latest_results import LatestResults
 from consumers.server.result_gauges import result_gauges
-from consumers.worker.vitals import COMMIT_BOUNDS_S, Place, Vitals
 
 __all__ = ["CONTENT_TYPE_LATEST", "exposition"]
 
 PLACES: Final = 1000  # partitions of one worker that are named; those with the greatest lag
 
-_COUNTERS: Final = {  # name: (what, field of Vitals)
+_COUNTERS: Final = {  # name: (what, field of WorkerStatus)
     "streammetrics_events": ("Events read and committed, refused ones included", "rows"),
     "streammetrics_events_skipped": ("Events that the config leaves out", "skipped"),
     "streammetrics_events_late": ("Late events", "late"),
@@ -78,7 +78,7 @@ class _Scrape:
         yield from result_gauges(self._latest.by_window())
 
 
-def _counted(workers: dict[str, Vitals]) -> Iterator[Metric]:
+def _counted(workers: dict[str, WorkerStatus]) -> Iterator[Metric]:
     for name, (what, field) in _COUNTERS.items():
         family = CounterMetricFamily(name, what, labels=["worker"])
         for worker, vitals in workers.items():
@@ -101,7 +101,7 @@ def _counted(workers: dict[str, Vitals]) -> Iterator[Metric]:
     yield from (refused, commits)
 
 
-def _commits(workers: dict[str, Vitals]) -> Metric:
+def _commits(workers: dict[str, WorkerStatus]) -> Metric:
     family = HistogramMetricFamily(
         "streammetrics_commit_duration_seconds", "Time of a commit", labels=["worker"]
     )
@@ -112,7 +112,7 @@ def _commits(workers: dict[str, Vitals]) -> Metric:
     return family
 
 
-def _ages(workers: dict[str, Vitals], now_s: float) -> Iterator[Metric]:
+def _ages(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     gauges = {
         "streammetrics_poll_age_seconds": "Time since the worker's loop came round",
         "streammetrics_fetch_age_seconds": "Time since the source last heard from the log",
@@ -134,7 +134,7 @@ def _ages(workers: dict[str, Vitals], now_s: float) -> Iterator[Metric]:
     yield from families.values()
 
 
-def _lags(workers: dict[str, Vitals], now_s: float) -> Iterator[Metric]:
+def _lags(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     labels = ["worker", "topic", "partition"]
     messages = GaugeMetricFamily(
         "streammetrics_lag_messages", "Offsets from where reading stands to the log's end",

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from consumers.worker.vitals import Vitals
+from consumers.process.status import WorkerStatus
 
-Workers: TypeAlias = Mapping[str, Vitals | None]  # by name; None: it has not spoken yet
+Workers: TypeAlias = Mapping[str, WorkerStatus | None]  # by name; None: it has not spoken yet
 
 POLL_LIMIT_S: Final = 60.0
 FETCH_LIMIT_S: Final = 120.0

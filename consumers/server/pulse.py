@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Final, Literal
 
-from consumers.experiment.reading import declared
+from consumers.counting.experiment_plan import declared
 from consumers.ledger.ledger import Ledger, LedgerError
 from consumers.ledger.rows import Counters
 from consumers.ledger.view import Moment, View, view
+from consumers.process.status import Place, WorkerStatus
 from consumers.results.json_text import Json
 from consumers.results.watermark import watermark_ms
 from consumers.server.health import Watched
 from consumers.server.readiness import unready
-from consumers.worker.vitals import Place, Vitals
 
 NOTHING: Final = Counters()
 EVERY_S: Final = 1.0
@@ -131,7 +131,7 @@ def _state(
     return "live", f"Counting, {behind_s:.0f} s behind."
 
 
-def _worker_json(name: str, vitals: Vitals | None, watched: Watched, now: float) -> Json:
+def _worker_json(name: str, vitals: WorkerStatus | None, watched: Watched, now: float) -> Json:
     if vitals is None:
         return {"name": name, "problem": "it has not started yet", "lag_messages": None,
                 "partitions": 0}  # fmt: skip
@@ -144,7 +144,7 @@ def _worker_json(name: str, vitals: Vitals | None, watched: Watched, now: float)
     }
 
 
-def _lag(vitals: Vitals, now: float) -> tuple[int | None, float | None]:
+def _lag(vitals: WorkerStatus, now: float) -> tuple[int | None, float | None]:
     """The messages that a worker has not read, and the age of the record that it stands at."""
     known = [place for place in vitals.places if place.end is not None]
     if not known:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from consumers.ledger.ledger import Ledger, LedgerError
 from consumers.ledger.rows import Head
 from consumers.ledger.witness import read_now
+from consumers.process.status import Place
 from consumers.server.health import Watched
-from consumers.worker.vitals import Place
 
 
 def unready(ledger: Ledger, watched: Watched) -> str | None:

@@ -11,10 +11,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from consumers.cli.progress import Report
+from consumers.counting.options import Progress
 from consumers.simulate.joined import JoinedSimulation, is_outcome
 from consumers.simulate.messages import Sink, packed
 from consumers.simulate.stream import Simulation
-from consumers.worker.run_options import Progress
 
 
 def write(

@@ -14,7 +14,7 @@ from typing import Final
 from consumers.config.keys import Key, Switch, Text, Whole, default_of
 from consumers.config.section import ConfigError, Problem, Value, did_you_mean
 from consumers.config.tables import OWNED_CLIENT_KEYS, SourceConfig
-from consumers.worker.reconnect import Disconnected
+from consumers.sources.source import Disconnected
 
 OWNED: Final = frozenset(
     [

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Final
+from typing import Final, Protocol
 
 from consumers.config.config import Config
 from consumers.sources.file_source import FileSource
-from consumers.sources.source import Source, SourceError, Unsuitable
+from consumers.sources.source import Name, Source, SourceError, Unsuitable
 from consumers.sources.stdin_source import StdinSource
-from consumers.worker.run_options import Options
+from consumers.sources.unreadable import Skips
 
 # The module that reads with each library, and the extra that brings the library.
 MODULES: Final = {
@@ -19,7 +19,18 @@ MODULES: Final = {
 }
 
 
-def open_source(config: Config, options: Options) -> Source:
+class ReadOptions(Protocol):
+    """What a source has to know of the options of a run."""
+
+    @property
+    def until_end(self) -> bool: ...
+    @property
+    def partitions(self) -> tuple[Name, ...] | None: ...
+    @property
+    def skips(self) -> Skips: ...
+
+
+def open_source(config: Config, options: ReadOptions) -> Source:
     """Open the source of `config` to be read as `options` say.
 
     Raises SourceError (Disconnected where it may be there later; Unsuitable for a source that

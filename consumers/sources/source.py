@@ -182,6 +182,15 @@ class Unsuitable(SourceError):
     """This source cannot do what was asked for: a mistake in the words, not in the source."""
 
 
+class Disconnected(SourceError):
+    """The source failed and has to be opened anew; what was read before the failure is good.
+
+    `exit_code` is for a source that could not be reached at all: the same command may work later.
+    """
+
+    exit_code = 75
+
+
 class NotLetIn(SourceError):
     """The broker refuses our user, password or rights: nothing helps but a person."""
 

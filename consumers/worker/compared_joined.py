@@ -13,11 +13,11 @@ from typing import Final
 
 from consumers.config.config import Config
 from consumers.config.states import DELAYS, ROWS
+from consumers.counting.label_windows import Closer
 from consumers.ledger.audit import pane_rows, panes
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline, pane_order
 from consumers.ledger.rows import JOIN_START, Head, Pane
-from consumers.worker.closer import Closer
 from consumers.worker.compared import RowsMoved, differences, named
 from consumers.worker.recount import Recount
 from consumers.worker.scratch import Scratch

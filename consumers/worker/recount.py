@@ -9,6 +9,9 @@ from typing import Final
 
 import numpy as np
 
+from consumers.counting.commits import commit_of
+from consumers.counting.delta import Delta
+from consumers.counting.seen_ids import SeenIds
 from consumers.events.decoder import Decoded
 from consumers.events.refusals import LATE, Refused
 from consumers.ledger.audit import covers, cut_after, entries_between, has_retry
@@ -17,11 +20,8 @@ from consumers.ledger.store import Store
 from consumers.ledger.write import storable
 from consumers.sources.source import Chunk
 from consumers.worker.coverage import Coverage, starts_of
-from consumers.worker.pieces import commit_of
-from consumers.worker.pipeline import Delta
 from consumers.worker.repeats import without_repeats
 from consumers.worker.scratch import Scratch
-from consumers.worker.seen_ids import SeenIds
 from consumers.worker.trial import Place, Trial, described, places_of
 from consumers.worker.verified import Verified
 

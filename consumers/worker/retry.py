@@ -18,6 +18,7 @@ from itertools import groupby
 from typing import Final
 
 from consumers.config.config import Config
+from consumers.counting.options import Options
 from consumers.events.decoder import Decoded, Decoder
 from consumers.events.refusals import Refused
 from consumers.ledger.ledger import Ledger, LedgerError
@@ -28,7 +29,6 @@ from consumers.sources.records_at import records_at
 from consumers.sources.source import Chunk, Source, SourceError
 from consumers.sources.unreadable import Skips
 from consumers.worker.reading import reading_of, require_same_states
-from consumers.worker.run_options import Options
 from consumers.worker.trial import Place, Trial, described, places_of
 
 PAGE: Final = 500  # entries of one transaction

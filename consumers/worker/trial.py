@@ -13,11 +13,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from consumers.config.config import Config
+from consumers.counting.commits import commit_of
+from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoded
 from consumers.events.refusals import Refused, Unfit, refused
 from consumers.ledger.rows import Commit, Counters, Generation, Head, Piece
-from consumers.worker.pieces import commit_of
-from consumers.worker.pipeline import Delta
 
 Place = tuple[int, int]  # offset of the record, index of the event in it
 

@@ -23,6 +23,7 @@ from typing import Final
 
 from consumers.config.config import Config
 from consumers.config.states import fingerprint
+from consumers.counting.options import Options, Progress
 from consumers.events.decoder import Decoder
 from consumers.ledger.audit import Stand, stand
 from consumers.ledger.ledger import Ledger
@@ -37,7 +38,6 @@ from consumers.worker.compared import compare_panes, named
 from consumers.worker.compared_joined import compare_joined
 from consumers.worker.reading import with_reading
 from consumers.worker.recount import Recount
-from consumers.worker.run_options import Options, Progress
 from consumers.worker.scratch import Scratch
 from consumers.worker.verified import Verified
 

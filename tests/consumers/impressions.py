@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from consumers.config.config import load_config
+from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
+from consumers.process import service
+from consumers.process.stop import Stop
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import Results
-from consumers.worker import service
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop
 
 DAY_MS = 1_704_067_200_000  # 2024-01-01T00:00:00Z
 HOUR_MS = 3_600_000

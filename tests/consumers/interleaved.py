@@ -19,6 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from consumers.config.config import Config
+from consumers.counting.worker import Worker
 from consumers.ledger.begun import Requested
 from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import SettingsChanged, StoreReplaced, StoreUnavailable
@@ -35,7 +36,6 @@ from consumers.sources.memory_source import (
 )
 from consumers.sources.source import Partition
 from consumers.worker.retry import retry
-from consumers.worker.worker import Worker
 from tests.consumers.compacted import Compactions
 from tests.consumers.folded import Span, counted
 from tests.consumers.lives import (

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from consumers.config.config import Config
+from consumers.counting.options import Options
+from consumers.counting.worker import Worker
 from consumers.ledger.ledger import Ledger
+from consumers.process.service import begin
+from consumers.process.stop import Stop
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results
 from consumers.sources.memory_source import Log, MemorySource, Step
 from consumers.sources.source import Partition
-from consumers.worker.run_options import Options
-from consumers.worker.service import begin
-from consumers.worker.stop import Stop
-from consumers.worker.worker import Worker
 from tests.consumers.small_config import config
 
 WINDOW_MS = 40_000

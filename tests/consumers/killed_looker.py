@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, event
 
-import consumers.experiment.looking as looking
+import consumers.process.experiment_looks as looking
 from consumers.ledger.ledger import Ledger
 from tests.consumers.killed_worker import Fuse
 

@@ -21,13 +21,14 @@ from sqlalchemy import Connection
 
 import consumers.ledger.ledger as ledger_module
 from consumers.cli.main import main
+from consumers.counting import worker
+from consumers.counting.worker import Worker
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger import write as ledger_write
 from consumers.ledger.ledger import Fenced, Ledger
 from consumers.ledger.rows import Commit, Generation, Head
+from consumers.process import service
 from consumers.sources.source import Chunk, Partition
-from consumers.worker import service, worker
-from consumers.worker.worker import Worker
 
 
 class Tally:

@@ -15,14 +15,14 @@ from sqlalchemy.exc import OperationalError
 import consumers.ledger.ledger as ledger_module
 import consumers.ledger.write as ledger_write
 from consumers.config.config import Config
+from consumers.counting.options import Options
+from consumers.counting.worker import Worker
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Commit, Generation, Head
+from consumers.process.stop import Stop
 from consumers.sources.memory_source import Log, MemorySource, Step
 from consumers.sources.source import Chunk, Partition
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop
-from consumers.worker.worker import Worker
 
 POINTS = (
     "in the listener",

@@ -10,9 +10,10 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from consumers.config.config import Config
+from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
 from consumers.sources.source import Chunk
-from consumers.worker.pipeline import Delta
+from tests.consumers.delta_states import states_of
 from tests.consumers.small_config import LOG, config
 
 KAFKA = 'kind = "kafka"\nbootstrap_servers = "h:1"\ntopic = "t"\ngroup = "g"'
@@ -77,7 +78,7 @@ def counted(made: Config, chunks: Sequence[Chunk]) -> Delta:
 
 def digests(delta: Delta) -> dict[object, bytes]:
     """The bytes of each state."""
-    return {piece[:4]: piece.state.to_bytes() for piece in delta.states()}
+    return {piece[:4]: piece.state.to_bytes() for piece in states_of(delta)}
 
 
 def places(delta: Delta) -> list[tuple[int, int, str]]:

@@ -40,10 +40,17 @@ from consumers.sources.confluent_source.client import (
     sorted_places,
 )
 from consumers.sources.kafka_client import masked, require_reachable
-from consumers.sources.source import Chunk, GapError, Listener, Name, Partition, SourceError
+from consumers.sources.source import (
+    Chunk,
+    Disconnected,
+    GapError,
+    Listener,
+    Name,
+    Partition,
+    SourceError,
+)
 from consumers.sources.topic_reading import Asked, Place, TopicReading, place_of
 from consumers.sources.unreadable import NO_SKIPS, Skips, UnreadableBatch, left_out, over_limit
-from consumers.worker.reconnect import Disconnected
 
 log = logging.getLogger(__name__)
 

@@ -23,9 +23,8 @@ from confluent_kafka.admin._topic import TopicDescription
 
 from consumers.config.section import ConfigError, Problem
 from consumers.sources.confluent_client import connection_settings
-from consumers.sources.source import NotLetIn, SourceError
+from consumers.sources.source import Disconnected, NotLetIn, SourceError
 from consumers.sources.topic_reading import Place, Topic
-from consumers.worker.reconnect import Disconnected
 
 T = TypeVar("T")
 

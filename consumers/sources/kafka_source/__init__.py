@@ -39,6 +39,7 @@ from consumers.sources.kafka_source.client import (
 from consumers.sources.kafka_source.record_batches import BatchLimits, LeftOut
 from consumers.sources.source import (
     Chunk,
+    Disconnected,
     GapError,
     Listener,
     Name,
@@ -48,7 +49,6 @@ from consumers.sources.source import (
 )
 from consumers.sources.topic_reading import Asked, Place, Topic, TopicReading, place_of
 from consumers.sources.unreadable import NO_SKIPS, Skips, UnreadableBatch, left_out
-from consumers.worker.reconnect import Disconnected
 
 T = TypeVar("T")
 

@@ -27,8 +27,7 @@ from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 from consumers.sources.kafka_client import require_reachable
 from consumers.sources.kafka_source.record_batches import BatchLimits
-from consumers.sources.source import NotLetIn, SourceError
-from consumers.worker.reconnect import Disconnected
+from consumers.sources.source import Disconnected, NotLetIn, SourceError
 
 log = logging.getLogger(__name__)
 

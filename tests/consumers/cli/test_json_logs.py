@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 
 from consumers.cli import logs, progress
-from consumers.worker import supervise as supervision
-from consumers.worker.run_options import Progress
-from consumers.worker.stop import Stop
-from consumers.worker.tell import Hearing
+from consumers.counting.options import Progress
+from consumers.process import supervise as supervision
+from consumers.process.stop import Stop
+from consumers.process.supervise import StatusChannel
 from tests.consumers.running import Running, until
 from tests.consumers.stores import write_config, write_events
 from tests.requirements import ROOT
@@ -165,6 +165,6 @@ def test_each_of_several_workers_knows_its_number(tmp_path: Path) -> None:
         f"pathlib.Path(sys.argv[1], os.environ[{supervision.WORKER!r}]).touch()"
     )
     command = [sys.executable, "-c", script, str(tmp_path)]
-    with closing(Hearing(3)) as hearing:
+    with closing(StatusChannel(3)) as hearing:
         assert supervision.supervise(command, 3, Stop(), hearing) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "2"]

@@ -11,7 +11,7 @@ import pytest
 
 from consumers.cli import logs, progress
 from consumers.cli.main import main
-from consumers.worker.run_options import Progress
+from consumers.counting.options import Progress
 
 
 def test_where_the_end_is_known_the_share_and_the_time_left_are_told() -> None:

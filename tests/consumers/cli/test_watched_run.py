@@ -16,14 +16,14 @@ import pytest
 from consumers.cli.arguments import parse
 from consumers.cli.run import worker_command
 from consumers.config.keys import LIBRARIES
+from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
+from consumers.process import service
+from consumers.process.status import StatusRecorder
 from consumers.server.health import Watched
 from consumers.server.process import serving
 from consumers.sources.memory_source import MemorySource
 from consumers.sources.source import Chunk
-from consumers.worker import service
-from consumers.worker.run_options import Options
-from consumers.worker.vitals import Watch
 from tests.consumers.running import Running, until
 from tests.consumers.small_config import event, toml
 from tests.consumers.stores import EVENTS, write_config, write_events
@@ -51,7 +51,7 @@ class Spinning(MemorySource):
 def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(3)})
     source, stop = Spinning(run.logs), PatientStop(Clock())
-    watch = Watch(time.monotonic)
+    watch = StatusRecorder(time.monotonic)
     watched = Watched(lambda: {"0": watch.snapshot()}, time.monotonic, time.time, poll_limit_s=0.5)
 
     def work() -> None:

@@ -12,16 +12,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from consumers.config.config import Config
+from consumers.counting.options import Options
 from consumers.engines.batch_ledger import BatchLedger, Gap
-from consumers.engines.tasks import Job, count_rows, merge_states, read_merged, require_schema
-from consumers.engines.told import Told
+from consumers.engines.tasks import (
+    Job,
+    TaskReport,
+    count_rows,
+    merge_states,
+    read_merged,
+    require_schema,
+)
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Pane, Piece, Snapshot
+from consumers.process import service
+from consumers.process.stop import Stop
 from consumers.results.query import Query
 from consumers.results.reader import read_results
-from consumers.worker import service
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop
 from streammetrics import PerKey
 from tests.consumers.small_config import config
 
@@ -54,7 +60,9 @@ def table(rows: Sequence[Row], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
     return pa.RecordBatch.from_pylist(list(rows), schema=schema)
 
 
-def counted(job: Job, tasks: Sequence[Sequence[pa.RecordBatch]]) -> tuple[list[Piece], list[Told]]:
+def counted(
+    job: Job, tasks: Sequence[Sequence[pa.RecordBatch]]
+) -> tuple[list[Piece], list[TaskReport]]:
     """What comes of the tasks of a batch, each with its batches of rows."""
     require_schema(job, tasks[0][0].schema if tasks and tasks[0] else SCHEMA)
     bare = [b for number, rows in enumerate(tasks) for b in count_rows(rows, job, number)]

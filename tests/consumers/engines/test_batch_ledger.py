@@ -10,13 +10,13 @@ from random import Random
 import pyarrow as pa
 import pytest
 
+from consumers.counting.commits import ErrorBudgetExceeded
+from consumers.counting.experiment_plan import declared
 from consumers.engines.batch_ledger import BatchLedger
-from consumers.experiment.reading import declared
 from consumers.ledger.compaction import ABOVE, LEAVE
 from consumers.ledger.ledger import Fenced, Ledger, LogChanged, NewSource, SettingsChanged
 from consumers.ledger.view import view
 from consumers.sources.source import GapError, SourceError
-from consumers.worker.bad_share import TooManyBad
 from tests.consumers.engines.fed_store import (
     SCHEMA,
     Fed,
@@ -237,7 +237,7 @@ def test_a_floor_that_rises_meanwhile_has_the_batch_counted_again(tmp_path: Path
 @pytest.mark.slow
 def test_too_many_bad_rows_stop_the_query_and_none_of_the_batch_is_counted(tmp_path: Path) -> None:
     fed = Fed(tmp_path, rest="[store]\nmax_bad_share = 0.1")
-    with pytest.raises(TooManyBad, match="1001 of 1001 events"):
+    with pytest.raises(ErrorBudgetExceeded, match="1001 of 1001 events"):
         fed.feed(0, [row(variant="z")] * 1001)
     assert fed.seen().counters.rows == 0
 
@@ -252,7 +252,7 @@ def test_the_share_of_bad_rows_is_that_of_all_batches_of_a_process(tmp_path: Pat
 
         feed(0, 500)
         feed(1, 499)  # 1,000 events and more are judged
-        with pytest.raises(TooManyBad, match="1001 of 1001 events"):
+        with pytest.raises(ErrorBudgetExceeded, match="1001 of 1001 events"):
             feed(2, 2)
     assert fed.seen().counters.rows == 999
 
@@ -260,7 +260,7 @@ def test_the_share_of_bad_rows_is_that_of_all_batches_of_a_process(tmp_path: Pat
 def test_the_share_of_bad_rows_is_that_of_the_batches_before_a_restart_too(tmp_path: Path) -> None:
     fed = Fed(tmp_path, rest="[store]\nmax_bad_share = 0.1")
     fed.feed(0, [row(variant="z")] * 600)
-    with pytest.raises(TooManyBad, match="1200 of 1200 events"):
+    with pytest.raises(ErrorBudgetExceeded, match="1200 of 1200 events"):
         fed.feed(1, [row(variant="z")] * 600)
 
 

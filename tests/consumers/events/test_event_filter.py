@@ -13,11 +13,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from consumers.config.config import Config
+from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
 from consumers.ledger.rows import Counters
 from consumers.sources.arrow_columns import ArrowColumns, RowTexts
 from consumers.sources.source import Chunk, SourceError
-from consumers.worker.pipeline import Delta
 from tests.consumers.messages import (
     FORMATS,
     arrow,

@@ -14,9 +14,9 @@ from sqlalchemy import func, select
 
 from consumers.cli.main import main
 from consumers.config.config import load_config
-from consumers.experiment import looking
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.schema import look, look_reading
+from consumers.process import experiment_looks as looking
 from tests.consumers.experiment_run import write
 from tests.consumers.forked import forked
 from tests.consumers.killed_looker import POINTS, answering

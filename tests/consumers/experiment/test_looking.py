@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
-import consumers.experiment.looking as looking
+import consumers.process.experiment_looks as looking
 from consumers.cli.main import main
-from consumers.experiment.looking import Looker, look_now
-from consumers.experiment.reading import declared
+from consumers.counting.experiment_plan import declared
 from consumers.ledger.failures import StoreUnavailable
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.looks import read_monitor
 from consumers.ledger.schema import look as look_table
+from consumers.process.experiment_looks import Looker, look_now
 from consumers.results.query import Query, parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from consumers.cli.main import main
-from consumers.experiment.reading import declared
+from consumers.counting.experiment_plan import declared
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.looks import count_looks
 from consumers.ledger.more_epochs import counted_to_ms, starts_after

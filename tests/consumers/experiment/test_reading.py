@@ -9,7 +9,7 @@ import pytest
 
 from consumers.cli.main import main
 from consumers.config.config import load_config
-from consumers.experiment.reading import declared, plan_of
+from consumers.counting.experiment_plan import declared, plan_of
 from consumers.ledger.ledger import Ledger
 from consumers.results.query import Query
 from consumers.results.reader import read_results

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from consumers.experiment.reading import declared
+from consumers.counting.experiment_plan import declared
 from consumers.ledger.ledger import Ledger
 from consumers.results import catalogue as module
 from consumers.results.catalogue import Catalogue, Known, watched_by

@@ -11,6 +11,8 @@ import pytest
 from sqlalchemy import insert, select
 
 from consumers.config.config import Config
+from consumers.counting.commits import commit_of
+from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
 from consumers.ledger.compact import Compactor, compact
 from consumers.ledger.compaction import ABOVE
@@ -23,8 +25,6 @@ from consumers.results.query import Query, QueryError
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.sources.source import Chunk, Partition
-from consumers.worker.pieces import commit_of
-from consumers.worker.pipeline import Delta
 from tests.consumers.folded import records
 from tests.consumers.small_config import METRICS, config
 from tests.consumers.stores import over_stores

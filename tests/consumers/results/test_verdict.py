@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from consumers.experiment.reading import Declared, declared
+from consumers.counting.experiment_plan import Declared, declared
 from consumers.ledger.ledger import Ledger
 from consumers.results.query import Query
 from consumers.results.reader import read_results

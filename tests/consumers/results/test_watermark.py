@@ -2,6 +2,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results
@@ -10,7 +11,6 @@ from consumers.results.status import status_json, status_text
 from consumers.results.terminal import Style
 from consumers.results.watermark import idle_heads, watermark_ms
 from consumers.sources.memory_source import Log
-from consumers.worker.run_options import Options
 from tests.consumers.small_config import WINDOWS, event
 from tests.consumers.worker.memory_run import ONE, TWO, Run
 

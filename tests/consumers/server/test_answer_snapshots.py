@@ -11,18 +11,19 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from consumers.process.status import Place, WorkerStatus
+
 from consumers.cli.main import main
 from consumers.ledger.ledger import Ledger
 from consumers.server.application import application
 from consumers.server.health import Watched
-from consumers.worker.vitals import Place, Vitals
 from tests.consumers import joined_stream
 from tests.consumers.server.asking import Client
 from tests.consumers.server.test_api import EXPERIMENT
 from tests.consumers.stores import make_store
 
 FILE: Final = Path(__file__).with_name("answers.txt")
-VITALS: Final = Vitals(
+VITALS: Final = WorkerStatus(
     1, 0.0, 0.0, places=[Place("clicks", 0, 8, 10, record_ms=0)], committed_s=2.0
 )
 WATCHED: Final = Watched(lambda: {"0": VITALS, "1": None}, lambda: 3.5, lambda: 60.0)

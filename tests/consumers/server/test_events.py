@@ -14,11 +14,11 @@ import pytest
 
 from consumers.cli.main import main
 from consumers.ledger.ledger import Ledger
+from consumers.process.status import Place, WorkerStatus
 from consumers.server import events
 from consumers.server.health import Watched
 from consumers.server.process import serving
 from consumers.server.pulse import Pulse
-from consumers.worker.vitals import Place, Vitals
 from tests.consumers.stores import EVENTS, make_store, write_events
 
 ALONE = Watched(dict, time.monotonic, time.time)
@@ -113,18 +113,22 @@ def test_a_store_that_is_away_is_said_to_be(tmp_path: Path, store: Path) -> None
 @pytest.mark.parametrize(
     ("vitals", "state", "sentence"),
     [
-        (Vitals(1, 100.0, 100.0, joined=True), "live", "Counting."),
+        (WorkerStatus(1, 100.0, 100.0, joined=True), "live", "Counting."),
         (
-            Vitals(1, 100.0, 100.0, joined=True, places=[Place("t", 0, 3, 5, 40_000)]),
+            WorkerStatus(1, 100.0, 100.0, joined=True, places=[Place("t", 0, 3, 5, 40_000)]),
             "live",
             "Counting, 10 s behind.",
         ),
-        (Vitals(1, 10.0, 100.0, joined=True), "stale", "What is shown may stand still: worker 0: "),
+        (
+            WorkerStatus(1, 10.0, 100.0, joined=True),
+            "stale",
+            "What is shown may stand still: worker 0: ",
+        ),
         (None, "stale", "What is shown may stand still: worker 0 has not started yet."),
     ],
 )
 def test_health_is_what_the_workers_say(
-    store: Path, vitals: Vitals | None, state: str, sentence: str
+    store: Path, vitals: WorkerStatus | None, state: str, sentence: str
 ) -> None:
     watched = Watched(lambda: {"0": vitals}, lambda: 100.0, lambda: 50.0)
     with closing(Ledger.open(str(store))) as ledger:
@@ -134,7 +138,7 @@ def test_health_is_what_the_workers_say(
 
 
 def test_a_commit_of_a_worker_says_when_it_was(store: Path) -> None:
-    vitals = Vitals(1, 100.0, 100.0, joined=True, committed_s=98.0)
+    vitals = WorkerStatus(1, 100.0, 100.0, joined=True, committed_s=98.0)
     watched = Watched(lambda: {"0": vitals}, lambda: 100.0, lambda: 50.0)
     with closing(Ledger.open(str(store))) as ledger:
         assert Pulse(ledger, watched).health()["committed_s"] == 2.0

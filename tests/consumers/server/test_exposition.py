@@ -11,18 +11,18 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from consumers.ledger.ledger import Ledger
+from consumers.process.status import COMMIT_BOUNDS_S, Place, WorkerStatus
 from consumers.server import exposition as module
 from consumers.server.application import application
 from consumers.server.exposition import exposition
 from consumers.server.health import Watched
-from consumers.worker.vitals import COMMIT_BOUNDS_S, Place, Vitals
 from tests.consumers.server.asking import Client
 from tests.consumers.stores import EVENTS, HOSTILE
 
 Samples = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
-def watched(**workers: Vitals | None) -> Watched:
+def watched(**workers: WorkerStatus | None) -> Watched:
     return Watched(lambda: workers, lambda: 100.0, lambda: 50.0)
 
 
@@ -37,7 +37,7 @@ def scraped(store: Path, watched: Watched) -> Samples:
 
 
 def test_each_worker_has_its_series_and_they_add_up(store: Path) -> None:
-    one, two = Vitals(1, 99.0, 98.0, rows=5), Vitals(2, 97.0, 96.0, rows=7, rebuilds=3)
+    one, two = WorkerStatus(1, 99.0, 98.0, rows=5), WorkerStatus(2, 97.0, 96.0, rows=7, rebuilds=3)
     found = scraped(store, watched(a=one, b=two, c=None))
     rows = {k: v for k, v in found.items() if k[0] == "streammetrics_events_total"}
     assert set(rows.values()) == {5.0, 7.0}
@@ -61,13 +61,13 @@ def test_a_store_that_is_away_costs_only_what_it_knows(tmp_path: Path, store: Pa
     with closing(Ledger.open(str(copy), pauses_s=())) as ledger:
         ledger.close()
         copy.unlink()
-        text = exposition(ledger, watched(a=Vitals(1, 0.0, 0.0, rows=5))).decode()
+        text = exposition(ledger, watched(a=WorkerStatus(1, 0.0, 0.0, rows=5))).decode()
     assert "streammetrics_store_up 0.0\n" in text
     assert 'streammetrics_events_total{worker="a"} 5.0\n' in text
 
 
 def test_lag_is_told_in_messages_and_in_seconds(store: Path) -> None:
-    vitals = Vitals(1, 0.0, 0.0)
+    vitals = WorkerStatus(1, 0.0, 0.0)
     vitals.places = [
         Place("t", 0, 90, 100, record_ms=20_000),
         Place("t", 1, 100, 100, record_ms=20_000),
@@ -85,7 +85,7 @@ def test_lag_is_told_in_messages_and_in_seconds(store: Path) -> None:
 
 
 def test_the_time_of_commits_is_a_histogram(store: Path) -> None:
-    vitals = Vitals(1, 0.0, 0.0, commit_s=3.5)
+    vitals = WorkerStatus(1, 0.0, 0.0, commit_s=3.5)
     vitals.commits[0], vitals.commits[-1] = 2, 1
     found = scraped(store, watched(a=vitals))
     name = "streammetrics_commit_duration_seconds"
@@ -103,7 +103,7 @@ def test_labels_are_escaped_and_their_number_is_bounded(
 ) -> None:
     monkeypatch.setattr(module, "PLACES", 3)
     hostile = HOSTILE + '"\\\n} 1'
-    vitals = Vitals(1, 0.0, 0.0, places=[Place(hostile, n, 0, n) for n in range(9)])
+    vitals = WorkerStatus(1, 0.0, 0.0, places=[Place(hostile, n, 0, n) for n in range(9)])
     found = scraped(store, watched(a=vitals))
     lags = {labels: lag for (name, labels), lag in found.items() if name.endswith("lag_messages")}
     assert sorted(lags.values()) == [6, 7, 8]  # those with the greatest lag
@@ -118,7 +118,7 @@ def test_it_is_served_as_text_of_prometheus(store: Path) -> None:
 
 
 def test_every_name_is_ours_and_says_its_unit_where_it_has_one(store: Path) -> None:
-    vitals = Vitals(1, 0.0, 0.0, places=[Place("t", 0, 0, 1)], quarantined={"empty": 1})
+    vitals = WorkerStatus(1, 0.0, 0.0, places=[Place("t", 0, 0, 1)], quarantined={"empty": 1})
     names = {name for name, _ in scraped(store, watched(a=vitals))}
     assert all(name.startswith("streammetrics_") for name in names)
     # No name of a client library's own: nothing global is registered.

@@ -10,9 +10,9 @@ import httpx
 import pytest
 
 from consumers.ledger.ledger import Ledger
+from consumers.process.status import WorkerStatus
 from consumers.server.application import application
 from consumers.server.health import FETCH_LIMIT_S, POLL_LIMIT_S, Watched
-from consumers.worker.vitals import Vitals
 from tests.consumers.server.asking import Client
 from tests.consumers.stores import make_store
 
@@ -25,14 +25,14 @@ def ledger(store: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def asked(ledger: Ledger, path: str, *workers: Vitals | None) -> httpx.Response:
+def asked(ledger: Ledger, path: str, *workers: WorkerStatus | None) -> httpx.Response:
     named = {str(i): vitals for i, vitals in enumerate(workers)}
     watched = Watched(lambda: named, lambda: NOW_S, lambda: 0.0)
     return Client(application(ledger, watched, store="s")).get(path)
 
 
-def worker(polled_s: float = NOW_S, fetched_s: float = NOW_S, joined: bool = True) -> Vitals:
-    return Vitals(1, polled_s, fetched_s, joined)
+def worker(polled_s: float = NOW_S, fetched_s: float = NOW_S, joined: bool = True) -> WorkerStatus:
+    return WorkerStatus(1, polled_s, fetched_s, joined)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def worker(polled_s: float = NOW_S, fetched_s: float = NOW_S, joined: bool = Tru
 )
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_a_loop_that_hangs_and_a_log_that_is_away_are_named(
-    ledger: Ledger, path: str, bad: Vitals, said: str
+    ledger: Ledger, path: str, bad: WorkerStatus, said: str
 ) -> None:
     answer = asked(ledger, path, worker(), bad)
     assert (answer.status_code, answer.text) == (503, said)
@@ -67,7 +67,7 @@ def test_within_their_limits_workers_are_healthy(ledger: Ledger) -> None:
     ],
 )
 def test_a_worker_without_partitions_lives_and_is_not_ready(
-    ledger: Ledger, late: Vitals | None, said: str
+    ledger: Ledger, late: WorkerStatus | None, said: str
 ) -> None:
     assert asked(ledger, "/healthz", worker(), late).text == "ok\n"
     answer = asked(ledger, "/readyz", worker(), late)

@@ -6,9 +6,9 @@ from math import sqrt
 import numpy as np
 import pytest
 
+from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
 from consumers.simulate.stream import _CLICKS, Format, Simulation
-from consumers.worker.pipeline import Delta
 from streammetrics import Coded, ExactAUC
 from tests.consumers.small_config import LOG, chunk, config
 

@@ -10,11 +10,11 @@ import pytest
 
 from consumers.cli.main import main
 from consumers.config.config import load_config
+from consumers.counting.options import Options, Progress
 from consumers.demo import JOINED_CONFIG
 from consumers.simulate.output import write
 from consumers.simulate.stream import Simulation
 from consumers.sources.open_source import open_source
-from consumers.worker.run_options import Options, Progress
 from tests.kafka_broker import create_topic
 
 CONFIG = """\

@@ -18,8 +18,7 @@ from consumers.sources import confluent_source, kafka_source
 from consumers.sources.kafka_source.client import Client, connected
 from consumers.sources.kafka_source.forwarding import Forwarding
 from consumers.sources.kafka_source.producer import producing
-from consumers.sources.source import Confirms, GapError, NotLetIn, SourceError
-from consumers.worker.reconnect import Disconnected
+from consumers.sources.source import Confirms, Disconnected, GapError, NotLetIn, SourceError
 from tests.consumers.sources.kafka_reader import (
     LIMIT_S,
     Library,

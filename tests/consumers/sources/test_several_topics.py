@@ -9,8 +9,7 @@ from itertools import pairwise
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
-from consumers.sources.source import Chunk, GapError, Partition, SourceError
-from consumers.worker.reconnect import Disconnected
+from consumers.sources.source import Chunk, Disconnected, GapError, Partition, SourceError
 from tests.consumers.sources.kafka_reader import Library, read, read_to_end
 from tests.kafka_broker import (
     Record,

@@ -10,8 +10,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection, Uuid
 
 from consumers.sources.confluent_source import client
 from consumers.sources.confluent_source.client import TopicIds
-from consumers.sources.source import SourceError
-from consumers.worker.reconnect import Disconnected
+from consumers.sources.source import Disconnected, SourceError
 
 Answer = int | str | None  # the topic's id, the name of an error, or nothing at all
 MISSING = "UNKNOWN_TOPIC_OR_PART"

@@ -12,11 +12,14 @@ from pathlib import Path
 
 from sqlalchemy import select
 
+from consumers.counting.commits import commit_of
+from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
 from consumers.ledger import schema
 from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline, state_of
+from consumers.ledger.ranges import PIECE_BYTES, split
 from consumers.ledger.rows import Generation, Head, Pane, PaneSize
 from consumers.ledger.view import View, view
 from consumers.results.follow import Follower
@@ -25,9 +28,8 @@ from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.sources.memory_source import Log
 from consumers.sources.source import Chunk, Partition
-from consumers.worker.pieces import PIECE_BYTES, commit_of, split
-from consumers.worker.pipeline import Delta
 from streammetrics import PerKey
+from tests.consumers.delta_states import states_of
 from tests.consumers.folded import METRICS, SIZE_MS, State, counted, fold
 from tests.consumers.small_config import config, event
 from tests.consumers.worker.memory_run import ONE, TWO, Run
@@ -109,7 +111,7 @@ class GroupedRun:
         if version_2:
             apart = [
                 piece
-                for one in delta.states()
+                for one in states_of(delta)
                 for piece in split(
                     Pane(one.metric, one.grouping, one.start_ms, one.end_ms), one.state, limit
                 )

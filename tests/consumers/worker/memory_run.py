@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from consumers.config.config import Config
+from consumers.counting.options import Options, Progress
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Snapshot
+from consumers.process import service
+from consumers.process.status import StatusRecorder
+from consumers.process.stop import Stop
 from consumers.sources.memory_source import Log, MemorySource, Step
 from consumers.sources.source import Partition
-from consumers.worker import service
-from consumers.worker.run_options import Options, Progress
-from consumers.worker.stop import Stop
-from consumers.worker.vitals import Watch
 from tests.consumers.small_config import config, event
 
 ONE, TWO = (Partition("test", "events", "id", n) for n in range(2))
@@ -58,7 +58,7 @@ class Run:
         self.logs = logs
         self.clock = Clock()
         self.stop = PatientStop(self.clock)
-        self.watch = Watch(self.clock.monotonic)
+        self.watch = StatusRecorder(self.clock.monotonic)
         self.sources: list[MemorySource] = []
         self.progress: list[Progress] = []
         self.replayable = True

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from consumers.config.config import Config
+from consumers.counting.commits import ErrorBudgetExceeded
 from consumers.sources.memory_source import Deliver, Log
-from consumers.worker.worker import TooManyBad
 from tests.consumers.small_config import config
 from tests.consumers.worker.memory_run import GOOD, ONE, UNTIL_END, Run
 
@@ -28,7 +28,7 @@ def run_of(folder: Path, values: Sequence[bytes | None]) -> Run:
 def test_a_run_that_starts_again_lets_no_more_bad_events_in(tmp_path: Path) -> None:
     run = run_of(tmp_path, [b"{"] * 5000)
     for _ in range(3):
-        with pytest.raises(TooManyBad):
+        with pytest.raises(ErrorBudgetExceeded):
             run(UNTIL_END, SMALL)
         [(_, head)] = run.heads()
         assert head == 900  # those before a share meant something
@@ -36,7 +36,7 @@ def test_a_run_that_starts_again_lets_no_more_bad_events_in(tmp_path: Path) -> N
 
 def test_good_events_get_in_once_the_cause_is_mended(tmp_path: Path) -> None:
     run = run_of(tmp_path, [b"{"] * 900)
-    with pytest.raises(TooManyBad):
+    with pytest.raises(ErrorBudgetExceeded):
         run_of(tmp_path, [b"{"] * 5000)(UNTIL_END, SMALL)
     run.logs[ONE].append(*[GOOD] * 500)
     run(UNTIL_END, SMALL)

@@ -14,13 +14,13 @@ from sqlalchemy import Connection, delete, insert, update
 
 import consumers.ledger.compact as ledger_compact
 import consumers.ledger.retry as ledger_retry
+from consumers.counting.worker import Worker
 from consumers.ledger.compact import Strand
 from consumers.ledger.compaction import Group as Rows
 from consumers.ledger.retry import Counted
 from consumers.ledger.rows import Head
 from consumers.ledger.schema import delta, head
 from consumers.sources.source import Chunk, Partition
-from consumers.worker.worker import Worker
 from tests.consumers.found_out import is_found_out, opened
 from tests.consumers.interleaved import Simulation
 from tests.consumers.lives import SHORT, FusedSource

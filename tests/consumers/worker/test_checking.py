@@ -10,15 +10,14 @@ from pathlib import Path
 import pytest
 
 from consumers.config.config import Config
+from consumers.counting.options import Options
 from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger, LogChanged, NewSource, NotAStore, SettingsChanged
+from consumers.process import service
+from consumers.process.preflight import check, require_options
+from consumers.process.stop import Stop
 from consumers.sources.memory_source import Log, MemorySource
-from consumers.sources.source import GapError, Partition, SourceError, Unsuitable
-from consumers.worker import service
-from consumers.worker.checking import check, require_options
-from consumers.worker.reconnect import Disconnected
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop
+from consumers.sources.source import Disconnected, GapError, Partition, SourceError, Unsuitable
 from tests.consumers.small_config import config, event
 
 ONE = Partition("test", "events", "id", 0)

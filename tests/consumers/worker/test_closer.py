@@ -11,12 +11,12 @@ import pytest
 
 from consumers.config.config import Config
 from consumers.config.states import DELAYS
+from consumers.counting.label_windows import Closer, closable_ms
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Counters, Head, Pane
+from consumers.process.service import begin
 from consumers.sources.memory_source import MemorySource
-from consumers.worker.closer import Closer, closable_ms
 from consumers.worker.retry import retry
-from consumers.worker.service import begin
 from consumers.worker.verify import verify
 from streammetrics import LabelDelays, load
 from tests.consumers import joined_stream as joined

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench_commits import PANES, PARTITIONS, SLICES, costs, loaded
-from consumers.worker.pieces import PIECE_BYTES
+from consumers.ledger.ranges import PIECE_BYTES
 
 METRICS = 3  # a row for each and each pane: its finest grouping stands for the coarser ones
 

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
+from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Commit, Counters, Generation, Head
 from consumers.sources.memory_source import Log
-from consumers.worker.run_options import Options
 from tests.consumers.messages import KAFKA, message
 from tests.consumers.small_config import event
 from tests.consumers.worker.memory_run import ONE, Run

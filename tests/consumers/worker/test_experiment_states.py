@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import delete, select
 
 from consumers.config.config import Config
+from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
 from consumers.ledger import schema
 from consumers.ledger.begun import Requested
@@ -21,8 +22,8 @@ from consumers.ledger.ledger import Ledger, SettingsChanged
 from consumers.results.query import Query, QueryError
 from consumers.results.reader import read_results
 from consumers.sources.memory_source import Log
-from consumers.worker.pipeline import Delta
 from streammetrics import HistogramAUC, PerKey, Ratio, Units, UserGroups
+from tests.consumers.delta_states import states_of
 from tests.consumers.folded import METRICS as PLAIN
 from tests.consumers.folded import counted, fold, time_of
 from tests.consumers.small_config import EVENT, LOG, METRICS, chunk, config, event
@@ -88,7 +89,7 @@ def fed(made: Config, values: list[bytes | None], *cuts: int) -> Delta:
 
 
 def stored(delta: Delta) -> dict[tuple[object, ...], bytes]:
-    return {piece[:4]: piece.state.to_bytes() for piece in delta.states()}
+    return {piece[:4]: piece.state.to_bytes() for piece in states_of(delta)}
 
 
 def totals(delta: Delta) -> dict[str, bytes]:
@@ -127,7 +128,7 @@ def test_an_event_before_the_first_start_is_in_the_epoch_start_and_one_at_it_is_
     times = ("2024-01-01T00:59:59.999Z", "2024-01-01T01:00:00Z", "2024-01-01T02:00:00Z")
     (one,) = (
         piece.state
-        for piece in fed(config(metrics=WITH), [event(time) for time in times]).states()
+        for piece in states_of(fed(config(metrics=WITH), [event(time) for time in times]))
         if piece.metric == "experiment/ctr" and piece.start_ms is None
     )
     assert set(one.keys()) == {(0, epoch, "a") for epoch in ("start", *STARTS)}
@@ -137,7 +138,7 @@ def test_an_epoch_may_be_a_field_of_the_event() -> None:
     made = config(metrics=METRICS + NO_EPOCHS, event=f'{EVENT}\nepoch = "phase"')
     values = [event(phase="10 %"), event(phase="50 %", variant="b")]
     delta = fed(made, [*values, event().replace(b'"phase"', b'"phases"')])
-    (state,) = (p.state for p in delta.states() if p[:3] == ("experiment/units", 0, None))
+    (state,) = (p.state for p in states_of(delta) if p[:3] == ("experiment/units", 0, None))
     assert set(state.keys()) == {(0, "10 %", "a"), (0, "50 %", "b")}
     assert [entry.reason for entry in delta.quarantine] == ["missing_field"]
 

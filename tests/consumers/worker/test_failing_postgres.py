@@ -18,9 +18,9 @@ import consumers.ledger.ledger as ledger_module
 import consumers.ledger.write as ledger_write
 from consumers.ledger.ledger import Ledger, StoreUnavailable
 from consumers.ledger.rows import Commit, Generation, Head
+from consumers.process import service
 from consumers.sources.memory_source import Deliver, Log
 from consumers.sources.source import Partition
-from consumers.worker import service
 from tests.consumers.folded import Records, counted, fold, records
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.postgres_server import Postgres, Server

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event
 
+from consumers.counting.options import Progress
 from consumers.ledger.ledger import Ledger, LedgerError, NotAStore, StoreUnavailable
 from consumers.ledger.store import Store
+from consumers.process import service
 from consumers.sources.memory_source import Deliver, Log
 from consumers.sources.source import Partition
-from consumers.worker import service
-from consumers.worker.run_options import Progress
 from tests.consumers.folded import Records, counted, fold, records
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 

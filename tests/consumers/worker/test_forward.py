@@ -16,8 +16,8 @@ from consumers.config.config import Config, ConfigError
 from consumers.ledger.forward import not_forwarded
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Head
+from consumers.process.quarantine_topic import Forwarder, Message, forwarding
 from consumers.sources.memory_source import Log
-from consumers.worker.forward import Forwarder, Message, forwarding
 from tests.consumers.messages import KAFKA
 from tests.consumers.small_config import config
 from tests.consumers.worker.memory_run import GOOD, ONE, Run

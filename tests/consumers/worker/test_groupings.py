@@ -12,9 +12,9 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, 
 
 from consumers.ledger import compact
 from consumers.ledger.compact import Compactor
+from consumers.ledger.ranges import PIECE_BYTES
 from consumers.ledger.schema import delta
 from consumers.sources.memory_source import Log
-from consumers.worker.pieces import PIECE_BYTES
 from consumers.worker.verified import Verified
 from tests.consumers.small_config import event
 from tests.consumers.stores import filled_once, over_stores

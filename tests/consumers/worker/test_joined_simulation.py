@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from consumers.counting.worker import Worker
 from consumers.ledger import closing as ledger_closing
 from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import Ledger
@@ -27,7 +28,6 @@ from consumers.sources.memory_source import (
     Step,
 )
 from consumers.worker.verify import verify
-from consumers.worker.worker import Worker
 from tests.consumers import joined_stream as joined
 from tests.consumers.lives import Killed
 from tests.postgres_server import Postgres

@@ -9,14 +9,13 @@ from kafka import KafkaProducer
 
 from consumers.config.config import Config
 from consumers.config.keys import LIBRARIES
+from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Head
+from consumers.process import service
+from consumers.process.stop import Stop
 from consumers.sources.open_source import require_package
-from consumers.sources.source import Partition, SourceError
-from consumers.worker import service
-from consumers.worker.reconnect import Disconnected
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop
+from consumers.sources.source import Disconnected, Partition, SourceError
 from tests.consumers import folded
 from tests.consumers.messages import records
 from tests.consumers.small_config import EVENT, config, event

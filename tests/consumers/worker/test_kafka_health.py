@@ -15,13 +15,14 @@ import pytest
 
 from consumers.config.config import Config, load_config
 from consumers.config.keys import LIBRARIES
+from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
+from consumers.process import service
+from consumers.process import status as vitals
+from consumers.process.status import StatusRecorder
+from consumers.process.stop import Stop
 from consumers.server.health import Watched
 from consumers.server.process import serving
-from consumers.worker import service, vitals
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop
-from consumers.worker.vitals import Watch
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.small_config import toml
 from tests.kafka_broker import Broker, Record, create_topic, produce, unique_topic
@@ -52,7 +53,7 @@ def test_a_broker_that_stands_still_is_seen_by_a_probe_and_so_is_its_return(
     topic = create_topic(broker.bootstrap)
     values = records(1, 200)
     config = config_of(tmp_path, broker.bootstrap, topic, library)
-    watch, stop = Watch(time.monotonic), Stop()
+    watch, stop = StatusRecorder(time.monotonic), Stop()
     watched = Watched(
         lambda: {"0": watch.snapshot()}, time.monotonic, time.time, fetch_limit_s=FETCH_LIMIT_S
     )

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from consumers.config.keys import LIBRARIES
+from consumers.counting.options import Options
 from consumers.events.refusals import PAYLOAD_BYTES
 from consumers.ledger.ledger import Ledger
+from consumers.process import service
+from consumers.process.stop import Stop
 from consumers.sources.source import Partition
-from consumers.worker import service
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop
 from tests.consumers import folded
 from tests.consumers.messages import TEXTS, message
 from tests.consumers.poison import OPEN, POISON

@@ -21,9 +21,9 @@ from confluent_kafka import Producer
 from consumers.cli.main import main
 from consumers.config.config import load_config
 from consumers.config.keys import LIBRARIES
-from consumers.worker import service
-from consumers.worker.run_options import Options, Progress
-from consumers.worker.stop import Stop
+from consumers.counting.options import Options, Progress
+from consumers.process import service
+from consumers.process.stop import Stop
 from streammetrics import HistogramAUC, Ratio
 from tests.consumers.obd_men import from_kafka
 from tests.kafka_mock import (

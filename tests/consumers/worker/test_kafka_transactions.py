@@ -12,10 +12,10 @@ from kafka import KafkaProducer
 
 from consumers.config.config import load_config
 from consumers.config.keys import LIBRARIES
-from consumers.worker import service
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop
-from consumers.worker.vitals import Watch
+from consumers.counting.options import Options
+from consumers.process import service
+from consumers.process.status import StatusRecorder
+from consumers.process.stop import Stop
 from tests.consumers.folded import fold, records
 from tests.consumers.kafka_fold import KafkaLog, kafka_log
 from tests.kafka_broker import unique_topic
@@ -27,7 +27,7 @@ MARKER = 1  # the offset that the end of a transaction takes
 
 def read_to_the_end(log: KafkaLog) -> int:
     """Run a worker to the end; the lag that it shows then."""
-    watch = Watch(itertools.count().__next__)  # it looks at each poll
+    watch = StatusRecorder(itertools.count().__next__)  # it looks at each poll
     service.run(load_config(log.config), Options(until_end=True), stop=Stop(), watch=watch)
     (place,) = watch.snapshot().places
     assert place.end is not None

@@ -15,10 +15,10 @@ import pytest
 
 from consumers.cli.main import main
 from consumers.config.config import load_config
+from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
-from consumers.worker import service
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop
+from consumers.process import service
+from consumers.process.stop import Stop
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.killed_retry import POINTS
 from tests.consumers.small_config import EVENT, event, toml

@@ -10,17 +10,18 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from consumers.counting.commits import Limits
+from consumers.counting.delta import Delta
+from consumers.counting.options import Options
 from consumers.events.decoder import Decoder
 from consumers.ledger.ledger import Ledger
+from consumers.ledger.ranges import PIECE_BYTES
 from consumers.ledger.rows import Commit, Counters, Head
 from consumers.ledger.schema import delta
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.sources.memory_source import Deliver, Log
 from consumers.sources.source import Chunk
-from consumers.worker.pieces import PIECE_BYTES, Limits
-from consumers.worker.pipeline import Delta
-from consumers.worker.run_options import Options
 from tests.consumers.messages import KAFKA, message
 from tests.consumers.small_config import LOG, chunk, config, event
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
@@ -66,7 +67,7 @@ def test_no_row_is_over_the_limit_and_nothing_is_lost(tmp_path: Path, poll: int)
     whole = Run(made(tmp_path / "whole"), {ONE: Log([*events, *events[:40]])},
                 slices=SLICES, metrics=EXACT)  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("consumers.worker.pieces.is_too_large", lambda *_: False)
+        patch.setattr("consumers.counting.commits.is_too_large", lambda *_: False)
         whole()
     assert largest_row(whole) > ROW
     assert states(run) == states(whole)

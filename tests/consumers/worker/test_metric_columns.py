@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from consumers.counting.delta import Delta, columns_of, of_one_shape
 from consumers.events.decoder import Decoded, Decoder
 from consumers.events.refusals import Refused
-from consumers.worker.metric_columns import columns_of, of_one_shape
-from consumers.worker.pipeline import Delta
+from tests.consumers.delta_states import states_of
 from tests.consumers.small_config import LOG, chunk, config
 
 TABLES = config(
@@ -67,7 +67,7 @@ def test_how_a_log_of_both_is_cut_leaves_no_trace(size: int) -> None:
         delta = Delta(TABLES, LOG, 0)
         for start in range(0, len(EVENTS), size):
             delta.add(Decoder(TABLES).decode(chunk(EVENTS[start : start + size], start)))
-        return {piece[:4]: piece.state.to_bytes() for piece in delta.states()}, delta.quarantine
+        return {piece[:4]: piece.state.to_bytes() for piece in states_of(delta)}, delta.quarantine
 
     states, refused = fed(size)
     assert (states, refused) == fed(20)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
+from consumers.counting.commits import commit_of
+from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
+from consumers.ledger.ranges import PIECE_BYTES, split
 from consumers.ledger.rows import Counters, Head, Pane, Piece
-from consumers.worker.pieces import PIECE_BYTES, commit_of, split
-from consumers.worker.pipeline import Delta
 from streammetrics import PerKey, Ratio
 from tests.consumers.small_config import EVENT, LOG, chunk, config, event
 from tests.depth import further_are_slow

@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.config.config import Config
+from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
 from consumers.ledger.rows import Counters
-from consumers.worker.pipeline import Delta
 from streammetrics import HistogramAUC, Panel, PerKey, Ratio, Windows
+from tests.consumers.delta_states import states_of
 from tests.consumers.small_config import LOG, chunk, config, event
 
 HOUR_MS = 3_600_000
@@ -42,7 +43,7 @@ def fed(
 
 def stored(delta: Delta) -> dict[tuple[object, ...], bytes]:
     """All bytes that a delta would store."""
-    return {piece[:4]: piece.state.to_bytes() for piece in delta.states()}
+    return {piece[:4]: piece.state.to_bytes() for piece in states_of(delta)}
 
 
 def late(*seconds: float, lateness_s: int = 60, greatest: int | None = None) -> int:
@@ -71,7 +72,7 @@ def test_lateness_goes_on_from_the_last_commit() -> None:
 
 def test_a_late_row_adds_to_its_window() -> None:
     delta = fed([at(2 * 3600), at(5)])
-    starts = {piece.start_ms for piece in delta.states()}
+    starts = {piece.start_ms for piece in states_of(delta)}
     assert starts == {None, DAY, DAY + 2 * HOUR_MS}
     assert delta.counters == Counters(rows=2, late=1)
 
@@ -129,7 +130,7 @@ def test_a_refusal_with_expired_rows_in_the_batch_changes_nothing_else() -> None
 
 
 def test_every_piece_names_its_metric_grouping_and_pane() -> None:
-    pieces = list(fed([at(0, phase="fit"), at(HOUR_MS / 1000, variant="b")]).states())
+    pieces = list(states_of(fed([at(0, phase="fit"), at(HOUR_MS / 1000, variant="b")])))
     assert {(p.metric, p.grouping, p.start_ms, p.end_ms) for p in pieces} == {
         (metric, grouping, start, None if start is None else start + HOUR_MS)
         for metric in ("auc", "ctr")
@@ -143,7 +144,7 @@ def test_every_piece_names_its_metric_grouping_and_pane() -> None:
 def test_one_groupings_keys_never_push_out_those_of_another() -> None:
     many = config(slices='by = [[], ["phase"]]\nmax_keys = 2')
     delta = fed([at(i, phase=f"p{i}") for i in range(9)], config=many)
-    total = {p.grouping: p.state for p in delta.states() if p.metric == "ctr" and not p.start_ms}
+    total = {p.grouping: p.state for p in states_of(delta) if p.metric == "ctr" and not p.start_ms}
     assert total[0].keys() == ((0,),) and total[0].overflow_state() is None
     assert len(total[1].keys()) == 2 and total[1].overflow_state() is not None
 
@@ -179,7 +180,7 @@ def test_a_whole_list_is_one_row() -> None:
     ]
     delta = fed(values, config=lists)
     assert [(e.offset, e.reason) for e in delta.quarantine] == [(2, "metric")]
-    total = {p.metric: p.state.state((0,)) for p in delta.states() if p.start_ms is None}
+    total = {p.metric: p.state.state((0,)) for p in states_of(delta) if p.start_ms is None}
     assert total["r"].compute()["MRR@3"] == 0.75  # type: ignore[index]
     assert total["n"].compute().ratio == 1.5  # type: ignore[attr-defined]
 
@@ -197,7 +198,7 @@ def test_a_list_of_items_is_one_row() -> None:
     ]
     for delta in (fed(values, config=lists), fed(*([value] for value in values), config=lists)):
         assert [(e.offset, e.reason) for e in delta.quarantine] == [(3, "metric"), (4, "metric")]
-        total = {p.metric: p.state.state((0,)) for p in delta.states() if p.start_ms is None}
+        total = {p.metric: p.state.state((0,)) for p in states_of(delta) if p.start_ms is None}
         catalog, similarity = total["c"].compute(), total["i"].compute()
         assert (similarity.ils, similarity.lists_kept) == (0.5, 2)  # type: ignore[attr-defined]
         assert (catalog.shown, catalog.lists_empty) == (5, 1)  # type: ignore[attr-defined]
@@ -236,8 +237,8 @@ def test_deltas_of_a_log_add_up_to_one_delta_of_all() -> None:
     values = [at(i * 700, variant="ab"[i % 2], label=i % 3 == 0, score=i / 40) for i in range(40)]
     values = [v.replace(b"True", b"true").replace(b"False", b"false") for v in values]
     first, second = fed(values[:17]), fed(values[17:])
-    sums = {piece[:4]: piece.state for piece in first.states()}
-    for piece in second.states():
+    sums = {piece[:4]: piece.state for piece in states_of(first)}
+    for piece in states_of(second):
         known = sums.get(piece[:4])
         sums[piece[:4]] = piece.state if known is None else known + piece.state
     assert {key: state.to_bytes() for key, state in sums.items()} == stored(fed(values))
@@ -261,7 +262,7 @@ def test_a_delta_equals_the_library_fed_directly() -> None:
         numerators=labels,
     )
     panes = {**direct.panes(), None: direct.total_state()}
-    found = [piece for piece in fed(values).states() if piece.grouping == 1]
+    found = [piece for piece in states_of(fed(values)) if piece.grouping == 1]
     assert len(found) == 2 * len(panes)
     for piece in found:
         pane = panes[piece.start_ms]

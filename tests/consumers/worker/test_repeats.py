@@ -14,6 +14,7 @@ import pytest
 
 from consumers.cli.main import main
 from consumers.config.config import ConfigError
+from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.settings import SettingsChanged
 from consumers.results.query import parse_query
@@ -21,7 +22,6 @@ from consumers.results.reader import read_results
 from consumers.sources.file_source import CHUNK_RECORDS
 from consumers.sources.memory_source import Assign, Deliver, Log, Lose, Revoke, Step
 from consumers.worker.chosen_logs import Wanted
-from consumers.worker.run_options import Options
 from tests.consumers import killed_worker
 from tests.consumers.folded import KNOWN_BROKEN, Counted, counted, fold, records
 from tests.consumers.forked import forked

@@ -13,16 +13,16 @@ from pathlib import Path
 import pytest
 
 from consumers.config.config import Config
+from consumers.counting import worker
+from consumers.counting.options import Options
+from consumers.counting.worker import Worker
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Commit, Head
+from consumers.process.service import begin
+from consumers.process.stop import Stop
 from consumers.sources.memory_source import Assign, Deliver, Log, Lose, MemorySource, Revoke, Step
 from consumers.sources.source import Partition
-from consumers.worker import worker
 from consumers.worker.repeats import Repeats
-from consumers.worker.run_options import Options
-from consumers.worker.service import begin
-from consumers.worker.stop import Stop
-from consumers.worker.worker import Worker
 from tests.consumers.folded import Counted, counted, fold
 from tests.consumers.small_config import config
 from tests.consumers.worker.memory_run import ONE, TWO

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import delete, select
 
 from consumers.config.config import Config
+from consumers.counting.options import Options
 from consumers.ledger import schema
 from consumers.ledger.begun import Requested
 from consumers.ledger.compact import compact
@@ -23,7 +24,6 @@ from consumers.results.status import status_json, status_text
 from consumers.results.table import table
 from consumers.results.terminal import Style
 from consumers.sources.memory_source import Deliver, Log
-from consumers.worker.run_options import Options
 from streammetrics import Ratio
 from tests.consumers import joined_stream as joined
 from tests.consumers.folded import records

@@ -12,6 +12,7 @@ import pytest
 from sqlalchemy import Connection
 
 from consumers.config.config import Config
+from consumers.counting.options import Options
 from consumers.ledger import retry as in_ledger
 from consumers.ledger.ledger import Ledger, SettingsChanged
 from consumers.ledger.retry import NotOpen
@@ -19,7 +20,6 @@ from consumers.ledger.rows import Commit, Counters, QuarantineRow
 from consumers.ledger.store import Store
 from consumers.sources.memory_source import Log, MemorySource
 from consumers.worker.retry import Page, retry
-from consumers.worker.run_options import Options
 from streammetrics import PerKey
 from tests.consumers.folded import counted
 from tests.consumers.small_config import EVENT, config, event

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.worker.seen_ids import MAX_ROWS, SeenIds
+from consumers.counting.seen_ids import MAX_ROWS, SeenIds
 
 RETENTION, PANE = 100, 10
 Event = tuple[int, int]  # id, time

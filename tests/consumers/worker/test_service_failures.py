@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from consumers.counting.commits import ErrorBudgetExceeded
+from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger, LogChanged, NewSource, SettingsChanged
 from consumers.ledger.rows import Counters
+from consumers.process.service import FIRST_TRIES
 from consumers.sources.memory_source import Deliver, Fail, Log
-from consumers.sources.source import GapError, SourceError
-from consumers.worker.reconnect import FIRST_TRIES, Disconnected
-from consumers.worker.run_options import Options
-from consumers.worker.worker import TooManyBad
+from consumers.sources.source import Disconnected, GapError, SourceError
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.worker.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log
 
@@ -190,7 +190,7 @@ def test_too_many_bad_events_stop_before_they_are_committed(tmp_path: Path) -> N
         rest="[store]\nmax_bad_share = 0.5\ncommit_interval_s = 0.01",
     )
     run.clock.tick_s = 1.0
-    with pytest.raises(TooManyBad, match=r"more than max_bad_share = 0.5.*not_json"):
+    with pytest.raises(ErrorBudgetExceeded, match=r"more than max_bad_share = 0.5.*not_json"):
         run()
     assert run.heads() == [(0, 1200)]
 
@@ -198,13 +198,15 @@ def test_too_many_bad_events_stop_before_they_are_committed(tmp_path: Path) -> N
 @pytest.mark.slow
 def test_few_events_have_no_share_until_the_end(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: Log([b"{", GOOD])}, rest="[store]\nmax_bad_share = 0.4")
-    with pytest.raises(TooManyBad, match="1 of 2 events"):
+    with pytest.raises(ErrorBudgetExceeded, match="1 of 2 events"):
         run(UNTIL_END, [Deliver(1), Deliver(1)])
 
 
 def test_a_share_that_good_events_reveal_stops_too(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(200, b"{"), TWO: log(900)}, rest="[store]\nmax_bad_share = 0.1")
-    with pytest.raises(TooManyBad, match=r"200 of 1100 events.*200 not_json; the first is"):
+    with pytest.raises(
+        ErrorBudgetExceeded, match=r"200 of 1100 events.*200 not_json; the first is"
+    ):
         run(UNTIL_END, [Deliver(900)])
 
 

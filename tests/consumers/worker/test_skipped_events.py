@@ -14,6 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import update
 
 from consumers.config.config import Config
+from consumers.counting.commits import ErrorBudgetExceeded
+from consumers.counting.options import Options
 from consumers.ledger import schema
 from consumers.ledger.ledger import Ledger, SettingsChanged
 from consumers.ledger.rows import Counters
@@ -30,9 +32,7 @@ from consumers.server.exposition import exposition
 from consumers.server.health import Watched
 from consumers.server.pulse import Pulse
 from consumers.sources.memory_source import Deliver, Log, MemorySource
-from consumers.worker.bad_share import TooManyBad
 from consumers.worker.retry import retry
-from consumers.worker.run_options import Options
 from tests.consumers.small_config import EVENT, config, event
 from tests.consumers.worker.memory_run import ONE, UNTIL_END, Run
 from tests.consumers.worker.verified_run import EACH, change, tried, verified
@@ -148,7 +148,7 @@ def test_the_share_of_bad_events_is_of_those_that_are_meant(tmp_path: Path) -> N
     bad: list[bytes | None] = [b"{" if i % 20 == 0 else LINES[5] for i in range(2000)]
     bad[1::40] = [LINES[0]] * 50
     rest = "[store]\nmax_bad_share = 0.5"
-    with pytest.raises(TooManyBad, match="100 of 150 events were refused"):
+    with pytest.raises(ErrorBudgetExceeded, match="100 of 150 events were refused"):
         run_over(tmp_path, bad, rest=rest)
 
 

@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from consumers.worker.stop import Stop, signals_request
+from consumers.process.stop import Stop, signals_request
 from tests.consumers.small_config import event, toml
 from tests.requirements import ROOT
 
 # Interrupts `wait` once before each line of Python in it, however deep, and asks to end there.
 INTERRUPTED = """
 import signal, sys
-from consumers.worker.stop import Stop, signals_request
+from consumers.process.stop import Stop, signals_request
 
 def traced(lines_before):
     stop = Stop()
@@ -139,9 +139,9 @@ def test_a_process_that_waits_for_a_store_ends_at_once(tmp_path: Path) -> None:
 OPENING = """
 import sys, time
 from dataclasses import replace
-from consumers.worker import service
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop, signals_request
+from consumers.process import service
+from consumers.counting.options import Options
+from consumers.process.stop import Stop, signals_request
 from tests.consumers.small_config import config
 
 def opener(*_):

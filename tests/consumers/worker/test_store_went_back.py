@@ -12,10 +12,15 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, update
 
+from consumers.counting import housekeeping as history
+from consumers.counting.options import Options, Progress
+from consumers.counting.worker import Worker
 from consumers.ledger import schema
 from consumers.ledger.failures import StoreUnavailable
 from consumers.ledger.ledger import Ledger, StoreReplaced
 from consumers.ledger.rows import Head
+from consumers.process.status import StatusRecorder
+from consumers.process.stop import Stop
 from consumers.results.follow import Follower
 from consumers.results.query import Query
 from consumers.results.reader import read_results
@@ -24,11 +29,6 @@ from consumers.server.application import application
 from consumers.server.health import Watched
 from consumers.sources.memory_source import Assign, Deliver, Log, MemorySource, Stall, Step
 from consumers.sources.source import Partition, SourceError
-from consumers.worker import history
-from consumers.worker.run_options import Options, Progress
-from consumers.worker.stop import Stop
-from consumers.worker.vitals import Watch
-from consumers.worker.worker import Worker
 from tests.consumers.folded import Counted, counted, fold, records
 from tests.consumers.saved_store import SavedStore
 from tests.consumers.server.asking import Client
@@ -49,11 +49,11 @@ class Counting:
         self.logs, self.now_s = logs, 0.0
         self.ledger = Ledger.open(str(folder / "run.db"), create=True, pauses_s=())
         self.generation = self.ledger.begin(MADE.fingerprints(), MADE.descriptions).generation
-        self.watch = Watch(lambda: self.now_s)
+        self.watch = StatusRecorder(lambda: self.now_s)
         self.worker, self.source = self.born(*logs, watch=self.watch, replayable=replayable)
 
     def born(
-        self, *mine: Partition, watch: Watch | None = None, replayable: bool = True
+        self, *mine: Partition, watch: StatusRecorder | None = None, replayable: bool = True
     ) -> tuple[Worker, MemorySource]:
         logs = {partition: Log(list(values)) for partition, values in self.logs.items()}
         source = MemorySource(logs, assigned=mine, replayable=replayable)

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from consumers.worker import supervise as supervision
-from consumers.worker.stop import Stop, signals_request
-from consumers.worker.tell import Hearing
+from consumers.process import supervise as supervision
+from consumers.process.stop import Stop, signals_request
+from consumers.process.supervise import StatusChannel
 from tests.requirements import ROOT
 
 
@@ -24,7 +24,7 @@ def python(script: str, *arguments: object) -> list[str]:
 
 
 def supervised(command: list[str], workers: int, stop: Stop) -> int:
-    with closing(Hearing(workers)) as hearing:
+    with closing(StatusChannel(workers)) as hearing:
         return supervision.supervise(command, workers, stop, hearing)
 
 
@@ -99,12 +99,12 @@ def test_a_stop_asks_each_worker_once(tmp_path: Path) -> None:
 
 SUPERVISING = """
 import sys
-from consumers.worker.supervise import supervise
-from consumers.worker.stop import Stop, signals_request
-from consumers.worker.tell import Hearing
+from consumers.process.supervise import supervise
+from consumers.process.stop import Stop, signals_request
+from consumers.process.supervise import StatusChannel
 stop = Stop()
 with signals_request(stop):
-    sys.exit(supervise([sys.executable, "-c", *sys.argv[1:]], 2, stop, Hearing(2)))
+    sys.exit(supervise([sys.executable, "-c", *sys.argv[1:]], 2, stop, StatusChannel(2)))
 """
 HEARING = """
 import os, pathlib, signal, sys

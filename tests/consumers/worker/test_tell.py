@@ -10,24 +10,24 @@ from contextlib import closing
 
 import pytest
 
-from consumers.worker.tell import VARIABLE, Hearing, teller
-from consumers.worker.vitals import Watch
+from consumers.process.status import StatusRecorder
+from consumers.process.supervise import VARIABLE, StatusChannel, status_sender
 from tests.requirements import ROOT
 
 SPEAKING = """
 import os, time
-from consumers.worker.stop import Stop
-from consumers.worker.tell import teller
-from consumers.worker.vitals import Watch
+from consumers.process.stop import Stop
+from consumers.process.supervise import status_sender
+from consumers.process.status import StatusRecorder
 stop = Stop()
-watch = Watch(time.monotonic, teller(os.environ, stop.request))
+watch = StatusRecorder(time.monotonic, status_sender(os.environ, stop.request))
 print("speaks", flush=True)
 while not stop.wait(0.01):
     watch.opening()
 """
 
 
-def speaking(hearing: Hearing, worker: int) -> subprocess.Popen[bytes]:
+def speaking(hearing: StatusChannel, worker: int) -> subprocess.Popen[bytes]:
     link = hearing.descriptor(worker)
     return subprocess.Popen(
         [sys.executable, "-c", SPEAKING],
@@ -40,7 +40,7 @@ def speaking(hearing: Hearing, worker: int) -> subprocess.Popen[bytes]:
 
 @pytest.mark.slow
 def test_the_last_word_of_each_worker_is_heard_and_an_orphan_ends() -> None:
-    hearing = Hearing(2)
+    hearing = StatusChannel(2)
     assert hearing.workers() == {"0": None, "1": None}
     process = speaking(hearing, 1)
     try:
@@ -59,9 +59,9 @@ def test_the_last_word_of_each_worker_is_heard_and_an_orphan_ends() -> None:
 
 
 def test_a_parent_that_does_not_listen_holds_nobody_up() -> None:
-    with closing(Hearing(1)) as hearing:
-        tell = teller({VARIABLE: str(hearing.descriptor(0))}, lambda: None)
-        watch = Watch(time.monotonic, tell)
+    with closing(StatusChannel(1)) as hearing:
+        tell = status_sender({VARIABLE: str(hearing.descriptor(0))}, lambda: None)
+        watch = StatusRecorder(time.monotonic, tell)
         for _ in range(5000):
             watch.opening()
         hearing.heed()
@@ -69,8 +69,10 @@ def test_a_parent_that_does_not_listen_holds_nobody_up() -> None:
 
 
 def test_a_worker_that_is_started_again_has_not_spoken_and_one_that_ended_is_not_there() -> None:
-    with closing(Hearing(2)) as hearing:
-        watch = Watch(time.monotonic, teller({VARIABLE: str(hearing.descriptor(0))}, stop))
+    with closing(StatusChannel(2)) as hearing:
+        watch = StatusRecorder(
+            time.monotonic, status_sender({VARIABLE: str(hearing.descriptor(0))}, stop)
+        )
         watch.opening()
         hearing.heed()
         hearing.started(0)
@@ -84,4 +86,4 @@ def stop() -> None:
 
 def test_without_a_parent_nothing_is_told() -> None:
     for environ in ({}, {VARIABLE: ""}, {VARIABLE: "x"}, {VARIABLE: "987654"}, {VARIABLE: "2"}):
-        teller(environ, stop)(b"{}")
+        status_sender(environ, stop)(b"{}")

@@ -16,13 +16,13 @@ import pytest
 
 from consumers.config.config import Config
 from consumers.config.keys import LIBRARIES
+from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import QuarantineRow
+from consumers.process import service
+from consumers.process.stop import Stop
 from consumers.sources.unreadable import Skips, UnreadableBatch
-from consumers.worker import service
 from consumers.worker.retry import retry
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop
 from consumers.worker.verify import verify
 from tests.consumers import folded
 from tests.consumers.small_config import config, toml

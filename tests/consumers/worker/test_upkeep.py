@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from consumers.counting.housekeeping import SHARE, IdleCompactor
 from consumers.ledger.compact import Compactor
 from consumers.ledger.compaction import ABOVE, LEAVE
 from consumers.ledger.failures import StoreUnavailable
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Generation, Head
 from consumers.sources.memory_source import Deliver
-from consumers.worker.upkeep import SHARE, Upkeep
 from tests.consumers.folded import records
 from tests.consumers.ledger.conftest import *  # noqa: F403 - the fixtures of a ledger
 from tests.consumers.ledger.counted_log import PANES, begun, committed, require_true_rows, rows_of
@@ -45,7 +45,7 @@ def test_it_merges_once_a_head_has_more_commits_than_rows_may_stand(
     ledger: Ledger, begun_head: tuple[Generation, Head]
 ) -> None:
     generation, head = begun_head
-    upkeep = Upkeep(ledger.store, Clock())
+    upkeep = IdleCompactor(ledger.store, Clock())
     seen = []
     for _ in range(3 * ABOVE):
         head = committed(ledger, generation, head, 14, keys=5)
@@ -64,7 +64,7 @@ def test_it_finds_what_an_earlier_worker_left(
     generation, head = begun_head
     for _ in range(2 * ABOVE):
         head = committed(ledger, generation, head, 14, keys=5)
-    upkeep = Upkeep(ledger.store, Clock())
+    upkeep = IdleCompactor(ledger.store, Clock())
     upkeep.step(idle=True)
     assert rows(ledger) == 2 * ABOVE, "nothing was committed yet"
     upkeep.committed(committed(ledger, generation, head, 14, keys=5))
@@ -78,7 +78,7 @@ def test_while_records_come_it_takes_a_tenth_of_the_time(
 ) -> None:
     generation, head = begun_head
     clock = Clock()
-    upkeep = Upkeep(ledger.store, clock)
+    upkeep = IdleCompactor(ledger.store, clock)
     for _ in range(2 * ABOVE):
         head = committed(ledger, generation, head, 14, keys=5)
         upkeep.committed(head)
@@ -98,7 +98,7 @@ def test_a_store_that_is_away_costs_the_merge_alone(
     ledger: Ledger, begun_head: tuple[Generation, Head], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generation, head = begun_head
-    upkeep = Upkeep(ledger.store, Clock())
+    upkeep = IdleCompactor(ledger.store, Clock())
     for _ in range(2 * ABOVE):
         head = committed(ledger, generation, head, 14, keys=5)
         upkeep.committed(head)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, delete, insert, select, update
 
+from consumers.counting.options import Options, Progress
 from consumers.ledger import outline, schema
 from consumers.ledger.audit import PaneRows, pane_rows
 from consumers.ledger.begun import Requested
@@ -20,7 +21,6 @@ from consumers.ledger.store import Store
 from consumers.sources.memory_source import Log
 from consumers.worker import compared, recount
 from consumers.worker.chosen_logs import Wanted
-from consumers.worker.run_options import Options, Progress
 from tests.consumers.folded import records
 from tests.consumers.small_config import config, event
 from tests.consumers.stores import over_stores

@@ -11,10 +11,10 @@ from threading import Event, Thread
 import pytest
 from sqlalchemy import delete, select
 
+from consumers.counting.options import Progress
 from consumers.ledger.compact import compact
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.schema import delta
-from consumers.worker.run_options import Progress
 from tests.consumers.folded import records
 from tests.consumers.small_config import config, event
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run

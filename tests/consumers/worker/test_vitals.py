@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from consumers.counting.options import Options
 from consumers.ledger.ledger import Fenced, Ledger
 from consumers.ledger.rows import Commit, Counters, Head, Pane, Piece
+from consumers.process.status import ASK_S, RecordingLedger, StatusRecorder, decode
 from consumers.sources.memory_source import Deliver, Fail, MemorySource
-from consumers.sources.source import Partition
-from consumers.worker.reconnect import Disconnected
-from consumers.worker.run_options import Options
-from consumers.worker.vitals import ASK_S, Watch, decode
-from consumers.worker.watched_ledger import WatchedLedger
+from consumers.sources.source import Disconnected, Partition
 from tests.consumers.small_config import LOG, chunk, config, event
 from tests.consumers.worker.memory_run import ONE, TWO, Clock, Run, log
 
@@ -59,7 +57,7 @@ def test_a_source_that_fails_is_counted_and_the_worker_has_no_partitions_then(
 
 def test_silence_of_a_log_is_told_from_a_log_that_is_away() -> None:
     clock = Clock()
-    watch, source = Watch(clock.monotonic), Away({})
+    watch, source = StatusRecorder(clock.monotonic), Away({})
     watch.assigned({LOG: 40})
     clock.now_s = ASK_S
     watch.polled(source, [])
@@ -75,7 +73,7 @@ def test_silence_of_a_log_is_told_from_a_log_that_is_away() -> None:
 
 def test_a_place_knows_where_it_stands_and_where_its_log_ends() -> None:
     clock = Clock()
-    watch = Watch(clock.monotonic)
+    watch = StatusRecorder(clock.monotonic)
     watch.assigned({LOG: 40})
     clock.now_s = 2.0
     watch.polled(Away({}), [chunk([event()] * 3, start=40, timestamps_ms=[5, 6, 7])])
@@ -86,7 +84,7 @@ def test_a_place_knows_where_it_stands_and_where_its_log_ends() -> None:
 
 
 def test_a_source_that_is_here_ends_where_it_has_no_more() -> None:
-    watch, source = Watch(lambda: 0.0), MemorySource({LOG: log(7)})
+    watch, source = StatusRecorder(lambda: 0.0), MemorySource({LOG: log(7)})
     watch.assigned({LOG: 0})
     watch.polled(source, [chunk([event(), event()])])
     assert watch.snapshot().places[0].end is None
@@ -97,8 +95,8 @@ def test_a_source_that_is_here_ends_where_it_has_no_more() -> None:
 
 def test_what_the_ledger_refuses_is_counted_by_its_reason(tmp_path: Path) -> None:
     clock = Clock(tick_s=0.02)
-    watch, made = Watch(clock.monotonic), config()
-    ledger = WatchedLedger(
+    watch, made = StatusRecorder(clock.monotonic), config()
+    ledger = RecordingLedger(
         Ledger.open(str(tmp_path / "a.db"), create=True).store, watch, clock.monotonic
     )
     generation = ledger.begin(made.fingerprints(), made.descriptions).generation
@@ -122,7 +120,7 @@ def commit_of(head: Head) -> Commit:
 def test_the_parent_is_told_about_every_second() -> None:
     clock = Clock()
     told: list[bytes] = []
-    watch = Watch(clock.monotonic, told.append)
+    watch = StatusRecorder(clock.monotonic, told.append)
     for _ in range(40):
         clock.now_s += 0.25
         watch.polled(Away({}), [])
@@ -131,7 +129,7 @@ def test_the_parent_is_told_about_every_second() -> None:
 
 
 def test_a_snapshot_is_of_its_moment() -> None:
-    watch = Watch(Clock().monotonic)
+    watch = StatusRecorder(Clock().monotonic)
     watch.assigned({LOG: 1})
     before = watch.snapshot()
     watch.assigned({replace(LOG, number=1): 2})

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from consumers.counting.options import Options
+from consumers.counting.worker import Worker
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Generation
+from consumers.process.stop import Stop
 from consumers.sources.memory_source import Again, Deliver, Log, MemorySource
 from consumers.sources.source import Partition
-from consumers.worker.run_options import Options
-from consumers.worker.stop import Stop
-from consumers.worker.worker import Worker
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.small_config import config
 

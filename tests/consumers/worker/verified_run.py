@@ -10,11 +10,11 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from consumers.config.config import Config
+from consumers.counting.options import Options, Progress
 from consumers.ledger.ledger import Ledger
 from consumers.sources.memory_source import Deliver, Log, MemorySource
 from consumers.worker.chosen_logs import Wanted
 from consumers.worker.retry import retry
-from consumers.worker.run_options import Options, Progress
 from consumers.worker.verified import Verified
 from consumers.worker.verify import ALL, verify
 from tests.consumers.folded import records

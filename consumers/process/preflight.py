@@ -6,21 +6,19 @@ check(config, options)             source and store are there and fit, in lines 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from contextlib import closing
 
 from consumers.config.config import Config
 from consumers.config.tables import require_keyed
+from consumers.counting.options import Options, require_no_loss, require_partitions
 from consumers.ledger.begun import Begun
 from consumers.ledger.connect import shown
 from consumers.ledger.ledger import Ledger, LogChanged, NoStoreYet, SchemaMismatch
 from consumers.ledger.logs import require_known, unknown_topics
 from consumers.ledger.rows import Head
-from consumers.sources.names import names_of, names_without
 from consumers.sources.open_source import open_source, require_package, require_readable
-from consumers.sources.source import GapError, Name, Partition, Source, Unsuitable
-from consumers.worker.reconnect import Disconnected
-from consumers.worker.run_options import Options
+from consumers.sources.source import Disconnected, GapError, Partition, Source, Unsuitable
 
 Opener = Callable[[Config, Options], Source]
 
@@ -71,24 +69,6 @@ def require_topics(config: Config, options: Options) -> None:
             f"--skip: expected a topic of the source, which reads {there}, came "
             f"{', '.join(sorted(others))}; correct it, or leave it out"
         )
-
-
-def require_partitions(wanted: Collection[Name], there: Collection[Partition]) -> None:
-    """Raise Unsuitable where a partition is named that is not there."""
-    missing = names_without(wanted, there)
-    if missing:
-        raise Unsuitable(
-            f"--partitions: expected some of {names_of(there)}, which are there, "
-            f"came {', '.join(map(str, missing))}; leave out what is not there"
-        )
-
-
-def require_no_loss(config: Config, heads: Sequence[Head]) -> None:
-    """Raise GapError where a file that was counted has no record any more."""
-    path = config.source.path
-    for head in heads:
-        if path is not None and head.partition.topic == path.name and head.next_offset:
-            raise GapError(head.partition, head.next_offset, 0, 0)
 
 
 def check(

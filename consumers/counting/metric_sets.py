@@ -1,46 +1,26 @@
-"""What the events of one partition add to the states of one family of metrics. Pure."""
+"""What the events of one partition add to the states of one set of metrics. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from consumers.config.states import Family
 from consumers.events.decoder import Decoded
-from consumers.ledger.groupings import Groupings, finest, summed
+from consumers.ledger.groupings import finest, summed
+from consumers.ledger.ranges import PIECE_BYTES, can_stand_for_coarser, split
+from consumers.ledger.rows import Pane, Piece
 from streammetrics import Coded, PerKey, Windows
 
 Columns: TypeAlias = "Mapping[str, NDArray[np.generic] | Coded]"
 Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), or all of time
 
 
-class Piece(NamedTuple):
-    """One state to be stored: a metric of one pane [start_ms, end_ms), or of all rows since the
-    last commit where both are None. Keys of `state` are (grouping, value, ...): the grouping's
-    place in the family, and the text of each of its fields, None where an event had none. A
-    grouping has states of its own, so that its keys never push those of another into (other). A
-    coarser grouping `follows` from the last piece before it that does not; that one `stands` for
-    it, if the rest allows that."""
-
-    metric: str
-    grouping: int
-    start_ms: int | None
-    end_ms: int | None
-    make: Callable[[], PerKey]
-    follows: bool
-    stands: bool
-
-    @property
-    def state(self) -> PerKey:
-        """Made when it is asked for; the state of several spans is one object."""
-        return self.make()
-
-
-class FamilyStates:
+class MetricSetStates:
     """The states of the finest groupings alone; those of the coarser ones follow from them."""
 
     def __init__(self, family: Family) -> None:
@@ -48,6 +28,7 @@ class FamilyStates:
         self._coarser = finest(family.slices.by)
         self._windows = {place: family.empty() for place in self._coarser}
         self._expired = {place: family.per_key() for place in self._coarser}
+        self._has_expired = False
 
     @property
     def nbytes(self) -> int:
@@ -64,18 +45,22 @@ class FamilyStates:
     def absorb_expired(self, decoded: Decoded, columns: Columns) -> None:
         """Add events to the totals alone."""
         mine = self._mine(columns)
+        self._has_expired |= bool(len(decoded))
         for place, state in self._expired.items():
             state.update(self._keys(decoded, place), **mine)
 
-    def bare(self, grouping: int) -> tuple[bytes, bytes]:
-        """The states of a finest grouping as they are, by window and below the floor, for `join`
-        in another process."""
-        return self._windows[grouping].to_bytes(), self._expired[grouping].to_bytes()
+    def bare(self, grouping: int) -> tuple[bytes, bytes | None]:
+        """The states of a finest grouping as they are, by window and below the floor (None: no
+        event was), for `join` in another process."""
+        expired = self._expired[grouping].to_bytes() if self._has_expired else None
+        return self._windows[grouping].to_bytes(), expired
 
-    def join(self, grouping: int, windows: bytes, expired: bytes) -> None:
+    def join(self, grouping: int, windows: bytes, expired: bytes | None) -> None:
         """Add what `bare` wrote of other events. Raises StateError or SettingsError."""
         self._windows[grouping].merge(Windows.from_bytes(windows))
-        self._expired[grouping].merge(PerKey.from_bytes(expired))
+        if expired is not None:
+            self._has_expired = True
+            self._expired[grouping].merge(PerKey.from_bytes(expired))
 
     @property
     def groupings(self) -> tuple[int, ...]:
@@ -88,21 +73,36 @@ class FamilyStates:
         place, state = next(iter(self._expired.items()))
         state.check(self._keys(decoded, place), **self._mine(columns))
 
-    def pieces(self) -> Iterator[Piece]:
-        """Every state to be stored, in an order that depends on nothing but what it holds. One
-        that is the state of several spans comes once for each of them."""
-        by, max_keys = self.family.slices.by, self.family.slices.max_keys
+    def shards(self, limit: int = PIECE_BYTES) -> Iterator[Piece]:
+        """Every state as rows of the store, of at most `limit` bytes, in an order that depends on
+        nothing but what it holds. A grouping has states of its own, so that its keys never push
+        those of another into (other). The coarser groupings have none where the row of the finest
+        one can stand for them."""
+        for whole, metric, base, coarser, spans in self.whole_states():
+            for place in (base, *coarser):
+                state = self.of_grouping(whole, base, place)
+                shards = list(split(Pane(metric, place, *spans[0]), state, limit))
+                if place == base and coarser and can_stand_for_coarser(shards, state):
+                    shards = [replace(shards[0], for_coarser=True)]
+                for span in spans:
+                    pane = Pane(metric, place, *span)
+                    yield from (replace(one, pane=pane) for one in shards)
+                if shards[0].for_coarser:
+                    break
+
+    def whole_states(self) -> Iterator[tuple[PerKey, str, int, Sequence[int], list[Span]]]:
+        """Each different state of a metric and a finest grouping, with all of its keys: it, the
+        metric, the grouping, the coarser ones that follow from it, and the spans that it is of."""
         for base, coarser in self._coarser.items():
-            for whole, times in self._spans(base):
+            for whole, spans in self._spans(base):
                 for metric in self.family.metrics:
-                    one = whole.project(metric.name)
-                    for place in (base, *coarser):
-                        make = _once(one, by, base, place, max_keys)
-                        stands = place == base and bool(coarser)
-                        for start_ms, end_ms in times:
-                            yield Piece(
-                                metric.name, place, start_ms, end_ms, make, place != base, stands
-                            )
+                    yield whole.project(metric.name), metric.name, base, coarser, spans
+
+    def of_grouping(self, whole: PerKey, base: int, place: int) -> PerKey:
+        """The state of grouping `place` out of that of `base`, with the keys that are kept."""
+        by = self.family.slices.by
+        mine = whole if place == base else summed(whole, by, base, place)
+        return mine.limited(self.family.slices.max_keys)
 
     def _spans(self, base: int) -> Iterator[tuple[PerKey, list[Span]]]:
         """Each different state of a finest grouping, with what it is the state of."""
@@ -110,7 +110,7 @@ class FamilyStates:
         pane_ms = self.family.windows.pane_ms
         panes = windows.panes()
         total: list[Span] = [(None, None)]
-        if len(panes) > 1 or expired != expired.empty():
+        if len(panes) > 1 or self._has_expired:
             state = windows.total_state()
             assert isinstance(state, PerKey)
             state.merge(expired)
@@ -138,19 +138,6 @@ class FamilyStates:
                 for i, j in zip(firsts.tolist(), seconds.tolist(), strict=True)
             ]
         return Coded(codes, tuple(keys))
-
-
-def _once(
-    whole: PerKey, by: Groupings, base: int, place: int, max_keys: int
-) -> Callable[[], PerKey]:
-    """What makes the state of grouping `place` out of that of `base`, where all keys are kept."""
-
-    @cache
-    def make() -> PerKey:
-        mine = whole if place == base else summed(whole, by, base, place)
-        return mine.limited(max_keys)
-
-    return make
 
 
 def _distinct(codes: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -13,24 +13,25 @@ from contextlib import closing, suppress
 from typing import Final
 
 from consumers.config.config import Config
-from consumers.experiment.looking import Looker
+from consumers.counting.options import Options, Progress
+from consumers.counting.worker import Worker
 from consumers.ledger.begun import NOTHING_REQUESTED, Begun, Requested
 from consumers.ledger.ledger import Fenced, Ledger
 from consumers.ledger.rows import Generation
+from consumers.process.experiment_looks import Looker
+from consumers.process.quarantine_topic import forwarding
+from consumers.process.status import RecordingLedger, StatusRecorder
+from consumers.process.stop import Stop
 from consumers.sources.open_source import open_source
-from consumers.sources.source import GapError, Source
-from consumers.worker.forward import forwarding
-from consumers.worker.reconnect import Backoff, Disconnected
-from consumers.worker.stop import Stop
-from consumers.worker.vitals import Watch
-from consumers.worker.watched_ledger import WatchedLedger
-from consumers.worker.worker import Options, Progress, Worker
+from consumers.sources.source import Disconnected, GapError, Source
 
 log = logging.getLogger(__name__)
 
 ANSWER_S: Final = 3.0  # for a source to answer, once a signal has asked to end
-
 Opener = Callable[[Config, Options], Source]
+FIRST_PAUSE_S: Final = 0.5
+GREATEST_PAUSE_S: Final = 30.0
+FIRST_TRIES: Final = 6  # about half a minute, before anything was read
 
 
 def begin(
@@ -75,17 +76,17 @@ def run(
     monotonic: Callable[[], float] = time.monotonic,
     clock: Callable[[], float] = time.time,
     opener: Opener = open_source,
-    watch: Watch | None = None,
+    watch: StatusRecorder | None = None,
 ) -> None:
     """Count until stopped, or until the end with `options.until_end`. Raises what went wrong."""
-    watch = watch or Watch(monotonic)
+    watch = watch or StatusRecorder(monotonic)
     with stop.interrupting():
         opened = Ledger.open(config.store.url, create=True)
     with (
         closing(opened),
         forwarding(config, opened.store) as moved,
     ):
-        ledger = WatchedLedger(opened.store, watch, monotonic, moved)
+        ledger = RecordingLedger(opened.store, watch, monotonic, moved)
         generation = begin(
             ledger, config, new_generation=new_generation, requested=options.requested
         ).generation
@@ -122,7 +123,7 @@ def _work(
     report: Callable[[Progress], None],
     monotonic: Callable[[], float],
     opener: Opener,
-    watch: Watch,
+    watch: StatusRecorder,
     looker: Looker | None,
 ) -> None:
     """One life of a source."""
@@ -180,3 +181,35 @@ def _skip(ledger: Ledger, generation: Generation, gap: GapError) -> None:
         else:
             ledger.follow(generation, head, gap.partition, gap.end)
             log.warning("%s; it lost its end, reading on at %d", gap, gap.end)
+
+
+class Backoff:
+    """Pauses that double while nothing is read.
+
+    >>> backoff = Backoff()
+    >>> backoff.pause_s(), backoff.pause_s(), backoff.pause_s()
+    (0.5, 1.0, 2.0)
+    >>> backoff.reset()
+    >>> backoff.pause_s()
+    0.5
+    """
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._ever_read = False
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether the source could never be read, however often it was tried."""
+        return not self._ever_read and self._failures >= FIRST_TRIES
+
+    def reset(self) -> None:
+        """Something was read: the next failure is a new one."""
+        self._failures = 0
+        self._ever_read = True
+
+    def pause_s(self) -> float:
+        """How long to wait before the next try."""
+        pause_s = min(FIRST_PAUSE_S * 2.0**self._failures, GREATEST_PAUSE_S)
+        self._failures += 1
+        return pause_s

@@ -24,7 +24,6 @@ PAGE: Final = 500
 LOOK_S: Final = 1.0
 PAUSE_S: Final = 10.0  # after a failure
 END_S: Final = 10.0  # to send the rest, when the run ends
-
 Message = tuple[bytes, bytes, list[tuple[str, bytes]]]
 
 

@@ -18,26 +18,27 @@ from typing import Final
 
 from consumers.config.config import Config
 from consumers.config.tables import require_keyed
+from consumers.counting.commits import ErrorBudget, Limits, commit_of
+from consumers.counting.delta import Delta
+from consumers.counting.housekeeping import IdleCompactor, KnownHeads, raise_floor
+from consumers.counting.label_windows import LabelWindows
+from consumers.counting.options import (
+    Options,
+    Progress,
+    chosen,
+    head_to_read,
+    require_no_loss,
+    require_within,
+    start_of,
+)
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger.ledger import Fenced, Ledger
 from consumers.ledger.logs import count_from
 from consumers.ledger.rows import Generation, Head
+from consumers.process.status import StatusRecorder
+from consumers.process.stop import Stop
 from consumers.sources.source import Chunk, Confirms, Partition, Source, SourceError
-from consumers.worker.bad_share import BadShare, TooManyBad
-from consumers.worker.checking import require_no_loss
-from consumers.worker.closing import Closing
-from consumers.worker.history import History
-from consumers.worker.pieces import Limits, commit_of
-from consumers.worker.pipeline import Delta
 from consumers.worker.repeats import Repeats
-from consumers.worker.retention import raised
-from consumers.worker.run_options import Options, Progress
-from consumers.worker.starting import chosen, head_to_read, require_within, start_of
-from consumers.worker.stop import Stop
-from consumers.worker.upkeep import Upkeep
-from consumers.worker.vitals import Watch
-
-__all__ = ["Options", "Progress", "TooManyBad", "Worker"]
 
 log = logging.getLogger(__name__)
 
@@ -67,14 +68,14 @@ class Worker:
         stop: Stop,
         monotonic: Callable[[], float],
         report: Callable[[Progress], None] = lambda progress: None,
-        watch: Watch | None = None,
+        watch: StatusRecorder | None = None,
     ) -> None:
         self.config, self.ledger, self.generation = config, ledger, generation
         self.source, self.options = source, options
         self.rows = 0  # events read, refused ones included, and never the same twice
         self.duplicates = 0  # records that came although they were counted
         self._stop, self._monotonic, self._report = stop, monotonic, report
-        self._watch = watch or Watch(monotonic)
+        self._watch = watch or StatusRecorder(monotonic)
         self.decoder = Decoder(config)
         self._lock = RLock()
         self._work: dict[Partition, _Work] = {}
@@ -84,10 +85,10 @@ class Worker:
         self._needs_ends = False
         self._limits = Limits(options)
         self._repeats = Repeats(config, ledger.store)
-        self._bad_share = BadShare(config.store.max_bad_share)
-        self._upkeep = Upkeep(ledger.store, monotonic)
-        self._closing = Closing(config, ledger, generation)
-        self._history = History(ledger.store, monotonic)
+        self._bad_share = ErrorBudget(config.store.max_bad_share)
+        self._upkeep = IdleCompactor(ledger.store, monotonic)
+        self._closing = LabelWindows(config, ledger, generation)
+        self._history = KnownHeads(ledger.store, monotonic)
         self._started_s = self._committed_s = self._looked_s = monotonic()
 
     # -- before the first record --------------------------------------------------------------
@@ -124,7 +125,7 @@ class Worker:
     def run(self) -> None:
         """Read until the end or a stop, and commit.
 
-        Raises SourceError (what was read before is committed), LedgerError and TooManyBad.
+        Raises SourceError (what was read before is committed), LedgerError and ErrorBudgetExceeded.
         """
         try:
             self.source.assign(self)
@@ -311,7 +312,9 @@ class Worker:
         """Drop windows that every partition has left behind for longer than the retention."""
         with self._lock:
             heads = [work.head for work in self._work.values()]
-            found = raised(self.config, self.ledger, self.generation, heads, self._closing.floor_ms)
+            found = raise_floor(
+                self.config, self.ledger, self.generation, heads, self._closing.floor_ms
+            )
             self.generation = found or self.generation
             for work in list(self._work.values()) if found else ():
                 if work.delta.end == work.delta.start:

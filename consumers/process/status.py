@@ -1,7 +1,8 @@
-"""What a worker says about itself, for those who watch it: counts since it began, and times.
+"""The status of a worker: counts since it started, and times.
 
-`Watch` is told by the worker what happens. A server in the same process takes a `snapshot`;
-a worker among several sends its own to the process that started it (see tell.py).
+A `StatusRecorder` hears from the worker and from its ledger what happens. A server in the same
+process takes a `snapshot`; one worker of several sends its own to the process that started it (see
+supervise.py).
 Nothing that is counted depends on any of this.
 """
 
@@ -16,7 +17,9 @@ from typing import Final
 
 import msgspec
 
-from consumers.ledger.rows import Commit, Head
+from consumers.ledger.ledger import Fenced, Ledger
+from consumers.ledger.rows import Commit, Generation, Head
+from consumers.ledger.store import Store
 from consumers.sources.source import Chunk, Partition, Remote, Source
 
 log = logging.getLogger(__name__)
@@ -41,7 +44,7 @@ class Place(msgspec.Struct):
     digest: str = ""
 
 
-class Vitals(msgspec.Struct):
+class WorkerStatus(msgspec.Struct):
     """A worker at one moment. Times are of the machine's monotonic clock, in seconds."""
 
     pid: int
@@ -70,7 +73,7 @@ class Vitals(msgspec.Struct):
     places: list[Place] = msgspec.field(default_factory=list)
 
 
-class Watch:
+class StatusRecorder:
     """Keeps a worker's vitals. Any thread may call it.
 
     tell: is given the bytes of a snapshot about every second.
@@ -80,14 +83,14 @@ class Watch:
         self, monotonic: Callable[[], float], tell: Callable[[bytes], None] = lambda sent: None
     ) -> None:
         now_s = monotonic()
-        self._vitals = Vitals(os.getpid(), now_s, now_s)
+        self._vitals = WorkerStatus(os.getpid(), now_s, now_s)
         self._places: dict[Partition, Place] = {}
         self._monotonic, self._tell = monotonic, tell
         self._looked_s = self._asked_s = now_s
         self._hears = True
         self._lock = Lock()
 
-    def snapshot(self) -> Vitals:
+    def snapshot(self) -> WorkerStatus:
         """All of it, as it is now."""
         return decode(self._encoded())
 
@@ -203,6 +206,36 @@ class Watch:
             return msgspec.json.encode(self._vitals)
 
 
-def decode(data: bytes) -> Vitals:
+def decode(data: bytes) -> WorkerStatus:
     """The vitals that a snapshot's bytes hold."""
-    return msgspec.json.decode(data, type=Vitals)
+    return msgspec.json.decode(data, type=WorkerStatus)
+
+
+class RecordingLedger(Ledger):
+    """The same ledger, seen by `watch`."""
+
+    def __init__(
+        self,
+        store: Store,
+        watch: StatusRecorder,
+        monotonic: Callable[[], float],
+        moved: Callable[[Head], None] = lambda head: None,
+    ) -> None:
+        """moved: hears of each head after its commit."""
+        super().__init__(store)
+        self._moved = moved
+        self._watch, self._monotonic = watch, monotonic
+
+    def commit(self, of: Generation, commit: Commit) -> Head:
+        """See Ledger.commit."""
+        began_s, tries = self._monotonic(), self.store.tried_again
+        try:
+            moved = super().commit(of, commit)
+        except Fenced:
+            self._watch.refused("fenced")
+            raise
+        finally:
+            self._watch.refused("locked", self.store.tried_again - tries)
+        self._watch.committed(commit, self._monotonic() - began_s)
+        self._moved(moved)
+        return moved

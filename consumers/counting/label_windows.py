@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from consumers.config.config import Config, JoinConfig
 from consumers.config.join import outcome_field
 from consumers.config.states import DELAYS, EPOCH, ROWS, empty_delays, empty_rows
+from consumers.counting.metric_sets import Columns, MetricSetStates
 from consumers.events.decoder import Decoded
 from consumers.events.fields import epochs_by_time
 from consumers.ledger.closing import closing_heads, join_head, pending, states, write_closing
@@ -28,12 +29,11 @@ from consumers.ledger.outline import Outline
 from consumers.ledger.ranges import parts_of, split
 from consumers.ledger.rows import JOIN, JOIN_START, Commit, Counters, Generation, Head, Pane, Piece
 from consumers.sources.source import Chunk
-from consumers.worker.family_states import Columns, FamilyStates
-from consumers.worker.pieces import pieces_of
 from streammetrics import Accumulator, Coded, JoinRows, load
 
 if TYPE_CHECKING:
     from streammetrics.results import ClosedRows
+from consumers.counting.housekeeping import IdleCompactor
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class Closer:
 
     def _close(self, step: _Step) -> None:
         """One transaction. Raises Fenced, where nothing was written."""
-        families = [FamilyStates(family) for family in self.config.families]
+        families = [MetricSetStates(family) for family in self.config.families]
         counters = Counters()
         kept: list[Piece] = []
         delays = empty_delays(self.join)
@@ -152,7 +152,7 @@ class Closer:
             kept += self._kept(step, place, waiting)
             delays.update(closed.outcomes, closed.delays_ms)
         kept += split(Pane(DELAYS, 0, None, None), delays)
-        pieces = [piece for one in families for piece in pieces_of(one.pieces())]
+        pieces = [shard for one in families for shard in one.shards()]
         commit = Commit(
             self.head, self.head.next_offset, step.to_ms, None, counters, [*pieces, *kept]
         )
@@ -173,7 +173,7 @@ class Closer:
                 found.merge(state)
         return found
 
-    def _feed(self, families: Sequence[FamilyStates], closed: ClosedRows) -> None:
+    def _feed(self, families: Sequence[MetricSetStates], closed: ClosedRows) -> None:
         for at in range(0, len(closed), ROWS_AT_ONCE):
             some, columns = self._decoded(closed, slice(at, at + ROWS_AT_ONCE))
             for one in families:
@@ -222,3 +222,38 @@ class Closer:
 def _overlap(row: Outline, place: int, ranges: int) -> bool:
     both = min(row.key_ranges, ranges)
     return row.key_range * both // row.key_ranges == place * both // ranges
+
+
+class LabelWindows:
+    """Does nothing where nothing is joined. Any number of workers may have one."""
+
+    def __init__(self, config: Config, ledger: Ledger, generation: Generation) -> None:
+        self._closer = None if config.join is None else Closer(config, ledger, generation)
+
+    @property
+    def closed_ms(self) -> int | None:
+        """Up to where label windows are known to be closed; None: nowhere."""
+        return None if self._closer is None else self._closer.closed_ms
+
+    @property
+    def floor_ms(self) -> int | None:
+        """No window may be dropped that ends later: some of its rows are not counted yet. None:
+        all are."""
+        if self._closer is None:
+            return None
+        return JOIN_START if self._closer.closed_ms is None else self._closer.closed_ms
+
+    def look(self) -> None:
+        """Read again how far label windows are closed."""
+        if self._closer is not None:
+            self._closer.look()
+
+    def step(self, upkeep: IdleCompactor) -> None:
+        """Close what can be closed. What comes of it are rows to merge, like those of a commit."""
+        if self._closer is not None and self._closer.close():
+            upkeep.committed(self._closer.head)
+
+    def last(self) -> None:
+        """Close everything: there will be no more events."""
+        if self._closer is not None:
+            self._closer.close(everything=True)

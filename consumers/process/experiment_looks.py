@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from consumers.experiment.reading import declared, experiment_of, within
+from consumers.counting.experiment_plan import declared, experiment_of, within
 from consumers.ledger.failures import StoreUnavailable
 from consumers.ledger.ledger import Ledger, TooLarge
 from consumers.ledger.looks import LookRow, claim, heads_of, take

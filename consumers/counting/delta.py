@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from consumers.counting.join_states import JoinStates
+from consumers.counting.metric_sets import MetricSetStates
 from consumers.events.decoder import Decoded
 from consumers.events.refusals import Refused, Unfit
-from consumers.ledger.rows import Counters
+from consumers.ledger.rows import Counters, Piece
 from consumers.sources.source import Partition
-from consumers.worker.family_states import FamilyStates, Piece
-from consumers.worker.join_states import JoinStates
-from consumers.worker.metric_columns import columns_of, of_one_shape
 from streammetrics import InputError
 
 if TYPE_CHECKING:
     from consumers.config.config import Config
+from consumers.config.event import offsets_column
+from consumers.events.columns import Lists
+from streammetrics import Coded
 
 Flags = NDArray[np.bool_]
 
@@ -68,7 +70,7 @@ class Delta:
         self.counters = Counters()
         self.quarantine: list[Refused] = []
         self._quarantine_bytes = 0
-        self.families = tuple(FamilyStates(family) for family in config.families)
+        self.families = tuple(MetricSetStates(family) for family in config.families)
         self._rows_in_states = False
         self._lateness_ms = config.windows.lateness_s * 1000
         self.joined: JoinStates | None = None
@@ -126,13 +128,14 @@ class Delta:
         """Whether any event is counted in it."""
         return self._rows_in_states
 
-    def states(self) -> Iterator[Piece]:
-        """Every state to be stored, in an order that depends on nothing but what it holds. One
-        that is the state of several spans comes once for each of them."""
-        if not self._rows_in_states:
-            return
-        for states in self.families:
-            yield from states.pieces()
+    def shards(self, limit: int) -> Iterator[Piece]:
+        """Every state as rows of the store, of at most `limit` bytes each but for the state of a
+        single key, in an order that depends on nothing but what it holds."""
+        if self.joined is not None:
+            yield from self.joined.shards(limit)
+        elif self._rows_in_states:
+            for states in self.families:
+                yield from states.shards(limit)
 
     def _without_future(self, decoded: Decoded) -> tuple[Decoded, int]:
         records = decoded.record_times_ms
@@ -224,7 +227,7 @@ class Delta:
             for states in self.families:
                 states.absorb_expired(old, columns)
 
-    def _check(self, decoded: Decoded, families: Sequence[FamilyStates]) -> None:
+    def _check(self, decoded: Decoded, families: Sequence[MetricSetStates]) -> None:
         columns = columns_of(decoded)
         for states in families:
             states.check(decoded, columns)
@@ -242,3 +245,36 @@ class Delta:
         if not found:
             raise error
         return found
+
+
+def of_one_shape(decoded: Decoded) -> Iterator[NDArray[np.intp]]:
+    """The places of the events, in groups whose columns are arrays of one shape.
+
+    A field that may be one value or a row of a table (`..._or_row`) gives a vector or a table, and
+    no array is both. Which group is fed first leaves no trace in a state.
+    """
+    codes = np.zeros(len(decoded), np.intp)
+    for name, column in decoded.columns.items():
+        if isinstance(column, Lists) and name.endswith("_or_row"):
+            plain = np.diff(column.offsets) == 1
+            codes = np.unique(2 * codes + plain, return_inverse=True)[1]
+    for code in range(int(codes.max(initial=-1)) + 1):
+        yield np.flatnonzero(codes == code)
+
+
+def columns_of(decoded: Decoded) -> dict[str, NDArray[np.generic] | Coded]:
+    """The columns that metrics read, as keywords for a panel. Events are `of_one_shape`."""
+    columns: dict[str, NDArray[np.generic] | Coded] = {}
+    for name, column in decoded.columns.items():
+        if not isinstance(column, Lists):
+            columns[name] = column
+            continue
+        path, _, kind = name.rpartition(":")
+        columns[name] = column.values
+        if kind in ("label_list", "int_list"):
+            columns[offsets_column(path)] = column.offsets
+        elif kind.endswith("_row"):
+            table = column.values.reshape(len(column), -1)
+            one = kind.endswith("_or_row") and table.shape[1] == 1
+            columns[name] = table[:, 0] if one else table
+    return columns

@@ -147,7 +147,7 @@ class JoinStates:
             found[name] = column
         return found
 
-    def pieces(self, limit: int) -> Iterator[Piece]:
+    def shards(self, limit: int) -> Iterator[Piece]:
         """Every state to be stored, by pane."""
         pane_ms = self.join.pane_ms
         for (start_ms, _), state in sorted(self.rows.split(pane_ms, 1).items()):

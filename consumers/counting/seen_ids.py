@@ -19,7 +19,6 @@ from consumers.ledger.seen import digest_of
 
 Ids: TypeAlias = "NDArray[np.uint64]"
 Panes: TypeAlias = "NDArray[np.int64]"
-
 MAX_ROWS: Final = 32  # of a pane in the store, before they are written as one
 ROW_IDS: Final = 1 << 20  # 8 MiB
 _NEVER: Final = np.iinfo(np.int64).min

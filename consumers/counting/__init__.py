@@ -1,0 +1,1 @@
+"""From events to commits: deltas, joins, and what keeps the ledger tidy. No process and no HTTP."""

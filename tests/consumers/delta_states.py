@@ -1,0 +1,26 @@
+"""The states that a delta would store, also those that another one could stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from consumers.counting.delta import Delta
+from streammetrics import PerKey
+
+
+class PaneState(NamedTuple):
+    metric: str
+    grouping: int
+    start_ms: int | None
+    end_ms: int | None
+    state: PerKey
+
+
+def states_of(delta: Delta) -> Iterator[PaneState]:
+    for family in delta.families if delta.has_states else ():
+        for whole, metric, base, coarser, spans in family.whole_states():
+            for place in (base, *coarser):
+                state = family.of_grouping(whole, base, place)
+                for span in spans:
+                    yield PaneState(metric, place, *span, state)
