@@ -27,8 +27,10 @@ import numpy as np
 from consumers.config.config import Config, load_config
 from consumers.events.decoder import Decoder
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Generation, Head
-from consumers.sources.source import Chunk, Partition
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.worker import service
 from consumers.worker.pieces import commit_of
 from consumers.worker.pipeline import Delta

@@ -34,10 +34,11 @@ from benchmarks.kafka_topics import topics
 from consumers.config.config import Config, load_config
 from consumers.demo import CONFIG
 from consumers.events.decoder import Decoded, Decoder
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Partition
 from consumers.simulate.output import write
 from consumers.simulate.stream import Format, Simulation
 from consumers.sources.open_source import open_source
-from consumers.sources.source import Chunk, Partition
 from consumers.worker import service
 from consumers.worker.pipeline import Delta
 from consumers.worker.run_options import Options

@@ -25,10 +25,10 @@ import numpy as np
 from benchmarks.harness import versions
 from consumers.config.config import Config, load_config
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Counters
 from consumers.ledger.seen import read_seen
+from consumers.model.commit import Commit, Counters
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import Log, MemorySource
-from consumers.sources.source import Partition
 from consumers.worker.run_options import Options
 from consumers.worker.seen_ids import SeenIds
 from consumers.worker.service import begin

@@ -23,10 +23,10 @@ from consumers.config.config import Config, load_config
 from consumers.demo import CONFIG
 from consumers.events.decoder import Decoder
 from consumers.ledger.ledger import Ledger
+from consumers.model.partition import Partition
 from consumers.simulate.output import write
 from consumers.simulate.stream import Simulation
 from consumers.sources.file_source import FileSource
-from consumers.sources.source import Partition
 from consumers.worker import service
 from consumers.worker.pieces import commit_of
 from consumers.worker.pipeline import Delta

@@ -21,6 +21,7 @@ from consumers.config.config import Config, Override, QuarantineConfig, load_con
 from consumers.events.messages import MAX_EVENTS
 from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger
+from consumers.model.partition import Name, name_of
 from consumers.results import printed
 from consumers.results.answers import results_text
 from consumers.results.query import Query, parse_time
@@ -31,9 +32,7 @@ from consumers.simulate.joined import JoinedSimulation
 from consumers.simulate.messages import MESSAGES
 from consumers.simulate.output import write
 from consumers.simulate.stream import Format, Simulation
-from consumers.sources.names import name_of
 from consumers.sources.open_source import open_source
-from consumers.sources.source import Name
 from consumers.sources.unreadable import Skips
 from consumers.worker import service
 from consumers.worker.checking import check, require_options

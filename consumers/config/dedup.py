@@ -11,7 +11,7 @@ from consumers.config.tables import DAY_S
 
 if TYPE_CHECKING:
     from consumers.config.tables import SourceConfig
-    from consumers.sources.source import Partition
+    from consumers.model.partition import Partition
 
 PANES: Final = 24  # of event time in the retention: ids are stored, and forgotten, by these
 _MANY: Final = ("ndjson", "array", "arrow")  # formats of many events a record

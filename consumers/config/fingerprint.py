@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from consumers.ledger.rows import SHOWN
+from consumers.model.generation import SHOWN
 
 if TYPE_CHECKING:
     from consumers.config.event import EventConfig

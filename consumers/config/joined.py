@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from consumers.config.fingerprint import settings_of, where_of
 from consumers.events.fields import Use, uses
-from consumers.ledger.rows import SHOWN
+from consumers.model.generation import SHOWN
 from streammetrics import JoinRows, LabelDelays
 
 if TYPE_CHECKING:

@@ -27,8 +27,10 @@ from consumers.experiment.looking import Looker
 from consumers.ledger.begun import NOTHING_REQUESTED, Requested
 from consumers.ledger.ledger import Fenced, Ledger, LogChanged
 from consumers.ledger.logs import count_from
-from consumers.ledger.rows import Commit, Generation, Head, Piece
-from consumers.sources.source import SPARK, GapError, Partition
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation, Piece
+from consumers.model.partition import SPARK, Partition
+from consumers.sources.source import GapError
 from consumers.worker.bad_share import BadShare
 from consumers.worker.pipeline import Delta
 from consumers.worker.retention import floor_after

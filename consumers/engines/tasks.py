@@ -20,9 +20,11 @@ from consumers.config.config import Config
 from consumers.engines.told import Told
 from consumers.events.arrow_messages import leaves, unread
 from consumers.events.decoder import Decoder
-from consumers.ledger.rows import Pane, Piece
+from consumers.model.chunk import Chunk
+from consumers.model.generation import Pane, Piece
+from consumers.model.partition import Partition
 from consumers.sources.arrow_columns import ArrowColumns, RowTexts
-from consumers.sources.source import Chunk, Partition, SourceError
+from consumers.sources.source import SourceError
 from consumers.worker.family_states import FamilyStates
 from consumers.worker.pieces import pieces_of
 from consumers.worker.pipeline import Delta

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from consumers.events.refusals import Refused
-from consumers.ledger.rows import Counters
+from consumers.model.commit import Counters
 
 
 @dataclass(frozen=True, slots=True)

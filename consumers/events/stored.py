@@ -10,7 +10,7 @@ from consumers.events.columns import Bad, Column, Converted, Lists, rounded, tim
 from consumers.events.fields import Use
 from consumers.events.refusals import Unfit
 from consumers.events.texts import MAX_TEXT
-from consumers.sources.source import Texts
+from consumers.model.chunk import Texts
 from streammetrics import Coded, hash_texts
 
 

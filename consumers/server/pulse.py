@@ -12,8 +12,8 @@ from typing import Final, Literal
 
 from consumers.experiment.reading import declared
 from consumers.ledger.ledger import Ledger, LedgerError
-from consumers.ledger.rows import Counters
 from consumers.ledger.view import Moment, View, view
+from consumers.model.commit import Counters
 from consumers.results.json_text import Json
 from consumers.results.watermark import watermark_ms
 from consumers.server.health import Watched

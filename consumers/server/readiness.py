@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from consumers.ledger.ledger import Ledger, LedgerError
-from consumers.ledger.rows import Head
 from consumers.ledger.witness import read_now
+from consumers.model.commit import Head
 from consumers.server.health import Watched
 from consumers.worker.vitals import Place
 

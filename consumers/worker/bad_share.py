@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from consumers.ledger.retry import open_since
-from consumers.ledger.rows import Counters, Head
 from consumers.ledger.store import Store
+from consumers.model.commit import Counters, Head
 from consumers.worker.pipeline import Delta
 
 FIRST_ROWS: Final = 1000  # events before a share of them means something

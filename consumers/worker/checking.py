@@ -15,10 +15,10 @@ from consumers.ledger.begun import Begun
 from consumers.ledger.connect import shown
 from consumers.ledger.ledger import Ledger, LogChanged, NoStoreYet, SchemaMismatch
 from consumers.ledger.logs import require_known, unknown_topics
-from consumers.ledger.rows import Head
-from consumers.sources.names import names_of, names_without
+from consumers.model.commit import Head
+from consumers.model.partition import Name, Partition, names_of, names_without
 from consumers.sources.open_source import open_source, require_package, require_readable
-from consumers.sources.source import GapError, Name, Partition, Source, Unsuitable
+from consumers.sources.source import GapError, Source, Unsuitable
 from consumers.worker.reconnect import Disconnected
 from consumers.worker.run_options import Options
 

@@ -26,8 +26,15 @@ from consumers.ledger.failures import StoreUnavailable
 from consumers.ledger.ledger import Fenced, Ledger
 from consumers.ledger.outline import Outline
 from consumers.ledger.ranges import parts_of, split
-from consumers.ledger.rows import JOIN, JOIN_START, Commit, Counters, Generation, Head, Pane, Piece
-from consumers.sources.source import Chunk
+from consumers.model.chunk import Chunk
+from consumers.model.commit import (
+    JOIN,
+    JOIN_START,
+    Commit,
+    Counters,
+    Head,
+)
+from consumers.model.generation import Generation, Pane, Piece
 from consumers.worker.family_states import Columns, FamilyStates
 from consumers.worker.pieces import pieces_of
 from streammetrics import Accumulator, Coded, JoinRows, load

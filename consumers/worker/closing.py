@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from consumers.config.config import Config
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import JOIN_START, Generation
+from consumers.model.commit import JOIN_START
+from consumers.model.generation import Generation
 from consumers.worker.closer import Closer
 from consumers.worker.upkeep import Upkeep
 

@@ -16,7 +16,8 @@ from consumers.config.joined import DELAYS, ROWS
 from consumers.ledger.audit import pane_rows, panes
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline, pane_order
-from consumers.ledger.rows import JOIN_START, Head, Pane
+from consumers.model.commit import JOIN_START, Head
+from consumers.model.generation import Pane
 from consumers.worker.closer import Closer
 from consumers.worker.compared import RowsMoved, differences, named
 from consumers.worker.recount import Recount

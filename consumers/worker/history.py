@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from consumers.ledger.failures import StoreUnavailable
-from consumers.ledger.rows import Generation, Head
 from consumers.ledger.store import Store
 from consumers.ledger.witness import Witness, note_known, read_now
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
 
 log = logging.getLogger(__name__)
 

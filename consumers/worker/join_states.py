@@ -21,7 +21,7 @@ from consumers.events.fields import EVENT_ID, ID, VALUE
 from consumers.events.kinds import IMPRESSION
 from consumers.events.refusals import Reason, Unfit
 from consumers.ledger.ranges import split
-from consumers.ledger.rows import Pane, Piece
+from consumers.model.generation import Pane, Piece
 from streammetrics import Coded
 
 MAX_VALUE: Final = 1e150  # of an outcome: as many as there may be add up to a finite number

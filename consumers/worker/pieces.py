@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from consumers.ledger.ranges import PIECE_BYTES, can_stand_for_coarser, is_too_large, split
-from consumers.ledger.rows import Commit, Head, Pane, Piece
-from consumers.sources.source import Chunk, Partition
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Pane, Piece
+from consumers.model.partition import Partition
 from consumers.worker import family_states
 from consumers.worker.pipeline import Delta
 from consumers.worker.run_options import Options

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from consumers.events.decoder import Decoded
 from consumers.events.refusals import Refused, Unfit
-from consumers.ledger.rows import Counters
-from consumers.sources.source import Partition
+from consumers.model.commit import Counters
+from consumers.model.partition import Partition
 from consumers.worker.family_states import FamilyStates, Piece
 from consumers.worker.join_states import JoinStates
 from consumers.worker.metric_columns import columns_of, of_one_shape

@@ -20,8 +20,8 @@ from consumers.config.joined import DELAYS, ROWS
 from consumers.config.metrics import MetricConfig
 from consumers.config.where import conditions_of
 from consumers.ledger.ledger import SettingsChanged
-from consumers.ledger.rows import Generation
 from consumers.ledger.settings import more_variants
+from consumers.model.generation import Generation
 
 # Of a description, as it stands.
 _MEANT: Final = ("type", "settings", "windows", "max_keys", "experiment")

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from consumers.config.config import Config
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Generation, Head
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
 
 
 def floor_after(

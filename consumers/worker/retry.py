@@ -22,10 +22,12 @@ from consumers.events.decoder import Decoded, Decoder
 from consumers.events.refusals import Refused
 from consumers.ledger.ledger import Ledger, LedgerError
 from consumers.ledger.retry import Counted, NotOpen, write_retry
-from consumers.ledger.rows import Generation, Head, QuarantineRow
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Head, QuarantineRow
+from consumers.model.generation import Generation
 from consumers.sources.open_source import open_source
 from consumers.sources.records_at import records_at
-from consumers.sources.source import Chunk, Source, SourceError
+from consumers.sources.source import Source, SourceError
 from consumers.sources.unreadable import Skips
 from consumers.worker.reading import reading_of, require_same_states
 from consumers.worker.run_options import Options

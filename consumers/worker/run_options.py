@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from consumers.ledger.begun import NOTHING_REQUESTED, Requested
-from consumers.sources.source import Name, Partition
+from consumers.model.partition import Name, Partition
 from consumers.sources.unreadable import NO_SKIPS, Skips
 
 

@@ -6,8 +6,10 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from consumers.ledger.ledger import Ledger, LogChanged
-from consumers.ledger.rows import Generation, Head
-from consumers.sources.source import GapError, Name, Partition, SeeksByTime, Source, Unsuitable
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Name, Partition
+from consumers.sources.source import GapError, SeeksByTime, Source, Unsuitable
 from consumers.worker.checking import require_partitions
 from consumers.worker.run_options import Options
 

@@ -15,7 +15,8 @@ import numpy as np
 from consumers.config.config import Config
 from consumers.events.decoder import Decoded
 from consumers.events.refusals import Refused, Unfit, refused
-from consumers.ledger.rows import Commit, Counters, Generation, Head, Piece
+from consumers.model.commit import Commit, Counters, Head
+from consumers.model.generation import Generation, Piece
 from consumers.worker.pieces import commit_of
 from consumers.worker.pipeline import Delta
 

@@ -10,8 +10,8 @@ from typing import Final
 from consumers.ledger.compact import Compactor, Strand
 from consumers.ledger.compaction import ABOVE, Group
 from consumers.ledger.failures import StoreUnavailable
-from consumers.ledger.rows import Head
 from consumers.ledger.store import Store
+from consumers.model.commit import Head
 
 log = logging.getLogger(__name__)
 

@@ -16,8 +16,10 @@ from typing import Final
 
 import msgspec
 
-from consumers.ledger.rows import Commit, Head
-from consumers.sources.source import Chunk, Partition, Remote, Source
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit, Head
+from consumers.model.partition import Partition
+from consumers.sources.source import Remote, Source
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from consumers.ledger.ledger import Fenced, Ledger
-from consumers.ledger.rows import Commit, Generation, Head
 from consumers.ledger.store import Store
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation
 from consumers.worker.vitals import Watch
 
 

@@ -21,8 +21,11 @@ from consumers.config.dedup import require_keyed
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger.ledger import Fenced, Ledger
 from consumers.ledger.logs import count_from
-from consumers.ledger.rows import Generation, Head
-from consumers.sources.source import Chunk, Confirms, Partition, Source, SourceError
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
+from consumers.sources.source import Confirms, Source, SourceError
 from consumers.worker.bad_share import BadShare, TooManyBad
 from consumers.worker.checking import require_no_loss
 from consumers.worker.closing import Closing

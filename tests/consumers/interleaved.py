@@ -22,7 +22,8 @@ from consumers.config.config import Config
 from consumers.ledger.begun import Requested
 from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import SettingsChanged, StoreReplaced, StoreUnavailable
-from consumers.ledger.rows import Generation
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import (
     Again,
     Assign,
@@ -33,7 +34,6 @@ from consumers.sources.memory_source import (
     Stall,
     Step,
 )
-from consumers.sources.source import Partition
 from consumers.worker.retry import retry
 from consumers.worker.worker import Worker
 from tests.consumers.compacted import Compactions

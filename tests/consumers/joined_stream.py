@@ -11,10 +11,10 @@ from typing import Any
 
 from consumers.config.config import Config
 from consumers.ledger.ledger import Ledger
+from consumers.model.partition import Partition
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results
 from consumers.sources.memory_source import Log, MemorySource, Step
-from consumers.sources.source import Partition
 from consumers.worker.run_options import Options
 from consumers.worker.service import begin
 from consumers.worker.stop import Stop

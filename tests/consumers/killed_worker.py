@@ -24,8 +24,10 @@ from consumers.cli.main import main
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger import write as ledger_write
 from consumers.ledger.ledger import Fenced, Ledger
-from consumers.ledger.rows import Commit, Generation, Head
-from consumers.sources.source import Chunk, Partition
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.worker import service, worker
 from consumers.worker.worker import Worker
 

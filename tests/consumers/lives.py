@@ -17,9 +17,11 @@ import consumers.ledger.write as ledger_write
 from consumers.config.config import Config
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Generation, Head
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import Log, MemorySource, Step
-from consumers.sources.source import Chunk, Partition
 from consumers.worker.run_options import Options
 from consumers.worker.stop import Stop
 from consumers.worker.worker import Worker

@@ -11,7 +11,7 @@ import pyarrow.ipc
 
 from consumers.config.config import Config
 from consumers.events.decoder import Decoder
-from consumers.sources.source import Chunk
+from consumers.model.chunk import Chunk
 from consumers.worker.pipeline import Delta
 from tests.consumers.small_config import LOG, config
 

@@ -17,9 +17,9 @@ from consumers.cli.arguments import parse
 from consumers.cli.run import worker_command
 from consumers.config.tables import LIBRARIES
 from consumers.ledger.ledger import Ledger
+from consumers.model.chunk import Chunk
 from consumers.server import Watched, serving
 from consumers.sources.memory_source import MemorySource
-from consumers.sources.source import Chunk
 from consumers.worker import service
 from consumers.worker.run_options import Options
 from consumers.worker.vitals import Watch

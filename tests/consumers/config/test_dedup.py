@@ -6,7 +6,7 @@ import pytest
 
 from consumers.config.config import ConfigError, DedupConfig
 from consumers.config.dedup import require_keyed
-from consumers.sources.source import Partition
+from consumers.model.partition import Partition
 from tests.consumers.small_config import config
 
 KAFKA = 'kind = "kafka"\nbootstrap_servers = "h:1"\ngroup = "g"\n'

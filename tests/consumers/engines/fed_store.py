@@ -16,7 +16,8 @@ from consumers.engines.batch_ledger import BatchLedger, Gap
 from consumers.engines.tasks import Job, count_rows, merge_states, read_merged, require_schema
 from consumers.engines.told import Told
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Pane, Piece, Snapshot
+from consumers.model.commit import Snapshot
+from consumers.model.generation import Pane, Piece
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.worker import service

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from consumers.events.decoder import Decoder
-from consumers.ledger.rows import Counters
+from consumers.model.commit import Counters
 from consumers.worker.pipeline import Delta
 from streammetrics import HashedIds, hash_ids
 from tests.consumers.messages import counted, digests, in_chunks, message, of_format, places

@@ -21,8 +21,9 @@ from consumers.ledger.forward import mark_forwarded
 from consumers.ledger.ledger import Fenced, Ledger, StoreReplaced
 from consumers.ledger.looks import claim, take
 from consumers.ledger.retry import Counted, NotOpen, write_retry
-from consumers.ledger.rows import JOIN_START, Commit, Counters, Generation, Head
 from consumers.ledger.witness import Witness, read_now, went_back
+from consumers.model.commit import JOIN_START, Commit, Counters, Head
+from consumers.model.generation import Generation
 from tests.consumers.ledger.counted_log import begun, committed
 from tests.consumers.ledger.single_writes import WRITES
 from tests.consumers.ledger.small_ledger import (

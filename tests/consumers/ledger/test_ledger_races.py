@@ -14,9 +14,10 @@ import pytest
 from sqlalchemy import Connection, select, update
 
 from consumers.ledger.ledger import Fenced, Ledger, LogChanged, SettingsChanged
-from consumers.ledger.rows import Generation, Head
 from consumers.ledger.schema import head as head_table
 from consumers.ledger.store import open_store
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,
     HOUR,

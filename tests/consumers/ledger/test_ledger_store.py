@@ -20,9 +20,9 @@ from consumers.ledger.ledger import (
     SchemaMismatch,
     StoreUnavailable,
 )
-from consumers.ledger.rows import Commit, Counters
 from consumers.ledger.schema import VERSION
 from consumers.ledger.store import open_store
+from consumers.model.commit import Commit, Counters
 from tests.consumers.ledger.single_writes import TOTAL, WRITES, begun, four_rows, happened_once
 
 

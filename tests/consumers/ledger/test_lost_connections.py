@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Fenced, Ledger, StoreUnavailable
-from consumers.ledger.rows import Commit, Counters
+from consumers.model.commit import Commit, Counters
 from consumers.sources.memory_source import Deliver, Log
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.ledger.cutting_proxy import MOMENTS, CuttingProxy, Moment

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Ledger, LedgerError, StoreUnavailable
-from consumers.ledger.rows import Pane, Snapshot
+from consumers.model.commit import Snapshot
+from consumers.model.generation import Pane
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json

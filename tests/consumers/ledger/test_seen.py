@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from consumers.ledger.ledger import Fenced, Ledger
-from consumers.ledger.rows import Generation, Seen
 from consumers.ledger.seen import read_seen
+from consumers.model.commit import Seen
+from consumers.model.generation import Generation
 from tests.consumers.ledger.small_ledger import LOG, commit
 
 pytestmark = pytest.mark.usefixtures("each_store")

@@ -15,14 +15,16 @@ from consumers.events.decoder import Decoder
 from consumers.ledger.compact import Compactor, compact
 from consumers.ledger.compaction import ABOVE
 from consumers.ledger.ledger import Ledger, NotAStore
-from consumers.ledger.rows import Generation, Head
 from consumers.ledger.schema import delta, retry
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.results import follow
 from consumers.results.follow import Follower
 from consumers.results.query import Query, QueryError
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
-from consumers.sources.source import Chunk, Partition
 from consumers.worker.pieces import commit_of
 from consumers.worker.pipeline import Delta
 from tests.consumers.folded import records

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from consumers.sources.source import Chunk, SourceError
+from consumers.model.chunk import Chunk
+from consumers.sources.source import SourceError
 from consumers.worker.reconnect import Disconnected
 from tests.consumers.sources.kafka_reader import Library, Reader, read_to_end, threads, values
 from tests.kafka_broker import Broker, Record, create_topic, produce

@@ -17,14 +17,16 @@ from consumers.ledger import schema
 from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline, state_of
-from consumers.ledger.rows import Generation, Head, Pane, PaneSize
 from consumers.ledger.view import View, view
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Head
+from consumers.model.generation import Generation, Pane, PaneSize
+from consumers.model.partition import Partition
 from consumers.results.follow import Follower
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.sources.memory_source import Log
-from consumers.sources.source import Chunk, Partition
 from consumers.worker.pieces import PIECE_BYTES, commit_of, split
 from consumers.worker.pipeline import Delta
 from streammetrics import PerKey

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from consumers.config.config import Config
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Snapshot
+from consumers.model.commit import Snapshot
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import Log, MemorySource, Step
-from consumers.sources.source import Partition
 from consumers.worker import service
 from consumers.worker.run_options import Options, Progress
 from consumers.worker.stop import Stop

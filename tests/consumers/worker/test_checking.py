@@ -12,8 +12,9 @@ import pytest
 from consumers.config.config import Config
 from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger, LogChanged, NewSource, NotAStore, SettingsChanged
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import Log, MemorySource
-from consumers.sources.source import GapError, Partition, SourceError, Unsuitable
+from consumers.sources.source import GapError, SourceError, Unsuitable
 from consumers.worker import service
 from consumers.worker.checking import check, require_options
 from consumers.worker.reconnect import Disconnected

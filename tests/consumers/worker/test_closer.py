@@ -12,7 +12,8 @@ import pytest
 from consumers.config.config import Config
 from consumers.config.joined import DELAYS
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Counters, Head, Pane
+from consumers.model.commit import Counters, Head
+from consumers.model.generation import Pane
 from consumers.sources.memory_source import MemorySource
 from consumers.worker.closer import Closer, closable_ms
 from consumers.worker.retry import retry

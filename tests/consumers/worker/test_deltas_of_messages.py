@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Counters, Generation, Head
+from consumers.model.commit import Commit, Counters, Head
+from consumers.model.generation import Generation
 from consumers.sources.memory_source import Log
 from consumers.worker.run_options import Options
 from tests.consumers.messages import KAFKA, message

@@ -14,8 +14,8 @@ from sqlalchemy import event
 
 from consumers.ledger.ledger import Ledger, LedgerError, NotAStore, StoreUnavailable
 from consumers.ledger.store import Store
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import Deliver, Log
-from consumers.sources.source import Partition
 from consumers.worker import service
 from consumers.worker.run_options import Progress
 from tests.consumers.folded import Records, counted, fold, records

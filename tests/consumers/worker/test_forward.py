@@ -15,7 +15,7 @@ from kafka import KafkaConsumer
 from consumers.config.config import Config, ConfigError
 from consumers.ledger.forward import not_forwarded
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Head
+from consumers.model.commit import Head
 from consumers.sources.memory_source import Log
 from consumers.worker.forward import Forwarder, Message, forwarding
 from tests.consumers.messages import KAFKA

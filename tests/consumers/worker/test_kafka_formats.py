@@ -10,9 +10,10 @@ from kafka import KafkaProducer
 from consumers.config.config import Config
 from consumers.config.tables import LIBRARIES
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Head
+from consumers.model.commit import Head
+from consumers.model.partition import Partition
 from consumers.sources.open_source import require_package
-from consumers.sources.source import Partition, SourceError
+from consumers.sources.source import SourceError
 from consumers.worker import service
 from consumers.worker.reconnect import Disconnected
 from consumers.worker.run_options import Options

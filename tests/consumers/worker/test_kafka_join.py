@@ -17,7 +17,7 @@ import pytest
 
 from consumers.config.tables import LIBRARIES
 from consumers.ledger.ledger import Ledger, NotAStore
-from consumers.sources.source import Partition
+from consumers.model.partition import Partition
 from tests.consumers.joined_stream import (
     EVENT,
     METRICS,

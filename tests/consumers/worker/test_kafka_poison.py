@@ -13,7 +13,7 @@ import pytest
 from consumers.config.tables import LIBRARIES
 from consumers.events.refusals import PAYLOAD_BYTES
 from consumers.ledger.ledger import Ledger
-from consumers.sources.source import Partition
+from consumers.model.partition import Partition
 from consumers.worker import service
 from consumers.worker.run_options import Options
 from consumers.worker.stop import Stop

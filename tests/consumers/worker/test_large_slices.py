@@ -12,12 +12,12 @@ from sqlalchemy import func, select
 
 from consumers.events.decoder import Decoder
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Counters, Head
 from consumers.ledger.schema import delta
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit, Counters, Head
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.sources.memory_source import Deliver, Log
-from consumers.sources.source import Chunk
 from consumers.worker.pieces import PIECE_BYTES, Limits
 from consumers.worker.pipeline import Delta
 from consumers.worker.run_options import Options

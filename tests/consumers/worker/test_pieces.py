@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from consumers.events.decoder import Decoder
-from consumers.ledger.rows import Counters, Head, Pane, Piece
+from consumers.model.commit import Counters, Head
+from consumers.model.generation import Pane, Piece
 from consumers.worker.pieces import PIECE_BYTES, commit_of, split
 from consumers.worker.pipeline import Delta
 from streammetrics import PerKey, Ratio

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from consumers.config.config import Config
 from consumers.events.decoder import Decoder
-from consumers.ledger.rows import Counters
+from consumers.model.commit import Counters
 from consumers.worker.pipeline import Delta
 from streammetrics import HistogramAUC, Panel, PerKey, Ratio, Windows
 from tests.consumers.small_config import LOG, chunk, config, event

@@ -14,9 +14,9 @@ import pytest
 
 from consumers.config.config import Config
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Head
+from consumers.model.commit import Commit, Head
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import Assign, Deliver, Log, Lose, MemorySource, Revoke, Step
-from consumers.sources.source import Partition
 from consumers.worker import worker
 from consumers.worker.repeats import Repeats
 from consumers.worker.run_options import Options

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Counters
+from consumers.model.commit import Counters
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import Deliver, Fail, Log, MemorySource, Stall
-from consumers.sources.source import Partition, Unsuitable
+from consumers.sources.source import Unsuitable
 from consumers.worker import service
 from consumers.worker.run_options import Options, Progress
 from consumers.worker.stop import Stop

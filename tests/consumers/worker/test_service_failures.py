@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Ledger, LogChanged, NewSource, SettingsChanged
-from consumers.ledger.rows import Counters
+from consumers.model.commit import Counters
 from consumers.sources.memory_source import Deliver, Fail, Log
 from consumers.sources.source import GapError, SourceError
 from consumers.worker.reconnect import FIRST_TRIES, Disconnected

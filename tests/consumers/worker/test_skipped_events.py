@@ -16,7 +16,7 @@ from sqlalchemy import update
 from consumers.config.config import Config
 from consumers.ledger import schema
 from consumers.ledger.ledger import Ledger, SettingsChanged
-from consumers.ledger.rows import Counters
+from consumers.model.commit import Counters
 from consumers.report import gather, report_html
 from consumers.results.query import Query, parse_query
 from consumers.results.reader import read_results

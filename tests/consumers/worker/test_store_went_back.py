@@ -15,7 +15,8 @@ from sqlalchemy import delete, update
 from consumers.ledger import schema
 from consumers.ledger.failures import StoreUnavailable
 from consumers.ledger.ledger import Ledger, StoreReplaced
-from consumers.ledger.rows import Head
+from consumers.model.commit import Head
+from consumers.model.partition import Partition
 from consumers.results.follow import Follower
 from consumers.results.query import Query
 from consumers.results.reader import read_results
@@ -23,7 +24,7 @@ from consumers.results.results import to_json
 from consumers.server.application import application
 from consumers.server.health import Watched
 from consumers.sources.memory_source import Assign, Deliver, Log, MemorySource, Stall, Step
-from consumers.sources.source import Partition, SourceError
+from consumers.sources.source import SourceError
 from consumers.worker import history
 from consumers.worker.run_options import Options, Progress
 from consumers.worker.stop import Stop

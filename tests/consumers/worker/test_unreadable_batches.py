@@ -17,7 +17,7 @@ import pytest
 from consumers.config.config import Config
 from consumers.config.tables import LIBRARIES
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import QuarantineRow
+from consumers.model.commit import QuarantineRow
 from consumers.sources.unreadable import Skips, UnreadableBatch
 from consumers.worker import service
 from consumers.worker.retry import retry

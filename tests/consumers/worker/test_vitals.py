@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Fenced, Ledger
-from consumers.ledger.rows import Commit, Counters, Head, Pane, Piece
+from consumers.model.commit import Commit, Counters, Head
+from consumers.model.generation import Pane, Piece
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import Deliver, Fail, MemorySource
-from consumers.sources.source import Partition
 from consumers.worker.reconnect import Disconnected
 from consumers.worker.run_options import Options
 from consumers.worker.vitals import ASK_S, Watch, decode

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Generation
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import Again, Deliver, Log, MemorySource
-from consumers.sources.source import Partition
 from consumers.worker.run_options import Options
 from consumers.worker.stop import Stop
 from consumers.worker.worker import Worker
