@@ -29,9 +29,11 @@ from consumers.counting.commits import commit_of
 from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Generation, Head
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.process import service
-from consumers.sources.source import Chunk, Partition
 
 PARTITIONS = 8
 SLICES = 1000

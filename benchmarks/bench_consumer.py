@@ -36,12 +36,13 @@ from consumers.counting.delta import Delta
 from consumers.counting.options import Options
 from consumers.demo import CONFIG
 from consumers.events.decoder import Decoded, Decoder
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Partition
 from consumers.process import service
 from consumers.process.stop import Stop
 from consumers.simulate.output import write
 from consumers.simulate.stream import Format, Simulation
 from consumers.sources.open_source import open_source
-from consumers.sources.source import Chunk, Partition
 
 LAYERS = ("bare poll", "source", "decoding", "metrics", "commit")
 OPTIONS = Options(until_end=True, partitions=(0,))  # by hand: a group may be rebalanced

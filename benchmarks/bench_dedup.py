@@ -28,12 +28,12 @@ from consumers.counting.options import Options
 from consumers.counting.seen_ids import SeenIds
 from consumers.counting.worker import Worker
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Counters
 from consumers.ledger.seen import read_seen
+from consumers.model.commit import Commit, Counters
+from consumers.model.partition import Partition
 from consumers.process.service import begin
 from consumers.process.stop import Stop
 from consumers.sources.memory_source import Log, MemorySource
-from consumers.sources.source import Partition
 from streammetrics import hash_ids
 
 DAY_MS = 86_400_000

@@ -25,11 +25,11 @@ from consumers.counting.delta import Delta
 from consumers.demo import CONFIG
 from consumers.events.decoder import Decoder
 from consumers.ledger.ledger import Ledger
+from consumers.model.partition import Partition
 from consumers.process import service
 from consumers.simulate.output import write
 from consumers.simulate.stream import Simulation
 from consumers.sources.file_source import FileSource
-from consumers.sources.source import Partition
 
 EVENTS = 1_000_000  # of the file that is counted
 ROUNDS = 5

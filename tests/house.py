@@ -226,10 +226,10 @@ def step_crosses() -> set[CodeType]:
     from consumers.counting.options import Options
     from consumers.counting.worker import Worker
     from consumers.ledger.ledger import Ledger
+    from consumers.model.partition import Partition
     from consumers.process.service import begin
     from consumers.process.stop import Stop
     from consumers.sources.memory_source import Deliver, Log, MemorySource
-    from consumers.sources.source import Partition
     from tests.consumers.small_config import config, event
 
     found, seconds = set[CodeType](), count()

@@ -123,6 +123,15 @@ def test_an_import_that_points_down_is_fine() -> None:
     assert not import_rules.upward_imports(source, layers(), {"streammetrics.kernels.area"})
 
 
+def test_the_model_imports_no_other_part_of_the_shell() -> None:
+    model = [source for source in sources() if under(source.module, "consumers.model")]
+    imported = {one.module for source in model for one in source.imports}
+    assert model
+    assert not [
+        name for name in imported if under(name, "consumers") and not under(name, "consumers.model")
+    ]
+
+
 def outside() -> dict[str, list[str]]:
     """Each third-party package with the modules that may import it."""
     rows = table("Packages from outside")

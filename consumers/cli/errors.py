@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from consumers.cli.exit_codes import FATAL, GAP, NOT_LET_IN, SETTINGS, TOO_MANY_BAD, USAGE
-from consumers.config.config import ConfigError
+from consumers.config.section import ConfigError
 from consumers.counting.commits import ErrorBudgetExceeded
-from consumers.ledger.ledger import LedgerError
+from consumers.ledger.failures import LedgerError
 from consumers.results.query import QueryError
 from consumers.results.state_files import UnknownState
 from consumers.server import ServeError

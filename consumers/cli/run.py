@@ -17,11 +17,14 @@ from consumers.cli import logs, progress
 from consumers.cli.arguments import Arguments, UsageError
 from consumers.cli.flags import RUN
 from consumers.cli.serve import warn_where_open
-from consumers.config.config import Config, Override, QuarantineConfig, load_config
+from consumers.config.config import Config, load_config
+from consumers.config.section import Override
+from consumers.config.tables import QuarantineConfig
 from consumers.counting.options import Options
 from consumers.events.messages import MAX_EVENTS
 from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger
+from consumers.model.partition import Name, name_of
 from consumers.process import service
 from consumers.process.preflight import check, require_options
 from consumers.process.status import StatusRecorder
@@ -39,9 +42,7 @@ from consumers.simulate.joined import JoinedSimulation
 from consumers.simulate.messages import MESSAGES
 from consumers.simulate.output import write
 from consumers.simulate.stream import Format, Simulation
-from consumers.sources.names import name_of
 from consumers.sources.open_source import open_source
-from consumers.sources.source import Name
 from consumers.sources.unreadable import Skips
 
 Clock = Callable[[], float]

@@ -19,7 +19,7 @@ from consumers.config.event import EventConfig
 from consumers.config.join import JoinConfig
 from consumers.config.metrics import MetricConfig
 from consumers.config.tables import SlicesConfig, WindowsConfig
-from consumers.ledger.rows import SHOWN
+from consumers.model.generation import SHOWN
 from streammetrics import Accumulator, JoinRows, LabelDelays, Panel, PerKey, Windows
 
 ALL_KEYS: Final = 1 << 31

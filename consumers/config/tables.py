@@ -21,7 +21,7 @@ from consumers.config.keys import (
 from consumers.config.section import ConfigError, Problem, Section, Value, is_path
 
 if TYPE_CHECKING:
-    from consumers.sources.source import Partition
+    from consumers.model.partition import Partition
 
 MAX_PANES: Final = 100_000  # panes within the retention: each is a row of the store for each metric
 MAX_OVERLAP: Final = 3_600  # windows that hold one row, as in the library's Windows

@@ -11,9 +11,10 @@ from consumers.counting.delta import Delta
 from consumers.counting.options import Options
 from consumers.ledger.ranges import PIECE_BYTES, is_too_large
 from consumers.ledger.retry import open_since
-from consumers.ledger.rows import Commit, Counters, Head
 from consumers.ledger.store import Store
-from consumers.sources.source import Chunk, Partition
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit, Counters, Head
+from consumers.model.partition import Partition
 
 FIRST_ROWS: Final = 1000  # events before a share of them means something
 

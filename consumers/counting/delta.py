@@ -18,8 +18,9 @@ from consumers.counting.join_states import JoinStates
 from consumers.counting.metric_sets import MetricSetStates
 from consumers.events.decoder import Decoded
 from consumers.events.refusals import Refused, Unfit
-from consumers.ledger.rows import Counters, Piece
-from consumers.sources.source import Partition
+from consumers.model.commit import Counters
+from consumers.model.generation import Piece
+from consumers.model.partition import Partition
 from streammetrics import InputError
 
 if TYPE_CHECKING:

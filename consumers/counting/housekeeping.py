@@ -13,9 +13,10 @@ from consumers.ledger.compact import Compactor, Strand
 from consumers.ledger.compaction import ABOVE, Group
 from consumers.ledger.failures import StoreUnavailable
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Generation, Head
 from consumers.ledger.store import Store
 from consumers.ledger.witness import Witness, note_known, read_now
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
 
 log = logging.getLogger(__name__)
 

@@ -13,15 +13,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.config.config import Config, JoinConfig
-from consumers.config.join import outcome_field
+from consumers.config.config import Config
+from consumers.config.join import JoinConfig, outcome_field
 from consumers.config.states import ROWS, columns_to_keep, empty_rows
 from consumers.events.decoder import Decoded
 from consumers.events.fields import EVENT_ID, ID, VALUE
 from consumers.events.kinds import IMPRESSION
 from consumers.events.refusals import Reason, Unfit
 from consumers.ledger.ranges import split
-from consumers.ledger.rows import Pane, Piece
+from consumers.model.generation import Pane, Piece
 from streammetrics import Coded
 
 MAX_VALUE: Final = 1e150  # of an outcome: as many as there may be add up to a finite number

@@ -16,19 +16,21 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.config.config import Config, JoinConfig
-from consumers.config.join import outcome_field
+from consumers.config.config import Config
+from consumers.config.join import JoinConfig, outcome_field
 from consumers.config.states import DELAYS, EPOCH, ROWS, empty_delays, empty_rows
 from consumers.counting.metric_sets import Columns, MetricSetStates
 from consumers.events.decoder import Decoded
 from consumers.events.fields import epochs_by_time
 from consumers.ledger.closing import closing_heads, join_head, pending, states, write_closing
 from consumers.ledger.failures import StoreUnavailable
-from consumers.ledger.ledger import Fenced, Ledger
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline
 from consumers.ledger.ranges import parts_of, split
-from consumers.ledger.rows import JOIN, JOIN_START, Commit, Counters, Generation, Head, Pane, Piece
-from consumers.sources.source import Chunk
+from consumers.ledger.write import Fenced
+from consumers.model.chunk import Chunk
+from consumers.model.commit import JOIN, JOIN_START, Commit, Counters, Head
+from consumers.model.generation import Generation, Pane, Piece
 from streammetrics import Accumulator, Coded, JoinRows, load
 
 if TYPE_CHECKING:

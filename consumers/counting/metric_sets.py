@@ -13,7 +13,7 @@ from consumers.config.states import Family
 from consumers.events.decoder import Decoded
 from consumers.ledger.groupings import finest, summed
 from consumers.ledger.ranges import PIECE_BYTES, can_stand_for_coarser, split
-from consumers.ledger.rows import Pane, Piece
+from consumers.model.generation import Pane, Piece
 from streammetrics import Coded, PerKey, Windows
 
 Columns: TypeAlias = "Mapping[str, NDArray[np.generic] | Coded]"

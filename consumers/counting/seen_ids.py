@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.ledger.rows import Seen
 from consumers.ledger.seen import digest_of
+from consumers.model.commit import Seen
 
 Ids: TypeAlias = "NDArray[np.uint64]"
 Panes: TypeAlias = "NDArray[np.int64]"

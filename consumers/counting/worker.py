@@ -32,12 +32,16 @@ from consumers.counting.options import (
     start_of,
 )
 from consumers.events.decoder import Decoded, Decoder
-from consumers.ledger.ledger import Fenced, Ledger
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.logs import count_from
-from consumers.ledger.rows import Generation, Head
+from consumers.ledger.write import Fenced
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.process.status import StatusRecorder
 from consumers.process.stop import Stop
-from consumers.sources.source import Chunk, Confirms, Partition, Source, SourceError
+from consumers.sources.source import Confirms, Source, SourceError
 from consumers.worker.repeats import Repeats
 
 log = logging.getLogger(__name__)

@@ -26,12 +26,15 @@ from consumers.counting.delta import Delta
 from consumers.counting.housekeeping import IdleCompactor, floor_after
 from consumers.engines.tasks import Job, TaskReport, combined_report
 from consumers.ledger.begun import NOTHING_REQUESTED, Requested
-from consumers.ledger.ledger import Fenced, Ledger, LogChanged
-from consumers.ledger.logs import count_from
-from consumers.ledger.rows import Commit, Generation, Head, Piece
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.logs import LogChanged, count_from
+from consumers.ledger.write import Fenced
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation, Piece
+from consumers.model.partition import SPARK, Partition
 from consumers.process.experiment_looks import Looker
 from consumers.process.service import begin
-from consumers.sources.source import SPARK, GapError, Partition
+from consumers.sources.source import GapError
 
 log = logging.getLogger(__name__)
 

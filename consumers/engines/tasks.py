@@ -21,9 +21,11 @@ from consumers.counting.delta import Delta
 from consumers.counting.metric_sets import MetricSetStates
 from consumers.events.arrow_messages import leaves, unread
 from consumers.events.decoder import Decoder
-from consumers.ledger.rows import Pane, Piece
+from consumers.model.chunk import Chunk
+from consumers.model.generation import Pane, Piece
+from consumers.model.partition import Partition
 from consumers.sources.arrow_columns import ArrowColumns, RowTexts
-from consumers.sources.source import Chunk, Partition, SourceError
+from consumers.sources.source import SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +37,7 @@ from base64 import b64decode, b64encode
 from dataclasses import asdict, replace
 
 from consumers.events.refusals import Refused
-from consumers.ledger.rows import Counters
+from consumers.model.commit import Counters
 
 TOLD: Final = -1  # the family of rows that hold what a task says
 # The columns between the two, and those that come out, with the types that engines call them by.

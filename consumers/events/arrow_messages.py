@@ -18,8 +18,8 @@ import numpy as np
 from consumers.events.arrow_layout import BadLayout, batch_layout
 from consumers.events.messages import EMPTY, MAX_EVENTS, Opened, of_events, too_large, too_many
 from consumers.events.refusals import Unfit
+from consumers.model.chunk import Chunk, Values
 from consumers.sources.arrow_columns import ArrowColumns, RowTexts
-from consumers.sources.source import Chunk, Values
 
 if TYPE_CHECKING:
     import pyarrow as pa

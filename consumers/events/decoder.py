@@ -30,7 +30,7 @@ from consumers.events.messages import (
 from consumers.events.reading import Reading
 from consumers.events.refusals import Refused, Unfit, refused
 from consumers.events.stored import taken
-from consumers.sources.source import Chunk
+from consumers.model.chunk import Chunk
 from streammetrics import Coded
 
 if TYPE_CHECKING:

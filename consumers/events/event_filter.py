@@ -27,8 +27,8 @@ from consumers.events.messages import Opened, some_rows
 from consumers.events.reading import some_values
 from consumers.events.record_fields import is_beside, text_beside
 from consumers.events.refusals import Unfit
+from consumers.model.chunk import Chunk, Texts, Values
 from consumers.sources.arrow_columns import ArrowColumns
-from consumers.sources.source import Chunk, Texts, Values
 from streammetrics import Coded
 
 if TYPE_CHECKING:

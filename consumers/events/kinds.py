@@ -25,7 +25,7 @@ from consumers.events.messages import Opened
 from consumers.events.reading import Reading, spread
 from consumers.events.refusals import Unfit, shown
 from consumers.events.stored import taken
-from consumers.sources.source import Chunk
+from consumers.model.chunk import Chunk
 from streammetrics import Coded
 
 if TYPE_CHECKING:

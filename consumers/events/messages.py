@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consumers.events.refusals import Unfit
-from consumers.sources.source import Chunk
+from consumers.model.chunk import Chunk
 
 T = TypeVar("T")
 Split: TypeAlias = Callable[[bytes], "list[bytes] | Unfit"]

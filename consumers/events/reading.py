@@ -15,7 +15,7 @@ from consumers.events.messages import Opened
 from consumers.events.record_fields import RecordFields, is_beside
 from consumers.events.stored import from_store, taken
 from consumers.events.texts import from_text
-from consumers.sources.source import Chunk, Texts, Values
+from consumers.model.chunk import Chunk, Texts, Values
 from streammetrics import Coded
 
 Places = NDArray[np.intp]

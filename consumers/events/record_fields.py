@@ -18,7 +18,7 @@ from consumers.events.fields import Use, paths
 from consumers.events.json_objects import JsonReader, parsed_slowly
 from consumers.events.refusals import Reason, Unfit, shown
 from consumers.events.texts import from_text
-from consumers.sources.source import Chunk
+from consumers.model.chunk import Chunk
 
 KEY: Final = "key"
 MAX_BYTES: Final = 65_536  # of a key, or of a header's value, that is read

@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from consumers.sources.source import Chunk, Cut
+from consumers.model.chunk import Chunk, Cut
 
 PAYLOAD_BYTES: Final = 4096  # what is kept of a refused event; its size and hash are of all of it
 

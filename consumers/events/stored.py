@@ -10,7 +10,7 @@ from consumers.config.event import MAX_TEXT
 from consumers.events.columns import Bad, Column, Converted, Lists, rounded, times_from_store
 from consumers.events.fields import Use
 from consumers.events.refusals import Unfit
-from consumers.sources.source import Texts
+from consumers.model.chunk import Texts
 from streammetrics import Coded, hash_texts
 
 

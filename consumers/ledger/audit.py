@@ -19,10 +19,11 @@ from consumers.ledger.read import (
     read_panes,
     read_quarantine_of,
 )
-from consumers.ledger.rows import Generation, Head, Pane, QuarantineRow
 from consumers.ledger.schema import delta, head, quarantine, retry
 from consumers.ledger.seen import seen_digests
 from consumers.ledger.store import Store
+from consumers.model.commit import Head, QuarantineRow
+from consumers.model.generation import Generation, Pane
 from streammetrics import Accumulator, StreamMetricsError, load
 
 

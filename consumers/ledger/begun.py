@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from consumers.ledger.rows import Generation
+from consumers.model.generation import Generation
 
 
 @dataclass(frozen=True, slots=True)

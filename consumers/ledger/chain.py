@@ -20,7 +20,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import astuple, replace
 
-from consumers.ledger.rows import Commit, Head
+from consumers.model.commit import Commit, Head
 
 
 def beginning() -> str:

@@ -17,7 +17,6 @@ from sqlalchemy import Connection, delete, select
 from consumers.ledger.chain import after_commit
 from consumers.ledger.outline import Outline, read_states
 from consumers.ledger.read import read_heads
-from consumers.ledger.rows import JOIN, JOIN_START, Commit, Generation, Head, Pane
 from consumers.ledger.schema import delta
 from consumers.ledger.store import Store
 from consumers.ledger.write import (
@@ -30,6 +29,8 @@ from consumers.ledger.write import (
     stands,
     write_delta,
 )
+from consumers.model.commit import JOIN, JOIN_START, Commit, Head
+from consumers.model.generation import Generation, Pane
 
 _ROWS_A_QUERY = 100  # SQLite takes at least 999 parameters
 

@@ -28,10 +28,11 @@ from consumers.ledger.ranges import (
     split,
 )
 from consumers.ledger.read import generation_of, read_heads
-from consumers.ledger.rows import Head, Pane, Piece
 from consumers.ledger.schema import delta, generation, head
 from consumers.ledger.store import Store
 from consumers.ledger.write import is_same
+from consumers.model.commit import Head
+from consumers.model.generation import Pane, Piece
 from streammetrics import PerKey, load
 
 _ROWS_A_QUERY: Final = 100  # SQLite takes at least 999 parameters

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from consumers.ledger.more_epochs import EXPERIMENT
-from consumers.ledger.rows import SHOWN
+from consumers.model.generation import SHOWN
 
 KEPT_NO_LATE: Final = (
     "[join]: an older version counted this store. It kept nothing of events that are too late to "

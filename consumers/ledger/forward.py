@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection, update
 
 from consumers.ledger.read import read_not_forwarded
-from consumers.ledger.rows import QuarantineRow
 from consumers.ledger.schema import quarantine
 from consumers.ledger.store import Store
+from consumers.model.commit import QuarantineRow
 
 
 def not_forwarded(store: Store, heads: Collection[int], limit: int) -> Sequence[QuarantineRow]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias, cast
 
-from consumers.ledger.rows import Generation
+from consumers.model.generation import Generation
 from streammetrics import PerKey
 
 Groupings: TypeAlias = "Sequence[tuple[str, ...]]"

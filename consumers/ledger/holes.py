@@ -11,8 +11,9 @@ from typing import Final, TypeAlias, cast
 from sqlalchemy import Connection, func, select
 
 from consumers.ledger.failures import Damaged
-from consumers.ledger.rows import JOIN, JOIN_START, Metric
 from consumers.ledger.schema import delta, head
+from consumers.model.commit import JOIN, JOIN_START
+from consumers.model.generation import Metric
 
 Holes: TypeAlias = "Mapping[int, tuple[tuple[int, int], ...]]"  # by head: [from, to)
 

@@ -42,14 +42,6 @@ from consumers.ledger.read import (
     read_panes,
     read_quarantine,
 )
-from consumers.ledger.rows import (
-    Commit,
-    Generation,
-    Head,
-    Pane,
-    QuarantineRow,
-    Snapshot,
-)
 from consumers.ledger.schema import head
 from consumers.ledger.settings import SettingsChanged, begin, compared, refuse_unasked
 from consumers.ledger.store import BUSY_S, PAUSES_S, Store, open_store
@@ -69,7 +61,9 @@ from consumers.ledger.write import (
     stands,
     write_delta,
 )
-from consumers.sources.source import Partition
+from consumers.model.commit import Commit, Head, QuarantineRow, Snapshot
+from consumers.model.generation import Generation, Pane
+from consumers.model.partition import Partition
 
 __all__ = [
     "Fenced",

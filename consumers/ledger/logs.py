@@ -12,11 +12,12 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import Connection, insert, select
 
 from consumers.ledger.failures import LedgerError
-from consumers.ledger.rows import Generation, Head
 from consumers.ledger.schema import source
 from consumers.ledger.store import Store
 from consumers.ledger.write import check_generation
-from consumers.sources.source import Partition
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 
 Topic = tuple[str, str]  # cluster, topic
 

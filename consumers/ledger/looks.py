@@ -22,9 +22,9 @@ from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, upd
 from sqlalchemy.exc import IntegrityError
 
 from consumers.ledger.read import read_heads
-from consumers.ledger.rows import JOIN_START, Head
 from consumers.ledger.schema import experiment, head, look, look_reading, retry
 from consumers.ledger.store import Store
+from consumers.model.commit import JOIN_START, Head
 from streammetrics.experiments import Anytime, Look, Monitor, Watched
 
 RETRIES: Final = "(retries)"  # beside the logs: a retry counts events of offsets that were passed

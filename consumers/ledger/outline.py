@@ -14,8 +14,8 @@ from typing import Final, NamedTuple, TypeVar
 from sqlalchemy import ColumnElement, Connection, select
 
 from consumers.ledger.groupings import Groupings, bases, groupings_of, summed
-from consumers.ledger.rows import Generation, Pane
 from consumers.ledger.schema import delta
+from consumers.model.generation import Generation, Pane
 from streammetrics import PerKey, StateError
 
 _PARAMETERS: Final = 500  # of one query; SQLite takes at least 999

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from consumers.ledger.rows import Pane, Piece
+from consumers.model.generation import Pane, Piece
 from streammetrics import Accumulator, JoinRows, PerKey
 
 PIECE_BYTES: Final = 8 << 20  # a reader holds one at a time, and a store likes rows of megabytes

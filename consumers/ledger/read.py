@@ -11,17 +11,6 @@ from consumers.ledger.failures import Damaged, NotAStore
 from consumers.ledger.groupings import coarser_of
 from consumers.ledger.holes import without_holes
 from consumers.ledger.outline import pane_order, read_outlines, read_states, state_of
-from consumers.ledger.rows import (
-    Counters,
-    DeltaRow,
-    Generation,
-    Head,
-    Metric,
-    Pane,
-    PaneSize,
-    Piece,
-    QuarantineRow,
-)
 from consumers.ledger.schema import (
     delta,
     generation,
@@ -31,7 +20,16 @@ from consumers.ledger.schema import (
     quarantine,
     retry,
 )
-from consumers.sources.source import Partition
+from consumers.model.commit import Counters, Head, QuarantineRow
+from consumers.model.generation import (
+    DeltaRow,
+    Generation,
+    Metric,
+    Pane,
+    PaneSize,
+    Piece,
+)
+from consumers.model.partition import Partition
 
 
 def read_generation(connection: Connection, wanted: int | None = None) -> Generation | None:

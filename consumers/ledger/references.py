@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from sqlalchemy import ColumnElement, Connection, Table, exists, func, not_, or_, select
 
 from consumers.ledger.read import read_heads
-from consumers.ledger.rows import Generation
 from consumers.ledger.schema import delta, generation, head, metric, metric_start, quarantine, seen
 from consumers.ledger.store import Store
+from consumers.model.generation import Generation
 
 
 def loose_ends(store: Store, of: Generation) -> list[str]:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, insert, select, update
 
-from consumers.ledger.rows import Commit, Generation, Head, QuarantineRow
 from consumers.ledger.schema import head, quarantine, retry
 from consumers.ledger.store import Store
 from consumers.ledger.write import (
@@ -25,6 +24,8 @@ from consumers.ledger.write import (
     refuse_floor,
     write_pieces,
 )
+from consumers.model.commit import Commit, Head, QuarantineRow
+from consumers.model.generation import Generation
 
 
 class NotOpen(Exception):

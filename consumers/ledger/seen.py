@@ -10,9 +10,9 @@ import numpy as np
 from sqlalchemy import Connection, delete, insert, or_, select
 
 from consumers.ledger.failures import Damaged
-from consumers.ledger.rows import Head, Seen
 from consumers.ledger.schema import seen
 from consumers.ledger.store import Store
+from consumers.model.commit import Head, Seen
 
 
 def read_seen(store: Store, of: Head) -> list[tuple[int, bytes]]:

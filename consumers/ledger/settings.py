@@ -27,8 +27,8 @@ from consumers.ledger.more_epochs import (
     starts_after,
 )
 from consumers.ledger.read import read_generation, read_heads
-from consumers.ledger.rows import SHOWN, Generation, Metric
 from consumers.ledger.schema import generation, head, meta, metric, metric_start
+from consumers.model.generation import SHOWN, Generation, Metric
 
 
 class SettingsChanged(LedgerError):

@@ -12,8 +12,9 @@ from consumers.ledger.ledger import Ledger
 from consumers.ledger.looks import Point, count_looks, read_points, read_watched
 from consumers.ledger.outline import Outline, read_outlines, read_states
 from consumers.ledger.read import generation_of, last_retry, read_heads, read_panes
-from consumers.ledger.rows import Generation, Head, Pane, Snapshot
 from consumers.ledger.schema import head
+from consumers.model.commit import Head, Snapshot
+from consumers.model.generation import Generation, Pane
 from streammetrics.experiments import Watched
 
 T = TypeVar("T")

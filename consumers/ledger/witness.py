@@ -14,11 +14,12 @@ from dataclasses import replace
 from sqlalchemy import Connection, update
 
 from consumers.ledger.read import read_heads
-from consumers.ledger.rows import Generation, Head
 from consumers.ledger.schema import head
 from consumers.ledger.store import Store
 from consumers.ledger.write import check_generation, is_same
-from consumers.sources.source import Partition
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 
 
 class Witness:

@@ -9,11 +9,12 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, sel
 from consumers.ledger.chain import beginning
 from consumers.ledger.failures import StoreReplaced
 from consumers.ledger.read import read_heads
-from consumers.ledger.rows import JOIN, Commit, Generation, Head, Piece
 from consumers.ledger.schema import delta, generation, head, quarantine
 from consumers.ledger.seen import write_seen
 from consumers.ledger.settings import SettingsChanged
-from consumers.sources.source import Partition
+from consumers.model.commit import JOIN, Commit, Head
+from consumers.model.generation import Generation, Piece
+from consumers.model.partition import Partition
 
 _ROWS_A_STATEMENT: Final = 100  # of a delta: SQLite takes at least 999 parameters
 

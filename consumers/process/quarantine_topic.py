@@ -15,8 +15,8 @@ from typing import Final, Protocol
 
 from consumers.config.config import Config
 from consumers.ledger.forward import mark_forwarded, not_forwarded
-from consumers.ledger.rows import Head, QuarantineRow
 from consumers.ledger.store import Store
+from consumers.model.commit import Head, QuarantineRow
 
 log = logging.getLogger(__name__)
 

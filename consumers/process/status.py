@@ -17,10 +17,14 @@ from typing import Final
 
 import msgspec
 
-from consumers.ledger.ledger import Fenced, Ledger
-from consumers.ledger.rows import Commit, Generation, Head
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.store import Store
-from consumers.sources.source import Chunk, Partition, Remote, Source
+from consumers.ledger.write import Fenced
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
+from consumers.sources.source import Remote, Source
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,9 @@ from typing import Final
 from consumers.counting.experiment_plan import Declared, declared
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import state_of
-from consumers.ledger.rows import Metric, Snapshot
 from consumers.ledger.view import View, view
+from consumers.model.commit import Snapshot
+from consumers.model.generation import Metric
 from consumers.results.json_text import Json, dumps
 from consumers.results.query import Query, QueryError
 from consumers.results.read_plan import Layout, metrics_of

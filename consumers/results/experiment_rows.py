@@ -23,8 +23,8 @@ from consumers.counting.experiment_plan import (
 from consumers.ledger.ledger import Ledger, TooLarge
 from consumers.ledger.looks import heads_of
 from consumers.ledger.outline import Outline, state_of
-from consumers.ledger.rows import Counters, Snapshot
 from consumers.ledger.view import Moment, View, view
+from consumers.model.commit import Counters, Snapshot
 from consumers.results.joined import could_be_joined, late_warning
 from consumers.results.query import Query, Span
 from consumers.results.read_plan import Layout, spans_of

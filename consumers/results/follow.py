@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 
 from consumers.ledger.ledger import Ledger, TooLarge
 from consumers.ledger.outline import Outline, state_of
-from consumers.ledger.rows import Pane, Snapshot
 from consumers.ledger.view import Moment, View, view
 from consumers.ledger.witness import identity, went_back
+from consumers.model.commit import Snapshot
+from consumers.model.generation import Pane
 from consumers.results.query import Query, require_generation
 from consumers.results.read_plan import Wanted, plan
 from consumers.results.reader import (

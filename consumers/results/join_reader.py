@@ -12,8 +12,9 @@ from typing import Final
 from consumers.config.states import DELAYS, ROWS
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline
-from consumers.ledger.rows import SHOWN, Counters, Generation, Metric, Pane, Snapshot
 from consumers.ledger.view import Moment, View, view
+from consumers.model.commit import Counters, Snapshot
+from consumers.model.generation import SHOWN, Generation, Metric, Pane
 from consumers.results.joined import JoinedOutcome, JoinFound, could_be_joined
 from consumers.results.results import Results
 from streammetrics import JoinRows, LabelDelays, load

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from consumers.ledger.rows import Counters
+from consumers.model.commit import Counters
 from consumers.results import printed
 from consumers.results.json_text import Json, number
 from streammetrics.results import OutcomeDelays

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import QuarantineRow
+from consumers.model.commit import QuarantineRow
 from consumers.results import printed
 from consumers.results.json_text import Json, dumps
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from consumers.ledger.rows import Metric, Pane, Snapshot
+from consumers.model.commit import Snapshot
+from consumers.model.generation import Metric, Pane
 from consumers.results.query import Query, QueryError, Span
 from consumers.results.spans import Spans
 

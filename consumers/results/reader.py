@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from consumers.ledger.ledger import Ledger, TooLarge
-from consumers.ledger.rows import DeltaRow, Pane, Snapshot
+from consumers.model.commit import Snapshot
+from consumers.model.generation import DeltaRow, Pane
 from consumers.results.experiment_rows import ExperimentRows
 from consumers.results.join_reader import JoinReader
 from consumers.results.query import Query, require_generation

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Head
+from consumers.model.commit import Head
 from consumers.results.json_text import Json, number
 from consumers.results.query import OTHER, Query, QueryError, Span, iso_utc
 from consumers.results.reader import Selection, select_states

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from consumers.ledger.rows import JOIN_START, Pane, Snapshot
+from consumers.model.commit import JOIN_START, Snapshot
+from consumers.model.generation import Pane
 from consumers.results.query import OTHER, Query, Slice, Span, iso_utc
 from consumers.results.read_plan import Wanted
 from consumers.results.results import (

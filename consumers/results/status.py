@@ -12,7 +12,8 @@ from rich.text import Text
 
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.retry import count_entries
-from consumers.ledger.rows import Head, Metric, PaneSize, Snapshot
+from consumers.model.commit import Head, Snapshot
+from consumers.model.generation import Metric, PaneSize
 from consumers.results import printed
 from consumers.results.join_reader import JoinReader
 from consumers.results.join_table import join_table

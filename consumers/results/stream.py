@@ -17,8 +17,9 @@ from typing import Final, TypeVar
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline, state_of
 from consumers.ledger.ranges import MAX_RANGES
-from consumers.ledger.rows import Pane, Snapshot
 from consumers.ledger.view import View, view
+from consumers.model.commit import Snapshot
+from consumers.model.generation import Pane
 from consumers.results.query import OTHER, Query, QueryError, Slice, SliceValue, Span
 from consumers.results.read_plan import Wanted, plan
 from consumers.results.results import Results

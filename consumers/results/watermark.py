@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from consumers.ledger.rows import SHOWN, Head, Snapshot
+from consumers.model.commit import Head, Snapshot
+from consumers.model.generation import SHOWN
 
 
 def watermark_ms(seen: Snapshot) -> int | None:

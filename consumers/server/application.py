@@ -26,7 +26,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from consumers.ledger.ledger import Ledger, LedgerError
+from consumers.ledger.failures import LedgerError
+from consumers.ledger.ledger import Ledger
 from consumers.results.answers import Answers
 from consumers.results.json_text import dumps
 from consumers.results.query import QueryError

@@ -25,7 +25,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Snapshot
+from consumers.model.commit import Snapshot
 from consumers.process.status import COMMIT_BOUNDS_S, Place, WorkerStatus
 from consumers.results.answers import Answers
 from consumers.results.watermark import watermark_ms

@@ -11,9 +11,10 @@ from threading import Lock
 from typing import Final, Literal
 
 from consumers.counting.experiment_plan import declared
-from consumers.ledger.ledger import Ledger, LedgerError
-from consumers.ledger.rows import Counters
+from consumers.ledger.failures import LedgerError
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.view import Moment, View, view
+from consumers.model.commit import Counters
 from consumers.process.status import Place, WorkerStatus
 from consumers.results.json_text import Json
 from consumers.results.watermark import watermark_ms

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from consumers.ledger.ledger import Ledger, LedgerError
-from consumers.ledger.rows import Head
+from consumers.ledger.failures import LedgerError
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.witness import read_now
+from consumers.model.commit import Head
 from consumers.process.status import Place
 from consumers.server.health import Watched
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.sources.source import SourceError, Texts, Values
+from consumers.model.chunk import Texts, Values
+from consumers.sources.source import SourceError
 from streammetrics import Coded
 
 if TYPE_CHECKING:

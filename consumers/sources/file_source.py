@@ -15,8 +15,10 @@ from threading import Event
 from typing import Final, Protocol
 
 from consumers.config.tables import SourceConfig
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Partition
 from consumers.sources.parquet_file import ParquetFile
-from consumers.sources.source import Chunk, GapError, Listener, Partition, SourceError
+from consumers.sources.source import GapError, Listener, SourceError
 from consumers.sources.text_file import TextFile
 
 CHUNK_RECORDS: Final = 8192  # large enough that numpy's cost of a call does not show

@@ -11,7 +11,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from consumers.sources.source import Chunk, GapError, Listener, Partition, SourceError
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Partition
+from consumers.sources.source import GapError, Listener, SourceError
 
 
 @dataclass

@@ -7,8 +7,9 @@ from importlib.util import find_spec
 from typing import Final, Protocol
 
 from consumers.config.config import Config
+from consumers.model.partition import Name
 from consumers.sources.file_source import FileSource
-from consumers.sources.source import Name, Source, SourceError, Unsuitable
+from consumers.sources.source import Source, SourceError, Unsuitable
 from consumers.sources.stdin_source import StdinSource
 from consumers.sources.unreadable import Skips
 

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Partition
 from consumers.sources.arrow_columns import ArrowColumns, RowTexts
-from consumers.sources.source import Chunk, Partition, SourceError
+from consumers.sources.source import SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa

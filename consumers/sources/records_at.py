@@ -6,7 +6,9 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from consumers.sources.source import Chunk, Partition, Source
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Partition
+from consumers.sources.source import Source
 
 POLL_S: Final = 0.5
 FAR: Final = 50_000  # offsets that are sought over rather than read

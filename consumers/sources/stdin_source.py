@@ -10,7 +10,9 @@ from collections.abc import Mapping
 
 from consumers.config.tables import SourceConfig
 from consumers.events.csv_rows import split_header
-from consumers.sources.source import Chunk, Listener, Partition, SourceError
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Partition
+from consumers.sources.source import Listener, SourceError
 from consumers.sources.text_file import text_chunk
 from consumers.sources.text_records import Overlong, Record, Records
 

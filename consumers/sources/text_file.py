@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from consumers.events.csv_rows import split_header
-from consumers.sources.source import Chunk, GapError, Partition, SourceError
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Partition
+from consumers.sources.source import GapError, SourceError
 from consumers.sources.text_records import BLOCK_BYTES, Overlong, Record, Records
 
 _HEAD_BYTES: Final = 4096

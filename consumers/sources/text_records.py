@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from consumers.events.refusals import PAYLOAD_BYTES
-from consumers.sources.source import Cut
+from consumers.model.chunk import Cut
 
 BLOCK_BYTES: Final = 1 << 20
 

@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from threading import RLock
 from typing import Generic, TypeAlias, TypeVar, overload
 
-from consumers.sources.source import Chunk, Cut, Listener, Name, Partition
+from consumers.model.chunk import Chunk, Cut
+from consumers.model.partition import Name, Partition
+from consumers.sources.source import Listener
 
 R = TypeVar("R")
 V = TypeVar("V")

@@ -12,7 +12,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from consumers.sources.source import Cut, SourceError
+from consumers.model.chunk import Cut
+from consumers.sources.source import SourceError
 
 Place = tuple[str, int, int]  # topic, partition, offset
 NO_BYTES: Final = hashlib.sha256(b"").hexdigest()

@@ -12,8 +12,9 @@ from typing import Final
 
 from consumers.ledger.audit import PaneRows, Unreadable, merged, overlapping, pane_rows, panes
 from consumers.ledger.outline import Outline, few, pane_order
-from consumers.ledger.rows import Head, Metric, Pane
 from consumers.ledger.store import Store
+from consumers.model.commit import Head
+from consumers.model.generation import Metric, Pane
 from consumers.worker.recount import Recount
 from consumers.worker.scratch import Scratch
 from consumers.worker.verified import Verified

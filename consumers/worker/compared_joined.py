@@ -17,7 +17,8 @@ from consumers.counting.label_windows import Closer
 from consumers.ledger.audit import pane_rows, panes
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline, pane_order
-from consumers.ledger.rows import JOIN_START, Head, Pane
+from consumers.model.commit import JOIN_START, Head
+from consumers.model.generation import Pane
 from consumers.worker.compared import RowsMoved, differences, named
 from consumers.worker.recount import Recount
 from consumers.worker.scratch import Scratch

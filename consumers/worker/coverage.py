@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consumers.ledger.audit import Covers
-from consumers.ledger.rows import Metric
+from consumers.model.generation import Metric
 
 Total = tuple[str, int]  # the metric and the grouping of a pane of all events
 

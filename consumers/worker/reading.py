@@ -18,9 +18,8 @@ from consumers.config.event import EventConfig, Field, Kind, conditions_of
 from consumers.config.join import JoinConfig, Mark
 from consumers.config.metrics import MetricConfig
 from consumers.config.states import DELAYS, ROWS
-from consumers.ledger.ledger import SettingsChanged
-from consumers.ledger.rows import Generation
-from consumers.ledger.settings import more_variants
+from consumers.ledger.settings import SettingsChanged, more_variants
+from consumers.model.generation import Generation
 
 # Of a description, as it stands.
 _MEANT: Final = ("type", "settings", "windows", "max_keys", "experiment")

@@ -15,10 +15,10 @@ from consumers.counting.seen_ids import SeenIds
 from consumers.events.decoder import Decoded
 from consumers.events.refusals import LATE, Refused
 from consumers.ledger.audit import covers, cut_after, entries_between, has_retry
-from consumers.ledger.rows import Counters, Head, QuarantineRow
 from consumers.ledger.store import Store
 from consumers.ledger.write import storable
-from consumers.sources.source import Chunk
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Counters, Head, QuarantineRow
 from consumers.worker.coverage import Coverage, starts_of
 from consumers.worker.repeats import without_repeats
 from consumers.worker.scratch import Scratch

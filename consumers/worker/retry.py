@@ -21,12 +21,15 @@ from consumers.config.config import Config
 from consumers.counting.options import Options
 from consumers.events.decoder import Decoded, Decoder
 from consumers.events.refusals import Refused
-from consumers.ledger.ledger import Ledger, LedgerError
+from consumers.ledger.failures import LedgerError
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.retry import Counted, NotOpen, write_retry
-from consumers.ledger.rows import Generation, Head, QuarantineRow
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Head, QuarantineRow
+from consumers.model.generation import Generation
 from consumers.sources.open_source import open_source
 from consumers.sources.records_at import records_at
-from consumers.sources.source import Chunk, Source, SourceError
+from consumers.sources.source import Source, SourceError
 from consumers.sources.unreadable import Skips
 from consumers.worker.reading import reading_of, require_same_states
 from consumers.worker.trial import Place, Trial, described, places_of

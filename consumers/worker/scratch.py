@@ -8,8 +8,9 @@ from dataclasses import replace
 from consumers.config.config import Config
 from consumers.events.decoder import Decoder
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Generation, Head
-from consumers.sources.source import Partition
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 
 
 class Scratch:

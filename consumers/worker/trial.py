@@ -17,7 +17,8 @@ from consumers.counting.commits import commit_of
 from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoded
 from consumers.events.refusals import Refused, Unfit, refused
-from consumers.ledger.rows import Commit, Counters, Generation, Head, Piece
+from consumers.model.commit import Commit, Counters, Head
+from consumers.model.generation import Generation, Piece
 
 Place = tuple[int, int]  # offset of the record, index of the event in it
 

@@ -28,10 +28,12 @@ from consumers.events.decoder import Decoder
 from consumers.ledger.audit import Stand, stand
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.references import loose_ends
-from consumers.ledger.rows import Pane
 from consumers.ledger.settings import compared
+from consumers.model.chunk import Chunk
+from consumers.model.generation import Pane
+from consumers.model.partition import Partition
 from consumers.sources.open_source import open_source
-from consumers.sources.source import Chunk, Partition, Source
+from consumers.sources.source import Source
 from consumers.sources.unreadable import Skips
 from consumers.worker.chosen_logs import Opener, Wanted, chosen_heads, recounts_of
 from consumers.worker.compared import compare_panes, named

@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.interval import Interval
 from streammetrics.core.looks import Look
 from streammetrics.core.parts import Slots
 from streammetrics.core.plain_values import as_float
 from streammetrics.core.rows import Coded, Rows
 from streammetrics.core.unit_hashes import Words, mixed, salt_word, unit_words
 from streammetrics.core.units import UnitSet
-from streammetrics.results.interval import Asked, HasIntervals, Interval
+from streammetrics.results.interval import Asked, HasIntervals
 
 SALT: Final = salt_word("streammetrics units")
 

@@ -1,5 +1,6 @@
 """The same state from any engine: partial states, their merge, and sealed ones."""
 
+from streammetrics.combine.sealed import Sealed, Sealing, seal
 from streammetrics.engines.buckets import HASH, user_buckets
 from streammetrics.engines.merging import (
     merge_all,
@@ -9,7 +10,6 @@ from streammetrics.engines.merging import (
     results_schema,
 )
 from streammetrics.engines.partial import partial, states_schema, update_from
-from streammetrics.engines.sealed import Sealed, Sealing, seal
 from streammetrics.engines.task import Positions, Task
 
 __all__ = [

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from streammetrics.combine import KeyedResult, PanelResult, WindowsResult
+from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, StateError, shown
 from streammetrics.core.stacked import summed
-from streammetrics.engines.sealed import Sealed
 from streammetrics.registry import load
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.figures import views_of

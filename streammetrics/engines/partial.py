@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from streammetrics.combine import PerKey
 from streammetrics.combine.per_key import require_as_many
+from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError
 from streammetrics.core.keys import coded
@@ -22,7 +23,6 @@ from streammetrics.engines.groups import (
     piece_of,
     piece_of_group,
 )
-from streammetrics.engines.sealed import Sealing, seal
 from streammetrics.engines.task import Counted, Positions, Task
 
 if TYPE_CHECKING:

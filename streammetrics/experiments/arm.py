@@ -10,11 +10,12 @@ from typing import Final, Literal, Protocol, cast
 from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError
+from streammetrics.core.interval import Interval
 from streammetrics.kernels.proportions import share_variance
 from streammetrics.kernels.skewness import KISH, kish_number, needed, skewness_number
 from streammetrics.results.direction import NONE, Direction, direction_of
 from streammetrics.results.figures import counts_of
-from streammetrics.results.interval import HasIntervals, Interval
+from streammetrics.results.interval import HasIntervals
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
 from streammetrics.results.view_texts import view_of

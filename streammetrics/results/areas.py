@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.interval import Interval
 from streammetrics.kernels.area_interval import area_ends
 from streammetrics.kernels.area_totals import AreaSpread
 from streammetrics.kernels.delong import placements
@@ -17,7 +18,7 @@ from streammetrics.kernels.rela_impr import improvement
 from streammetrics.kernels.rounding import rounded_down, rounded_up
 from streammetrics.results.bounded import Bounded
 from streammetrics.results.direction import Directions, directed
-from streammetrics.results.interval import Asked, HasIntervals, Interval
+from streammetrics.results.interval import Asked, HasIntervals
 
 _GUARDED = "few rows are misplaced: widened to hold Hanley and McNeil's interval"
 _COARSE = "widened by what buckets leave open"

@@ -10,12 +10,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.interval import Interval
 from streammetrics.kernels.entropy import binary_entropy
 from streammetrics.kernels.reliability import bin_edges
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.sums_variance import mean_variance, ratio_variance
 from streammetrics.results.direction import Directions, directed
-from streammetrics.results.interval import Asked, Interval
+from streammetrics.results.interval import Asked
 from streammetrics.results.weighted import OfWeightedRows
 
 

@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.interval import Interval
 from streammetrics.core.plain_values import whole
 from streammetrics.kernels import agreement
 from streammetrics.kernels.agreement_variance import kappa_variance, matthews_variance
@@ -18,7 +19,7 @@ from streammetrics.kernels.influence import cells_number
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.term_means import Hits
 from streammetrics.results.direction import Directions, directed
-from streammetrics.results.interval import Asked, Interval
+from streammetrics.results.interval import Asked
 from streammetrics.results.one_vs_rest import OneVsRest, averaged_influence, mean_interval
 from streammetrics.results.view_texts import ViewText
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
+from streammetrics.core.interval import Interval
 from streammetrics.kernels.sums_variance import mean_variance, ratio_variance
 from streammetrics.results.direction import ENTRIES, HIGHER, Directions, directed
-from streammetrics.results.interval import Asked, HasIntervals, Interval
+from streammetrics.results.interval import Asked, HasIntervals
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.errors import InputError
+from streammetrics.core.interval import Interval
 from streammetrics.core.plain_values import whole
 from streammetrics.kernels import term_means
 from streammetrics.kernels.class_influence import hit_influence, mean_influence
@@ -20,7 +21,7 @@ from streammetrics.kernels.sums_variance import mean_variance, ratio_variance
 from streammetrics.kernels.term_means import Hits, Term
 from streammetrics.results.arguments import refused, share, weight_of_recall, worth_of_nothing
 from streammetrics.results.direction import Directions, directed
-from streammetrics.results.interval import USERS, Asked, Interval
+from streammetrics.results.interval import USERS, Asked
 from streammetrics.results.rates import Rates, weight_of_precision
 from streammetrics.results.view_texts import ViewText
 from streammetrics.results.weighted import OfWeightedRows

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.interval import Interval
 from streammetrics.kernels.area import (
     Pairs,
     area,
@@ -39,7 +40,7 @@ from streammetrics.results.curve_points import (
     RocPoints,
 )
 from streammetrics.results.direction import directed
-from streammetrics.results.interval import Asked, Interval
+from streammetrics.results.interval import Asked
 from streammetrics.results.rates import BoundedRates, Rates
 from streammetrics.results.weighted import RoundedWeights, units_counted
 

@@ -17,8 +17,9 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from consumers.ledger.ledger import Ledger, LedgerError
-from consumers.sources.source import Partition
+from consumers.ledger.failures import LedgerError
+from consumers.ledger.ledger import Ledger
+from consumers.model.partition import Partition
 from tests.chaos.fleet import SESSION_S, Fleet
 from tests.consumers.folded import BROKEN, counted, fold, records
 from tests.consumers.small_config import toml

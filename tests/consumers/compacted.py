@@ -8,7 +8,8 @@ from contextlib import suppress
 
 from consumers.ledger.compact import Compactor, Strand
 from consumers.ledger.compaction import Group
-from consumers.ledger.ledger import Ledger, StoreReplaced, StoreUnavailable
+from consumers.ledger.failures import StoreReplaced, StoreUnavailable
+from consumers.ledger.ledger import Ledger
 from tests.consumers.lives import Unsteady
 
 

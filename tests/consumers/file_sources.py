@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from consumers.config.tables import SourceConfig
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Partition
 from consumers.sources.file_source import FileSource
-from consumers.sources.source import Chunk, Listener, Partition
+from consumers.sources.source import Listener
 
 _OPEN: list[FileSource] = []
 

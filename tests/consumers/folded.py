@@ -16,9 +16,9 @@ from types import MappingProxyType
 
 from consumers.config.states import PREFIX
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Counters
+from consumers.model.commit import Counters
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import Log
-from consumers.sources.source import Partition
 from streammetrics import Accumulator, HistogramAUC, PerKey, Ratio
 from tests.consumers.poison import POISON
 from tests.consumers.small_config import event

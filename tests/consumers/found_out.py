@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from consumers.ledger.ledger import LedgerError, SettingsChanged
-from tests.consumers.interleaved import Differs, Simulation, interleave
+from consumers.ledger.failures import LedgerError
+from consumers.ledger.settings import SettingsChanged
+from tests.consumers.interleaved import Simulation, interleave
 from tests.consumers.lives import FusedLedger
+from tests.consumers.upsets import Differs
 
 FEW = 50  # seeds, in which most mistakes are found
 

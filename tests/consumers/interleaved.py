@@ -22,8 +22,10 @@ from consumers.config.config import Config
 from consumers.counting.worker import Worker
 from consumers.ledger.begun import Requested
 from consumers.ledger.compact import Compactor
-from consumers.ledger.ledger import SettingsChanged, StoreReplaced, StoreUnavailable
-from consumers.ledger.rows import Generation
+from consumers.ledger.failures import StoreReplaced, StoreUnavailable
+from consumers.ledger.settings import SettingsChanged
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import (
     Again,
     Assign,
@@ -34,7 +36,6 @@ from consumers.sources.memory_source import (
     Stall,
     Step,
 )
-from consumers.sources.source import Partition
 from consumers.worker.retry import retry
 from tests.consumers.compacted import Compactions
 from tests.consumers.folded import Span, counted

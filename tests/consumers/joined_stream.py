@@ -13,12 +13,12 @@ from consumers.config.config import Config
 from consumers.counting.options import Options
 from consumers.counting.worker import Worker
 from consumers.ledger.ledger import Ledger
+from consumers.model.partition import Partition
 from consumers.process.service import begin
 from consumers.process.stop import Stop
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results
 from consumers.sources.memory_source import Log, MemorySource, Step
-from consumers.sources.source import Partition
 from tests.consumers.small_config import config
 
 WINDOW_MS = 40_000

@@ -10,7 +10,8 @@ from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 
-from consumers.ledger.ledger import Ledger, NotAStore
+from consumers.ledger.failures import NotAStore
+from consumers.ledger.ledger import Ledger
 from tests.consumers.folded import Counted, counted, fold, records
 from tests.consumers.killed_worker import Tally
 from tests.consumers.small_config import toml

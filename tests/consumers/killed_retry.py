@@ -16,9 +16,10 @@ import consumers.worker.retry as of_worker
 from consumers.cli.main import main
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger.retry import Counted
-from consumers.ledger.rows import Commit, Generation
 from consumers.ledger.store import Store
-from consumers.sources.source import Chunk
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit
+from consumers.model.generation import Generation
 from tests.consumers.killed_worker import Fuse
 
 POINTS = ("in the middle of a page", "before the transaction", "inside it", "after its last write",

@@ -25,10 +25,13 @@ from consumers.counting import worker
 from consumers.counting.worker import Worker
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger import write as ledger_write
-from consumers.ledger.ledger import Fenced, Ledger
-from consumers.ledger.rows import Commit, Generation, Head
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.write import Fenced
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.process import service
-from consumers.sources.source import Chunk, Partition
 
 
 class Tally:

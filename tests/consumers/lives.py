@@ -19,10 +19,12 @@ from consumers.counting.options import Options
 from consumers.counting.worker import Worker
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Generation, Head
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.process.stop import Stop
 from consumers.sources.memory_source import Log, MemorySource, Step
-from consumers.sources.source import Chunk, Partition
 
 POINTS = (
     "in the listener",

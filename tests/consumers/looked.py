@@ -6,7 +6,8 @@ import random
 from collections import Counter
 from contextlib import suppress
 
-from consumers.ledger.ledger import Ledger, StoreReplaced
+from consumers.ledger.failures import StoreReplaced
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.looks import LookRow, claim, heads_of, read_monitor, take
 from consumers.ledger.view import view
 from streammetrics.experiments import Look

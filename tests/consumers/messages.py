@@ -12,7 +12,7 @@ import pyarrow.ipc
 from consumers.config.config import Config
 from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
-from consumers.sources.source import Chunk
+from consumers.model.chunk import Chunk
 from tests.consumers.delta_states import states_of
 from tests.consumers.small_config import LOG, config
 

@@ -20,7 +20,8 @@ from pathlib import Path
 
 from consumers.cli.main import main
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Generation, Head
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation
 from tests.consumers.killed_worker import Fuse, Tally, install
 
 PAUSED = "the worker pauses"

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from consumers.config.config import Config
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import Log
-from consumers.sources.source import Partition
 from streammetrics import Accumulator, HistogramAUC
 from tests.consumers.folded import (
     EPOCH,

@@ -7,7 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from consumers.config.config import Config, load_config
-from consumers.sources.source import Chunk, Partition
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Partition
 
 SOURCE = 'kind = "file"\npath = "events.jsonl"'
 EVENT = """

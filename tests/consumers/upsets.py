@@ -13,9 +13,9 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from consumers.ledger.ledger import StoreReplaced
+from consumers.ledger.failures import StoreReplaced
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import Assign, Deliver, Log, Stall
-from consumers.sources.source import Partition
 from tests.consumers.folded import counted
 from tests.consumers.lives import Life
 from tests.consumers.looked import require_in_order

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from streammetrics.core.arrays import vector
 from streammetrics.core.checks import (
     binary_labels,
     booleans,
@@ -19,7 +20,6 @@ from streammetrics.core.checks import (
     probabilities,
     same_length,
     scores,
-    vector,
 )
 from streammetrics.core.errors import InputError
 

@@ -12,7 +12,7 @@ from consumers.cli import exit_codes
 from consumers.cli.arguments import _parser, parse
 from consumers.cli.flags import COMMANDS, Flag
 from consumers.cli.main import main
-from consumers.ledger.ledger import LedgerError
+from consumers.ledger.failures import LedgerError
 from consumers.results.query import Span, parse_query
 from tests.interface.page import PAGE, spans, table
 

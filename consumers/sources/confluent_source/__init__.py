@@ -25,6 +25,8 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from consumers.config.tables import SourceConfig
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Name, Partition
 from consumers.sources.confluent_client import client_settings
 from consumers.sources.confluent_source import faults
 from consumers.sources.confluent_source.client import (
@@ -40,15 +42,7 @@ from consumers.sources.confluent_source.client import (
     sorted_places,
 )
 from consumers.sources.kafka_client import masked, require_reachable
-from consumers.sources.source import (
-    Chunk,
-    Disconnected,
-    GapError,
-    Listener,
-    Name,
-    Partition,
-    SourceError,
-)
+from consumers.sources.source import Disconnected, GapError, Listener, SourceError
 from consumers.sources.topic_reading import Asked, Place, TopicReading, place_of
 from consumers.sources.unreadable import NO_SKIPS, Skips, UnreadableBatch, left_out, over_limit
 

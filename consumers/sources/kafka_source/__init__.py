@@ -26,6 +26,8 @@ import kafka.errors as errors
 from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
 
 from consumers.config.tables import SourceConfig
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Name, Partition
 from consumers.sources.kafka_client import assignment_strategies, client_settings, masked
 from consumers.sources.kafka_source.client import (
     ASSIGNORS,
@@ -37,16 +39,7 @@ from consumers.sources.kafka_source.client import (
     connected,
 )
 from consumers.sources.kafka_source.record_batches import BatchLimits, LeftOut
-from consumers.sources.source import (
-    Chunk,
-    Disconnected,
-    GapError,
-    Listener,
-    Name,
-    NotLetIn,
-    Partition,
-    SourceError,
-)
+from consumers.sources.source import Disconnected, GapError, Listener, NotLetIn, SourceError
 from consumers.sources.topic_reading import Asked, Place, Topic, TopicReading, place_of
 from consumers.sources.unreadable import NO_SKIPS, Skips, UnreadableBatch, left_out
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from apache_beam.coders import Coder, registry
 
+from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.engines.sealed import Sealed
 from streammetrics.registry import load, metric_types
 
 

@@ -10,12 +10,12 @@ import apache_beam as beam
 from apache_beam.transforms.window import BoundedWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
+from streammetrics.combine.sealed import Sealing
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.rows import Scalar
 from streammetrics.engines.beam.batches import batches_of
 from streammetrics.engines.buckets import user_buckets
 from streammetrics.engines.partial import partial
-from streammetrics.engines.sealed import Sealing
 from streammetrics.engines.task import Positions, Task
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ from secrets import token_hex
 
 import apache_beam as beam
 
+from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.engines.beam.counting import Counting, Group
@@ -14,7 +15,6 @@ from streammetrics.engines.beam.states_fn import StatesFn
 from streammetrics.engines.buckets import HASH, require_buckets
 from streammetrics.engines.groups import piece_of_group
 from streammetrics.engines.merging import merged, require_replay, results_rows
-from streammetrics.engines.sealed import Sealing, seal
 from streammetrics.engines.task import Positions
 
 

@@ -18,12 +18,12 @@ from consumers.cli.run import worker_command
 from consumers.config.keys import LIBRARIES
 from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
+from consumers.model.chunk import Chunk
 from consumers.process import service
 from consumers.process.status import StatusRecorder
 from consumers.server.health import Watched
 from consumers.server.process import serving
 from consumers.sources.memory_source import MemorySource
-from consumers.sources.source import Chunk
 from tests.consumers.running import Running, until
 from tests.consumers.small_config import event, toml
 from tests.consumers.stores import EVENTS, write_config, write_events

@@ -2,7 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from consumers.config.config import Config, ConfigError, Field, Override, load_config
+from consumers.config.config import Config, load_config
+from consumers.config.event import Field
+from consumers.config.section import ConfigError, Override
 from tests.consumers.small_config import EVENT, METRICS, SOURCE, config, toml
 
 INTERFACE = """

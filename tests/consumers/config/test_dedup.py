@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from consumers.config.config import ConfigError, DedupConfig
-from consumers.config.tables import require_keyed
-from consumers.sources.source import Partition
+from consumers.config.section import ConfigError
+from consumers.config.tables import DedupConfig, require_keyed
+from consumers.model.partition import Partition
 from tests.consumers.small_config import config
 
 KAFKA = 'kind = "kafka"\nbootstrap_servers = "h:1"\ngroup = "g"\n'

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from consumers.config.config import Config, ConfigError
+from consumers.config.config import Config
 from consumers.config.experiment import ExperimentConfig, GuardrailConfig
+from consumers.config.section import ConfigError
 from tests.consumers.small_config import EVENT, METRICS, config, toml
 
 PLAIN = 'control = "a"\ndecision = ["ctr"]\ncluster = "none"'

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from consumers.config.config import Config, ConfigError, load_config
+from consumers.config.config import Config, load_config
+from consumers.config.section import ConfigError
 from streammetrics import CatalogMetrics, IntraListSimilarity
 from streammetrics.registry import metric
 from tests.consumers.small_config import toml

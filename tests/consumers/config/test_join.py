@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from consumers.config.config import Config, ConfigError
+from consumers.config.config import Config
 from consumers.config.join import Mark
+from consumers.config.section import ConfigError
 from tests.consumers.small_config import config
 
 EVENT = 'time = "ts"\nvariant = "variant"\nvariants = ["a", "b"]\nuser = "user"\nscore = "score"'

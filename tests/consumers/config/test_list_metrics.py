@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from consumers.config.config import ConfigError, Field
+from consumers.config.event import Field
 from consumers.config.metrics import MetricConfig
+from consumers.config.section import ConfigError
 from streammetrics import GroupedScores
 from tests.consumers.small_config import config
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from consumers.config.config import ConfigError, load_config
+from consumers.config.config import load_config
+from consumers.config.section import ConfigError
 from tests.consumers.stores import write_config
 
 TOKEN = "0123456789abcdef"

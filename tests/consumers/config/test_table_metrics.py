@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from consumers.config.config import Config, ConfigError, Field
+from consumers.config.config import Config
+from consumers.config.event import Field
+from consumers.config.section import ConfigError
 from tests.consumers.small_config import config
 
 EVENT = 'time = "ts"\nlabel = "kind"\nscore = "probs"'

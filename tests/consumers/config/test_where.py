@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from consumers.config.config import Config, ConfigError
+from consumers.config.config import Config
 from consumers.config.event import Condition
-from consumers.ledger.ledger import SettingsChanged
-from consumers.ledger.rows import Generation, Metric
+from consumers.config.section import ConfigError
+from consumers.ledger.settings import SettingsChanged
+from consumers.model.generation import Generation, Metric
 from consumers.worker.reading import reading_of, require_same_states, with_reading
 from tests.consumers.messages import of_format
 from tests.consumers.small_config import EVENT, config

@@ -23,7 +23,8 @@ from consumers.engines.tasks import (
     require_schema,
 )
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Pane, Piece, Snapshot
+from consumers.model.commit import Snapshot
+from consumers.model.generation import Pane, Piece
 from consumers.process import service
 from consumers.process.stop import Stop
 from consumers.results.query import Query

@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from consumers.config.config import Config
 from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
-from consumers.ledger.rows import Counters
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Counters
 from consumers.sources.arrow_columns import ArrowColumns, RowTexts
-from consumers.sources.source import Chunk, SourceError
+from consumers.sources.source import SourceError
 from tests.consumers.messages import (
     FORMATS,
     arrow,

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.events.decoder import Decoded, Decoder
-from consumers.sources.source import Cut, SourceError
+from consumers.model.chunk import Cut
+from consumers.sources.source import SourceError
 from streammetrics import Coded, HashedIds, hash_ids
 from tests.consumers.small_config import EVENT, SLICES, chunk, config, event
 

@@ -13,7 +13,7 @@ import pytest
 from consumers.config.config import Config
 from consumers.events.decoder import Decoded, Decoder
 from consumers.events.fields import ID, VALUE
-from consumers.sources.source import Values
+from consumers.model.chunk import Values
 from streammetrics import Coded, hash_ids
 from tests.consumers.small_config import chunk, config
 

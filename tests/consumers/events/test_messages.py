@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from consumers.events import messages
 from consumers.events.decoder import Decoder
-from consumers.ledger.rows import Counters
+from consumers.model.commit import Counters
 from tests.consumers.messages import (
     FORMATS,
     TEXTS,

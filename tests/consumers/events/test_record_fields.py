@@ -6,7 +6,7 @@ import pytest
 
 from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
-from consumers.ledger.rows import Counters
+from consumers.model.commit import Counters
 from streammetrics import HashedIds, hash_ids
 from tests.consumers.messages import counted, digests, in_chunks, message, of_format, places
 from tests.consumers.small_config import event

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Generation, Head
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,
     LOG,

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.ranges import PIECE_BYTES, split
-from consumers.ledger.rows import Commit, Counters, DeltaRow, Generation, Head, Pane, Snapshot
-from consumers.sources.source import Partition
+from consumers.model.commit import Commit, Counters, Head, Snapshot
+from consumers.model.generation import DeltaRow, Generation, Pane
+from consumers.model.partition import Partition
 from streammetrics import PerKey, Ratio
 from tests.consumers.ledger.small_ledger import DESCRIPTIONS, PRINTS
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Counters, Generation, Head, Pane, Piece, Snapshot
-from consumers.sources.source import Partition
+from consumers.model.commit import Commit, Counters, Head, Snapshot
+from consumers.model.generation import Generation, Pane, Piece
+from consumers.model.partition import Partition
 
 LOG = Partition("cluster", "clicks", "id-1", 0)
 TOTAL = Pane("auc", 0, None, None)

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Counters, Head, Pane, Piece
-from consumers.sources.source import Partition
+from consumers.model.commit import Commit, Counters, Head
+from consumers.model.generation import Pane, Piece
+from consumers.model.partition import Partition
 
 LOG = Partition("cluster", "clicks", "id-1", 0)
 TOTAL, HOUR = Pane("auc", 0, None, None), Pane("auc", 0, 3_600_000, 7_200_000)

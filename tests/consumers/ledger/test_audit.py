@@ -6,7 +6,7 @@ import pytest
 
 from consumers.ledger.audit import overlapping
 from consumers.ledger.outline import Outline
-from consumers.ledger.rows import Pane
+from consumers.model.generation import Pane
 
 PANE = Pane("auc", 0, None, None)
 

@@ -15,8 +15,9 @@ from consumers.ledger.compact import Compacted, Compactor, compact
 from consumers.ledger.compaction import ABOVE, depth
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.ranges import split
-from consumers.ledger.rows import Commit, Counters, Pane, Snapshot
 from consumers.ledger.schema import delta, retry
+from consumers.model.commit import Commit, Counters, Snapshot
+from consumers.model.generation import Pane
 from streammetrics import ExactAUC, PerKey
 from tests.consumers.ledger.counted_log import (
     HOUR,

@@ -14,7 +14,8 @@ import pytest
 
 from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Generation, Head
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
 from tests.consumers.ledger.counted_log import (
     HOUR,
     PANES,

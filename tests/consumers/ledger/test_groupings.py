@@ -6,7 +6,7 @@ import pytest
 
 from consumers.ledger.groupings import Key, bases, finest, summed
 from consumers.ledger.ranges import can_stand_for_coarser, split
-from consumers.ledger.rows import Pane
+from consumers.model.generation import Pane
 from streammetrics import PerKey, Ratio
 
 PANE = Pane("ctr", 0, None, None)

@@ -12,9 +12,12 @@ from sqlalchemy import Connection
 
 import consumers.ledger.ledger as ledger_module
 from consumers.ledger.closing import join_head, write_closing
-from consumers.ledger.ledger import Fenced, Ledger, LogChanged, TooLarge
-from consumers.ledger.rows import Commit, Counters, Generation, Head, Pane, Piece
-from consumers.sources.source import Partition
+from consumers.ledger.ledger import Ledger, TooLarge
+from consumers.ledger.logs import LogChanged
+from consumers.ledger.write import Fenced
+from consumers.model.commit import Commit, Counters, Head
+from consumers.model.generation import Generation, Pane, Piece
+from consumers.model.partition import Partition
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,
     HOUR,

@@ -13,10 +13,14 @@ from typing import TypeVar
 import pytest
 from sqlalchemy import Connection, select, update
 
-from consumers.ledger.ledger import Fenced, Ledger, LogChanged, SettingsChanged
-from consumers.ledger.rows import Generation, Head
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.logs import LogChanged
 from consumers.ledger.schema import head as head_table
+from consumers.ledger.settings import SettingsChanged
 from consumers.ledger.store import open_store
+from consumers.ledger.write import Fenced
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,
     HOUR,

@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from consumers.ledger.begun import Requested
-from consumers.ledger.ledger import Ledger, SettingsChanged
-from consumers.ledger.rows import SHOWN, Generation, Head
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.settings import SettingsChanged
+from consumers.model.commit import Head
+from consumers.model.generation import SHOWN, Generation
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,
     LOG,

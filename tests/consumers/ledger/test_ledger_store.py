@@ -12,17 +12,12 @@ from pathlib import Path
 import pytest
 from sqlalchemy import event
 
-from consumers.ledger.ledger import (
-    Fenced,
-    Ledger,
-    LedgerError,
-    NotAStore,
-    SchemaMismatch,
-    StoreUnavailable,
-)
-from consumers.ledger.rows import Commit, Counters
+from consumers.ledger.failures import LedgerError, NotAStore, SchemaMismatch, StoreUnavailable
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.schema import VERSION
 from consumers.ledger.store import open_store
+from consumers.ledger.write import Fenced
+from consumers.model.commit import Commit, Counters
 from tests.consumers.ledger.single_writes import TOTAL, WRITES, begun, four_rows, happened_once
 
 

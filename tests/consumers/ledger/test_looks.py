@@ -23,8 +23,9 @@ from consumers.ledger.looks import (
     read_watched,
     take,
 )
-from consumers.ledger.rows import Generation, Head
 from consumers.ledger.schema import experiment
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
 from streammetrics.experiments import Anytime, Look, Monitor, Watched
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,

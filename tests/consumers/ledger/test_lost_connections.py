@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from consumers.ledger.ledger import Fenced, Ledger, StoreUnavailable
-from consumers.ledger.rows import Commit, Counters
+from consumers.ledger.failures import StoreUnavailable
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.write import Fenced
+from consumers.model.commit import Commit, Counters
 from consumers.sources.memory_source import Deliver, Log
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.ledger.cutting_proxy import MOMENTS, CuttingProxy, Moment

@@ -12,10 +12,12 @@ import pytest
 from sqlalchemy import Connection, inspect
 
 import consumers.ledger.migrate as migrate_module
-from consumers.ledger.ledger import Ledger, SchemaMismatch
-from consumers.ledger.rows import Commit, Counters, Pane
+from consumers.ledger.failures import SchemaMismatch
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.schema import VERSION
 from consumers.ledger.store import open_store
+from consumers.model.commit import Commit, Counters
+from consumers.model.generation import Pane
 from tests.postgres_server import Postgres
 
 HERE = Path(__file__).parent

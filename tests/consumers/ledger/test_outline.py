@@ -11,8 +11,9 @@ from sqlalchemy import event
 
 from consumers.ledger.compact import Compactor, Strand
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Generation, Head, Pane
 from consumers.ledger.view import view
+from consumers.model.commit import Head
+from consumers.model.generation import Generation, Pane
 
 PANES = [Pane("auc", 0, None, None), Pane("auc", 0, 0, 3_600_000)]
 

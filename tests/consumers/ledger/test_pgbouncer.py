@@ -14,8 +14,9 @@ from sqlalchemy import Connection
 from sqlalchemy.engine import make_url
 
 from consumers.cli.main import main
-from consumers.ledger.ledger import Ledger, LedgerError
-from consumers.sources.source import Partition
+from consumers.ledger.failures import LedgerError
+from consumers.ledger.ledger import Ledger
+from consumers.model.partition import Partition
 from tests.consumers.ledger.small_ledger import DESCRIPTIONS, LOG, PRINTS, TOTAL, commit
 from tests.consumers.stores import make_store, write_config, write_events
 from tests.pgbouncer_server import PgBouncer

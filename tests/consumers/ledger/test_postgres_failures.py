@@ -13,8 +13,7 @@ import pytest
 from sqlalchemy.engine import make_url
 
 from consumers.cli.main import main
-from consumers.ledger.ledger import (
-    Ledger,
+from consumers.ledger.failures import (
     LedgerError,
     NoStoreYet,
     NotAStore,
@@ -22,6 +21,7 @@ from consumers.ledger.ledger import (
     StoreRefusesUs,
     StoreUnavailable,
 )
+from consumers.ledger.ledger import Ledger
 from tests.consumers.ledger.single_writes import begun, four_rows
 from tests.postgres_server import Postgres, Server
 

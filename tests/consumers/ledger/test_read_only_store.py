@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from consumers.ledger.ledger import Ledger, LedgerError, StoreUnavailable
-from consumers.ledger.rows import Pane, Snapshot
+from consumers.ledger.failures import LedgerError, StoreUnavailable
+from consumers.ledger.ledger import Ledger
+from consumers.model.commit import Snapshot
+from consumers.model.generation import Pane
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json

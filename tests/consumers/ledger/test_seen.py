@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from consumers.ledger.ledger import Fenced, Ledger
-from consumers.ledger.rows import Generation, Seen
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.seen import read_seen
+from consumers.ledger.write import Fenced
+from consumers.model.commit import Seen
+from consumers.model.generation import Generation
 from tests.consumers.ledger.small_ledger import LOG, commit
 
 pytestmark = pytest.mark.usefixtures("each_store")

@@ -18,7 +18,8 @@ from consumers.results.answers import Answers
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
-from tests.consumers.results.test_follow import MORE, QUERIES, Written, views_computed_once
+from tests.consumers.results.test_follow import MORE, QUERIES, Written
+from tests.consumers.views_once import views_computed_once
 
 pytestmark = pytest.mark.usefixtures("each_store")
 

@@ -16,15 +16,18 @@ from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
 from consumers.ledger.compact import Compactor, compact
 from consumers.ledger.compaction import ABOVE
-from consumers.ledger.ledger import Ledger, NotAStore
-from consumers.ledger.rows import Generation, Head
+from consumers.ledger.failures import NotAStore
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.schema import delta, retry
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.results import follow
 from consumers.results.follow import Follower
 from consumers.results.query import Query, QueryError
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
-from consumers.sources.source import Chunk, Partition
 from tests.consumers.folded import records
 from tests.consumers.small_config import METRICS, config
 from tests.consumers.stores import over_stores

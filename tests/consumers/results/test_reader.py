@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from consumers.cli.main import main
-from consumers.ledger.ledger import Ledger, LedgerError
+from consumers.ledger.failures import LedgerError
+from consumers.ledger.ledger import Ledger
 from consumers.results.query import Query, QueryError, Span, parse_query
 from consumers.results.reader import read_results, select
 from consumers.results.results import Results, to_json

@@ -15,7 +15,6 @@ from consumers.results.query import Query, QueryError, parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.results.stream import streamed_results
-from tests.consumers.results.test_follow import views_computed_once
 from tests.consumers.stores import (
     event,
     make_store,
@@ -23,6 +22,7 @@ from tests.consumers.stores import (
     write_config,
     write_events,
 )
+from tests.consumers.views_once import views_computed_once
 
 pytestmark = pytest.mark.usefixtures("each_store")
 

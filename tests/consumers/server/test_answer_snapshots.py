@@ -11,10 +11,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from consumers.process.status import Place, WorkerStatus
-
 from consumers.cli.main import main
 from consumers.ledger.ledger import Ledger
+from consumers.process.status import Place, WorkerStatus
 from consumers.server.application import application
 from consumers.server.health import Watched
 from tests.consumers import joined_stream

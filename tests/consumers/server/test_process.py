@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from consumers.ledger.ledger import LedgerError
+from consumers.ledger.failures import LedgerError
 from consumers.server import ServeError
 from consumers.server.process import serving
 

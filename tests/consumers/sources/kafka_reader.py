@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from consumers.config.tables import KafkaLibrary, SourceConfig
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Name, Partition
 from consumers.sources.confluent_source import ConfluentSource
 from consumers.sources.kafka_source import KafkaSource
-from consumers.sources.source import Chunk, Name, Partition
 from consumers.sources.topic_reading import place_of
 from tests.kafka_broker import unique_topic
 

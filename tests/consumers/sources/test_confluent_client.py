@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from consumers.config.config import ConfigError
+from consumers.config.section import ConfigError
 from consumers.config.tables import SourceConfig
 from consumers.sources.confluent_client import (
     DEFAULTS,

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from consumers.model.chunk import Chunk
 from consumers.sources import text_file
-from consumers.sources.source import Chunk, GapError, SourceError
+from consumers.sources.source import GapError, SourceError
 from tests.consumers.file_sources import From, close_all, drained, source
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from consumers.sources.source import Chunk, Disconnected, SourceError
+from consumers.model.chunk import Chunk
+from consumers.sources.source import Disconnected, SourceError
 from tests.consumers.sources.kafka_reader import Library, Reader, read_to_end, threads, values
 from tests.kafka_broker import Broker, Record, create_topic, produce
 

@@ -8,8 +8,8 @@ from contextlib import ExitStack, closing
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 
+from consumers.model.partition import Partition
 from consumers.sources import confluent_source, kafka_source
-from consumers.sources.source import Partition
 from tests.consumers.sources.kafka_reader import (
     Library,
     Reader,

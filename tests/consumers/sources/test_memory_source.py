@@ -1,5 +1,7 @@
 import pytest
 
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Partition
 from consumers.sources.memory_source import (
     Again,
     Assign,
@@ -11,7 +13,7 @@ from consumers.sources.memory_source import (
     Revoke,
     Stall,
 )
-from consumers.sources.source import Chunk, GapError, Listener, Partition, SourceError
+from consumers.sources.source import GapError, Listener, SourceError
 
 ONE, TWO = Partition("c", "t", "i", 1), Partition("c", "t", "i", 2)
 

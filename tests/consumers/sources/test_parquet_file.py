@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from consumers.events.decoder import Decoded, Decoder
-from consumers.sources.source import Chunk, GapError, SourceError
+from consumers.model.chunk import Chunk
+from consumers.sources.source import GapError, SourceError
 from streammetrics import Coded
 from tests.consumers.file_sources import From, close_all, drained, source
 from tests.consumers.small_config import EVENT, config

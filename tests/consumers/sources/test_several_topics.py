@@ -9,7 +9,9 @@ from itertools import pairwise
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
-from consumers.sources.source import Chunk, Disconnected, GapError, Partition, SourceError
+from consumers.model.chunk import Chunk
+from consumers.model.partition import Partition
+from consumers.sources.source import Disconnected, GapError, SourceError
 from tests.consumers.sources.kafka_reader import Library, read, read_to_end
 from tests.kafka_broker import (
     Record,

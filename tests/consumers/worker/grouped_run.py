@@ -20,14 +20,16 @@ from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline, state_of
 from consumers.ledger.ranges import PIECE_BYTES, split
-from consumers.ledger.rows import Generation, Head, Pane, PaneSize
 from consumers.ledger.view import View, view
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Head
+from consumers.model.generation import Generation, Pane, PaneSize
+from consumers.model.partition import Partition
 from consumers.results.follow import Follower
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.sources.memory_source import Log
-from consumers.sources.source import Chunk, Partition
 from streammetrics import PerKey
 from tests.consumers.delta_states import states_of
 from tests.consumers.folded import METRICS, SIZE_MS, State, counted, fold

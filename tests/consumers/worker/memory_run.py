@@ -10,12 +10,12 @@ from pathlib import Path
 from consumers.config.config import Config
 from consumers.counting.options import Options, Progress
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Snapshot
+from consumers.model.commit import Snapshot
+from consumers.model.partition import Partition
 from consumers.process import service
 from consumers.process.status import StatusRecorder
 from consumers.process.stop import Stop
 from consumers.sources.memory_source import Log, MemorySource, Step
-from consumers.sources.source import Partition
 from tests.consumers.small_config import config, event
 
 ONE, TWO = (Partition("test", "events", "id", n) for n in range(2))

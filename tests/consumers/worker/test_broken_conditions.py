@@ -20,9 +20,10 @@ import consumers.ledger.looks as ledger_looks
 import consumers.ledger.write as ledger_write
 from consumers.counting.seen_ids import SeenIds
 from consumers.ledger import ledger as ledger_module
-from consumers.ledger.rows import Commit, Generation, Head, Seen
 from consumers.ledger.schema import generation, head
 from consumers.ledger.store import Store
+from consumers.model.commit import Commit, Head, Seen
+from consumers.model.generation import Generation
 from tests.consumers.found_out import first_found, opened
 from tests.consumers.interleaved import Simulation
 from tests.consumers.lives import SHORT

@@ -18,9 +18,10 @@ from consumers.counting.worker import Worker
 from consumers.ledger.compact import Strand
 from consumers.ledger.compaction import Group as Rows
 from consumers.ledger.retry import Counted
-from consumers.ledger.rows import Head
 from consumers.ledger.schema import delta, head
-from consumers.sources.source import Chunk, Partition
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Head
+from consumers.model.partition import Partition
 from tests.consumers.found_out import is_found_out, opened
 from tests.consumers.interleaved import Simulation
 from tests.consumers.lives import SHORT, FusedSource

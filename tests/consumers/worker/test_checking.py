@@ -12,12 +12,16 @@ import pytest
 from consumers.config.config import Config
 from consumers.counting.options import Options
 from consumers.ledger.begun import Requested
-from consumers.ledger.ledger import Ledger, LogChanged, NewSource, NotAStore, SettingsChanged
+from consumers.ledger.failures import NotAStore
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.logs import LogChanged, NewSource
+from consumers.ledger.settings import SettingsChanged
+from consumers.model.partition import Partition
 from consumers.process import service
 from consumers.process.preflight import check, require_options
 from consumers.process.stop import Stop
 from consumers.sources.memory_source import Log, MemorySource
-from consumers.sources.source import Disconnected, GapError, Partition, SourceError, Unsuitable
+from consumers.sources.source import Disconnected, GapError, SourceError, Unsuitable
 from tests.consumers.small_config import config, event
 
 ONE = Partition("test", "events", "id", 0)

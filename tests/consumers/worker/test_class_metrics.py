@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from consumers.cli.main import main
-from consumers.config.config import ConfigError
+from consumers.config.section import ConfigError
 from tests.consumers.small_config import config
 
 TOML = """\

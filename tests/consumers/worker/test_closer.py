@@ -13,7 +13,8 @@ from consumers.config.config import Config
 from consumers.config.states import DELAYS
 from consumers.counting.label_windows import Closer, closable_ms
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Counters, Head, Pane
+from consumers.model.commit import Counters, Head
+from consumers.model.generation import Pane
 from consumers.process.service import begin
 from consumers.sources.memory_source import MemorySource
 from consumers.worker.retry import retry

@@ -5,7 +5,8 @@ import pytest
 
 from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Counters, Generation, Head
+from consumers.model.commit import Commit, Counters, Head
+from consumers.model.generation import Generation
 from consumers.sources.memory_source import Log
 from tests.consumers.messages import KAFKA, message
 from tests.consumers.small_config import event

@@ -18,7 +18,8 @@ from consumers.ledger import schema
 from consumers.ledger.begun import Requested
 from consumers.ledger.compact import compact
 from consumers.ledger.groupings import groupings_of
-from consumers.ledger.ledger import Ledger, SettingsChanged
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.settings import SettingsChanged
 from consumers.results.query import Query, QueryError
 from consumers.results.reader import read_results
 from consumers.sources.memory_source import Log

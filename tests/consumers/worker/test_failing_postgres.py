@@ -16,11 +16,13 @@ from sqlalchemy.engine import make_url
 
 import consumers.ledger.ledger as ledger_module
 import consumers.ledger.write as ledger_write
-from consumers.ledger.ledger import Ledger, StoreUnavailable
-from consumers.ledger.rows import Commit, Generation, Head
+from consumers.ledger.failures import StoreUnavailable
+from consumers.ledger.ledger import Ledger
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.process import service
 from consumers.sources.memory_source import Deliver, Log
-from consumers.sources.source import Partition
 from tests.consumers.folded import Records, counted, fold, records
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.postgres_server import Postgres, Server

@@ -13,11 +13,12 @@ import pytest
 from sqlalchemy import event
 
 from consumers.counting.options import Progress
-from consumers.ledger.ledger import Ledger, LedgerError, NotAStore, StoreUnavailable
+from consumers.ledger.failures import LedgerError, NotAStore, StoreUnavailable
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.store import Store
+from consumers.model.partition import Partition
 from consumers.process import service
 from consumers.sources.memory_source import Deliver, Log
-from consumers.sources.source import Partition
 from tests.consumers.folded import Records, counted, fold, records
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 

@@ -12,10 +12,11 @@ from threading import Event
 import pytest
 from kafka import KafkaConsumer
 
-from consumers.config.config import Config, ConfigError
+from consumers.config.config import Config
+from consumers.config.section import ConfigError
 from consumers.ledger.forward import not_forwarded
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Head
+from consumers.model.commit import Head
 from consumers.process.quarantine_topic import Forwarder, Message, forwarding
 from consumers.sources.memory_source import Log
 from tests.consumers.messages import KAFKA

@@ -23,8 +23,9 @@ from sqlalchemy import ColumnElement, Connection
 
 import consumers.ledger.ledger as ledger_module
 import consumers.ledger.write as ledger_write
-from consumers.ledger.rows import Commit, Generation, Head
 from consumers.ledger.schema import generation, head
+from consumers.model.commit import Commit, Head
+from consumers.model.generation import Generation
 from tests.consumers.found_out import FEW, is_found_out, opened
 from tests.consumers.interleaved import (
     EVENTS,

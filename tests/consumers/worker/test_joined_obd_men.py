@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Pane, Snapshot
+from consumers.model.commit import Snapshot
+from consumers.model.generation import Pane
 from consumers.results.json_text import dumps
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results

@@ -16,8 +16,8 @@ from consumers.counting.worker import Worker
 from consumers.ledger import closing as ledger_closing
 from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit
 from consumers.ledger.write import write_delta
+from consumers.model.commit import Commit
 from consumers.sources.memory_source import (
     Again,
     Deliver,

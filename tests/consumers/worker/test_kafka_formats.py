@@ -11,11 +11,12 @@ from consumers.config.config import Config
 from consumers.config.keys import LIBRARIES
 from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Head
+from consumers.model.commit import Head
+from consumers.model.partition import Partition
 from consumers.process import service
 from consumers.process.stop import Stop
 from consumers.sources.open_source import require_package
-from consumers.sources.source import Disconnected, Partition, SourceError
+from consumers.sources.source import Disconnected, SourceError
 from tests.consumers import folded
 from tests.consumers.messages import records
 from tests.consumers.small_config import EVENT, config, event

@@ -13,7 +13,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from consumers.cli.main import main
 from consumers.config.keys import LIBRARIES
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Head
+from consumers.model.commit import Head
 from consumers.sources.memory_source import Log
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.small_config import toml

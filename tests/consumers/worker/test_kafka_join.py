@@ -16,8 +16,9 @@ from zlib import crc32
 import pytest
 
 from consumers.config.keys import LIBRARIES
-from consumers.ledger.ledger import Ledger, NotAStore
-from consumers.sources.source import Partition
+from consumers.ledger.failures import NotAStore
+from consumers.ledger.ledger import Ledger
+from consumers.model.partition import Partition
 from tests.consumers.joined_stream import (
     EVENT,
     METRICS,

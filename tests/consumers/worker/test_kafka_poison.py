@@ -14,9 +14,9 @@ from consumers.config.keys import LIBRARIES
 from consumers.counting.options import Options
 from consumers.events.refusals import PAYLOAD_BYTES
 from consumers.ledger.ledger import Ledger
+from consumers.model.partition import Partition
 from consumers.process import service
 from consumers.process.stop import Stop
-from consumers.sources.source import Partition
 from tests.consumers import folded
 from tests.consumers.messages import TEXTS, message
 from tests.consumers.poison import OPEN, POISON

@@ -16,12 +16,12 @@ from consumers.counting.options import Options
 from consumers.events.decoder import Decoder
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.ranges import PIECE_BYTES
-from consumers.ledger.rows import Commit, Counters, Head
 from consumers.ledger.schema import delta
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit, Counters, Head
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.sources.memory_source import Deliver, Log
-from consumers.sources.source import Chunk
 from tests.consumers.messages import KAFKA, message
 from tests.consumers.small_config import LOG, chunk, config, event
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run

@@ -14,13 +14,14 @@ from sqlalchemy import update
 from consumers.config.join import JoinConfig
 from consumers.events.refusals import LATE
 from consumers.ledger import schema
-from consumers.ledger.ledger import Ledger, SettingsChanged
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.settings import SettingsChanged
+from consumers.model.partition import Partition
 from consumers.results.joined import late_warning
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import Results
 from consumers.sources.memory_source import Log, MemorySource
-from consumers.sources.source import Partition
 from consumers.worker.retry import retry
 from consumers.worker.verified import Verified
 from consumers.worker.verify import verify

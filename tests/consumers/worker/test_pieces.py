@@ -10,7 +10,8 @@ from consumers.counting.commits import commit_of
 from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
 from consumers.ledger.ranges import PIECE_BYTES, split
-from consumers.ledger.rows import Counters, Head, Pane, Piece
+from consumers.model.commit import Counters, Head
+from consumers.model.generation import Pane, Piece
 from streammetrics import PerKey, Ratio
 from tests.consumers.small_config import EVENT, LOG, chunk, config, event
 from tests.depth import further_are_slow

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from consumers.config.config import Config
 from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
-from consumers.ledger.rows import Counters
+from consumers.model.commit import Counters
 from streammetrics import HistogramAUC, Panel, PerKey, Ratio, Windows
 from tests.consumers.delta_states import states_of
 from tests.consumers.small_config import LOG, chunk, config, event

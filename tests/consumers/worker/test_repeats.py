@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from consumers.cli.main import main
-from consumers.config.config import ConfigError
+from consumers.config.section import ConfigError
 from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.settings import SettingsChanged

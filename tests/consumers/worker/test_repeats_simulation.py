@@ -17,11 +17,11 @@ from consumers.counting import worker
 from consumers.counting.options import Options
 from consumers.counting.worker import Worker
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Commit, Head
+from consumers.model.commit import Commit, Head
+from consumers.model.partition import Partition
 from consumers.process.service import begin
 from consumers.process.stop import Stop
 from consumers.sources.memory_source import Assign, Deliver, Log, Lose, MemorySource, Revoke, Step
-from consumers.sources.source import Partition
 from consumers.worker.repeats import Repeats
 from tests.consumers.folded import Counted, counted, fold
 from tests.consumers.small_config import config

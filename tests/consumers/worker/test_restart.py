@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from consumers.ledger.ledger import Ledger, NotAStore
+from consumers.ledger.failures import NotAStore
+from consumers.ledger.ledger import Ledger
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json

@@ -15,7 +15,8 @@ from consumers.counting.options import Options
 from consumers.ledger import schema
 from consumers.ledger.begun import Requested
 from consumers.ledger.compact import compact
-from consumers.ledger.ledger import Ledger, SettingsChanged
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.settings import SettingsChanged
 from consumers.report import gather, report_html
 from consumers.results.query import Query, parse_query
 from consumers.results.reader import read_results

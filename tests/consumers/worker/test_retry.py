@@ -14,10 +14,11 @@ from sqlalchemy import Connection
 from consumers.config.config import Config
 from consumers.counting.options import Options
 from consumers.ledger import retry as in_ledger
-from consumers.ledger.ledger import Ledger, SettingsChanged
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.retry import NotOpen
-from consumers.ledger.rows import Commit, Counters, QuarantineRow
+from consumers.ledger.settings import SettingsChanged
 from consumers.ledger.store import Store
+from consumers.model.commit import Commit, Counters, QuarantineRow
 from consumers.sources.memory_source import Log, MemorySource
 from consumers.worker.retry import Page, retry
 from streammetrics import PerKey

@@ -10,11 +10,12 @@ import pytest
 
 from consumers.counting.options import Options, Progress
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Counters
+from consumers.model.commit import Counters
+from consumers.model.partition import Partition
 from consumers.process import service
 from consumers.process.stop import Stop
 from consumers.sources.memory_source import Deliver, Fail, Log, MemorySource, Stall
-from consumers.sources.source import Partition, Unsuitable
+from consumers.sources.source import Unsuitable
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.small_config import WINDOWS, config, event
 from tests.consumers.worker.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log

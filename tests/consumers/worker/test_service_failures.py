@@ -10,8 +10,10 @@ import pytest
 
 from consumers.counting.commits import ErrorBudgetExceeded
 from consumers.counting.options import Options
-from consumers.ledger.ledger import Ledger, LogChanged, NewSource, SettingsChanged
-from consumers.ledger.rows import Counters
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.logs import LogChanged, NewSource
+from consumers.ledger.settings import SettingsChanged
+from consumers.model.commit import Counters
 from consumers.process.service import FIRST_TRIES
 from consumers.sources.memory_source import Deliver, Fail, Log
 from consumers.sources.source import Disconnected, GapError, SourceError

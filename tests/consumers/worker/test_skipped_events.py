@@ -17,8 +17,9 @@ from consumers.config.config import Config
 from consumers.counting.commits import ErrorBudgetExceeded
 from consumers.counting.options import Options
 from consumers.ledger import schema
-from consumers.ledger.ledger import Ledger, SettingsChanged
-from consumers.ledger.rows import Counters
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.settings import SettingsChanged
+from consumers.model.commit import Counters
 from consumers.report import gather, report_html
 from consumers.results.query import Query, parse_query
 from consumers.results.reader import read_results

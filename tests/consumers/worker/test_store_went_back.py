@@ -16,9 +16,10 @@ from consumers.counting import housekeeping as history
 from consumers.counting.options import Options, Progress
 from consumers.counting.worker import Worker
 from consumers.ledger import schema
-from consumers.ledger.failures import StoreUnavailable
-from consumers.ledger.ledger import Ledger, StoreReplaced
-from consumers.ledger.rows import Head
+from consumers.ledger.failures import StoreReplaced, StoreUnavailable
+from consumers.ledger.ledger import Ledger
+from consumers.model.commit import Head
+from consumers.model.partition import Partition
 from consumers.process.status import StatusRecorder
 from consumers.process.stop import Stop
 from consumers.results.follow import Follower
@@ -28,7 +29,7 @@ from consumers.results.results import to_json
 from consumers.server.application import application
 from consumers.server.health import Watched
 from consumers.sources.memory_source import Assign, Deliver, Log, MemorySource, Stall, Step
-from consumers.sources.source import Partition, SourceError
+from consumers.sources.source import SourceError
 from tests.consumers.folded import Counted, counted, fold, records
 from tests.consumers.saved_store import SavedStore
 from tests.consumers.server.asking import Client

@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consumers.ledger.ledger import Ledger
+from consumers.model.partition import Partition
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.sources.memory_source import Deliver, Log
-from consumers.sources.source import Partition
 from tests.consumers.folded import LATENESS_MS, Counted, counted, fold
 from tests.consumers.small_config import event
 from tests.consumers.worker.memory_run import UNTIL_END, Run

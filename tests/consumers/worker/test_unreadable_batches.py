@@ -18,7 +18,7 @@ from consumers.config.config import Config
 from consumers.config.keys import LIBRARIES
 from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import QuarantineRow
+from consumers.model.commit import QuarantineRow
 from consumers.process import service
 from consumers.process.stop import Stop
 from consumers.sources.unreadable import Skips, UnreadableBatch

@@ -11,7 +11,8 @@ from consumers.ledger.compact import Compactor
 from consumers.ledger.compaction import ABOVE, LEAVE
 from consumers.ledger.failures import StoreUnavailable
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Generation, Head
+from consumers.model.commit import Head
+from consumers.model.generation import Generation
 from consumers.sources.memory_source import Deliver
 from tests.consumers.folded import records
 from tests.consumers.ledger.conftest import *  # noqa: F403 - the fixtures of a ledger

@@ -15,9 +15,10 @@ from consumers.ledger import outline, schema
 from consumers.ledger.audit import PaneRows, pane_rows
 from consumers.ledger.begun import Requested
 from consumers.ledger.compact import compact
-from consumers.ledger.ledger import Ledger, SettingsChanged
-from consumers.ledger.rows import Generation, Pane
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.settings import SettingsChanged
 from consumers.ledger.store import Store
+from consumers.model.generation import Generation, Pane
 from consumers.sources.memory_source import Log
 from consumers.worker import compared, recount
 from consumers.worker.chosen_logs import Wanted

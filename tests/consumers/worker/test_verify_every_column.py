@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger import schema
-from consumers.ledger.ledger import Ledger, LedgerError
+from consumers.ledger.failures import LedgerError
+from consumers.ledger.ledger import Ledger
 from consumers.sources.memory_source import Deliver, Log
 from consumers.worker.verified import Verified
 from tests.consumers.folded import KNOWN_BROKEN, records

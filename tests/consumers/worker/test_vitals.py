@@ -10,11 +10,14 @@ from pathlib import Path
 import pytest
 
 from consumers.counting.options import Options
-from consumers.ledger.ledger import Fenced, Ledger
-from consumers.ledger.rows import Commit, Counters, Head, Pane, Piece
+from consumers.ledger.ledger import Ledger
+from consumers.ledger.write import Fenced
+from consumers.model.commit import Commit, Counters, Head
+from consumers.model.generation import Pane, Piece
+from consumers.model.partition import Partition
 from consumers.process.status import ASK_S, RecordingLedger, StatusRecorder, decode
 from consumers.sources.memory_source import Deliver, Fail, MemorySource
-from consumers.sources.source import Disconnected, Partition
+from consumers.sources.source import Disconnected
 from tests.consumers.small_config import LOG, chunk, config, event
 from tests.consumers.worker.memory_run import ONE, TWO, Clock, Run, log
 

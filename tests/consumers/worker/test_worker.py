@@ -11,10 +11,10 @@ import pytest
 from consumers.counting.options import Options
 from consumers.counting.worker import Worker
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.rows import Generation
+from consumers.model.generation import Generation
+from consumers.model.partition import Partition
 from consumers.process.stop import Stop
 from consumers.sources.memory_source import Again, Deliver, Log, MemorySource
-from consumers.sources.source import Partition
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.small_config import config
 

@@ -8,10 +8,10 @@ import apache_beam as beam
 import pytest
 
 from streammetrics import load
+from streammetrics.combine.sealed import seal
 from streammetrics.engines import Sealing
 from streammetrics.engines.beam import Aggregate, Merge, States
 from streammetrics.engines.buckets import HASH
-from streammetrics.engines.sealed import seal
 from tests.engines.beam.pipelines import COLUMNS, SPEC, VARIANTS, fed, log, run, shards
 
 

@@ -1,0 +1,66 @@
+"""A log of events, and the names that people give it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+# A partition as a person names it: its number, of every topic that is read, or `clicks/0`.
+Name: TypeAlias = int | str
+
+# The cluster of logs that a streaming query of Spark feeds: an offset is the number of one of its
+# batches, and no source of ours can read it again.
+SPARK: Final = "spark"
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class Partition:
+    """One ordered log. Equal partitions are the same log with the same offsets.
+
+    `topic_id` tells a log from another one that was later made under the same name: Kafka's topic
+    id, or a digest of the beginning of a file. A ledger that knows this cluster, topic and number
+    under another `topic_id` stands before a log made anew, and must stop rather than go on.
+    """
+
+    cluster: str
+    topic: str
+    topic_id: str
+    number: int
+
+    def __str__(self) -> str:
+        """The name that results use as the key of `offsets`, such as `clicks.jsonl/0`."""
+        return f"{self.topic}/{self.number}"
+
+    def is_named(self, names: Collection[Name]) -> bool:
+        """Whether one of these names means it.
+
+        >>> Partition("c", "clicks", "1", 0).is_named(["views/0"])
+        False
+        """
+        return self.number in names or str(self) in names
+
+
+def name_of(word: str) -> Name | None:
+    """What a word of a flag means; None where it means nothing.
+
+    >>> name_of("3"), name_of(" clicks/0"), name_of("clicks")
+    (3, 'clicks/0', None)
+    """
+    topic, slash, number = word.strip().rpartition("/")
+    if not number.isascii() or not number.isdecimal() or len(number) > 9 or (slash and not topic):
+        return None
+    return f"{topic}/{int(number)}" if slash else int(number)
+
+
+def names_without(names: Collection[Name], there: Collection[Partition]) -> list[Name]:
+    """The names that mean none of these partitions, numbers first."""
+    missing = [name for name in set(names) if not any(one.is_named([name]) for one in there)]
+    return sorted(missing, key=lambda name: (isinstance(name, str), name))
+
+
+def names_of(partitions: Collection[Partition]) -> str:
+    """The shortest names that tell these partitions apart, to read."""
+    one_topic = len({partition.topic for partition in partitions}) < 2
+    ordered = sorted(partitions, key=lambda one: (one.topic, one.number))
+    return ", ".join(str(one.number) if one_topic else str(one) for one in ordered)
