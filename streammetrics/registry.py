@@ -1,26 +1,37 @@
-"""From names to metrics: what reads a state, a file or a config needs no list of imports."""
+"""From names to metrics: what reads a state, a file or a config needs no list of imports.
+
+A metric is ours, or that of an installed package that names it among its entry points
+(`streammetrics.metrics`), or the class that a config names with its module, `module:Class`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from importlib import import_module
+from inspect import isabstract
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Final
 
 from streammetrics import classification, combine, ranking
 from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.codec import FILE_MAGIC
-from streammetrics.core.errors import SettingsError, StateError
+from streammetrics.core.errors import SettingsError, StateError, StreamMetricsError, shown
+from streammetrics.core.installed import METRICS, entry_points_of
+from streammetrics.core.nearest import nearest
 from streammetrics.core.settings import Setting
 
-__all__ = ["load", "metric", "metric_types"]
+__all__ = ["load", "metric", "metric_names", "metric_type", "metric_types"]
 
 _PACKAGES = (classification, ranking, combine)
 _OUTPUTS = (Sealed,)  # what is read from bytes as metrics are, and counts nothing
+_PLACE: Final = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)")
 
 
 def metric_types() -> Mapping[str, type[Accumulator]]:
-    """Every public accumulator by its name, in order of names.
+    """Every public accumulator of this library by its name, in order of names.
 
     >>> "HistogramAUC" in metric_types()
     True
@@ -34,21 +45,92 @@ def metric_types() -> Mapping[str, type[Accumulator]]:
     return dict(sorted(found.items()))
 
 
+def metric_names() -> tuple[str, ...]:
+    """The names that `metric_type` knows: ours, then those of installed packages, which this does
+    not import.
+
+    >>> metric_names()[0]
+    'BinaryConfusion'
+    """
+    ours = metric_types()
+    return (*ours, *(name for name in entry_points_of(METRICS) if name not in ours))
+
+
+def metric_type(name: str) -> type[Accumulator]:
+    """The class of a metric: ours, that of an entry point, or that of `module:Class`.
+
+    It may import the module that is named, so the name must be the operator's own, never data.
+    SettingsError says what is wrong with it.
+
+    >>> metric_type("Ratio") is metric_type("streammetrics:Ratio")
+    True
+    """
+    ours = metric_types()
+    if name in ours:
+        return ours[name]
+    installed = entry_points_of(METRICS).get(name)
+    place = name if installed is None else installed.value
+    found = _PLACE.fullmatch(place)
+    if found is None:
+        raise SettingsError(
+            expected=f"one of {', '.join(metric_names())}, or module:Class",
+            came=repr(name),
+            where="type",
+            todo=nearest(name, metric_names()),
+        )
+    return _class_of(found["module"], found["name"])
+
+
+def _class_of(module: str, name: str) -> type[Accumulator]:
+    """The accumulator of this name in a module, which is imported."""
+    try:
+        found = import_module(module)
+    except StreamMetricsError as error:  # such as a schema that another class has
+        raise SettingsError(
+            expected=error.expected, came=error.came, where=error.where, todo=error.todo
+        ) from error
+    except Exception as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        absent = missing is not None and f"{module}.".startswith(f"{missing}.")
+        raise SettingsError(
+            expected=f"a module that {'Python finds' if absent else 'can be imported'}",
+            came=f"{module}: {type(error).__name__}: {error}",
+            where="type",
+            todo="install its package, or name its folder in PYTHONPATH"
+            if absent
+            else "correct the module",
+        ) from error
+    kind = getattr(found, name, None)
+    if kind is None:
+        raise SettingsError(
+            expected=f"a class of {module}",
+            came=repr(name),
+            where="type",
+            todo=nearest(name, [one for one, v in vars(found).items() if _is_metric(v)]),
+        )
+    if not _is_metric(kind):
+        raise SettingsError(
+            expected="a class made as `class M(Accumulator, schema=...)`, with all of its methods",
+            came=f"{module}:{name}, {shown(kind)}",
+            where="type",
+            todo="name a metric",
+        )
+    made: type[Accumulator] = kind
+    return made
+
+
+def _is_metric(found: object) -> bool:
+    is_class = isinstance(found, type) and issubclass(found, Accumulator)
+    return is_class and bool(found.schema) and not isabstract(found)  # type: ignore[attr-defined]
+
+
 def metric(type_name: str, settings: Mapping[str, Setting] | None = None) -> Accumulator:
     """An empty metric of a type given by name; SettingsError names what is wrong.
 
     >>> metric("HistogramAUC", {"resolution": 6}).resolution
     6
     """
-    known = metric_types()
-    if type_name not in known:
-        raise SettingsError(
-            expected=f"one of {', '.join(known)}",
-            came=repr(type_name),
-            where="type",
-            todo="correct the name",
-        )
-    kind = known[type_name]
+    kind = metric_type(type_name)
     takes = [*kind._settings]
     for name in settings or {}:
         if name not in takes:

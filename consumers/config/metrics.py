@@ -30,10 +30,10 @@ from consumers.config.event import (
 )
 from consumers.config.join import JoinConfig, labels_of_join, refuse_arrays
 from consumers.config.keys import ENTRIES
-from consumers.config.section import Section, did_you_mean, is_path
+from consumers.config.section import Problem, Section, did_you_mean, is_path
 from consumers.config.tables import SlicesConfig
 from streammetrics import Accumulator, SettingsError
-from streammetrics.registry import metric, metric_types
+from streammetrics.registry import metric, metric_names, metric_type, metric_types
 
 Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
 Table: TypeAlias = "NDArray[np.generic]"
@@ -125,13 +125,11 @@ def _read_metric(
         section.problem(where, "a table", table, 'write { type = "HistogramAUC" }')
         return None
     type_name = table.get("type")
-    known = [kind for kind in metric_types() if kind not in NOT_IN_A_CONFIG]
-    if not isinstance(type_name, str) or type_name not in known:
-        section.problem(f"{where}.type", "a metric", type_name,
-                        did_you_mean(str(type_name), known))  # fmt: skip
+    kind = _metric_type(section, f"{where}.type", type_name)
+    if kind is None or not isinstance(type_name, str):
         return None
     settings = {k: _setting(v) for k, v in table.items() if k not in _NO_SETTINGS}
-    accepted = [f.name for f in fields(metric_types()[type_name])]
+    accepted = [f.name for f in fields(kind)]
     unknown = [key for key in settings if key not in accepted]
     for key in unknown:
         section.problem(f"{where}.{key}", f"a setting of {type_name}", settings.pop(key),
@@ -166,6 +164,22 @@ def _read_metric(
     return MetricConfig(
         name, type_name, settings, inputs, empty, _read_better(section, where, table)
     )
+
+
+def _metric_type(section: Section, where: str, name: object) -> type[Accumulator] | None:
+    """The class that `type` names: ours, that of an installed package, or `module:Class`."""
+    combined = [metric_types()[kind] for kind in NOT_IN_A_CONFIG]
+    known = [kind for kind in metric_names() if kind not in NOT_IN_A_CONFIG]
+    if isinstance(name, str) and (name in known or ":" in name):
+        try:
+            kind = metric_type(name)
+        except SettingsError as error:
+            section.problems.append(Problem(where, error.expected, error.came, error.todo))
+            return None
+        if kind not in combined:
+            return kind
+    section.problem(where, "a metric, or module:Class of one", name, did_you_mean(str(name), known))
+    return None
 
 
 def _is_bounded(settings: Mapping[str, Setting], accepted: Sequence[str]) -> bool:

@@ -48,7 +48,12 @@ class Declared:
         cls._arguments = {p.name: p.default is p.empty for p in takes}
         known = CLASSES.get(schema, cls)
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
-            raise TypeError(f"schema {schema!r} is taken by {known.__qualname__}")
+            raise SettingsError(
+                expected="a schema that no other metric has",
+                came=f"{schema!r}, that of {known.__module__}.{known.__qualname__}",
+                where=f"{cls.__name__}(schema)",
+                todo="choose another, such as 'my-package.my-metric/1'",
+            )
         CLASSES[schema] = cls  # a cell of a notebook that is run again defines its class anew
         forget_heads()
 

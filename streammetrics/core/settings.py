@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from streammetrics.core.codec import damaged
 from streammetrics.core.content import Content
 from streammetrics.core.errors import SettingsError, StateError, shown
+from streammetrics.core.installed import METRICS, load_all
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
@@ -118,12 +119,14 @@ def _accumulator(value: Json, known: _Known) -> Declared:
             pass
         case _:
             raise damaged("settings that are not a schema and its values")
+    failed = "" if schema in known.classes else load_all(METRICS)[1]
     if schema not in known.classes:
         raise StateError(
             expected=f"a known schema ({', '.join(sorted(known.classes))})",
             came=shown(schema),
             where="state bytes",
-            todo="import the module that defines it, or use the release that wrote it",
+            todo="import the module that defines it, install the package that names it among its"
+            f" entry points, or use the release that wrote it{failed}",
         )
     made = known.classes[schema]
     if set(settings) != set(made._settings):

@@ -20,7 +20,7 @@ Parameter: TypeAlias = str | int | float
 Floats: TypeAlias = NDArray[np.float64]
 
 MAX_CUT: Final = 999_999_999
-_WRITE: Final = "write it as NDCG @ 10 in Python, or as the text that it prints"
+WRITE: Final = "write it as NDCG @ 10 in Python, or as the text that it prints"
 
 
 class Values(NamedTuple):
@@ -106,7 +106,7 @@ class Measure(ABC):
         }
 
 
-def refused(expected: str, came: str, where: str, todo: str = _WRITE) -> SettingsError:
+def refused(expected: str, came: str, where: str, todo: str = WRITE) -> SettingsError:
     """The error for what no measure is."""
     return SettingsError(expected=expected, came=came, where=where, todo=todo)
 

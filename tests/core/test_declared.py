@@ -35,7 +35,7 @@ def test_a_metric_is_final() -> None:
 
 
 def test_a_schema_names_one_metric() -> None:
-    with pytest.raises(TypeError, match="'toy-tally/1' is taken by Tally"):
+    with pytest.raises(SettingsError, match=r"'toy-tally/1', that of tests\.toys\.Tally; choose"):
 
         class Other(Accumulator, schema="toy-tally/1"):
             def update(self) -> None: ...

@@ -1,0 +1,138 @@
+"""What one imports to write a metric, a result or a measure of ranked lists.
+
+docs/write_a_metric.md builds one of each. Nothing here needs more than `import streammetrics` does;
+`Case` and `check_laws`, which try a metric, are in `streammetrics.testing`, which needs hypothesis.
+
+A metric is a class `M(Accumulator, schema="my-package.m/1")`: annotated names are its settings, a
+part is its state. It adds `update`, `check`, `_absorb` and `compute`. What `compute` gives is a
+frozen dataclass under `Result`: a property or field that is a float or `Bounded` is a view, the
+first one its headline, and whole numbers are counts. `directions = directed(...)` says which way a
+view is better, and `_interval(asked)` knows the interval of one. Tables, comparisons, charts and
+the page need nothing more.
+
+>>> import numpy as np
+>>> from streammetrics.authoring import Accumulator, ExactSum, Rows, checks
+>>> class Total(Accumulator, schema="docs-total/1"):
+...     total = ExactSum()
+...     def update(self, amounts): self._update(self.check(amounts))
+...     def check(self, amounts):
+...         values = checks.addends(amounts, "amounts")
+...         return Rows(len(values), (values,))
+...     def _absorb(self, rows, slots):
+...         self.total.add(rows.columns[0].astype(np.float64), slots)
+...     def compute(self):
+...         self._flush()
+...         return self.total.value()
+>>> total = Total()
+>>> total.update([1e16, 1, -1e16])
+>>> (total + Total.from_bytes(total.to_bytes())).compute()
+2.0
+"""
+
+from streammetrics.core import checks
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.bag import Bag
+from streammetrics.core.bag_checks import check_choice, check_max_rows
+from streammetrics.core.bags import Bags
+from streammetrics.core.class_checks import check_number, class_numbers, label_table, score_table
+from streammetrics.core.codec import damaged
+from streammetrics.core.counts import Counts
+from streammetrics.core.errors import (
+    InputError,
+    SettingsError,
+    StateError,
+    StreamMetricsError,
+    shown,
+)
+from streammetrics.core.exact_sum import ExactSum
+from streammetrics.core.exact_sums import ExactSums
+from streammetrics.core.float_bits import CHUNK
+from streammetrics.core.interval import Interval
+from streammetrics.core.looks import Look
+from streammetrics.core.parts import Column, Extreme, Slots
+from streammetrics.core.plain_values import FLOAT64, as_float, exact, whole
+from streammetrics.core.possible import QUANTA, require, small_integers
+from streammetrics.core.rows import Coded, Ragged, Rows
+from streammetrics.core.settings import Setting
+from streammetrics.core.units import UnitSet
+from streammetrics.core.weighted_counts import WeightedCounts
+from streammetrics.core.weights import (
+    ONE,
+    Unit,
+    check_weight_settings,
+    rounded,
+    weighed,
+    weighted_rows,
+)
+from streammetrics.kernels.first_hit import hit, reciprocal_rank
+from streammetrics.kernels.hits import cumulative_gain, relevant_shown
+from streammetrics.kernels.lists import Ranked
+from streammetrics.kernels.rounding import ratio
+from streammetrics.ranking.measure import Measure, Values
+from streammetrics.ranking.measure_texts import register_measure
+from streammetrics.results.bounded import Bounded
+from streammetrics.results.direction import Direction, Directions, directed
+from streammetrics.results.interval import Asked
+from streammetrics.results.interval import HasIntervals as Result
+
+__all__ = [
+    "CHUNK",
+    "FLOAT64",
+    "ONE",
+    "QUANTA",
+    "Accumulator",
+    "Asked",
+    "Bag",
+    "Bags",
+    "Bounded",
+    "Coded",
+    "Column",
+    "Counts",
+    "Direction",
+    "Directions",
+    "ExactSum",
+    "ExactSums",
+    "Extreme",
+    "InputError",
+    "Interval",
+    "Look",
+    "Measure",
+    "Ragged",
+    "Ranked",
+    "Result",
+    "Rows",
+    "Setting",
+    "SettingsError",
+    "Slots",
+    "StateError",
+    "StreamMetricsError",
+    "Unit",
+    "UnitSet",
+    "Values",
+    "WeightedCounts",
+    "as_float",
+    "check_choice",
+    "check_max_rows",
+    "check_number",
+    "check_weight_settings",
+    "checks",
+    "class_numbers",
+    "cumulative_gain",
+    "damaged",
+    "directed",
+    "exact",
+    "hit",
+    "label_table",
+    "ratio",
+    "reciprocal_rank",
+    "register_measure",
+    "relevant_shown",
+    "require",
+    "rounded",
+    "score_table",
+    "shown",
+    "small_integers",
+    "weighed",
+    "weighted_rows",
+    "whole",
+]

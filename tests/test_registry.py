@@ -1,0 +1,120 @@
+"""Metrics and measures by name: ours, those of entry points, and module:Class."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from streammetrics import Ratio, SettingsError, StateError, load, parse_measure
+from streammetrics.core import installed
+from streammetrics.core.codec import STATE_MAGIC, Writer, frame
+from streammetrics.core.counts import CountsColumn
+from streammetrics.ranking.measure import Measure
+from streammetrics.ranking.measure_texts import register_measure
+from streammetrics.ranking.measures import MEASURES
+from streammetrics.registry import metric_names, metric_type
+
+GOOD = """
+from streammetrics.authoring import Accumulator, Counts, Rows
+
+class Seen(Accumulator, schema="entry-points-seen/1"):
+    rows = Counts(1)
+    def update(self, values): self._update(self.check(values))
+    def check(self, values): return Rows(len(values), (None,))
+    def _absorb(self, rows, slots): ...
+    def compute(self): ...
+"""
+
+
+@pytest.fixture
+def package(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
+    """A package with modules good, taken and broken, and entry points of all; its name."""
+    name = f"entry_points_{request.node.name.partition('[')[0][-20:]}"
+    source = tmp_path / name
+    source.mkdir()
+    (source / "__init__.py").touch()
+    good = GOOD.replace("entry-points-seen", f"{name}-seen")
+    (source / "good.py").write_text(good, encoding="utf-8")
+    (source / "taken.py").write_text(GOOD.replace("entry-points-seen/1", "ratio/2"), "utf-8")
+    (source / "broken.py").write_text("import no_such_module_at_all", encoding="utf-8")
+    said = tmp_path / f"{name}-1.dist-info"
+    said.mkdir()
+    (said / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n", "utf-8")
+    points = f"[{installed.METRICS}]\nBroken = {name}.broken:X\nSeen = {name}.good:Seen\n"
+    points += f"Ratio = {name}.broken:Ratio\n[{installed.MEASURES}]\nX = {name}.broken:X\n"
+    (said / "entry_points.txt").write_text(points, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    for cached in (installed.entry_points_of, installed.load_all):
+        cached.cache_clear()
+    yield name
+    for cached in (installed.entry_points_of, installed.load_all):
+        cached.cache_clear()
+
+
+def test_a_name_is_ours_or_that_of_an_entry_point_which_nothing_imports_before(
+    package: str,
+) -> None:
+    assert metric_names()[-2:] == ("Broken", "Seen")
+    assert metric_type("Ratio") is Ratio  # an entry point takes no name of ours
+    assert f"{package}.good" not in sys.modules
+    assert metric_type("Seen") is metric_type(f"{package}.good:Seen")
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("Rato", r"type: expected one of .*, or module:Class, came 'Rato'; did you mean 'Ratio'\?"),
+        ("no.such:X", "expected a module that Python finds, came no.such: .*; install its package"),
+        ("{}.broken:X", "a module that can be imported, came .*no_such_module_at_all.*; correct"),
+        ("{}.good:Sen", r"expected a class of .*good, came 'Sen'; did you mean 'Seen'\?"),
+        ("{}.good:Counts", r"expected a class made as `class M\(Accumulator, schema=...\)`"),
+        ("{}.good:Accumulator", r"with all of its methods, came .*good:Accumulator"),
+        ("{}.taken:Seen", r"Seen\(schema\): expected a schema .*, came 'ratio/2', that of streamm"),
+        ("Broken", "a module that can be imported, came .*broken: ModuleNotFoundError"),
+    ],
+)
+def test_a_name_of_no_metric_says_what_is_wrong(package: str, place: str, said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        metric_type(place.format(package))
+
+
+def test_bytes_find_an_installed_metric_beside_a_broken_one_and_import_nothing_else(
+    package: str,
+) -> None:
+    unknown = frame(STATE_MAGIC, f'["{package}.taken:Seen",{{}}]'.encode(), b"")
+    failed = f"import the module .*; these entry points of {installed.METRICS} failed: Broken = "
+    with pytest.raises(StateError, match=failed):
+        load(unknown)
+    assert f"{package}.taken" not in sys.modules
+    empty = Writer()
+    CountsColumn((1,), 1).encode(empty)
+    known = frame(STATE_MAGIC, f'["{package}-seen/1",{{}}]'.encode(), empty.bytes_())
+    assert type(load(known)) is sys.modules[f"{package}.good"].Seen
+
+
+def test_a_text_names_no_measure_that_is_not_registered(package: str) -> None:
+    with pytest.raises(SettingsError, match=rf"came 'X'; .*failed: X = {package}.broken:X"):
+        parse_measure("X@3")
+    for measure, said in (
+        (MEASURES["NDCG"], "and is none of NDCG, DCG"),
+        (MEASURES["NDCG"] @ 3, "register the measure without `@`"),
+        ("NDCG", "expected a measure without a cut"),
+    ):
+        with pytest.raises(SettingsError, match=re.escape(said)):
+            register_measure(measure)  # type: ignore[arg-type]
+
+
+def test_a_registered_name_stays_that_of_its_class() -> None:
+    mine, other = (type(n, (type(MEASURES["HR"]),), {"name": "Mine"})() for n in ("_A", "_B"))
+    assert isinstance(mine, Measure)
+    for _ in range(2):
+        register_measure(mine)
+    assert parse_measure("Mine(rel=2)@3") == mine(rel=2) @ 3
+    with pytest.raises(SettingsError, match=r"expected Mine as it was registered, .*\._A, came"):
+        register_measure(other)
