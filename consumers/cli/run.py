@@ -21,11 +21,10 @@ from consumers.config.config import Config, Override, QuarantineConfig, load_con
 from consumers.events.messages import MAX_EVENTS
 from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger
-from consumers.results import printed
-from consumers.results.answers import results_text
+from consumers.render import formatting
+from consumers.render.text import Style, results_text
 from consumers.results.query import Query, parse_time
 from consumers.results.reader import read_results
-from consumers.results.terminal import Style
 from consumers.server import Limits, Watched, announce, serving
 from consumers.simulate.joined import JoinedSimulation
 from consumers.simulate.messages import MESSAGES
@@ -74,7 +73,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     if arguments.on("check"):
         anew = arguments.on("new-generation")
         for line in check(config, options, new_generation=anew):
-            logs.say(printed.name(line, 500))
+            logs.say(formatting.name(line, 500))
         return 0
     if arguments.on("dry-run"):
         return dry_run(config, options, monotonic)

@@ -26,11 +26,11 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Snapshot
+from consumers.render.prometheus import result_gauges
 from consumers.results.answers import Answers
 from consumers.results.watermark import watermark_ms
 from consumers.server.health import Watched
 from consumers.server.latest_results import LatestResults
-from consumers.server.result_gauges import result_gauges
 from consumers.worker.vitals import COMMIT_BOUNDS_S, Place, Vitals
 
 __all__ = ["CONTENT_TYPE_LATEST", "exposition"]

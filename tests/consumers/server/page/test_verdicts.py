@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from consumers.results import verdict_words
+from consumers.render import verdict_words
 from consumers.server import Watched, serving
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
