@@ -24,11 +24,9 @@ from consumers.cli.exit_codes import DONE, FATAL
 from consumers.cli.main import main as streammetrics
 from consumers.ledger.ledger import Ledger
 from consumers.process.stop import Stop, signals_request
-from consumers.results.answers import results_text
-from consumers.results.figures_table import Truth
+from consumers.render.text import Style, Truth, results_text
 from consumers.results.query import Query
 from consumers.results.reader import read_results
-from consumers.results.terminal import Style
 from consumers.server import ServeError
 from consumers.server.health import Watched
 from consumers.server.process import announce, serving

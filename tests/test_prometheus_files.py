@@ -13,10 +13,10 @@ import pytest
 
 from consumers.ledger.ledger import Ledger
 from consumers.process.status import WorkerStatus
+from consumers.render.prometheus import join_gauges
 from consumers.results.joined import JoinFound
 from consumers.server.exposition import exposition
 from consumers.server.health import Watched
-from consumers.server.join_gauges import join_gauges
 from tests.consumers import experiment_run
 from tests.consumers.running import Running, until
 from tests.prometheus_server import Prometheus, program

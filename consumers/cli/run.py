@@ -30,11 +30,10 @@ from consumers.process.preflight import check, require_options
 from consumers.process.status import StatusRecorder
 from consumers.process.stop import Stop, signals_request
 from consumers.process.supervise import WORKER, StatusChannel, status_sender, supervise
-from consumers.results import printed
-from consumers.results.answers import results_text
+from consumers.render import formatting
+from consumers.render.text import Style, results_text
 from consumers.results.query import Query, parse_time
 from consumers.results.reader import read_results
-from consumers.results.terminal import Style
 from consumers.server.health import Watched
 from consumers.server.open_connections import Limits
 from consumers.server.process import announce, serving
@@ -76,7 +75,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     if arguments.on("check"):
         anew = arguments.on("new-generation")
         for line in check(config, options, new_generation=anew):
-            logs.say(printed.name(line, 500))
+            logs.say(formatting.name(line, 500))
         return 0
     if arguments.on("dry-run"):
         return dry_run(config, options, monotonic)

@@ -1,4 +1,4 @@
-"""Answers to queries as bytes or text, made in one place for the command line and for HTTP.
+"""Answers to queries, made in one place for the command line and for HTTP.
 
 An answer is followed: a page that asks every second costs one look at the heads while nothing is
 counted, and the new rows of the store when something was.
@@ -15,28 +15,17 @@ from urllib.parse import urlsplit
 
 from consumers.ledger.ledger import Ledger
 from consumers.results.experiment_rows import ExperimentRows, Totals
-from consumers.results.figures_table import Truth
 from consumers.results.follow import Follower
 from consumers.results.join_reader import JoinReader
 from consumers.results.query import Query
 from consumers.results.results import Results
 from consumers.results.states import SliceState, results_of
-from consumers.results.table import table
-from consumers.results.terminal import Style
 
 T = TypeVar("T")
 _Kept = tuple[Lock, Follower, ExperimentRows]
 
 KEPT: Final = 256  # answers; a page asks for a few of each metric, again and again
 KEPT_BYTES: Final = 1 << 30  # of the states behind them
-
-
-def results_text(
-    results: Results, query: Query, style: Style, *, store: str, truth: Truth | None = None
-) -> str:
-    """The text of `results`, and in plain style of `GET /results.txt`."""
-    title = f"{store_name(store)}, generation {results.generation}"
-    return table(results, style, title=title, all_views=query.metric is not None, truth=truth)
 
 
 def store_name(url: str) -> str:

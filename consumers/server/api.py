@@ -12,7 +12,8 @@ from starlette.routing import Route
 from consumers.counting.experiment_plan import declared
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.view import View, view
-from consumers.results.answers import Answers, results_text, store_name
+from consumers.render.text import Style, results_text
+from consumers.results.answers import Answers, store_name
 from consumers.results.catalogue import EFFECT, OVER_TIME, Catalogue
 from consumers.results.histories import Effects, Histories
 from consumers.results.history import history_json
@@ -20,7 +21,6 @@ from consumers.results.json_text import dumps
 from consumers.results.query import Query, QueryError
 from consumers.results.results import to_json
 from consumers.results.status import status_json
-from consumers.results.terminal import Style
 from consumers.results.verdict import experiment_json
 from consumers.server import questions
 from consumers.server.pulse import Pulse
@@ -106,18 +106,18 @@ class Api:
 
     def figure(self, request: Request) -> Response:
         """A figure with its data."""
-        from consumers.results import drawn
+        from consumers.render import charts
 
         parameters = request.query_params
         query = questions.query_of(parameters, "kind", "view", "theme")
         metric = questions.metric_of(query)
-        theme = cast("drawn.Theme", questions.choice(parameters, "theme", ("light", "dark")))
+        theme = cast("charts.Theme", questions.choice(parameters, "theme", ("light", "dark")))
         known = self._catalogue.known(metric, query.generation).figures
         kind = questions.choice(parameters, "kind", (*known, OVER_TIME, EFFECT))
         if kind in (OVER_TIME, EFFECT):
-            # Effects by window are not drawn.
+            # Effects by window are not charts.
             effects: Effects = "total" if kind == EFFECT else "none"
-            draw = drawn.figure_of_effects if kind == EFFECT else drawn.figure_of_history
+            draw = charts.figure_of_effects if kind == EFFECT else charts.figure_of_history
             asked, slices = parameters.get("view"), self._grouped(query)
             _, history = self._histories.read(slices, metric, asked, effects=effects)
             return _json(draw(history, metric, theme))
@@ -130,7 +130,7 @@ class Api:
         variants = self._answers.rows(query).variants
         return _json(
             self._answers.states(
-                query, lambda states: drawn.figure_of_states(states, variants, kind, metric, theme)
+                query, lambda states: charts.figure_of_states(states, variants, kind, metric, theme)
             )
         )
 

@@ -27,11 +27,11 @@ from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
 from consumers.model.commit import Snapshot
 from consumers.process.status import COMMIT_BOUNDS_S, Place, WorkerStatus
+from consumers.render.prometheus import result_gauges
 from consumers.results.answers import Answers
 from consumers.results.watermark import watermark_ms
 from consumers.server.health import Watched
 from consumers.server.latest_results import LatestResults
-from consumers.server.result_gauges import result_gauges
 
 __all__ = ["CONTENT_TYPE_LATEST", "exposition"]
 

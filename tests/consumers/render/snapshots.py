@@ -13,13 +13,14 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from consumers.report import Material, report_html
-from consumers.results.answers import results_text
+from consumers.render.cells import rows_shown
+from consumers.render.html import report_html
+from consumers.render.material import Material
+from consumers.render.prometheus import result_gauges
+from consumers.render.terminal import Shown, history_key, screen
+from consumers.render.text import Style, results_text
 from consumers.results.query import Query
 from consumers.results.results import Results
-from consumers.results.screen import Shown, history_key, rows_shown, screen
-from consumers.results.terminal import Style
-from consumers.server.result_gauges import result_gauges
 from tests.consumers.render.corpus import corpus
 
 FOLDER: Final = Path(__file__).with_name("snapshots")
@@ -43,7 +44,7 @@ def terminal(results: Results, style: Style = PLAIN) -> str:
             results,
             "" if results.recommendation is None else "What stands below it.",
             "1,234 events/s",
-            {history_key(row.metric, row.view, row.slice): course for row in rows_shown(results)},
+            {history_key(row): course for row in rows_shown(results)},
             {row.finding.contrast.name: course for row in results.comparisons},
         ),
         style,

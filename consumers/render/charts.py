@@ -6,10 +6,10 @@ view did over time is drawn of its history.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, cast
 
+from consumers.render.cells import interval_bounds
 from consumers.results.history import History
 from consumers.results.json_text import Json, dumps
 from consumers.results.query import OTHER, Slice
@@ -62,8 +62,8 @@ def figure_of_history(history: History, title: str, theme: Theme) -> bytes:
             value=row.value,
             low=row.low,
             high=row.high,
-            lower=math.nan if row.interval is None else row.interval.lower,
-            upper=math.nan if row.interval is None else row.interval.upper,
+            lower=interval_bounds(row)[0],
+            upper=interval_bounds(row)[1],
         )
         for series in history.series[:MAX_SERIES]
         for window, row in zip(history.windows, series.rows, strict=True)

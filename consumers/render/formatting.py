@@ -1,7 +1,8 @@
-"""Names and numbers as a person reads them, on a terminal or in a text file.
+"""Names and numbers as text, the same on every surface.
 
-Names come from the stream and may hold anything, so what cannot be printed is shown by its code.
-Bounds are certain, so they are rounded outward: what is printed still contains the exact value.
+Names come from the stream and may hold anything, so a character that cannot be printed is shown by
+its code. Certain bounds are rounded outward: the printed ones still contain the exact value.
+`page/printed.js` has the same rules; a test compares them.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from typing import Final
 
-UNDEFINED = "undefined"
+UNDEFINED: Final = "undefined"
 
 
 def name(text: object, limit: int = 40) -> str:
@@ -86,7 +88,7 @@ def percent(share: float) -> str:
 
 
 def chance(value: float) -> str:
-    """A p-value, which is never 0: what a float holds as 0 is only too small for it.
+    """A p-value. It is never 0: a float of 0 stands for one that is too small.
 
     >>> chance(0.00001), chance(0.8052), chance(0.0)
     ('<0.0001', '0.8052', '<0.0001')
@@ -95,7 +97,7 @@ def chance(value: float) -> str:
 
 
 def evidence(value: float) -> str:
-    """An e-value, of which more than four digits say no more.
+    """An e-value, to four digits.
 
     >>> evidence(1234.56), evidence(0.03741), evidence(2e9), evidence(1e-9)
     ('1,235', '0.03741', 'above 1,000,000', '<0.0001')
@@ -113,6 +115,29 @@ def interval(low: float, high: float, decimals: int) -> str:
     """
     below = _rounded(low, decimals, ROUND_FLOOR, False)
     return f"[{below}, {_rounded(high, decimals, ROUND_CEILING, False)}]"
+
+
+def between(lower: float, upper: float, decimals: int, *, signed: bool = False) -> str:
+    """A statistical interval, rounded to the nearest.
+
+    >>> between(-0.01, 0.025, 3, signed=True)
+    '-0.010 to +0.025'
+    """
+    return " to ".join(number(bound, decimals, signed=signed) for bound in (lower, upper))
+
+
+def duration(seconds: float) -> str:
+    """A time to wait.
+
+    >>> duration(3), duration(200), duration(7300)
+    ('3 s', '3 min 20 s', '2 h 1 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def _rounded(value: float, decimals: int, mode: str, signed: bool) -> str:

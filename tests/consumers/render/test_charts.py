@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from consumers.ledger.looks import Point
-from consumers.results.drawn import (
+from consumers.render.charts import (
     MAX_SERIES,
     figure_of_effects,
     figure_of_history,

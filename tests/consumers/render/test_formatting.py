@@ -1,4 +1,4 @@
-"""Names and numbers as they are printed."""
+"""Names and numbers as they are formatting."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.results import printed
+from consumers.render import formatting
 
 
 @pytest.mark.parametrize(
@@ -29,16 +29,16 @@ from consumers.results import printed
     ],
 )
 def test_what_cannot_be_printed_is_shown_by_its_code(text: object, shown: str) -> None:
-    assert printed.name(text) == shown
+    assert formatting.name(text) == shown
 
 
 def test_a_long_name_is_cut_and_says_so() -> None:
-    assert printed.name("x" * 41) == "x" * 37 + "..."
+    assert formatting.name("x" * 41) == "x" * 37 + "..."
 
 
 @given(st.text(max_size=100))
 def test_no_name_can_move_the_cursor_or_begin_a_line(text: str) -> None:
-    assert printed.name(text).isprintable()
+    assert formatting.name(text).isprintable()
 
 
 @given(
@@ -48,20 +48,20 @@ def test_no_name_can_move_the_cursor_or_begin_a_line(text: str) -> None:
 )
 def test_printed_bounds_hold_what_the_bounds_hold(low: float, width: float, decimals: int) -> None:
     high = low + width
-    below, above = printed.interval(low, high, decimals).strip("[]").split(", ")
+    below, above = formatting.interval(low, high, decimals).strip("[]").split(", ")
     assert Fraction(below.replace(",", "")) <= Fraction(low)
     assert Fraction(above.replace(",", "")) >= Fraction(high)
 
 
 def test_undefined_and_infinite_values_are_words() -> None:
-    assert printed.number(math.nan, 4) == "undefined"
-    assert printed.number(-math.inf, 4) == "-inf"
-    assert printed.decimals_for([math.nan, math.inf, 0.0]) == 4
+    assert formatting.number(math.nan, 4) == "undefined"
+    assert formatting.number(-math.inf, 4) == "-inf"
+    assert formatting.decimals_for([math.nan, math.inf, 0.0]) == 4
 
 
 def test_a_value_that_rounds_to_nothing_has_no_sign() -> None:
-    assert printed.number(-1e-9, 4) == "0.0000"
+    assert formatting.number(-1e-9, 4) == "0.0000"
 
 
 def test_a_huge_value_has_an_exponent() -> None:
-    assert printed.number(1.5e200, 2) == "1.500000e+200"
+    assert formatting.number(1.5e200, 2) == "1.500000e+200"

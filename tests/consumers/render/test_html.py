@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from consumers.cli.main import main
-from consumers.results import printed
+from consumers.render import formatting
 from tests.consumers import experiment_run
 from tests.consumers.stores import HOSTILE, event, make_store
 
@@ -127,7 +127,7 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
     assert main(["report", str(store), "-o", str(tmp_path / "r.html")]) == 0
     data = (tmp_path / "r.html").read_bytes()
     assert b"<script" not in data and b"\x1b" not in data
-    assert printed.name(HOSTILE, 24) in Read(data).cells
+    assert formatting.name(HOSTILE, 24) in Read(data).cells
     assert not any("<script" in one for one in pictures(data))
 
 

@@ -11,14 +11,12 @@ import pytest
 from rich.cells import cell_len
 
 from consumers.ledger.ledger import Ledger
+from consumers.render.terminal import BARS, PLAIN, history_key, scale, screen, sparkline
+from consumers.render.text import Style
+from consumers.render.watching import HISTORY_S, Watcher
 from consumers.results.query import Query, parse_query
-from consumers.results.screen import history_key, screen
-from consumers.results.sparkline import BARS, PLAIN, scale, sparkline
-from consumers.results.terminal import Style
-from consumers.results.watching import HISTORY_S, Watcher
 from tests.consumers import experiment_run
-from tests.consumers.stores import EVENTS, HOSTILE, event, make_store, write_events
-from tests.depth import further_are_slow
+from tests.consumers.stores import EVENTS, make_store, write_events
 
 
 @pytest.fixture(scope="module")
@@ -32,16 +30,6 @@ def text_of(store: Path, query: Query | None = None, height: int | None = None) 
         return screen(watcher.look(), Style(), height)
 
 
-def test_variants_stand_below_each_other_with_value_bounds_and_bars(store: Path) -> None:
-    text = text_of(store)
-    assert "since the start, by variant" in text
-    [first] = [line for line in text.splitlines() if line.startswith("ctr")]
-    second = text.splitlines()[text.splitlines().index(first) + 1]
-    assert first.split()[:3] == ["ctr", "a", "0.5000"] and "0.1500 to 0.8500" in first
-    assert second.split()[:3] == ["ratio", "b", "0.5000"]  # its view below its metric
-    assert set(first.split()[-1]) <= set(BARS)
-
-
 def test_how_the_stream_is_read_stands_above_all_and_is_never_cut(store: Path) -> None:
     for height in (5, 8, 24, None):
         lines = text_of(store, height=height).splitlines()
@@ -52,17 +40,6 @@ def test_how_the_stream_is_read_stands_above_all_and_is_never_cut(store: Path) -
 def test_what_is_cut_off_is_counted(store: Path) -> None:
     whole, cut = text_of(store).splitlines(), text_of(store, height=6).splitlines()
     assert cut[-1].startswith(f"{len(whole) - 5} more lines")
-
-
-@pytest.mark.parametrize(
-    "words", list(further_are_slow(("all", "variant,phase"), ("total", None), ("latest", None)))
-)
-def test_no_line_is_wider_than_eighty_columns(
-    store: Path, tested: Path, words: tuple[str, str | None]
-) -> None:
-    texts = [text_of(store, parse_query(*words))]
-    texts += [text_of(tested)] if words[1] is None else []
-    assert all(cell_len(line) <= 80 for text in texts for line in text.splitlines())
 
 
 def test_figures_are_never_cut_to_make_room_for_bars(store: Path) -> None:
@@ -79,16 +56,6 @@ def test_figures_are_never_cut_to_make_room_for_bars(store: Path) -> None:
     assert any("1000" in line and "[" in line for line in screen(small, Style(120)).splitlines())
 
 
-def test_an_experiment_is_said_in_a_sentence_with_its_effects(tested: Path) -> None:
-    lines = text_of(tested).splitlines()
-    assert lines[3] == "Ship: ctr is better."
-    assert lines[4].startswith("new is better: the always-valid interval of ctr")
-    [effect] = [line for line in lines if "+0.2500" in line]
-    assert effect.split()[:2] == ["ctr", "new"]
-    assert "+0.1820 to +0.3180" in effect
-    assert effect.split()[-1] == BARS[4]  # one look, in the middle
-
-
 def test_the_course_of_an_effect_is_drawn_look_by_look(tested: Path) -> None:
     with closing(Ledger.open(str(tested))) as ledger:
         shown = Watcher(ledger, Query(), lambda: 0.0).look()
@@ -100,16 +67,6 @@ def test_the_course_of_an_effect_is_drawn_look_by_look(tested: Path) -> None:
     assert f"{BARS[0]}{BARS[-1]}" in text
 
 
-def test_names_from_the_stream_are_letters_and_nothing_else(tmp_path: Path) -> None:
-    text = text_of(make_store(tmp_path, [event(0, HOSTILE, 1, 0.5)], variants=""))
-    assert "\x1b" not in text and "<script>" in text
-
-
-@pytest.mark.slow
-def test_an_empty_store_says_so(tmp_path: Path) -> None:
-    assert "no rows are counted here yet" in text_of(make_store(tmp_path, []))
-
-
 def test_values_by_window_are_those_of_the_results(store: Path) -> None:
     with closing(Ledger.open(str(store))) as ledger:
         watcher = Watcher(ledger, parse_query(by="variant", metric="ctr"), lambda: 0.0)
@@ -118,7 +75,7 @@ def test_values_by_window_are_those_of_the_results(store: Path) -> None:
     shown = [r for r in rows if r.window.start_ms is not None and r.headline]
     by_key: dict[object, list[float]] = {}
     for row in shown:
-        by_key.setdefault(history_key(row.metric, row.view, row.slice), []).append(row.value)
+        by_key.setdefault(history_key(row), []).append(row.value)
     assert len(by_key) == 2
     assert {key: list(values) for key, values in history.items()} == by_key
 
@@ -149,7 +106,7 @@ def make_more(folder: Path) -> None:
 
 
 def bars(*values: float, width: int = 10, bars: str = BARS) -> str:
-    return sparkline(values, width, ends=scale(values), bars=bars)
+    return sparkline(values, width, bounds=scale(values), bars=bars)
 
 
 def test_bars_go_from_the_least_to_the_greatest() -> None:
@@ -173,4 +130,4 @@ def test_what_has_no_value_is_a_gap() -> None:
 
 
 def test_only_the_last_values_are_shown() -> None:
-    assert bars(9, 1, 2, width=2) == sparkline([1, 2], 2, ends=(1, 9))
+    assert bars(9, 1, 2, width=2) == sparkline([1, 2], 2, bounds=(1, 9))

@@ -1,12 +1,17 @@
-"""What `show` says of states from engines: tasks, buckets, and what is missing of a sealed one."""
+"""The text of `status`, and of `show` for states from engines: tasks, buckets, sealed states."""
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
+
+from consumers.ledger.ledger import Ledger
+from consumers.render.store_text import state_text, status_text
+from consumers.render.text import Style
 from consumers.results.state_files import description, n_states
-from consumers.results.state_text import state_text
-from consumers.results.terminal import Style
 from streammetrics import Accumulator, GroupedAUC, Panel, Ratio, Windows, load
 from streammetrics.engines import Sealed, Sealing, seal
+from tests.consumers.worker.memory_run import ONE, Run, log
 
 PANEL = Panel({"gauc": GroupedAUC(), "ctr": Ratio()}, inputs={"ctr": {"numerators": "labels"}})
 
@@ -67,3 +72,21 @@ def test_what_is_described_of_windows_is_that_of_each_by_itself() -> None:
 
 def test_bare_bytes_of_a_sealed_state_say_that_they_prove_nothing() -> None:
     assert "it merges with nothing" in shown(load(sealed().to_bytes()))
+
+
+def status(run: Run) -> str:
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        return status_text(ledger, Style(width=120), title="store")
+
+
+def test_tombstones_have_a_column_where_there_are_some(tmp_path: Path) -> None:
+    run = Run(tmp_path, {ONE: log(5)})
+    run()
+    assert "tombstones" not in status(run)
+    run.logs[ONE].append(None, None, None)
+    run()
+    header, row = (
+        line for line in status(run).splitlines() if "next offset" in line or "/0" in line
+    )
+    assert header.split()[-4:] == ["late", "tombstones", "newest", "event"]
+    assert row.split()[1:6] == ["8", "5", "0", "0", "3"]

@@ -10,16 +10,15 @@ from typing import Final
 
 from consumers.counting.experiment_plan import Declared, declared
 from consumers.ledger.ledger import Ledger
-from consumers.results import drawn
+from consumers.render import charts
+from consumers.render.cells import names_of, rows_shown
+from consumers.render.verdict_words import standing
 from consumers.results.answers import Answers, store_name
 from consumers.results.catalogue import Catalogue, Known, watched_by
 from consumers.results.histories import Histories
 from consumers.results.query import Query, QueryError
 from consumers.results.results import Results
-from consumers.results.screen import rows_shown
-from consumers.results.table import names_of
 from consumers.results.verdict import verdict
-from consumers.results.verdict_words import standing
 from streammetrics.figures import svg
 
 MAX_FIGURES: Final = 120
@@ -56,7 +55,7 @@ class Material:
 def gather(
     ledger: Ledger, query: Query, report: Callable[[int, int], None] = lambda done, total: None
 ) -> Material:
-    """Read and draw it all; `report` hears how many figures of how many are drawn."""
+    """Read and draw it all; `report` hears how many figures of how many are charts."""
     if query.window == "all":
         raise QueryError(
             expected="one window", came="'all'", where="--window",
@@ -125,11 +124,11 @@ class _Reader:
         query = replace(self._query, by=self._by, metric=metric)
         if kind == WINDOWS:
             _, history = self._histories.read(query, metric, effects="none")
-            return _parsed(drawn.figure_of_history(history, metric, "light"))
+            return _parsed(charts.figure_of_history(history, metric, "light"))
         if kind == EFFECTS:
             _, history = self._histories.read(query, metric, effects="total")
-            return _parsed(drawn.figure_of_effects(history, metric, "light"))
-        return _parsed(self._answers.states(query, lambda states: drawn.figure_of_states(
+            return _parsed(charts.figure_of_effects(history, metric, "light"))
+        return _parsed(self._answers.states(query, lambda states: charts.figure_of_states(
             states, self.results.variants, kind, metric, "light")))  # fmt: skip
 
     def _known(self, metric: str) -> Known:

@@ -13,25 +13,18 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from consumers.ledger.ledger import Ledger, TooLarge
+from consumers.render import prometheus as module
+from consumers.render.prometheus import slice_labels
 from consumers.results.answers import Answers
 from consumers.results.query import OTHER, Query, parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import Results
-from consumers.server import result_gauges as module
 from consumers.server.exposition import exposition
 from consumers.server.health import NOBODY
 from consumers.server.latest_results import LatestResults
-from consumers.server.result_gauges import slice_labels
-from tests.consumers import experiment_run
 from tests.consumers.stores import HOSTILE, event, make_store
 
 Samples = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
-
-
-@pytest.fixture(scope="module")
-def tested(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with an experiment."""
-    return experiment_run.run(experiment_run.write(tmp_path_factory.mktemp("experiment")))
 
 
 def scraped(store: Path) -> Samples:
@@ -56,7 +49,6 @@ def key(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
     return name, frozenset(labels.items())
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("window", ["total", "latest"])
 def test_every_row_that_a_table_shows_is_there_to_the_bit(store: Path, window: str) -> None:
     found = scraped(store)
@@ -78,37 +70,6 @@ def test_every_row_that_a_table_shows_is_there_to_the_bit(store: Path, window: s
     shown = sum(k[0] == "streammetrics_result" and ("window", window) in k[1] for k in found)
     assert shown == len(rows)
     assert found[key("streammetrics_results_left_out")] == 0
-
-
-@pytest.mark.slow
-def test_effects_are_those_of_the_experiment_to_the_bit(tested: Path) -> None:
-    found, results = scraped(tested), read(tested, Query())
-    finding = results.comparisons[0].finding
-    labels = {"metric": "ctr", "view": "ratio", "control": "old", "treatment": "new"}
-    assert found[key("streammetrics_effect", **labels)] == finding.contrast.comparison.effect_size
-    assert found[key("streammetrics_effect_lower", **labels)] == finding.anytime_lower
-    assert found[key("streammetrics_effect_upper", **labels)] == finding.anytime_upper
-    assert found[key("streammetrics_effect_pvalue", **labels)] == finding.anytime_pvalue
-    assert found[key("streammetrics_effect_e_value", **labels)] == finding.e_value
-    assert results.srm is not None
-    for variant, units in results.srm.counts:
-        assert found[key("streammetrics_units", variant=variant)] == units
-    assert found[key("streammetrics_sample_ratio_e_value")] == results.srm.e_value
-
-
-def test_a_store_without_an_experiment_has_no_effects(store: Path) -> None:
-    names = {name for name, _ in scraped(store)}
-    assert "streammetrics_result" in names
-    assert not any(name.startswith(("streammetrics_effect", "streammetrics_units"))
-                   for name in names)  # fmt: skip
-
-
-@pytest.mark.slow
-def test_an_effect_without_an_always_valid_interval_shows_itself_alone(tmp_path: Path) -> None:
-    found = scraped(experiment_run.run(experiment_run.write(tmp_path, experiment="")))
-    assert any(name == "streammetrics_effect" for name, _ in found)
-    more = {name for name, _ in found if name.startswith("streammetrics_effect_")}
-    assert more == {"streammetrics_effect_verdict"}
 
 
 def test_hostile_variants_are_labels_and_nothing_else(tmp_path: Path) -> None:

@@ -15,14 +15,14 @@ from typing import Final
 from consumers.counting.experiment_plan import declared
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.view import View, view
+from consumers.render.cells import names_of, rows_shown
+from consumers.render.terminal import History, Shown, history_key
+from consumers.render.verdict_words import standing
 from consumers.results.answers import Answers, store_name
 from consumers.results.history import MAX_WINDOWS
 from consumers.results.query import Query
 from consumers.results.results import Results
-from consumers.results.screen import History, Shown, history_key, rows_shown
-from consumers.results.table import names_of
 from consumers.results.verdict import verdict
-from consumers.results.verdict_words import standing
 
 HISTORY_S: Final = 10.0  # between two readings of the values by window
 SPEED_S: Final = 10.0  # over which the rate of events is taken
@@ -90,7 +90,7 @@ class Watcher:
             place = {window: i for i, window in enumerate(windows)}
             for row in inside:
                 if row.headline and row.window in place:
-                    key = history_key(row.metric, row.view, row.slice)
+                    key = history_key(row)
                     values = found.setdefault(key, [math.nan] * len(windows))
                     values[place[row.window]] = row.value
         return found
