@@ -45,7 +45,7 @@ from streammetrics.core.interval import Interval
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Coded
 from streammetrics.experiments import ConfidenceSequence, compare
-from streammetrics.kernels.recalibration import recalibrated
+from streammetrics.kernels.reliability import recalibrated
 from streammetrics.ranking import (
     AP,
     CG,

@@ -29,8 +29,8 @@ from streammetrics.core.weights import (
     weighed,
     weighted_rows,
 )
+from streammetrics.kernels.confusion import scored_cells
 from streammetrics.kernels.grids import check_grid, grid_of, refused_setting
-from streammetrics.kernels.one_vs_rest import scored_cells
 from streammetrics.results.class_curves import ClassCurves
 
 MAX_CLASSES: Final = 1 << 15

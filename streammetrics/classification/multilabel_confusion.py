@@ -29,7 +29,7 @@ from streammetrics.core.weights import (
     weighed,
     weighted_rows,
 )
-from streammetrics.kernels.label_cells import label_cells, label_codes
+from streammetrics.kernels.confusion import label_cells, label_codes
 from streammetrics.results.label_rates import LabelRates
 
 MAX_LABELS: Final = 10_000  # the cells of `sizes` are its cube, and some states stay within int64

@@ -1,13 +1,19 @@
-"""Counts of truth against prediction at a threshold: a row is predicted positive iff s >= t."""
+"""Rows as the cells of tables of truth by prediction: of two classes, of many, and of many labels.
+
+Of two classes a row is predicted positive iff score >= threshold. Of many, classes are ordered by
+score, equal scores by class number, so that the predicted class is the first of all and every
+answer is a function of the row alone.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-CHUNK: Final = 1 << 17  # rows whose temporaries, of one byte, stay in the L2 cache
+BINARY_CHUNK: Final = 1 << 17  # rows whose temporaries, of one byte, stay in the L2 cache
 
 
 def binary_counts(
@@ -18,11 +24,11 @@ def binary_counts(
     labels: [n] of 0 and 1; scores: float32 or float64 [n].
     """
     limit = threshold_as(scores.dtype, threshold)
-    room = np.empty(min(len(scores), CHUNK), np.bool_)
+    room = np.empty(min(len(scores), BINARY_CHUNK), np.bool_)
     truth = labels.view(np.bool_)
     true_positives = predicted = positives = 0
-    for start in range(0, len(scores), CHUNK):
-        some, true = scores[start : start + CHUNK], truth[start : start + CHUNK]
+    for start in range(0, len(scores), BINARY_CHUNK):
+        some, true = scores[start : start + BINARY_CHUNK], truth[start : start + BINARY_CHUNK]
         above = np.greater_equal(some, limit, out=room[: len(some)])
         predicted += int(np.count_nonzero(above))
         positives += int(np.count_nonzero(true))
@@ -53,3 +59,115 @@ def threshold_as(kind: np.dtype[np.floating], threshold: float) -> np.floating:
     with np.errstate(over="ignore"):  # beyond the range of float32, inf is that number
         near = kind.type(threshold)
     return near if float(near) >= threshold else np.nextafter(near, kind.type(np.inf))
+
+
+CHUNK: Final = 1 << 15  # rows, or cells of a wide row, whose temporaries stay in the L2 cache
+_FEW_CLASSES: Final = 1 << 8  # of which every cell is a number of 16 bits; MAX_CLASSES fit into 32
+
+
+def class_cells(
+    truth: NDArray[np.integer], predicted: NDArray[np.integer], n_classes: int
+) -> Iterator[tuple[slice, NDArray[np.intp]]]:
+    """Pieces of the rows, and the cell truth * n_classes + predicted of each; intp.
+
+    A piece lies in memory that the next one uses again.
+    """
+    # Narrow numbers are many to a register, and none of 64 bits are multiplied at once; but where
+    # these are what came, to make them narrow takes as long.
+    kind = np.uint16 if n_classes <= _FEW_CLASSES else np.uint32
+    n, as_they_are = min(len(truth), CHUNK), truth.itemsize == predicted.itemsize == 8
+    room, wide = np.empty((2, n), kind), np.empty(n, np.intp)
+    for start in range(0, len(truth), CHUNK):
+        piece = slice(start, min(start + CHUNK, len(truth)))
+        n = piece.stop - start
+        rows, columns, cells = room[0, :n], room[1, :n], wide[:n]
+        if as_they_are:
+            np.multiply(truth[piece], n_classes, out=cells, dtype=np.intp, casting="unsafe")
+            np.add(cells, predicted[piece], out=cells, dtype=np.intp, casting="unsafe")
+        else:
+            np.copyto(rows, truth[piece], casting="unsafe")
+            np.copyto(columns, predicted[piece], casting="unsafe")
+            rows *= kind(n_classes)
+            rows += columns
+            np.copyto(cells, rows)
+        yield piece, cells
+
+
+def largest(scores: NDArray[np.floating]) -> NDArray[np.intp]:
+    """The class of the largest score of each row [n, c]; of equal ones the smallest class."""
+    found: NDArray[np.intp] = scores.argmax(axis=1)
+    return found
+
+
+def among_first(
+    truth: NDArray[np.integer], scores: NDArray[np.floating], ks: Sequence[int]
+) -> NDArray[np.uint8]:
+    """For each row and each k a code: uint8 [n, k].
+
+    Its low bit says whether the true class is among the first k; its high bit whether another
+    order of classes with equal scores would say otherwise.
+    """
+    codes = np.empty((len(truth), len(ks)), np.uint8)
+    n_classes = scores.shape[1]
+    columns = np.arange(n_classes)
+    step = max(1, CHUNK // n_classes)
+    for start in range(0, len(truth), step):
+        here = slice(start, start + step)
+        some, own = scores[here], truth[here].astype(np.intp)
+        mine = some[np.arange(len(some)), own][:, None]
+        ahead = np.count_nonzero(some > mine, axis=1)
+        equal = some == mine
+        before = np.count_nonzero(equal & (columns < own[:, None]), axis=1)
+        last = ahead + np.count_nonzero(equal, axis=1) - 1  # its place, if last of its equals
+        for j, k in enumerate(ks):
+            codes[here, j] = (ahead + before < k) + 2 * ((ahead < k) & (last >= k))
+    return codes
+
+
+def label_codes(
+    truth: NDArray[np.uint8], scores: NDArray[np.floating], threshold: float
+) -> NDArray[np.uint8]:
+    """2 * truth + prediction: uint8 [n, k]; predicted iff score >= threshold."""
+    codes = truth << np.uint8(1)
+    codes |= scores >= threshold_as(scores.dtype, threshold)
+    return codes
+
+
+def label_cells(
+    codes: NDArray[np.uint8],
+) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.intp]]]:
+    """Pieces of the rows [n, k], with two kinds of cells; intp.
+
+    For each label of each row, row by row: 4 * label + code. For each row, of t labels that it
+    has, p predicted ones, and h that are both: (t * (k + 1) + p) * (k + 1) + h.
+    """
+    k = codes.shape[1]
+    first = np.arange(0, 4 * k, 4)
+    step = max(1, CHUNK // k)
+    for start in range(0, len(codes), step):
+        piece = slice(start, start + step)
+        some = codes[piece]
+        true = np.count_nonzero(some >= 2, axis=1)
+        predicted = np.count_nonzero(some & 1, axis=1)
+        both = np.count_nonzero(some == 3, axis=1)
+        sizes = (true * (k + 1) + predicted) * (k + 1) + both
+        cells: NDArray[np.intp] = np.add(some, first, dtype=np.intp)
+        yield piece, cells.reshape(-1), sizes
+
+
+def scored_cells(
+    truth: NDArray[np.integer], scores: NDArray[np.floating]
+) -> Iterator[tuple[slice, NDArray[np.intp], NDArray[np.uint8], NDArray[np.floating]]]:
+    """Pieces of the rows, and the class, label and score of each of their cells, row by row.
+
+    truth: [n] class numbers, or uint8 [n, c] of 0 and 1. scores: [n, c].
+    """
+    c = scores.shape[1]
+    numbers = np.arange(c)
+    step = max(1, CHUNK // c)
+    for start in range(0, len(scores), step):
+        piece = slice(start, start + step)
+        some, values = truth[piece], scores[piece].reshape(-1)
+        flags = some if some.ndim == 2 else some[:, None] == numbers
+        labels = flags.reshape(-1).astype(np.uint8, copy=False)
+        yield piece, np.tile(numbers, len(some)), labels, values

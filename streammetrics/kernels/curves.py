@@ -1,4 +1,4 @@
-"""Areas under the precision-recall curve, and what they may be when scores are in buckets.
+"""Areas under the precision-recall curve, and under part of the ROC curve, and their bounds.
 
 At a step from (T₀, F₀) to (T₁, F₁) true and false positives, with p = T₁ - T₀ and P positives:
 AP adds p/P · T₁/(T₁ + F₁), the trapezoid p/P · (π₀ + π₁)/2 with π the precision, π = 1 before the
@@ -20,6 +20,10 @@ and between F₀ and F₁ negatives, so its precision is between h(T) and g(T).
   Σ (g(j - 1) + g(j))/2, T₀ < j <= T₁, if the positives are first and no two tied.
 
 Each is reached where a bucket has room for so many scores.
+
+Under the ROC curve up to a limit of FPR (McClish 1989, Medical Decision Making 9, 190-195) the
+curve is straight between two points, as tied pairs count one half. Where a step is a bucket, the
+area in its box is least with the negatives first and greatest with the positives first.
 """
 
 from __future__ import annotations
@@ -146,3 +150,55 @@ def _exact(found: Steps, value: Fraction, low: Fraction, high: Fraction) -> Exac
         return share, share, share
     least, most = low / every - _SLACK, high / every + _SLACK
     return share, max(least, Fraction(0)), min(most, Fraction(1))
+
+
+def partial_area(found: Steps, max_fpr: Fraction, *, standardized: bool, bounded: bool) -> Figure:
+    """The area over FPR in [0, max_fpr], 0 < max_fpr <= 1; nan with one class only.
+
+    standardized: (1 + (area - m) / (max_fpr - m)) / 2 with m = max_fpr²/2, the area of chance:
+    1/2 for chance, 1 for a perfect order. Correctly rounded, ends rounded outwards.
+
+    >>> import numpy as np
+    >>> from streammetrics.kernels.steps import steps
+    >>> perfect = steps(np.array([2, 0]), np.array([0, 1]))
+    >>> partial_area(perfect, Fraction(1, 4), standardized=False, bounded=False)[0]
+    0.25
+    """
+    if not found.pairs:
+        return UNDEFINED
+    limit = max_fpr * found.negatives
+    # The last place at or before the limit.
+    last = int(np.searchsorted(found.fp, limit.numerator // limit.denominator, "right")) - 1
+    before, after = found.tp[:last], found.tp[1 : last + 1]
+    widths = found.fp[1 : last + 1] - found.fp[:last]
+    t0, f0 = int(found.tp[last]), int(found.fp[last])
+    rest = limit - f0  # of the step that the limit cuts, of which `part` is before it
+    p = n = 0
+    if rest:
+        p, n = int(found.tp[last + 1]) - t0, int(found.fp[last + 1]) - f0
+    slope = Fraction(p, n) if n else Fraction(0)
+
+    def standard(twice: Fraction) -> Fraction:
+        area = twice / (2 * found.pairs)
+        if not standardized:
+            return area
+        chance = max_fpr * max_fpr / 2
+        return (1 + (area - chance) / (max_fpr - chance)) / 2
+
+    low, high = 2 * _area(found, before, widths), 2 * _area(found, after, widths)
+    value = standard(Fraction(low + high, 2) + rest * (2 * t0 + rest * slope))
+    nearest = ratio(value, 1)
+    if not bounded:
+        return nearest, nearest, nearest
+    worst, best = standard(low + 2 * rest * t0), standard(high + 2 * rest * (t0 + p))
+    return (
+        nearest,
+        rounded_down(worst.numerator, worst.denominator),
+        rounded_up(best.numerator, best.denominator),
+    )
+
+
+def _area(found: Steps, heights: Ints, widths: Ints) -> int:
+    if found.pairs >= 1 << 63:
+        heights, widths = heights.astype(object), widths.astype(object)
+    return int((heights * widths).sum())

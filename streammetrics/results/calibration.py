@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.entropy import binary_entropy
-from streammetrics.kernels.reliability import bin_edges
+from streammetrics.kernels.reliability import bin_edges, binary_entropy
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.sums_variance import mean_variance, ratio_variance
 from streammetrics.results.direction import Directions, directed

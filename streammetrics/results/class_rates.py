@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from streammetrics.core.interval import Interval
 from streammetrics.core.plain_values import whole
 from streammetrics.kernels import agreement
-from streammetrics.kernels.agreement_variance import kappa_variance, matthews_variance
+from streammetrics.kernels.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.influence import cells_number
 from streammetrics.kernels.rounding import ratio
 from streammetrics.kernels.term_means import Hits

@@ -15,8 +15,7 @@ from streammetrics.core.errors import InputError
 from streammetrics.core.interval import Interval
 from streammetrics.core.plain_values import whole
 from streammetrics.kernels import term_means
-from streammetrics.kernels.class_influence import hit_influence, mean_influence
-from streammetrics.kernels.influence import counts_variance
+from streammetrics.kernels.influence import counts_variance, hit_influence, mean_influence
 from streammetrics.kernels.sums_variance import mean_variance, ratio_variance
 from streammetrics.kernels.term_means import Hits, Term
 from streammetrics.results.arguments import refused, share, weight_of_recall, worth_of_nothing

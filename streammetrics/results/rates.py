@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.interval import Interval
 from streammetrics.core.plain_values import exact
-from streammetrics.kernels.agreement_variance import kappa_variance, matthews_variance
+from streammetrics.kernels.agreement import kappa_variance, matthews_variance
 from streammetrics.kernels.proportions import f_beta_variance
 from streammetrics.kernels.rounding import over_root, ratio
 from streammetrics.results.arguments import refused, share, weight_of_recall, worth_of_nothing

@@ -22,14 +22,12 @@ from streammetrics.kernels.area import (
     pairs,
     sum_of_counts,
 )
-from streammetrics.kernels.curves import average_precision, trapezoid
+from streammetrics.kernels.curves import average_precision, partial_area, trapezoid
 from streammetrics.kernels.exact_mean import area_of
 from streammetrics.kernels.fraction_mean import ExactArea
 from streammetrics.kernels.operating_points import aim_of, best, distance_of_classes
-from streammetrics.kernels.partial_area import partial_area
 from streammetrics.kernels.row_shares import gains, lifts
-from streammetrics.kernels.shares import shares
-from streammetrics.kernels.steps import UNDEFINED, Figure, Steps, steps
+from streammetrics.kernels.steps import UNDEFINED, Figure, Steps, shares, steps
 from streammetrics.results.areas import curve_interval, relative
 from streammetrics.results.arguments import check_aim, parts, refused, share, threshold
 from streammetrics.results.bounded import Bounded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -190,8 +191,9 @@ def test_rounding_is_not_advised_where_it_would_make_another_weight(
     if finer:  # and it is advice that can be followed
         rounded = BinaryConfusion(weight_unit=finer, round_weights=True)
         rounded.update([1], [0.9], weights=[weight])
-        low, high = rounded.compute().worst.weight, rounded.compute().best.weight
-        assert abs(low / weight - 1) < 1e-6 and abs(high / weight - 1) < 1e-6
+        found = rounded.compute()
+        assert found.rounded_by_at_most is not None and found.rounded_by_at_most < 1e-6 * weight
+        assert abs(found.weight - Fraction(weight)) <= found.rounded_by_at_most
 
 
 # -- times

@@ -13,9 +13,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from streammetrics.kernels.curves import Figure, average_precision, trapezoid
+from streammetrics.kernels.curves import Figure, average_precision, partial_area, trapezoid
 from streammetrics.kernels.operating_points import aim_of, best, distance_of_classes
-from streammetrics.kernels.partial_area import partial_area
 from streammetrics.kernels.row_shares import gains, lifts
 from streammetrics.kernels.steps import Steps, steps
 from tests.oracles import binary, curves

@@ -8,9 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streammetrics.core.errors import InputError
-from streammetrics.kernels.entropy import binary_entropy
-from streammetrics.kernels.recalibration import recalibrated
-from streammetrics.kernels.reliability import bin_edges, equal_bins, log_losses
+from streammetrics.kernels.reliability import (
+    bin_edges,
+    binary_entropy,
+    equal_bins,
+    log_losses,
+    recalibrated,
+)
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 10, 15, 49, 1000])

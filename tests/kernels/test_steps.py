@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from streammetrics.kernels.shares import shares
-from streammetrics.kernels.steps import steps
+from streammetrics.kernels.steps import shares, steps
 
 
 def test_steps_go_from_high_to_low_and_leave_out_empty_places() -> None:

@@ -1,14 +1,15 @@
-"""Rates against their formulas in fractions, over every small table."""
+"""Rates of a table of two classes, and their intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import product
 
 import pytest
+from pytest import approx
 
 from streammetrics.core.errors import InputError
 from streammetrics.results.rates import Rates
@@ -139,3 +140,163 @@ def test_its_text_has_a_unit_of_weight_only_where_rows_have_weights() -> None:
     assert repr(Rates(tp=1, fp=2, fn=3, tn=4)) == "Rates(tp=1, fp=2, fn=3, tn=4)"
     tenths = Rates(tp=1, fp=2, fn=3, tn=4, weight_unit=Fraction(1, 10), _excess=9)
     assert repr(tenths) == "Rates(tp=1, fp=2, fn=3, tn=4, weight_unit=Fraction(1, 10))"
+
+
+WORKED = Rates(tp=40, fp=10, fn=30, tn=920)
+
+
+@pytest.mark.parametrize(
+    ("view", "lower", "upper", "se"),
+    [  # numeric multinomial delta, statsmodels
+        ("f_beta(0.5)", 0.635261594, 0.824159649, 0.048498407489),
+        ("f_alpha(0.8)", 0.635261594, 0.824159649, 0.048498407489),
+        ("f1", 0.564223177606, 0.755464947206, 0.0496903995),
+        ("f_beta(1)", 0.564223177606, 0.755464947206, 0.0496903995),
+        ("f_beta(2)", 0.493838661, 0.708107934, 0.055477713377),
+    ],
+)
+def test_an_f_has_its_worked_interval(view: str, lower: float, upper: float, se: float) -> None:
+    found = WORKED.interval(view)
+    assert (found.lower, found.upper) == (approx(lower, abs=5e-10), approx(upper, abs=5e-10))
+    assert found.se == approx(se, abs=5e-11) and found.n == 80
+    assert found.method == ("mapped" if lower == 0.564223177606 else "logit")
+
+
+def test_f1_on_the_logit_has_its_worked_interval() -> None:
+    found = WORKED.interval("f1", method="logit")
+    assert (found.lower, found.upper) == (
+        approx(0.563378722, abs=5e-10),
+        approx(0.756098730, abs=5e-10),
+    )
+
+
+@pytest.mark.parametrize(
+    ("view", "hits", "n"),
+    [
+        ("accuracy", 960, 1000), ("error_rate", 40, 1000), ("precision", 40, 50),
+        ("recall", 40, 70), ("specificity", 920, 930), ("fpr", 10, 930), ("fnr", 30, 70),
+        ("npv", 920, 950), ("jaccard", 40, 80), ("f_alpha(1)", 40, 50), ("f_alpha(0)", 40, 70),
+    ],
+)  # fmt: skip
+def test_a_share_has_wilsons_interval_of_its_own_rows(view: str, hits: int, n: int) -> None:
+    z, p = 1.6448536269514722, hits / n
+    found = WORKED.interval(view, level=0.9)
+    half = z * math.sqrt(p * (1 - p) / n + z * z / 4 / n / n) / (1 + z * z / n)
+    centre = (p + z * z / 2 / n) / (1 + z * z / n)
+    assert (found.lower, found.upper) == (
+        approx(centre - half, rel=1e-12),
+        approx(centre + half, rel=1e-12),
+    )
+    assert (found.method, found.n, found.level, found.n_eff) == ("wilson", n, 0.9, n)
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "lower", "upper"),
+    [
+        (0, 10, 0.0, 0.277532799863),
+        (45, 1000, 0.033799512286, 0.059682837936),
+        (999, 1000, 0.994357441402, 0.999823453629),
+    ],
+)
+def test_rare_and_certain_shares_have_their_worked_interval(
+    hits: int, n: int, lower: float, upper: float
+) -> None:
+    found = Rates(tp=hits, fp=n - hits, fn=0, tn=0).interval("precision")
+    assert (found.lower, found.upper) == (approx(lower, abs=5e-13), approx(upper, abs=5e-13))
+
+
+def delta(counts: list[float], view: Callable[[list[float]], float]) -> float:
+    """The multinomial variance, by numeric derivatives."""
+    n, total = sum(counts), [0.0, 0.0]
+    for cell, count in enumerate(counts):
+        ends = []
+        for step in (1e-3, -1e-3):
+            moved = list(counts)
+            moved[cell] += step
+            ends.append(view(moved))
+        psi = (ends[0] - ends[1]) / 2e-3
+        total[0] += count * psi
+        total[1] += count * psi * psi
+    return total[1] - total[0] ** 2 / n
+
+
+def balanced(c: list[float]) -> float:
+    return (c[0] / (c[0] + c[2]) + c[3] / (c[1] + c[3])) / 2
+
+
+def mcc(c: list[float]) -> float:
+    tp, fp, fn, tn = c
+    return (tp * tn - fp * fn) / math.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
+
+
+def kappa(c: list[float]) -> float:
+    tp, fp, fn, tn = c
+    chance = (tp + fp) * (tp + fn) + (tn + fp) * (tn + fn)
+    n = sum(c)
+    return ((tp + tn) * n - chance) / (n * n - chance)
+
+
+@pytest.mark.parametrize(
+    ("name", "view"), [("balanced_accuracy", balanced), ("mcc", mcc), ("kappa", kappa)]
+)
+def test_a_coefficient_has_its_multinomial_variance(
+    name: str, view: Callable[[list[float]], float]
+) -> None:
+    found = WORKED.interval(name)
+    se = math.sqrt(delta([40.0, 10.0, 30.0, 920.0], view))
+    assert found.estimate == approx(view([40, 10, 30, 920]), rel=1e-12)
+    assert found.se == approx(se, rel=1e-6)
+    assert found.upper - found.estimate == approx(1.959963984540054 * found.se, rel=1e-12)
+    assert (found.method, found.n) == ("delta", 1000)
+
+
+@pytest.mark.parametrize("view", ["accuracy", "f1", "f_beta(2)", "balanced_accuracy", "mcc"])
+def test_without_rows_everything_is_possible(view: str) -> None:
+    found = Rates(0, 0, 0, 0).interval(view)
+    assert not found.defined and found.reason == "no rows" and math.isnan(found.estimate)
+
+
+def test_where_the_variance_is_zero_nothing_is_said() -> None:
+    perfect = Rates(tp=5, fp=0, fn=0, tn=5)
+    assert perfect.interval("kappa").reason == "the variance is 0, which says nothing of other rows"
+    assert perfect.interval("f_beta(2)").reason and not perfect.interval("f_beta(2)").defined
+    wilson = 5 / (5 + 1.959963984540054**2)  # the lower end of 5 of 5
+    assert perfect.interval("f1").lower == approx(2 * wilson / (1 + wilson), rel=1e-14)
+
+
+def test_weighted_rows_have_none_and_it_says_why() -> None:
+    found = Rates(4, 1, 1, 4, _excess=5).interval("accuracy")
+    assert not found.defined and found.reason.startswith("rows are weighted") and found.n == 5
+
+
+@pytest.mark.parametrize(
+    ("view", "level", "method", "said"),
+    [
+        ("auc", 0.95, "auto", "a view of Rates: accuracy"),
+        ("tp", 0.95, "auto", "a view of Rates"),
+        ("_units", 0.95, "auto", "a view of Rates"),
+        ("table(sklearn)", 0.95, "auto", "a view of Rates"),
+        ("f_beta(-1)", 0.95, "auto", "a number of at least 0"),
+        ("f_beta(1,2,3)", 0.95, "auto", "a view of Rates"),
+        ("f1", 0, "auto", "between 0 and 1"),
+        ("f1", 95, "auto", "between 0 and 1"),
+        ("f1", math.nan, "auto", "between 0 and 1"),
+        ("f1", 0.95, "wald", "'delong'"),
+        ("mcc", 0.95, "wilson", "'auto' or 'delta'"),
+        ("f1", 0.95, "wilson", "'auto' or 'mapped' or 'logit' or 'delta'"),
+    ],
+)
+def test_what_there_is_not_is_refused(view: str, level: float, method: str, said: str) -> None:
+    with pytest.raises(InputError, match=said.replace("(", r"\(")):
+        WORKED.interval(view, level=level, method=method)
+
+
+def test_the_first_view_is_the_default() -> None:
+    assert WORKED.interval() == WORKED.interval("accuracy")
+
+
+def test_a_share_by_delta_is_symmetric() -> None:
+    found = WORKED.interval("precision", method="delta")
+    assert found.se == approx(math.sqrt(0.8 * 0.2 / 50), rel=1e-12) and found.method == "delta"
+    assert (found.lower + found.upper) / 2 == approx(0.8, rel=1e-12)
+    assert found.upper - 0.8 == approx(1.959963984540054 * found.se, rel=1e-12)
