@@ -1,8 +1,10 @@
-"""The commands that write: run and simulate."""
+"""The commands that go on until they are ended, run and serve; and simulate."""
 
 from __future__ import annotations
 
 import gc
+import ipaddress
+import logging
 import os
 import re
 import sys
@@ -14,10 +16,9 @@ from pathlib import Path
 from typing import Literal, cast
 
 from consumers.cli import logs, progress
-from consumers.cli.arguments import Arguments, UsageError
-from consumers.cli.flags import RUN
-from consumers.cli.serve import warn_where_open
+from consumers.cli.arguments import RUN, Arguments, UsageError
 from consumers.config.config import Config, Override, QuarantineConfig, load_config
+from consumers.config.tables import token_problem
 from consumers.events.messages import MAX_EVENTS
 from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger
@@ -27,9 +28,9 @@ from consumers.results.query import Query, parse_time
 from consumers.results.reader import read_results
 from consumers.results.terminal import Style
 from consumers.server import Limits, Watched, announce, serving
+from consumers.server.assets import prepare
 from consumers.simulate.joined import JoinedSimulation
-from consumers.simulate.messages import MESSAGES
-from consumers.simulate.output import write
+from consumers.simulate.output import MESSAGES, write
 from consumers.simulate.stream import Format, Simulation
 from consumers.sources.names import name_of
 from consumers.sources.open_source import open_source
@@ -44,6 +45,11 @@ from consumers.worker.tell import Hearing, teller
 from consumers.worker.vitals import Watch
 
 Clock = Callable[[], float]
+
+HOST = "127.0.0.1"
+PORT = 8765
+FOREVER_S = 3600.0
+log = logging.getLogger(__name__)
 
 # Flags that stand in for a key of the config.
 KEYS = {
@@ -106,6 +112,62 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     return 0
 
 
+def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
+    """`serve STORE`: serve until someone asks to end, and count nothing."""
+    logs.to_stderr("text")
+    port = arguments.number("port")
+    if port is not None and not 0 <= port <= 65_535:
+        raise UsageError(f"--port: expected 0 to 65535, came {port}; 0 is any free one")
+    token = arguments.text("token") or ""
+    problem = token_problem(token)
+    if problem is not None:
+        raise UsageError(f"{arguments.given['token']}: expected {problem}, came another; make one")
+    many = arguments.number("connections-per-peer") or 0
+    if not 8 <= many <= 10_000:
+        raise UsageError(f"--connections-per-peer: expected 8 to 10000, came {many}; correct it")
+    watched = Watched(dict, monotonic, clock)
+    host = arguments.text("host") or HOST
+    stop = Stop()
+    with (
+        signals_request(stop, "ending"),
+        serving(
+            arguments.words[0],
+            host,
+            PORT if port is None else port,
+            watched,
+            token=token,
+            limits=Limits.of(many),
+        ) as url,
+    ):
+        prepare()
+        announce(url, logs.say, token=bool(token))
+        warn_where_open(host, token)
+        while not stop.wait(FOREVER_S):
+            pass
+    return 0
+
+
+def warn_where_open(host: str, token: str) -> None:
+    """Say so where other machines can ask, and need no token."""
+    if not token and not _is_ours_alone(host):
+        log.warning(
+            "whoever reaches this machine can read all of the store; set STREAMMETRICS_TOKEN, or "
+            "serve at 127.0.0.1"
+        )
+
+
+def _is_ours_alone(host: str) -> bool:
+    """Whether only this machine can call an address.
+
+    >>> [_is_ours_alone(host) for host in ("localhost", "::1", "0.0.0.0", "page.local")]
+    [True, True, False, False]
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
     """Read to the end into a store of a moment, print its results, and leave no trace: neither in
     the store of the config, nor in a consumer group."""
@@ -148,8 +210,10 @@ def options_of(arguments: Arguments) -> Options:
     """How to run, from the flags."""
     start = arguments.text("from") or "beginning"
     if arguments.on("close") and not (arguments.on("until-end") or arguments.on("dry-run")):
-        raise UsageError("--close: expected with --until-end, since it closes all label windows "
-                         "at the end; came alone; add --until-end")  # fmt: skip
+        raise UsageError(
+            "--close: expected with --until-end, since it closes all label windows "
+            "at the end; came alone; add --until-end"
+        )
     return Options(
         until_end=arguments.on("until-end"),
         close=arguments.on("close"),

@@ -194,9 +194,10 @@ def _read_topics(section: Section) -> tuple[str, ...]:
         if len(set(names)) == len(names):
             return names
     section.bad(
-        "topic", f'a topic such as "clicks", or a list of up to {MAX_TOPICS} different ones',
+        "topic",
+        f'a topic such as "clicks", or a list of up to {MAX_TOPICS} different ones',
         "correct it",
-    )  # fmt: skip
+    )
     return ()
 
 

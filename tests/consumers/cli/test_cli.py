@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -236,6 +237,15 @@ def test_a_missing_package_is_named_with_its_extra(
     monkeypatch.setattr("consumers.cli.read.Ledger.open", missing)
     assert main(["results", str(store)]) == 1
     assert "pip install 'streammetrics[serve]'" in capsys.readouterr().err
+
+
+def test_status_loads_no_http_server(store: Path) -> None:
+    code = (
+        "import sys; from consumers.cli.main import main; main(['status', sys.argv[1]]); "
+        "sys.exit(bool({'consumers.server', 'starlette', 'uvicorn'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code, str(store)]
+    assert subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
 
 
 @pytest.mark.slow

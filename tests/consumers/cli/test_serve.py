@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from consumers.cli.main import main
-from consumers.cli.serve import warn_where_open
+from consumers.cli.run import warn_where_open
 from tests.requirements import ROOT
 
 TOKEN = "0123456789abcdef"
