@@ -18,7 +18,8 @@ from typing import Literal, cast
 from consumers.cli import logs, progress
 from consumers.cli.arguments import RUN, Arguments, UsageError
 from consumers.config.config import Config, Override, QuarantineConfig, load_config
-from consumers.config.tables import token_problem
+from consumers.config.section import ConfigError, Problem, Section
+from consumers.config.tables import read_server
 from consumers.events.messages import MAX_EVENTS
 from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger
@@ -46,8 +47,7 @@ from consumers.worker.vitals import Watch
 
 Clock = Callable[[], float]
 
-HOST = "127.0.0.1"
-PORT = 8765
+WHOLE = ("port", "connections-per-peer")  # flags of serve that are whole numbers
 FOREVER_S = 3600.0
 log = logging.getLogger(__name__)
 
@@ -115,33 +115,26 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
 def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     """`serve STORE`: serve until someone asks to end, and count nothing."""
     logs.to_stderr("text")
-    port = arguments.number("port")
-    if port is not None and not 0 <= port <= 65_535:
-        raise UsageError(f"--port: expected 0 to 65535, came {port}; 0 is any free one")
-    token = arguments.text("token") or ""
-    problem = token_problem(token)
-    if problem is not None:
-        raise UsageError(f"{arguments.given['token']}: expected {problem}, came another; make one")
-    many = arguments.number("connections-per-peer") or 0
-    if not 8 <= many <= 10_000:
-        raise UsageError(f"--connections-per-peer: expected 8 to 10000, came {many}; correct it")
+    given: dict[str, Override] = {}
+    for flag, where in arguments.given.items():
+        value = arguments.number(flag) if flag in WHOLE else arguments.text(flag)
+        if value is not None and value != "":
+            given[flag.replace("-", "_")] = Override(value, where)
+    problems: list[Problem] = []
+    server = read_server(Section("server", {}, problems, given))
+    if problems:
+        raise ConfigError("serve", problems)
     watched = Watched(dict, monotonic, clock)
-    host = arguments.text("host") or HOST
+    limits = Limits.of(server.connections_per_peer)
+    address = arguments.words[0], server.host, server.port
     stop = Stop()
     with (
         signals_request(stop, "ending"),
-        serving(
-            arguments.words[0],
-            host,
-            PORT if port is None else port,
-            watched,
-            token=token,
-            limits=Limits.of(many),
-        ) as url,
+        serving(*address, watched, token=server.token, limits=limits) as url,
     ):
         prepare()
-        announce(url, logs.say, token=bool(token))
-        warn_where_open(host, token)
+        announce(url, logs.say, token=bool(server.token))
+        warn_where_open(server.host, server.token)
         while not stop.wait(FOREVER_S):
             pass
     return 0

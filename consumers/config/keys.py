@@ -414,7 +414,7 @@ SERVER: Final = {
     "host": Key(Text("127.0.0.1", 253), "the address to serve at"),
     "port": Key(Whole(0, 65_535, 8765), "0: any free one"),
     "token": Key(
-        Text(""),
+        Text("", 1 << 20),  # an error of its length would show most of a secret
         "what whoever asks must have, 16 to 200 letters, digits and marks of ASCII; empty: nothing",
     ),
     "connections_per_peer": Key(

@@ -280,9 +280,8 @@ def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
                 value,
                 'put names with dots in quotes, as in "auc.gini" = 0.01',
             )
-        elif name not in watched:
-            todo = did_you_mean(name, watched) if watched else "name it there as well"
-            section.problem("[experiment] mdes", "names as in decision or guardrails", name, todo)
+        elif not _is_watched(section, "mdes", name, watched):
+            continue
         elif not _is_positive(value):
             section.problem(
                 where,
@@ -293,6 +292,13 @@ def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
         else:
             found[name] = float(value)
     return found
+
+
+def _is_watched(section: Section, key: str, name: str, watched: Sequence[str]) -> bool:
+    if name not in watched:
+        todo = did_you_mean(name, watched) if watched else "name it there as well"
+        section.problem(f"[experiment] {key}", "names as in decision or guardrails", name, todo)
+    return name in watched
 
 
 def _read_epochs(section: Section, event: EventConfig) -> tuple[int, ...]:
@@ -445,12 +451,9 @@ def _read_covariates(
     read = {}
     for name, table in tables.items():
         where = f"[experiment] covariates.{name}"
-        if name not in found.watched:
-            todo = did_you_mean(name, found.watched) if found.watched else "name it there as well"
-            section.problem(
-                "[experiment] covariates", "names as in decision or guardrails", name, todo
-            )
-        elif not isinstance(table, dict):
+        if not _is_watched(section, "covariates", name, found.watched):
+            continue
+        if not isinstance(table, dict):
             section.problem(where, "a table", table, _COVARIATE)
         elif (one := _read_covariate(section, name, table, is_metric)) is not None:
             read[name] = one
