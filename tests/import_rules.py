@@ -6,6 +6,7 @@ import ast
 import sys
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from tests.python_source import Source, is_private, under
 
@@ -48,6 +49,21 @@ def upward_imports(source: Source, layers: Layers, modules: Collection[str]) -> 
         elif there[0] < here[0] or (there[0] == here[0] and there[1] != here[1]):
             found.append(source.at(one.line, f"{here[1]} imports {target}, of {there[1]}"))
     return found
+
+
+def circle(sources: Collection[Source]) -> list[str]:
+    """Some modules of which each imports the next, and the last the first; empty without any."""
+    modules = {source.module for source in sources}
+    imports: dict[str, set[str]] = {}
+    for source in sources:
+        named = {(f"{one.module}.{one.name}", one.module) for one in source.imports}
+        targets = {whole if whole in modules else module for whole, module in named}
+        imports[source.module] = targets & modules - {source.module}
+    try:
+        TopologicalSorter(imports).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
 
 
 def outside_imports(

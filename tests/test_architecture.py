@@ -132,6 +132,20 @@ def test_the_model_imports_no_other_part_of_the_shell() -> None:
     ]
 
 
+def test_no_modules_of_the_shell_import_each_other_in_a_circle() -> None:
+    shell = [source for source in sources() if under(source.module, "consumers")]
+    assert not import_rules.circle(shell)
+    one = bad("from consumers.one import other", "consumers.other")
+    other = bad("if TYPE_CHECKING:\n    from consumers import other", "consumers.one")
+    assert sorted(set(import_rules.circle([one, other]))) == ["consumers.one", "consumers.other"]
+
+
+def test_the_config_knows_nothing_of_those_who_read_it() -> None:
+    config = [source for source in sources() if under(source.module, "consumers.config")]
+    imported = {one.module for source in config for one in source.imports}
+    assert not [name for name in imported if under(name, "consumers.events")]
+
+
 def outside() -> dict[str, list[str]]:
     """Each third-party package with the modules that may import it."""
     rows = table("Packages from outside")

@@ -1,4 +1,5 @@
-"""The words of the command line: commands, flags, and the environment that stands in for flags.
+"""The words of the command line: commands and their flags as a table, which the parser, the help
+and the environment that stands in for flags are read from.
 
 Flag > `STREAMMETRICS_<FLAG>` > config file. A flag that may be given again has one value on each
 line of its variable.
@@ -8,16 +9,189 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final, NoReturn
-
-from consumers.cli.flags import COMMANDS, Command, Flag
 
 EXIT_CODES: Final = (
     "exit codes: 0 done, 1 fatal, 2 usage or config, 3 settings or schema, 4 gap, "
     "5 too many bad events, 75 try again, 77 not let in"
 )
 ENVIRONMENT: Final = "every flag may also be set as STREAMMETRICS_<FLAG>; the flag goes before it"
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """A flag. `kind` is how its text is read, and bool for a switch without one."""
+
+    name: str
+    about: str
+    kind: type[str] | type[int] | type[float] | type[bool] = str
+    short: str = ""
+    again: bool = False
+    choices: tuple[str, ...] = ()
+    metavar: str | None = None
+    default: str | int | float | None = None
+
+    @property
+    def dest(self) -> str:
+        """Its name as an attribute."""
+        return self.name.replace("-", "_")
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that stands in for it."""
+        return "STREAMMETRICS_" + self.dest.upper()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: what it does, its positional words, and its flags."""
+
+    name: str
+    about: str
+    metavar: str
+    words_about: str
+    flags: tuple[Flag, ...]
+    nargs: str | None = None
+
+
+JSON: Final = Flag("json", "print JSON", bool)
+OUTPUT: Final = Flag("output", "the file to write", short="o", metavar="FILE")
+WINDOW: Final = Flag(
+    "window", "total (default), all, latest, or START/END in ISO UTC", metavar="WINDOW",
+    default="total",
+)  # fmt: skip
+WHERE: Final = Flag(
+    "where", "only slices that say so, such as variant=bts; again for: and", again=True,
+    metavar="NAME=VALUE",
+)  # fmt: skip
+METRIC: Final = Flag("metric", "only this metric, with all of its views", metavar="NAME")
+BY: Final = Flag(
+    "by", "the grouping, such as variant,phase; '' is all rows", metavar="NAMES"
+)  # fmt: skip
+GENERATION: Final = Flag(
+    "generation", "the results of older settings; without it the newest", int, metavar="N"
+)
+EVERY: Final = Flag(
+    "every", "seconds between two looks", float, metavar="SECONDS", default=1.0
+)  # fmt: skip
+CONFIG: Final = Flag("config", "of retry: the config that reads the events now", metavar="FILE")
+VIEWS: Final = Flag(
+    "views", "all (default), or headline: what a metric is known by; of JSON",
+    choices=("all", "headline"), default="all",
+)  # fmt: skip
+TOKEN: Final = Flag(
+    "token", "what whoever asks must have; STREAMMETRICS_TOKEN keeps it out of lists of processes",
+    metavar="TOKEN",
+)  # fmt: skip
+PORT: Final = Flag("port", "the port to serve at; 0 is any free one", int, metavar="N")
+STORE_WORD: Final = "the store: a path of a SQLite file, or postgresql://USER@HOST/DATABASE"
+STORE: Final = Flag("store", STORE_WORD, metavar="STORE")
+PARTITIONS: Final = Flag(
+    "partitions", "only these, such as 0,1 or clicks/0, without a group", metavar="PARTITIONS"
+)
+OFFSETS: Final = Flag(
+    "offsets", "only these of a partition, such as 0:1000-2000, or 0:1000- up to where it was "
+    "counted; again for another partition", again=True, metavar="PARTITION:FROM-TO",
+)  # fmt: skip
+
+REPLAY: Final = Flag(
+    "replay", "refuse (default) or skip, where all rows of a file are counted already",
+    choices=("refuse", "skip"), default="refuse",
+)  # fmt: skip
+
+DROP: Final = Flag(
+    "drop-metric", "end a metric that is not in the config any more; again for another",
+    again=True, metavar="NAME",
+)  # fmt: skip
+RESUME: Final = Flag(
+    "resume-metric", "go on with a metric that had ended; results state what it missed; again for "
+    "another", again=True, metavar="NAME",
+)  # fmt: skip
+
+RUN: Final = (
+    Flag("until-end", "stop at the end that the log has now", bool),
+    Flag("close", "at that end, count all impressions that wait: no more events will come", bool),
+    STORE,
+    Flag("no-serve", "do not serve the results", bool),
+    PORT,
+    TOKEN,
+    Flag("workers", "processes that share the partitions (Kafka)", int, metavar="N", default=1),
+    Flag("bootstrap-servers", "Kafka's servers", short="b", metavar="HOST:PORT,..."),
+    Flag("topic", "Kafka's topic, or several", short="t", metavar="TOPIC,..."),
+    Flag("group", "the consumer group", short="g", metavar="GROUP"),
+    Flag(
+        "from",
+        "beginning (default), latest, or a TIME in ISO UTC: where partitions without a head start",
+        metavar="START",
+        default="beginning",
+    ),
+    Flag(
+        "on-gap",
+        "stop (default) or skip, where the log has lost what comes next",
+        choices=("stop", "skip"),
+        default="stop",
+    ),
+    Flag("new-source", "count from a topic or a cluster that is new to the store", bool),
+    Flag(
+        "skip",
+        "leave the batch at this offset out where it cannot be read, as one entry of the "
+        "quarantine; again for another batch (Kafka)",
+        again=True,
+        metavar="TOPIC/PARTITION:OFFSET",
+    ),
+    PARTITIONS,
+    Flag("check", "compare config, source and store, change nothing, and end", bool),
+    Flag("dry-run", "read to the end and print the results; write no store", bool),
+    Flag("new-generation", "start anew beside the old results", bool),
+    DROP,
+    RESUME,
+    Flag("client", "a setting of the Kafka client", short="X", again=True, metavar="KEY=VALUE"),
+    Flag("log", "text (default) or json, on stderr", choices=("text", "json"), default="text"),
+)
+
+SIMULATE: Final = (
+    Flag("events", "how many events", int, metavar="N", default=100_000),
+    Flag("seed", "another seed is another stream", int, metavar="N", default=1),
+    Flag("rate", "events a second; as fast as it goes without", float, metavar="N"),
+    Flag("format", "jsonl (default) or csv; many events a message: ndjson, array, arrow",
+         choices=("jsonl", "csv", "ndjson", "array", "arrow"), default="jsonl"),
+    Flag("batch", "events a message, where it carries many", int, metavar="N", default=1000),
+    Flag("join", "impressions, and clicks and purchases that come later, some of them twice", bool),
+    Flag("output", "FILE, - (stdout), or kafka://HOST/TOPIC; of --join also two topics, "
+         "IMPRESSIONS,OUTCOMES", short="o", metavar="WHERE", default="-"),
+)  # fmt: skip
+
+COMMANDS: Final[tuple[Command, ...]] = (
+    Command("run", "Read events into a store, and serve its results.", "CONFIG",
+            "the config file (TOML)", RUN),
+    Command("results", "Print what a store has counted.", "STORE", STORE_WORD,
+            (JSON, WINDOW, BY, WHERE, METRIC, GENERATION, VIEWS)),
+    Command("export", "Write what a store has counted into one state file.", "STORE", STORE_WORD,
+            (OUTPUT, WINDOW, WHERE, METRIC, GENERATION)),
+    Command("merge", "Add state files up.", "FILE", "state files", (OUTPUT, REPLAY), nargs="+"),
+    Command("show", "Print what a state file holds.", "FILE", "a state file", (JSON,)),
+    Command("quarantine", "Print the events that were refused.", "[list|export|retry] STORE",
+            f"list (default), export or retry, and {STORE_WORD}", (JSON, OUTPUT, CONFIG),
+            nargs="+"),
+    Command("simulate", "Write a simulated stream of events.", "", "", SIMULATE),
+    Command("status", "Print how far a store is.", "STORE", STORE_WORD,
+            (JSON, GENERATION)),
+    Command("verify", "Read the log again and compare it with the store, bit for bit.", "CONFIG",
+            "the config file (TOML)", (STORE, PARTITIONS, OFFSETS)),
+    Command("watch", "Show what a store counts, while it counts.", "STORE", STORE_WORD,
+            (WINDOW, BY, WHERE, METRIC, GENERATION, EVERY)),
+    Command("report", "Write what a store has counted as one HTML file.", "STORE", STORE_WORD,
+            (OUTPUT, WINDOW, BY, WHERE, METRIC, GENERATION)),
+    Command("serve", "Serve what a store counts, and count nothing.", "STORE", STORE_WORD,
+            (Flag("host", "the address to serve at; 127.0.0.1 without it", metavar="HOST"),
+             PORT, TOKEN,
+             Flag("connections-per-peer", "open at once from one address, such as a proxy's", int,
+                  metavar="N", default=64))),
+    Command("compact", "Merge the delta rows of a store; no result changes.", "STORE", STORE_WORD,
+            ()),
+)  # fmt: skip
 
 
 class UsageError(Exception):

@@ -16,7 +16,7 @@ from typing import Final
 
 from consumers.cli import logs
 from consumers.cli.arguments import Arguments, UsageError, parse
-from consumers.cli.exit_codes import DONE, FATAL, INTERRUPTED, USAGE
+from consumers.cli.exit_codes import DONE, FATAL, INTERRUPTED, USAGE, explained
 
 _EXTRAS: Final = {
     "sqlalchemy": "serve",
@@ -64,8 +64,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: Arguments) -> int:
-    from consumers.cli.errors import explained
-
     try:
         match arguments.command:
             case "run":
@@ -77,17 +75,17 @@ def _run(arguments: Arguments) -> int:
 
                 return simulate(arguments, time.monotonic)
             case "quarantine" if arguments.words[:1] == ("retry",) and arguments.words[1:]:
-                from consumers.cli.retry import retry_quarantine
+                from consumers.cli.upkeep import retry_quarantine
 
                 return retry_quarantine(
                     arguments, lambda: round(time.time() * 1000), time.monotonic
                 )
             case "serve":
-                from consumers.cli.serve import serve_store
+                from consumers.cli.run import serve_store
 
                 return serve_store(arguments, time.monotonic, time.time)
             case "verify":
-                from consumers.cli.verify import verify_config
+                from consumers.cli.upkeep import verify_config
 
                 return verify_config(arguments, time.monotonic)
             case "watch":
@@ -95,7 +93,7 @@ def _run(arguments: Arguments) -> int:
 
                 return watch(arguments, time.monotonic)
             case "compact":
-                from consumers.cli.compact import compact_store
+                from consumers.cli.upkeep import compact_store
 
                 return compact_store(arguments, time.monotonic)
             case _:

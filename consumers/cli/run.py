@@ -1,8 +1,10 @@
-"""The commands that write: run and simulate."""
+"""The commands that go on until they are ended, run and serve; and simulate."""
 
 from __future__ import annotations
 
 import gc
+import ipaddress
+import logging
 import os
 import re
 import sys
@@ -14,12 +16,10 @@ from pathlib import Path
 from typing import Literal, cast
 
 from consumers.cli import logs, progress
-from consumers.cli.arguments import Arguments, UsageError
-from consumers.cli.flags import RUN
-from consumers.cli.serve import warn_where_open
+from consumers.cli.arguments import RUN, Arguments, UsageError
 from consumers.config.config import Config, load_config
-from consumers.config.section import Override
-from consumers.config.tables import QuarantineConfig
+from consumers.config.section import ConfigError, Override, Problem, Section
+from consumers.config.tables import QuarantineConfig, read_server
 from consumers.counting.options import Options
 from consumers.events.messages import MAX_EVENTS
 from consumers.ledger.begun import Requested
@@ -34,17 +34,21 @@ from consumers.render import formatting
 from consumers.render.text import Style, results_text
 from consumers.results.query import Query, parse_time
 from consumers.results.reader import read_results
+from consumers.server.assets import prepare
 from consumers.server.health import Watched
 from consumers.server.open_connections import Limits
 from consumers.server.process import announce, serving
 from consumers.simulate.joined import JoinedSimulation
-from consumers.simulate.messages import MESSAGES
-from consumers.simulate.output import write
+from consumers.simulate.output import MESSAGES, write
 from consumers.simulate.stream import Format, Simulation
 from consumers.sources.open_source import open_source
 from consumers.sources.unreadable import Skips
 
 Clock = Callable[[], float]
+
+WHOLE = ("port", "connections-per-peer")  # flags of serve that are whole numbers
+FOREVER_S = 3600.0
+log = logging.getLogger(__name__)
 
 # Flags that stand in for a key of the config.
 KEYS = {
@@ -107,6 +111,55 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     return 0
 
 
+def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
+    """`serve STORE`: serve until someone asks to end, and count nothing."""
+    logs.to_stderr("text")
+    given: dict[str, Override] = {}
+    for flag, where in arguments.given.items():
+        value = arguments.number(flag) if flag in WHOLE else arguments.text(flag)
+        if value is not None and value != "":
+            given[flag.replace("-", "_")] = Override(value, where)
+    problems: list[Problem] = []
+    server = read_server(Section("server", {}, problems, given))
+    if problems:
+        raise ConfigError("serve", problems)
+    watched = Watched(dict, monotonic, clock)
+    limits = Limits.of(server.connections_per_peer)
+    address = arguments.words[0], server.host, server.port
+    stop = Stop()
+    with (
+        signals_request(stop, "ending"),
+        serving(*address, watched, token=server.token, limits=limits) as url,
+    ):
+        prepare()
+        announce(url, logs.say, token=bool(server.token))
+        warn_where_open(server.host, server.token)
+        while not stop.wait(FOREVER_S):
+            pass
+    return 0
+
+
+def warn_where_open(host: str, token: str) -> None:
+    """Say so where other machines can ask, and need no token."""
+    if not token and not _is_ours_alone(host):
+        log.warning(
+            "whoever reaches this machine can read all of the store; set STREAMMETRICS_TOKEN, or "
+            "serve at 127.0.0.1"
+        )
+
+
+def _is_ours_alone(host: str) -> bool:
+    """Whether only this machine can call an address.
+
+    >>> [_is_ours_alone(host) for host in ("localhost", "::1", "0.0.0.0", "page.local")]
+    [True, True, False, False]
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
     """Read to the end into a store of a moment, print its results, and leave no trace: neither in
     the store of the config, nor in a consumer group."""
@@ -149,8 +202,10 @@ def options_of(arguments: Arguments) -> Options:
     """How to run, from the flags."""
     start = arguments.text("from") or "beginning"
     if arguments.on("close") and not (arguments.on("until-end") or arguments.on("dry-run")):
-        raise UsageError("--close: expected with --until-end, since it closes all label windows "
-                         "at the end; came alone; add --until-end")  # fmt: skip
+        raise UsageError(
+            "--close: expected with --until-end, since it closes all label windows "
+            "at the end; came alone; add --until-end"
+        )
     return Options(
         until_end=arguments.on("until-end"),
         close=arguments.on("close"),

@@ -194,9 +194,20 @@ def load_config(
         raise ConfigError(str(path), problems)
     more = experiment_metrics(experiment, event, metrics)
     return Config(
-        path, source, event, windows, slices, metrics, store, server, quarantine, experiment, more,
-        join, dedup,
-    )  # fmt: skip
+        path,
+        source,
+        event,
+        windows,
+        slices,
+        metrics,
+        store,
+        server,
+        quarantine,
+        experiment,
+        more,
+        join,
+        dedup,
+    )
 
 
 def _read_toml(path: Path) -> dict[str, object]:

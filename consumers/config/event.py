@@ -19,12 +19,23 @@ from typing import Final, Literal, cast
 from consumers.config.section import Problem, Section, is_path, shown
 
 Kind = Literal[
-    "label", "real", "flag", "count", "text_id", "hashed_id", "int_id",
-    "label_list", "real_list", "flag_list", "int_list",  # arrays of any length
-    "label_row", "real_row",  # arrays of `Field.width` values
-    "label_or_row", "real_or_row",  # one value, or such an array
+    "label",
+    "real",
+    "flag",
+    "count",
+    "text_id",
+    "hashed_id",
+    "int_id",
+    "label_list",
+    "real_list",
+    "flag_list",
+    "int_list",  # arrays of any length
+    "label_row",
+    "real_row",  # arrays of `Field.width` values
+    "label_or_row",
+    "real_or_row",  # one value, or such an array
     "outcome",  # of [join]: no field of an event
-]  # fmt: skip
+]
 
 ROLE_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "label": ("labels", "numerators"),

@@ -141,8 +141,11 @@ def read_join(section: Section, source: SourceConfig, windows: WindowsConfig) ->
 def _read_outcomes(section: Section) -> tuple[OutcomeConfig, ...]:
     table = section.raw("outcomes")
     if not isinstance(table, dict) or not 0 < len(table) <= MAX_OUTCOMES:
-        section.bad("outcomes", f"a table [join.outcomes] of 1 to {MAX_OUTCOMES} outcomes",
-                    'write click = { field = "kind", equals = "click" } in it')  # fmt: skip
+        section.bad(
+            "outcomes",
+            f"a table [join.outcomes] of 1 to {MAX_OUTCOMES} outcomes",
+            'write click = { field = "kind", equals = "click" } in it',
+        )
         return ()
     found = []
     for name, given in table.items():
@@ -154,12 +157,19 @@ def _read_outcomes(section: Section) -> tuple[OutcomeConfig, ...]:
             continue
         counts, value = given.get("counts", "once"), given.get("value")
         if counts not in COUNTS:
-            section.problem(f"{where}.counts", '"once", "count" or "sum"', counts,
-                            did_you_mean(str(counts), COUNTS))  # fmt: skip
+            section.problem(
+                f"{where}.counts",
+                '"once", "count" or "sum"',
+                counts,
+                did_you_mean(str(counts), COUNTS),
+            )
         elif (counts == "sum") != (value is not None):
-            section.problem(f"{where}.value",
-                            "a field to add up" if counts == "sum" else "nothing", value,
-                            'it goes with counts = "sum", and that with it')  # fmt: skip
+            section.problem(
+                f"{where}.value",
+                "a field to add up" if counts == "sum" else "nothing",
+                value,
+                'it goes with counts = "sum", and that with it',
+            )
         elif value is not None and not is_path(value):
             section.problem(f"{where}.value", "a dotted path in an event", value, "name a field")
         else:
@@ -170,8 +180,12 @@ def _read_outcomes(section: Section) -> tuple[OutcomeConfig, ...]:
 def _read_mark(section: Section, where: str, given: object, keys: Collection[str]) -> Mark | None:
     known = tuple(keys)
     if not isinstance(given, dict) or not given.keys() & {"field", "topic"}:
-        section.problem(where, "what marks such an event", given, "write for instance "
-                        '{ field = "kind", equals = "click" } or { topic = "clicks" }')  # fmt: skip
+        section.problem(
+            where,
+            "what marks such an event",
+            given,
+            'write for instance { field = "kind", equals = "click" } or { topic = "clicks" }',
+        )
         return None
     for key in given.keys() - set(known):
         section.problem(f"{where}.{key}", "a known key", key, did_you_mean(key, known))
@@ -183,8 +197,12 @@ def _read_mark(section: Section, where: str, given: object, keys: Collection[str
         section.problem(f"{where}.field", "a dotted path in an event", path, "name a field")
         return None
     if equals is not None and not isinstance(equals, str | int):
-        section.problem(f"{where}.equals", "a text, a whole number, true or false", equals,
-                        "write what the field of such an event says")  # fmt: skip
+        section.problem(
+            f"{where}.equals",
+            "a text, a whole number, true or false",
+            equals,
+            "write what the field of such an event says",
+        )
         return None
     if topic is not None and not isinstance(topic, str):
         section.problem(f"{where}.topic", "the name of a topic", topic, "put it in quotes")
@@ -198,15 +216,24 @@ def _check_marks(section: Section, join: JoinConfig, source: SourceConfig) -> No
     marked = list(zip(names, join.marks, strict=True))
     for (where, mark), (other, theirs) in combinations(marked, 2):
         if not mark.excludes(theirs):
-            section.problem(other, f"another mark than that of {where}", _said(theirs),
-                            "no event may be both")  # fmt: skip
+            section.problem(
+                other, f"another mark than that of {where}", _said(theirs), "no event may be both"
+            )
     for where, mark in marked:
         if mark.field not in (None, join.kind_field):
-            section.problem(where, f"the field {join.kind_field!r}, as in others", mark.field,
-                            "tell all events apart by one field")  # fmt: skip
+            section.problem(
+                where,
+                f"the field {join.kind_field!r}, as in others",
+                mark.field,
+                "tell all events apart by one field",
+            )
         if mark.topic is not None and mark.topic not in source.topics:
-            section.problem(where, "a topic of [source]", mark.topic,
-                            "read that topic too, or mark such events by a field")  # fmt: skip
+            section.problem(
+                where,
+                "a topic of [source]",
+                mark.topic,
+                "read that topic too, or mark such events by a field",
+            )
 
 
 def _said(mark: Mark) -> Mapping[str, str]:
@@ -216,15 +243,22 @@ def _said(mark: Mark) -> Mapping[str, str]:
 
 def of_no_order(table: str) -> Problem:
     """[join] or [dedup] where a cluster hands events over in no order."""
-    return Problem(f"[{table}]", 'nothing, since kind is "spark"', "a table",
-                   "leave it out: what is late, or came before, is a fact of a log in its "
-                   "order")  # fmt: skip
+    return Problem(
+        f"[{table}]",
+        'nothing, since kind is "spark"',
+        "a table",
+        "leave it out: what is late, or came before, is a fact of a log in its order",
+    )
 
 
 def refuse_label(path: object) -> Problem:
     """[event] label beside [join]: an impression's label is what its outcomes say."""
-    return Problem("[event] label", "nothing, since [join] makes labels of outcomes", shown(path),
-                   "remove it; a metric's inputs = { labels = ... } names an outcome")  # fmt: skip
+    return Problem(
+        "[event] label",
+        "nothing, since [join] makes labels of outcomes",
+        shown(path),
+        "remove it; a metric's inputs = { labels = ... } names an outcome",
+    )
 
 
 def labels_of_join(
@@ -243,14 +277,21 @@ def labels_of_join(
             continue
         name = left.pop(argument, names[0])
         if name not in names:
-            section.problem(f"{where}.inputs.{argument}", "an outcome of [join.outcomes]", name,
-                            did_you_mean(str(name), names))  # fmt: skip
+            section.problem(
+                f"{where}.inputs.{argument}",
+                "an outcome of [join.outcomes]",
+                name,
+                did_you_mean(str(name), names),
+            )
             name = names[0]
         outcome = join.outcomes[names.index(str(name))]
         if outcome.counts != "once" and _takes_only_once(empty, argument):
-            section.problem(f"{where}.inputs.{argument}", 'an outcome with counts = "once"',
-                            f"{outcome.name} ({outcome.counts})",
-                            "name another outcome; this metric takes labels 0 and 1")  # fmt: skip
+            section.problem(
+                f"{where}.inputs.{argument}",
+                'an outcome with counts = "once"',
+                f"{outcome.name} ({outcome.counts})",
+                "name another outcome; this metric takes labels 0 and 1",
+            )
         found[argument] = outcome_field(outcome)
     return left, found
 
@@ -264,9 +305,12 @@ def refuse_arrays(section: Section, where: str, inputs: Mapping[str, Field]) -> 
     """What waits for its label has columns of one value."""
     for argument, field in inputs.items():
         if field.width or field.kind.endswith("_list"):
-            section.problem(f"{where}.inputs.{argument}", "a field of one value, since there is a "
-                            "[join]", field.path, "leave the metric out, or count it by a config "
-                            "of its own without [join]")  # fmt: skip
+            section.problem(
+                f"{where}.inputs.{argument}",
+                "a field of one value, since there is a [join]",
+                field.path,
+                "leave the metric out, or count it by a config of its own without [join]",
+            )
 
 
 def _takes_only_once(empty: Accumulator, argument: str) -> bool:

@@ -414,8 +414,8 @@ SERVER: Final = {
     "host": Key(Text("127.0.0.1", 253), "the address to serve at"),
     "port": Key(Whole(0, 65_535, 8765), "0: any free one"),
     "token": Key(
-        Text(""),
-        "what whoever asks must have, 16 to 200 letters, digits and marks of ASCII; empty: nothing",
+        Other("16 to 200 letters, digits and marks of ASCII", '`""`'),
+        "what whoever asks must have; empty: nothing",
     ),
     "connections_per_peer": Key(
         Whole(8, 10_000, 64),

@@ -1,6 +1,6 @@
 """[metrics]: which metrics there are, and which field of an event feeds which argument.
 
-An argument is fed by its role (see config_event.py), or by the field that
+An argument is fed by its role (see event.py), or by the field that
 `inputs = { scores = "propensity" }` names. A metric of whole lists (one that takes `offsets`)
 reads arrays: an event is a list then. An argument that takes a table (see `Declared.widths`) reads
 an array of so many values, which is a row of it.
@@ -96,11 +96,13 @@ def read_metrics(
     not from the events themselves.
     """
     if not section.table and isinstance(section.table, dict):
-        section.problem("[metrics]", "at least one metric", None,
-                        'add one, such as ctr = { type = "Ratio" }')  # fmt: skip
+        section.problem(
+            "[metrics]", "at least one metric", None, 'add one, such as ctr = { type = "Ratio" }'
+        )
     if len(section.table) > MAX_METRICS:
-        section.problem("[metrics]", f"at most {MAX_METRICS} metrics", len(section.table),
-                        "leave some out")  # fmt: skip
+        section.problem(
+            "[metrics]", f"at most {MAX_METRICS} metrics", len(section.table), "leave some out"
+        )
     found = []
     for name in list(section.table)[:MAX_METRICS]:
         made = _read_metric(section, name, event, directory, join)
@@ -108,8 +110,12 @@ def read_metrics(
             found.append(made)
     section.done()
     if event.weight and not any("weights" in made.empty.arguments() for made in found):
-        section.problem("[event] weight", "nothing, since no metric here takes weights",
-                        event.weight, "remove it")  # fmt: skip
+        section.problem(
+            "[event] weight",
+            "nothing, since no metric here takes weights",
+            event.weight,
+            "remove it",
+        )
     return tuple(sorted(found, key=lambda made: made.name))
 
 
@@ -119,8 +125,9 @@ def _read_metric(
     table = section.raw(name)
     where = f"[metrics] {name}"
     if not _NAME.fullmatch(name):
-        section.problem(where, "a name of up to 64 letters, digits, `_`, `.` or `-`", name,
-                        "rename it")  # fmt: skip
+        section.problem(
+            where, "a name of up to 64 letters, digits, `_`, `.` or `-`", name, "rename it"
+        )
     if not isinstance(table, dict):
         section.problem(where, "a table", table, 'write { type = "HistogramAUC" }')
         return None
@@ -132,8 +139,12 @@ def _read_metric(
     accepted = [f.name for f in fields(kind)]
     unknown = [key for key in settings if key not in accepted]
     for key in unknown:
-        section.problem(f"{where}.{key}", f"a setting of {type_name}", settings.pop(key),
-                        did_you_mean(key, [*_NO_SETTINGS, *accepted]))  # fmt: skip
+        section.problem(
+            f"{where}.{key}",
+            f"a setting of {type_name}",
+            settings.pop(key),
+            did_you_mean(key, [*_NO_SETTINGS, *accepted]),
+        )
     for key, value in table.items():
         if key in settings and isinstance(value, dict):
             found = _read_setting_file(section, f"{where}.{key}", value, directory)
@@ -145,8 +156,7 @@ def _read_metric(
             settings.setdefault(key, _of_each_class(settings) if key == "max_rows" else value)
     if settings.get("duplicates", "conflict") != "conflict":
         # What is refused within one update would depend on how the log was cut into updates.
-        section.problem(f"{where}.duplicates", '"conflict"', settings["duplicates"],
-                        "leave it out")  # fmt: skip
+        section.problem(f"{where}.duplicates", '"conflict"', settings["duplicates"], "leave it out")
         return None
     try:
         empty = metric(type_name, settings)
@@ -220,11 +230,16 @@ def _read_inputs(
         given = {}
     for argument, path in given.items():
         if argument not in takes:
-            section.problem(f"{where}.inputs.{argument}", f"an argument of {type(empty).__name__}",
-                            path, did_you_mean(argument, list(takes)))  # fmt: skip
+            section.problem(
+                f"{where}.inputs.{argument}",
+                f"an argument of {type(empty).__name__}",
+                path,
+                did_you_mean(argument, list(takes)),
+            )
         elif not is_path(path):
-            section.problem(f"{where}.inputs.{argument}", "a dotted path in an event", path,
-                            "name a field")  # fmt: skip
+            section.problem(
+                f"{where}.inputs.{argument}", "a dotted path in an event", path, "name a field"
+            )
     found = dict(known)
     for argument, required in takes.items():
         if argument in known:
@@ -240,11 +255,16 @@ def _read_inputs(
             found[argument] = _field(event.path(path), plain, widths)
         elif required and argument not in given:
             todo = f"name [event] {role}, or" if role else "write"
-            section.problem(where, f"a field for `{argument}`", None,
-                            f'{todo} inputs = {{ {argument} = "..." }}')  # fmt: skip
+            section.problem(
+                where,
+                f"a field for `{argument}`",
+                None,
+                f'{todo} inputs = {{ {argument} = "..." }}',
+            )
     if of_lists and "labels" in found and found.get("scores") == found["labels"]:
-        section.problem(where, "different fields for labels and scores", found["labels"].path,
-                        "name two fields")  # fmt: skip
+        section.problem(
+            where, "different fields for labels and scores", found["labels"].path, "name two fields"
+        )
     return found
 
 
@@ -302,8 +322,12 @@ def refuse_clashes(
         of_width = read_as not in (_ONE, _MANY)
         known, known_as = first.setdefault((path, of_width), (where, read_as))
         if read_as != known_as:
-            section.problem(where, f"a field with {read_as}", path,
-                            f"{known} reads it as {known_as}; name another")  # fmt: skip
+            section.problem(
+                where,
+                f"a field with {read_as}",
+                path,
+                f"{known} reads it as {known_as}; name another",
+            )
     places = {path: where for where, path, _ in reversed(uses)}
     for path, where in places.items():
         for other, known in places.items():
@@ -350,8 +374,9 @@ def _read_setting_file(
     """
     unknown = [key for key in given if key not in ("path", "columns")]
     for key in unknown:
-        section.problem(f"{where}.{key}", "path and columns", key,
-                        did_you_mean(key, ["path", "columns"]))  # fmt: skip
+        section.problem(
+            f"{where}.{key}", "path and columns", key, did_you_mean(key, ["path", "columns"])
+        )
     if unknown:
         return None
     name, columns = given.get("path"), given.get("columns")
@@ -364,8 +389,12 @@ def _read_setting_file(
         and columns
         and all(isinstance(column, str) for column in columns)
     ):
-        section.problem(f"{where}.columns", "names of columns of a .csv file", columns,
-                        "name them, or leave it out for all")  # fmt: skip
+        section.problem(
+            f"{where}.columns",
+            "names of columns of a .csv file",
+            columns,
+            "name them, or leave it out for all",
+        )
         return None
     path = directory / Path(name).expanduser()
     try:

@@ -41,16 +41,23 @@ def read_experiment(
     """[experiment]; what is wrong is noted in the section, and the answer of no use then."""
     variants = event.variants or ()
     if len(variants) < 2:
-        section.problem("[event] variants", "at least two variants, since there is an [experiment]",
-                        event.variants, 'declare them, such as ["control", "new"]')  # fmt: skip
+        section.problem(
+            "[event] variants",
+            "at least two variants, since there is an [experiment]",
+            event.variants,
+            'declare them, such as ["control", "new"]',
+        )
     control = section.text("control")
     if control and variants and control not in variants:
         section.bad("control", "one of [event] variants", did_you_mean(control, variants))
     unit = section.path("unit") or event.user
     cluster = section.choice("cluster")
     if cluster == "groups" and unit is None:
-        section.bad("unit", "the field of what was assigned to a variant, to group rows by it",
-                    'name it, or write cluster = "none"')  # fmt: skip
+        section.bad(
+            "unit",
+            "the field of what was assigned to a variant, to group rows by it",
+            'name it, or write cluster = "none"',
+        )
     decision, rails = _read_decision(section, metrics), _read_guardrails(section, metrics)
     names = (*decision, *(rail.metric for rail in rails))
     watched = {name: one for name in names if (one := metric_of(name, metrics)) is not None}
@@ -104,20 +111,34 @@ def _require_consistent(section: Section, found: ExperimentConfig) -> None:
     if found.mde is not None and found.horizon is not None:
         section.bad("mde", "nothing, since there is a horizon", "declare one of the two")
     elif found.horizon is not None and section.raw("baseline") is None:
-        section.bad("baseline", "a rate from an earlier period, since there is a horizon",
-                    "add it, or declare an mde instead of both")  # fmt: skip
+        section.bad(
+            "baseline",
+            "a rate from an earlier period, since there is a horizon",
+            "add it, or declare an mde instead of both",
+        )
     if section.raw("horizon") is None and found.baseline is not None:
         section.bad("baseline", "nothing, since there is no horizon", "remove it, or add a horizon")
     for i, one in enumerate(found.guardrails):
         if one.metric in found.decision:
-            section.problem(f"[experiment] guardrails[{i}].metric", "a metric that decides nothing",
-                            one.metric, "make it one of decision, or a guardrail")  # fmt: skip
+            section.problem(
+                f"[experiment] guardrails[{i}].metric",
+                "a metric that decides nothing",
+                one.metric,
+                "make it one of decision, or a guardrail",
+            )
     if found.assignment_salt == GROUPS_SALT:
-        section.bad("assignment_salt", f"another than {GROUPS_SALT!r}, which makes the groups",
-                    "groups of users would follow variants; assign by another")  # fmt: skip
+        section.bad(
+            "assignment_salt",
+            f"another than {GROUPS_SALT!r}, which makes the groups",
+            "groups of users would follow variants; assign by another",
+        )
     if len(found.shares) > 1 and len(found.shares) != len(found.epochs) + 1:
-        section.bad("shares", f"one table, or {len(found.epochs) + 1}: one before each of epochs, "
-                    "and one after the last", "add or remove some")  # fmt: skip
+        section.bad(
+            "shares",
+            f"one table, or {len(found.epochs) + 1}: one before each of epochs, "
+            "and one after the last",
+            "add or remove some",
+        )
 
 
 def _read_decision(section: Section, metrics: Sequence[MetricConfig]) -> tuple[str, ...]:
@@ -127,8 +148,11 @@ def _read_decision(section: Section, metrics: Sequence[MetricConfig]) -> tuple[s
         or not 0 < len(names) <= MAX_WATCHED
         or len(set(map(str, names))) < len(names)
     ):
-        section.bad("decision", f"a list of 1 to {MAX_WATCHED} different metrics",
-                    'name what the decision rests on, such as ["ctr"]')  # fmt: skip
+        section.bad(
+            "decision",
+            f"a list of 1 to {MAX_WATCHED} different metrics",
+            'name what the decision rests on, such as ["ctr"]',
+        )
         return ()
     return tuple(
         name
@@ -141,18 +165,22 @@ def _is_metric(section: Section, where: str, name: object, metrics: Sequence[Met
     found = metric_of(name, metrics) if isinstance(name, str) else None
     if found is None:
         known = [metric.name for metric in metrics]
-        section.problem(where, "a metric of [metrics], or metric.view", name,
-                        did_you_mean(str(name), known))  # fmt: skip
+        section.problem(
+            where, "a metric of [metrics], or metric.view", name, did_you_mean(str(name), known)
+        )
         return False
     metric, view = found
     if metric.name == UNITS:
-        section.problem(where, f"a metric with another name than {UNITS!r}", name,
-                        "rename it; the units of an experiment are called so")  # fmt: skip
+        section.problem(
+            where,
+            f"a metric with another name than {UNITS!r}",
+            name,
+            "rename it; the units of an experiment are called so",
+        )
         return False
     views = list(views_of(metric.empty.compute()))
     if view is not None and view not in views:
-        section.problem(where, f"a view of {metric.name}", name,
-                        did_you_mean(view, views))  # fmt: skip
+        section.problem(where, f"a view of {metric.name}", name, did_you_mean(view, views))
         return False
     return True
 
@@ -164,8 +192,11 @@ def _read_guardrails(
     if tables is None:
         return ()
     if not isinstance(tables, list) or len(tables) > MAX_WATCHED:
-        section.bad("guardrails", f"a list of at most {MAX_WATCHED} tables",
-                    'write [{ metric = "auc", margin = 0.01 }]')  # fmt: skip
+        section.bad(
+            "guardrails",
+            f"a list of at most {MAX_WATCHED} tables",
+            'write [{ metric = "auc", margin = 0.01 }]',
+        )
         return ()
     found: dict[str, GuardrailConfig] = {}
     for i, table in enumerate(tables):
@@ -190,8 +221,11 @@ def _read_guardrails(
 def _read_on_several(section: Section, unit: str | None) -> OnSeveral:
     word = section.choice("on_several_variants")
     if word != "keep" and unit is None:
-        section.bad("on_several_variants", '"keep", since there is no unit',
-                    "name the unit that may be in several")  # fmt: skip
+        section.bad(
+            "on_several_variants",
+            '"keep", since there is no unit',
+            "name the unit that may be in several",
+        )
     return cast("OnSeveral", word)
 
 
@@ -203,12 +237,17 @@ def _require_droppable(
     others = sorted(name for name, one in named.items() if not _is_per_unit(one, found.unit))
     if others:
         could = [one.name for one in metrics if _is_per_unit(one, found.unit)]
-        section.bad("on_several_variants", f'"keep" or "error", since {", ".join(others)} adds up '
-                    "rows of many units", _COULD.format(", ".join(could)) if could else
-                    _COULD_BE.format(found.unit))  # fmt: skip
+        section.bad(
+            "on_several_variants",
+            f'"keep" or "error", since {", ".join(others)} adds up rows of many units',
+            _COULD.format(", ".join(could)) if could else _COULD_BE.format(found.unit),
+        )
     if found.unit_share < 1:
-        section.bad("unit_share", '1, since on_several_variants = "drop" needs each unit',
-                    "remove it, or keep such units")  # fmt: skip
+        section.bad(
+            "unit_share",
+            '1, since on_several_variants = "drop" needs each unit',
+            "remove it, or keep such units",
+        )
 
 
 def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:
@@ -225,24 +264,41 @@ def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
     if table is None:
         return {}
     if not isinstance(table, dict):
-        section.bad("mdes", "a table of the least effects that matter, by metric",
-                    "write for example { auc = 0.005 }")  # fmt: skip
+        section.bad(
+            "mdes",
+            "a table of the least effects that matter, by metric",
+            "write for example { auc = 0.005 }",
+        )
         return {}
     found = {}
     for name, value in table.items():
         where = f"[experiment] mdes.{name}"
         if isinstance(value, dict):
-            section.problem(where, "a number above 0", value,
-                            'put names with dots in quotes, as in "auc.gini" = 0.01')  # fmt: skip
-        elif name not in watched:
-            todo = did_you_mean(name, watched) if watched else "name it there as well"
-            section.problem("[experiment] mdes", "names as in decision or guardrails", name, todo)
+            section.problem(
+                where,
+                "a number above 0",
+                value,
+                'put names with dots in quotes, as in "auc.gini" = 0.01',
+            )
+        elif not _is_watched(section, "mdes", name, watched):
+            continue
         elif not _is_positive(value):
-            section.problem(where, "a number above 0", value,
-                            "say which absolute difference is the least that matters")  # fmt: skip
+            section.problem(
+                where,
+                "a number above 0",
+                value,
+                "say which absolute difference is the least that matters",
+            )
         else:
             found[name] = float(value)
     return found
+
+
+def _is_watched(section: Section, key: str, name: str, watched: Sequence[str]) -> bool:
+    if name not in watched:
+        todo = did_you_mean(name, watched) if watched else "name it there as well"
+        section.problem(f"[experiment] {key}", "names as in decision or guardrails", name, todo)
+    return name in watched
 
 
 def _read_epochs(section: Section, event: EventConfig) -> tuple[int, ...]:
@@ -254,17 +310,27 @@ def _read_epochs(section: Section, event: EventConfig) -> tuple[int, ...]:
         or len(texts) > MAX_EPOCHS
         or not all(isinstance(text, str) for text in texts)
     ):
-        section.bad("epochs", f"a list of at most {MAX_EPOCHS} ISO times in quotes",
-                    'write for example ["2026-01-31T00:00:00Z"]')  # fmt: skip
+        section.bad(
+            "epochs",
+            f"a list of at most {MAX_EPOCHS} ISO times in quotes",
+            'write for example ["2026-01-31T00:00:00Z"]',
+        )
         return ()
     if texts and event.epoch is not None:
-        section.bad("epochs", "nothing, since [event] epoch names the field that says it",
-                    "declare one of the two")  # fmt: skip
+        section.bad(
+            "epochs",
+            "nothing, since [event] epoch names the field that says it",
+            "declare one of the two",
+        )
     times, good = iso_to_ms(texts)
     for i, text in enumerate(texts):
         if not good[i]:
-            section.problem(f"[experiment] epochs[{i}]", "an ISO time with a zone", text,
-                            'write for example "2026-01-31T00:00:00Z"')  # fmt: skip
+            section.problem(
+                f"[experiment] epochs[{i}]",
+                "an ISO time with a zone",
+                text,
+                'write for example "2026-01-31T00:00:00Z"',
+            )
     if good.all() and any(before >= after for before, after in pairwise(times.tolist())):
         section.bad("epochs", "times that rise", "put them in order, each once")
     return tuple(times.tolist())
@@ -278,13 +344,19 @@ def _read_shares(section: Section, variants: Sequence[str]) -> tuple[Mapping[str
     found = []
     for i, table in enumerate(tables):
         where = f"[experiment] shares[{i}]" if isinstance(given, list) else "[experiment] shares"
-        if isinstance(table, dict) and set(table) == set(variants) and all(
-            map(_is_positive, table.values())
-        ):  # fmt: skip
+        if (
+            isinstance(table, dict)
+            and set(table) == set(variants)
+            and all(map(_is_positive, table.values()))
+        ):
             found.append({name: float(table[name]) for name in variants})
         else:
-            section.problem(where, "a table with a positive weight for each of variants", table,
-                            "write for example { control = 1, new = 1 }")  # fmt: skip
+            section.problem(
+                where,
+                "a table with a positive weight for each of variants",
+                table,
+                "write for example { control = 1, new = 1 }",
+            )
     if not tables:
         section.bad("shares", "at least one table", "leave it out where they are equal")
     return tuple(found)
@@ -304,17 +376,28 @@ def _read_directions(
     if names is None:
         return found
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        section.bad("lower_is_better", "a list of metrics of decision or guardrails",
-                    'write for example ["bounce"]')  # fmt: skip
+        section.bad(
+            "lower_is_better",
+            "a list of metrics of decision or guardrails",
+            'write for example ["bounce"]',
+        )
         return found
     for i, name in enumerate(names):
         where = f"[experiment] lower_is_better[{i}]"
         if name not in watched:
-            section.problem(where, "a name as in decision or guardrails", name,
-                            did_you_mean(name, list(watched)))  # fmt: skip
+            section.problem(
+                where,
+                "a name as in decision or guardrails",
+                name,
+                did_you_mean(name, list(watched)),
+            )
         elif found.get(name, "lower") != "lower":
-            section.problem(where, f"another metric, since {name} says better = {found[name]!r}",
-                            name, "remove one of the two")  # fmt: skip
+            section.problem(
+                where,
+                f"another metric, since {name} says better = {found[name]!r}",
+                name,
+                "remove one of the two",
+            )
         else:
             found[name] = "lower"
     return found
@@ -332,8 +415,9 @@ def _higher_is_better(
     if given is not None:
         if said in ("higher", "lower") and given is not (said == "higher"):
             expected = f"{'true' if said == 'higher' else 'false'}, since {said} is better"
-            section.problem(f"[experiment] {where}higher_is_better", expected, given,
-                            "remove one of the two")  # fmt: skip
+            section.problem(
+                f"[experiment] {where}higher_is_better", expected, given, "remove one of the two"
+            )
         return given
     own = direction_of(of[0].empty.compute(), of[1])
     if isinstance(said, float):
@@ -341,9 +425,12 @@ def _higher_is_better(
     elif said is not None:
         return said != "lower"
     if own.better == "target":
-        section.problem(f"[experiment] {where}higher_is_better",
-                        f"true or false, since {of[0].name} should be near to {own.target:g}", None,
-                        "write false where it is harm that it rises, else true")  # fmt: skip
+        section.problem(
+            f"[experiment] {where}higher_is_better",
+            f"true or false, since {of[0].name} should be near to {own.target:g}",
+            None,
+            "write false where it is harm that it rises, else true",
+        )
     return own.better != "lower"
 
 
@@ -364,12 +451,9 @@ def _read_covariates(
     read = {}
     for name, table in tables.items():
         where = f"[experiment] covariates.{name}"
-        if name not in found.watched:
-            todo = did_you_mean(name, found.watched) if found.watched else "name it there as well"
-            section.problem(
-                "[experiment] covariates", "names as in decision or guardrails", name, todo
-            )
-        elif not isinstance(table, dict):
+        if not _is_watched(section, "covariates", name, found.watched):
+            continue
+        if not isinstance(table, dict):
             section.problem(where, "a table", table, _COVARIATE)
         elif (one := _read_covariate(section, name, table, is_metric)) is not None:
             read[name] = one
@@ -389,11 +473,19 @@ def _read_covariate(
     one.done()
     good = is_metric(f"{where}.metric", metric)
     if good and metric == name:
-        section.problem(f"{where}.metric", "another metric than the one it is taken out of", metric,
-                        "name what was known before the exposure")  # fmt: skip
+        section.problem(
+            f"{where}.metric",
+            "another metric than the one it is taken out of",
+            metric,
+            "name what was known before the exposure",
+        )
         good = False
     if isinstance(theta, bool) or not isinstance(theta, int | float) or not math.isfinite(theta):
-        section.problem(f"{where}.theta", "a finite number, the slope", theta,
-                        "take the slope of an earlier period, from user_slope")  # fmt: skip
+        section.problem(
+            f"{where}.theta",
+            "a finite number, the slope",
+            theta,
+            "take the slope of an earlier period, from user_slope",
+        )
         return None
     return CovariateConfig(str(metric), float(theta)) if good else None

@@ -24,9 +24,9 @@ from streammetrics import Accumulator, JoinRows, LabelDelays, Panel, PerKey, Win
 
 ALL_KEYS: Final = 1 << 31
 EPOCH: Final = "epoch"  # the column of allocation epochs
-PREFIX: Final = "join/"  # no metric of a config has such a name
-ROWS: Final = PREFIX + "rows"
-DELAYS: Final = PREFIX + "delays"
+JOIN_PREFIX: Final = "join/"  # no metric of a config has such a name
+ROWS: Final = JOIN_PREFIX + "rows"
+DELAYS: Final = JOIN_PREFIX + "delays"
 _TYPES: Final[Mapping[str, str]] = {
     "variant": "key",
     "slice": "key",

@@ -35,6 +35,7 @@ KafkaLibrary = Literal["kafka-python", "confluent-kafka"]
 SourceFormat = Literal["jsonl", "csv", "parquet", "json", "ndjson", "array", "arrow", "columns"]
 
 SUFFIXES: Final = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_VISIBLE: Final = frozenset(map(chr, range(ord("!"), ord("~") + 1)))
 _MANY: Final = ("ndjson", "array", "arrow")  # formats of many events a record
 
 # The ledger's rules need these as they are; the kafka source sets them.
@@ -194,9 +195,10 @@ def _read_topics(section: Section) -> tuple[str, ...]:
         if len(set(names)) == len(names):
             return names
     section.bad(
-        "topic", f'a topic such as "clicks", or a list of up to {MAX_TOPICS} different ones',
+        "topic",
+        f'a topic such as "clicks", or a list of up to {MAX_TOPICS} different ones',
         "correct it",
-    )  # fmt: skip
+    )
     return ()
 
 
@@ -343,31 +345,28 @@ def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
 
 def read_server(section: Section) -> ServerConfig:
     """[server]."""
-    server = ServerConfig(
+    found = ServerConfig(
         section.text("host"),
         section.whole("port"),
-        section.text("token"),
+        _read_token(section),
         section.whole("connections_per_peer"),
     )
-    problem = token_problem(server.token)
-    if problem is not None:
-        # What came stays unsaid: it may be most of a secret.
-        section.problem(
-            section.where("token"), problem, "another", "make one, as with openssl rand -hex 16"
-        )
     section.done()
-    return server
+    return found
 
 
-def token_problem(token: str) -> str | None:
-    """What a token should have been; None where it may be one, or is none.
-
-    >>> token_problem("short"), token_problem("0123456789abcdef")
-    ('16 to 200 letters, digits and marks of ASCII, without spaces', None)
-    """
-    if not token or (16 <= len(token) <= 200 and all("!" <= letter <= "~" for letter in token)):
-        return None
-    return "16 to 200 letters, digits and marks of ASCII, without spaces"
+def _read_token(section: Section) -> str:
+    token = section.raw("token")
+    if token is None:
+        return ""
+    if isinstance(token, str) and 16 <= len(token) <= 200 and set(token) <= _VISIBLE:
+        return token
+    expected = "16 to 200 letters, digits and marks of ASCII, without spaces"
+    # What came stays unsaid: it may be most of a secret.
+    section.problem(
+        section.where("token"), expected, "another", "make one, as with openssl rand -hex 16"
+    )
+    return ""
 
 
 def read_dedup(section: Section, source: SourceConfig) -> DedupConfig | None:

@@ -46,7 +46,7 @@ class Decoded:
 
     at: intp [n], the place of each good event in the chunk, ascending; times_ms: int64 [n];
     record_times_ms: int64 [n], or None where records have no timestamps. `keys` holds what rows
-    are sliced by and `columns` what metrics read, by the names of `event_fields.uses`, n rows
+    are sliced by and `columns` what metrics read, by the names of `Config.columns`, n rows
     each. `refused` is in order of offset and index. `tombstones` are messages without a value.
     kinds: int8 [n] where events are joined, see `kinds.py`.
     event_ids: of all events that were read, refused ones too, where [dedup] names ids; `repeated`

@@ -18,9 +18,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.simulate.faults import JOINED_FAULTS
 from consumers.simulate.stream import (
     BATCH,
+    JOINED_FAULTS,
     POSITIONS,
     SCORE_TEXTS,
     VARIANTS,

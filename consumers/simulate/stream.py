@@ -11,7 +11,8 @@ is integers and exact powers of two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -21,15 +22,71 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.simulate.faults import (
-    ARRAY_FAULTS,
-    CSV_FAULTS,
-    FIELDS,
-    JSON_FAULTS,
-    TABLE_FAULTS,
+Format = Literal["jsonl", "csv", "ndjson", "array", "arrow"]
+FIELDS: Final = (
+    *("ts", "variant", "user", "item", "position", "score", "label"),
+    *("segment", "event_id"),
 )
 
-Format = Literal["jsonl", "csv", "ndjson", "array", "arrow"]
+
+def _changed(**changes: object) -> Callable[[bytes], bytes]:
+    """A fault that changes fields of a JSON event; None takes the field away."""
+
+    def change(line: bytes) -> bytes:
+        event = {**json.loads(line), **changes}
+        kept = {name: value for name, value in event.items() if value is not None}
+        return json.dumps(kept, separators=(",", ":")).encode()
+
+    return change
+
+
+def _csv_changed(field: str, text: str) -> Callable[[bytes], bytes]:
+    def change(line: bytes) -> bytes:
+        values = line.decode().split(",")
+        values[FIELDS.index(field)] = text
+        return ",".join(values).encode()
+
+    return change
+
+
+# Ways in which events are broken, as real ones are.
+JSON_FAULTS: Final[tuple[Callable[[bytes], bytes], ...]] = (
+    lambda line: line[: len(line) // 2],
+    lambda line: line + line,
+    lambda line: line.replace(b'"user":"u', b'"user":"\xff'),
+    lambda line: b"[" + line + b"]",
+    _changed(label=2),
+    _changed(score=float("nan")),
+    _changed(score="high"),
+    _changed(variant=None),
+    _changed(variant="treatmnet"),
+    _changed(ts="2024-01-01T12:00:00"),
+)
+JOINED_FAULTS: Final = (  # of impressions, which have no label
+    *JSON_FAULTS[:4],
+    *JSON_FAULTS[5:],
+    _changed(kind="imprssion"),
+    _changed(request_id=None),
+)
+# Half an event would leave its whole array without an end.
+ARRAY_FAULTS: Final = JSON_FAULTS[1:]
+TABLE_FAULTS: Final = (  # what a row of typed columns can be
+    _changed(label=2),
+    _changed(score=float("nan")),
+    _changed(variant=None),
+    _changed(variant="treatmnet"),
+    _changed(ts=None),
+)
+CSV_FAULTS: Final[tuple[Callable[[bytes], bytes], ...]] = (
+    lambda line: line[: len(line) // 2],
+    lambda line: line.replace(b",u", b",\xff"),
+    _csv_changed("label", "2"),
+    _csv_changed("score", "nan"),
+    _csv_changed("score", "high"),
+    _csv_changed("variant", ""),
+    _csv_changed("variant", "treatmnet"),
+    _csv_changed("ts", "2024-01-01T12:00:00"),
+)
 _FAULTS: Final = {
     "jsonl": JSON_FAULTS,
     "ndjson": JSON_FAULTS,
@@ -148,11 +205,17 @@ class Simulation:
             user = 2 * rank + variant
             lines.append(
                 write(
-                    iso(ms), VARIANTS[variant], f"u{user:06d}", item_of(place),
-                    1 + place % POSITIONS, SCORE_TEXTS[level], label,
-                    segment_of(user), f"e{self.seed}-{number:09d}",
+                    iso(ms),
+                    VARIANTS[variant],
+                    f"u{user:06d}",
+                    item_of(place),
+                    1 + place % POSITIONS,
+                    SCORE_TEXTS[level],
+                    label,
+                    segment_of(user),
+                    f"e{self.seed}-{number:09d}",
                 ).encode()
-            )  # fmt: skip
+            )
         for i in np.flatnonzero(drawn.broken).tolist():
             lines[i] = faults[int(drawn.faults[i]) % len(faults)](lines[i])
         return lines

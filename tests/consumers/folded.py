@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from consumers.config.states import PREFIX
+from consumers.config.states import JOIN_PREFIX
 from consumers.ledger.ledger import Ledger
 from consumers.model.commit import Counters
 from consumers.model.partition import Partition
@@ -162,7 +162,7 @@ def counted(ledger: Ledger) -> Counted:
     parts: dict[State, list[PerKey]] = defaultdict(list)
     for row in seen.deltas:
         pane = row.piece.pane
-        if pane.metric.startswith(PREFIX):
+        if pane.metric.startswith(JOIN_PREFIX):
             continue  # events that wait to be joined: no result
         state = PerKey.from_bytes(row.piece.state)
         parts[pane.metric, pane.grouping, pane.start_ms].append(state)

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 from consumers.cli import exit_codes
-from consumers.cli.arguments import _parser, parse
-from consumers.cli.flags import COMMANDS, Flag
+from consumers.cli.arguments import COMMANDS, Flag, _parser, parse
 from consumers.cli.main import main
 from consumers.ledger.failures import LedgerError
 from consumers.results.query import Span, parse_query

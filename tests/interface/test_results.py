@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from consumers.cli.flags import COMMANDS
+from consumers.cli.arguments import COMMANDS
 from consumers.cli.main import main
 from consumers.ledger.ledger import Ledger
 from consumers.process.status import Place, WorkerStatus

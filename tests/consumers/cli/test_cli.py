@@ -239,6 +239,15 @@ def test_a_missing_package_is_named_with_its_extra(
     assert "pip install 'streammetrics[serve]'" in capsys.readouterr().err
 
 
+def test_status_loads_no_http_server(store: Path) -> None:
+    code = (
+        "import sys; from consumers.cli.main import main; main(['status', sys.argv[1]]); "
+        "sys.exit(bool({'consumers.server', 'starlette', 'uvicorn'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", code, str(store)]
+    assert subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
+
+
 @pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_error(
     spawn: Callable[..., subprocess.Popen[str]],

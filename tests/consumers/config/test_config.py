@@ -6,6 +6,7 @@ from consumers.config.config import Config, load_config
 from consumers.config.event import Field
 from consumers.config.section import ConfigError, Override
 from tests.consumers.small_config import EVENT, METRICS, SOURCE, config, toml
+from tests.consumers.stores import write_config
 
 INTERFACE = """
 [source]
@@ -313,3 +314,28 @@ def test_a_record_of_kafka_has_a_key_and_headers_and_one_of_a_file_has_none() ->
 def test_a_header_is_read_by_its_name() -> None:
     said = problems(toml(source=KAFKA, event='time = "ts"\nlabel = "label"\nscore = "header"'))
     assert said["[event] score"].startswith("header.NAME")
+
+
+TOKEN = "0123456789abcdef"
+
+
+def config_with(folder: Path, token: str) -> Path:
+    """A config whose [server] has this token, as TOML writes it."""
+    path = write_config(folder)
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("port = 0\n", f"port = 0\ntoken = {token}\n"), encoding="utf-8")
+    return path
+
+
+def test_a_token_is_taken_and_not_shown(tmp_path: Path) -> None:
+    server = load_config(config_with(tmp_path, f'"{TOKEN}"')).server
+    assert server.token == TOKEN
+    assert TOKEN not in repr(server)
+    assert load_config(write_config(tmp_path)).server.token == ""
+
+
+@pytest.mark.parametrize("token", ["short", "with spaces in the middle", "é" * 20, "a" * 201, ""])
+def test_a_weak_token_is_an_error_that_keeps_it_to_itself(tmp_path: Path, token: str) -> None:
+    with pytest.raises(ConfigError, match="16 to 200 letters") as refused:
+        load_config(config_with(tmp_path, f'"{token}"'))
+    assert not token or token not in str(refused.value)

@@ -32,17 +32,6 @@ def test_a_bad_table_names_all_that_is_bad() -> None:
     ]  # fmt: skip
 
 
-def test_what_decides_on_repeats_is_part_of_the_states() -> None:
-    plain = config().fingerprints()["auc"]
-    prints = {
-        config(rest=f"[dedup]\n{text}").fingerprints()["auc"]
-        for text in ('event_id = "id"', 'event_id = "id"\nretention_s = 7', 'event_id = "other"')
-    }
-    assert len({plain, *prints}) == 4
-    keyed = config(rest='[dedup]\nevent_id = "id"\nkeyed = true').fingerprints()["auc"]
-    assert keyed in prints
-
-
 def test_several_partitions_need_keys() -> None:
     one, two = (Partition("c", "clicks", "i", number) for number in range(2))
     made = DedupConfig("id")

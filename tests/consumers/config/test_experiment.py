@@ -1,11 +1,11 @@
-"""[experiment]: what may stand there, and what follows from it."""
+"""[experiment]: what may stand there, and what follows from it: plans, directions, covariates."""
 
 from __future__ import annotations
 
 import pytest
 
 from consumers.config.config import Config
-from consumers.config.experiment import ExperimentConfig, GuardrailConfig
+from consumers.config.experiment import CovariateConfig, ExperimentConfig, GuardrailConfig
 from consumers.config.section import ConfigError
 from tests.consumers.small_config import EVENT, METRICS, config, toml
 
@@ -322,3 +322,133 @@ def test_units_are_not_dropped_from_states_that_add_them_up(
 def test_units_are_not_dropped_by_a_sample_of_them() -> None:
     text = table(f"{DROP}\nunit_share = 0.5", metrics=PER_USER)
     assert "needs each unit" in problems(text)["[experiment] unit_share"]
+
+
+BOUNCE = 'bounce = {{ type = "Ratio", better = {} }}\ncal = {{ type = "Calibration" }}'
+
+
+def directed(text: str, better: str = '"lower"') -> ExperimentConfig:
+    metrics = f"{METRICS}\n{BOUNCE.format(better)}"
+    found = config(table(text, metrics=metrics)).experiment
+    assert found is not None
+    return found
+
+
+DECIDED = PLAIN.replace('["ctr"]', '["bounce", "ctr"]')
+
+
+def test_a_metric_says_its_direction_beside_its_type() -> None:
+    assert directed(DECIDED).better == {"bounce": "lower"}
+    assert directed(DECIDED, '"higher"').better == {"bounce": "higher"}
+    assert directed(DECIDED, "1").better == {"bounce": 1.0}
+    assert directed(PLAIN).better == {}
+
+
+def test_an_experiment_names_those_of_which_less_is_better() -> None:
+    assert directed(f'{DECIDED}\nlower_is_better = ["ctr"]').better == {
+        "bounce": "lower",
+        "ctr": "lower",
+    }
+
+
+@pytest.mark.parametrize(
+    ("guardrail", "higher"),
+    [
+        ('{ metric = "auc", margin = 0.01 }', True),
+        ('{ metric = "cal.log_loss", margin = 0.01 }', False),
+        ('{ metric = "bounce", margin = 0.01 }', False),
+        ('{ metric = "cal.ratio", margin = 0.01, higher_is_better = false }', False),
+        ('{ metric = "cal.mean_score", margin = 0.01 }', True),  # nobody says which
+    ],
+)
+def test_a_guardrail_has_the_direction_of_its_metric(guardrail: str, higher: bool) -> None:
+    (found,) = directed(f"{PLAIN}\nguardrails = [{guardrail}]").guardrails
+    assert found == GuardrailConfig(found.metric, 0.01, higher)
+
+
+@pytest.mark.parametrize(
+    ("text", "better", "where", "said"),
+    [
+        (DECIDED, '"lowr"', "[metrics] bounce.better", "did you mean `lower`?"),
+        (DECIDED, "true", "[metrics] bounce.better", '"lower"'),
+        (DECIDED, "nan", "[metrics] bounce.better", '"lower"'),
+        (f'{DECIDED}\nlower_is_better = ["bonce"]', '"lower"',
+         "[experiment] lower_is_better[0]", "did you mean `bounce`?"),
+        (f'{DECIDED}\nlower_is_better = "bounce"', '"lower"',
+         "[experiment] lower_is_better", "a list"),
+        (f'{DECIDED}\nlower_is_better = ["bounce"]', '"higher"',
+         "[experiment] lower_is_better[0]", "remove one of the two"),
+        (f'{PLAIN}\nguardrails = [{{ metric = "cal.copc", margin = 1 }}]', '"lower"',
+         "[experiment] guardrails[0].higher_is_better", "near to 1"),
+        (f'{PLAIN}\nguardrails = [{{ metric = "bounce", margin = 1, higher_is_better = true }}]',
+         '"lower"', "[experiment] guardrails[0].higher_is_better", "false, since lower is better"),
+    ],
+)  # fmt: skip
+def test_a_direction_that_cannot_be_is_named(text: str, better: str, where: str, said: str) -> None:
+    metrics = f"{METRICS}\n{BOUNCE.format(better)}"
+    assert said in problems(table(text, metrics=metrics))[where]
+
+
+def test_a_direction_moves_no_state_so_that_it_may_be_declared_while_it_goes_on() -> None:
+    plain, said = (
+        config(table(DECIDED, metrics=f"{METRICS}\n{BOUNCE.format(one)}"))
+        for one in ('"none"', '"lower"')
+    )
+    assert plain.fingerprints() == said.fingerprints()
+    assert plain.descriptions != said.descriptions
+
+
+GROUPED = 'control = "a"\nunit = "event_id"\ndecision = ["ctr"]'
+BEFORE = f'{METRICS}\nbefore = {{ type = "Ratio", inputs = {{ numerators = "score" }} }}'
+
+
+def test_a_covariate_is_counted_in_the_same_groups_and_is_a_part_of_the_plan() -> None:
+    text = f'{GROUPED}\ncovariates = {{ ctr = {{ metric = "before", theta = 0.5 }} }}'
+    found = made(text, metrics=BEFORE)
+    assert found.experiment is not None
+    assert found.experiment.covariates == {"ctr": CovariateConfig("before", 0.5)}
+    assert found.experiment.watched == ("ctr",) and found.experiment.counted == ("ctr", "before")
+    counted = {metric.name: metric for metric in found.counted if "/" in metric.name}
+    assert list(counted) == ["experiment/before", "experiment/ctr", "experiment/units"]
+    assert counted["experiment/before"].type == "UserGroups"
+    assert counted["experiment/before"].inputs["users"] == counted["experiment/ctr"].inputs["users"]
+    plain, other = (
+        made(one, metrics=BEFORE).descriptions["experiment/ctr"]
+        for one in (GROUPED, text.replace("0.5", "0.25"))
+    )
+    here = found.descriptions["experiment/ctr"]
+    assert here["experiment"]["covariates"] == {"ctr": ["before", 0.5]}  # type: ignore[index]
+    assert here != plain and here != other
+    assert "covariates" not in plain["experiment"]  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("covariates", "where", "said"),
+    [
+        ("1", "covariates", "a table of covariates, by metric"),
+        ('{ ctx = { metric = "before", theta = 1 } }', "covariates", "did you mean `ctr`?"),
+        (
+            '{ before = { metric = "ctr", theta = 1 } }',
+            "covariates",
+            "as in decision or guardrails",
+        ),
+        ("{ ctr = 0.5 }", "covariates.ctr", "theta = 0.4"),
+        ('{ ctr = { metric = "befor", theta = 1 } }', "covariates.ctr.metric", "mean `before`?"),
+        ('{ ctr = { metric = "ctr", theta = 1 } }', "covariates.ctr.metric", "another metric"),
+        ('{ ctr = { metric = "before" } }', "covariates.ctr.theta", "user_slope"),
+        ('{ ctr = { metric = "before", theta = inf } }', "covariates.ctr.theta", "a finite number"),
+        ('{ ctr = { metric = "before", theta = true } }', "covariates.ctr.theta", "finite number"),
+    ],
+)
+def test_a_covariate_that_is_none_is_refused(covariates: str, where: str, said: str) -> None:
+    text = table(f"{GROUPED}\ncovariates = {covariates}", metrics=BEFORE)
+    assert said in problems(text)[f"[experiment] {where}"]
+
+
+def test_a_covariate_has_no_other_keys_and_needs_groups() -> None:
+    one = '{ ctr = { metric = "before", theta = 1, frozen = true } }'
+    found = problems(table(f"{GROUPED}\ncovariates = {one}", metrics=BEFORE))
+    assert any("covariates.ctr" in where for where in found)
+    plain = '\ncluster = "none"\ncovariates = { ctr = { metric = "before", theta = 1 } }'
+    found = problems(table(GROUPED + plain, metrics=BEFORE))
+    assert 'write cluster = "groups"' in found["[experiment] covariates"]

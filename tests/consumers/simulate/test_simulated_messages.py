@@ -2,7 +2,7 @@ import pyarrow.ipc
 import pytest
 
 from consumers.cli.main import main
-from consumers.simulate.messages import MESSAGES, packed
+from consumers.simulate.output import MESSAGES, packed
 from consumers.simulate.stream import Format, Simulation
 from tests.consumers.messages import counted, in_chunks, of_format
 from tests.consumers.small_config import SLICES
