@@ -46,7 +46,8 @@ chaos: .venv/.dev  ## kill workers, broker and stores (10 minutes), then compare
 
 peers: .cache/torch/.made .cache/ranx/.made  ## torchmetrics, torcheval and ranx (3 GB), beside which more tests run then
 
-docs: .venv/.dev  ## write what pages have from docstrings, config keys and docs/performance.json
+docs: .venv/.dev  ## write what pages have from docstrings, config keys and docs/performance.json, and what a new metric adds
+	$(BIN)/python docs/new_metrics.py
 	$(BIN)/python docs/metrics_page.py
 	$(BIN)/python docs/config_table.py
 	$(BIN)/python -m benchmarks.page

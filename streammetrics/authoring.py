@@ -31,6 +31,7 @@ the page need nothing more.
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.arrays import array_of
 from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows
 from streammetrics.core.bags import Bags
@@ -51,7 +52,13 @@ from streammetrics.core.interval import Interval
 from streammetrics.core.looks import Look
 from streammetrics.core.parts import Column, Extreme, Slots
 from streammetrics.core.plain_values import FLOAT64, as_float, exact, whole
-from streammetrics.core.possible import QUANTA, require, small_integers
+from streammetrics.core.possible import (
+    QUANTA,
+    require,
+    require_finite,
+    require_moments,
+    small_integers,
+)
 from streammetrics.core.rows import Coded, Ragged, Rows
 from streammetrics.core.settings import Setting
 from streammetrics.core.units import UnitSet
@@ -74,6 +81,8 @@ from streammetrics.results.bounded import Bounded
 from streammetrics.results.direction import Direction, Directions, directed
 from streammetrics.results.interval import Asked
 from streammetrics.results.interval import HasIntervals as Result
+from streammetrics.results.rates import Rates
+from streammetrics.results.sums import Quotient
 
 __all__ = [
     "CHUNK",
@@ -97,8 +106,10 @@ __all__ = [
     "Interval",
     "Look",
     "Measure",
+    "Quotient",
     "Ragged",
     "Ranked",
+    "Rates",
     "Result",
     "Rows",
     "Setting",
@@ -110,6 +121,7 @@ __all__ = [
     "UnitSet",
     "Values",
     "WeightedCounts",
+    "array_of",
     "as_float",
     "check_choice",
     "check_max_rows",
@@ -128,6 +140,8 @@ __all__ = [
     "register_measure",
     "relevant_shown",
     "require",
+    "require_finite",
+    "require_moments",
     "rounded",
     "score_table",
     "shown",

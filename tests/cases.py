@@ -140,6 +140,8 @@ def windows(inner: Case[Any], size_s: float, slide_s: float | None = None) -> Ca
 def _first(inner: Case[Any]) -> Mapping[str, object]:
     """The columns of one good row."""
     of_form = {ranked: ([1], 0), flags: ((0, 1), (0.5, 0.5))}  # cases of one class in two forms
+    if inner.small:
+        return inner.columns(inner.small[:1])
     return inner.columns([of_form.get(inner.columns) or _ONE_ROW[type(inner.empty)]])
 
 
@@ -149,7 +151,6 @@ _ONE_ROW: Mapping[type[Accumulator], Any] = {
     ExactAUC: (1, 0.5, 1),
     BinaryConfusion: (1, 0.5, 1),
     Calibration: (1, 0.5, 1),
-    Ratio: (1, 1),
     Regression: (1, 1, 1),
     GroupedAUC: (1, 1, 0.5, 1),
     GroupedScores: (1, 0.5, 1),

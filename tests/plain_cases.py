@@ -178,6 +178,7 @@ RATIOS = [
         ),
         others=(BinaryConfusion(),),
         oracle=ratio,
+        small=[(top, bottom) for top in (0.1, 1e16, -1e16) for bottom in (0.1, -0.1)],
     ),
     Case(
         Ratio(),
@@ -185,6 +186,7 @@ RATIOS = [
         strategies.columns("numerators"),
         oracle=lambda rows: ratio([(top, 1) for (top,) in rows]),
         name="Ratio() of clicks",
+        small=[(0,), (1,)],
     ),
 ]
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from streammetrics import Ratio, SettingsError, StateError, load, parse_measure
+from streammetrics import Ratio, SettingsError, StateError, authoring, load, parse_measure
 from streammetrics.core import installed
 from streammetrics.core.codec import STATE_MAGIC, Writer, frame
 from streammetrics.core.counts import CountsColumn
@@ -17,6 +19,7 @@ from streammetrics.ranking.measure import Measure
 from streammetrics.ranking.measure_texts import register_measure
 from streammetrics.ranking.measures import MEASURES
 from streammetrics.registry import metric_names, metric_type
+from tests.requirements import ROOT
 
 GOOD = """
 from streammetrics.authoring import Accumulator, Counts, Rows
@@ -48,6 +51,7 @@ def package(
     (said / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n", "utf-8")
     points = f"[{installed.METRICS}]\nBroken = {name}.broken:X\nSeen = {name}.good:Seen\n"
     points += f"Ratio = {name}.broken:Ratio\n[{installed.MEASURES}]\nX = {name}.broken:X\n"
+    points += "Taken = streammetrics:NDCG\n"
     (said / "entry_points.txt").write_text(points, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     for cached in (installed.entry_points_of, installed.load_all):
@@ -99,7 +103,9 @@ def test_bytes_find_an_installed_metric_beside_a_broken_one_and_import_nothing_e
 
 
 def test_a_text_names_no_measure_that_is_not_registered(package: str) -> None:
-    with pytest.raises(SettingsError, match=rf"came 'X'; .*failed: X = {package}.broken:X"):
+    with pytest.raises(
+        SettingsError, match=rf"came 'X'; .*X = {package}.broken:X.*came NDCG; choose"
+    ):
         parse_measure("X@3")
     for measure, said in (
         (MEASURES["NDCG"], "and is none of NDCG, DCG"),
@@ -118,3 +124,21 @@ def test_a_registered_name_stays_that_of_its_class() -> None:
     assert parse_measure("Mine(rel=2)@3") == mine(rel=2) @ 3
     with pytest.raises(SettingsError, match=r"expected Mine as it was registered, .*\._A, came"):
         register_measure(other)
+
+
+def test_authoring_has_all_of_the_core_that_simple_metrics_of_ours_import() -> None:
+    for kind in ("ratio", "binary_confusion"):
+        path = ROOT / "streammetrics" / "classification" / f"{kind}.py"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith(
+                "streammetrics.core"
+            ):
+                assert {one.name for one in node.names} <= set(authoring.__all__), node.module
+
+
+def test_authoring_is_imported_without_hypothesis_and_without_looking_for_packages() -> None:
+    said = "import sys, streammetrics.authoring; print(*sys.modules)"
+    loaded = subprocess.run(
+        [sys.executable, "-c", said], capture_output=True, text=True, check=True
+    )
+    assert not {"hypothesis", "importlib.metadata"} & set(loaded.stdout.split())

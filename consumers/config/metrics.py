@@ -178,9 +178,9 @@ def _read_metric(
 
 def _metric_type(section: Section, where: str, name: object) -> type[Accumulator] | None:
     """The class that `type` names: ours, that of an installed package, or `module:Class`."""
-    combined = [metric_types()[kind] for kind in NOT_IN_A_CONFIG]
-    known = [kind for kind in metric_names() if kind not in NOT_IN_A_CONFIG]
-    if isinstance(name, str) and (name in known or ":" in name):
+    ours = metric_types()
+    combined = [ours[kind] for kind in NOT_IN_A_CONFIG]
+    if isinstance(name, str) and (name in ours or name in metric_names() or ":" in name):
         try:
             kind = metric_type(name)
         except SettingsError as error:
@@ -188,6 +188,7 @@ def _metric_type(section: Section, where: str, name: object) -> type[Accumulator
             return None
         if kind not in combined:
             return kind
+    known = [kind for kind in metric_names() if kind not in NOT_IN_A_CONFIG]
     section.problem(where, "a metric, or module:Class of one", name, did_you_mean(str(name), known))
     return None
 

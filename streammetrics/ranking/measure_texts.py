@@ -84,7 +84,10 @@ def _measure(name: str, text: str) -> Measure:
     installed, failed = load_all(INSTALLED)
     for one in installed.values():
         if isinstance(one, Measure) and one.name not in _registered:
-            register_measure(one)
+            try:
+                register_measure(one)
+            except SettingsError as error:  # one bad package must not take the others away
+                failed += f"; {error}"
     if name not in _registered:
         known_names = ", ".join([*MEASURES, *sorted(_registered)])
         where = f"measure {shown(text)}"

@@ -27,6 +27,7 @@ class Case(Generic[Row]):
     others: metrics that must refuse to merge with this one.
     oracle: exact values of attributes (or keys) of the result by brute force from the rows; a
     mapping for results within results.
+    small: a few different rows, of which `check_exhaustively` may try every small multiset.
 
     >>> from hypothesis import strategies as st
     >>> from streammetrics import Ratio
@@ -42,6 +43,7 @@ class Case(Generic[Row]):
     others: Sequence[Accumulator] = ()
     oracle: Callable[[Sequence[Row]], Exact] | None = None
     name: str = field(default="")
+    small: Sequence[Row] = ()
 
     def __str__(self) -> str:
         return self.name or repr(self.empty)

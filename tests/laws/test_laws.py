@@ -50,6 +50,8 @@ LISTS = [[], [(0.5, 0)], [(0.5, 1), (0.5, 0)], [(0.0, 2), (1.0, 0)], [(1.0, 1), 
 
 def kinds_of_rows(case: Case[Any]) -> tuple[Sequence[Any], int]:
     """The different rows to make multisets of, and how many of them at most."""
+    if case.small:
+        return case.small, 6 if DEEP or len(case.small) < 3 else 4
     labels: Sequence[Any] = (0, 1)
     if str(case).startswith("weighted"):
         return weighted_rows(case), 5 if DEEP else 3
@@ -75,10 +77,6 @@ def kinds_of_rows(case: Case[Any]) -> tuple[Sequence[Any], int]:
             return SMALL_ROWS.get(str(case)) or SMALL_ROWS[name]
         case "Calibration" | "Regression" as name, _:
             return SMALL_SCORED[name], 3
-        case "Ratio", _ if "clicks" in str(case):
-            return [(0,), (1,)], 6
-        case "Ratio", _:
-            return list(product((0.1, 1e16, -1e16), (0.1, -0.1))), 6 if DEEP else 4
         case "IntraListSimilarity" | "CatalogMetrics", _:
             return [[], [0], [0, 1], [3, 1, 2], [1, 5, 0, 4]], 4
         case _:
