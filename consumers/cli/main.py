@@ -77,7 +77,7 @@ def _run(arguments: Arguments) -> int:
 
                 return simulate(arguments, time.monotonic)
             case "quarantine" if arguments.words[:1] == ("retry",) and arguments.words[1:]:
-                from consumers.cli.retry import retry_quarantine
+                from consumers.cli.replay import retry_quarantine
 
                 return retry_quarantine(
                     arguments, lambda: round(time.time() * 1000), time.monotonic
@@ -87,7 +87,7 @@ def _run(arguments: Arguments) -> int:
 
                 return serve_store(arguments, time.monotonic, time.time)
             case "verify":
-                from consumers.cli.verify import verify_config
+                from consumers.cli.replay import verify_config
 
                 return verify_config(arguments, time.monotonic)
             case "report":

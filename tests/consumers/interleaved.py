@@ -24,6 +24,7 @@ from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import SettingsChanged, StoreReplaced, StoreUnavailable
 from consumers.model.generation import Generation
 from consumers.model.partition import Partition
+from consumers.replay.retry import retry
 from consumers.sources.memory_source import (
     Again,
     Assign,
@@ -34,7 +35,6 @@ from consumers.sources.memory_source import (
     Stall,
     Step,
 )
-from consumers.worker.retry import retry
 from consumers.worker.worker import Worker
 from tests.consumers.compacted import Compactions
 from tests.consumers.folded import Span, counted

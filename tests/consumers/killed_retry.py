@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection
 
 import consumers.ledger.retry as in_ledger
-import consumers.worker.retry as of_worker
+import consumers.replay.retry as of_worker
 from consumers.cli.main import main
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger.retry import Counted

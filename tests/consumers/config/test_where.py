@@ -8,7 +8,7 @@ from consumers.config.config import Config, ConfigError
 from consumers.config.where import Condition
 from consumers.ledger.ledger import SettingsChanged
 from consumers.model.generation import Generation, Metric
-from consumers.worker.reading import reading_of, require_same_states, with_reading
+from consumers.replay.event_reading import reading_of, require_same_states, with_reading
 from tests.consumers.messages import of_format
 from tests.consumers.small_config import EVENT, config
 

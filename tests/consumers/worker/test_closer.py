@@ -14,11 +14,11 @@ from consumers.config.joined import DELAYS
 from consumers.ledger.ledger import Ledger
 from consumers.model.commit import Counters, Head
 from consumers.model.generation import Pane
+from consumers.replay.retry import retry
+from consumers.replay.verify import verify
 from consumers.sources.memory_source import MemorySource
 from consumers.worker.closer import Closer, closable_ms
-from consumers.worker.retry import retry
 from consumers.worker.service import begin
-from consumers.worker.verify import verify
 from streammetrics import LabelDelays, load
 from tests.consumers import joined_stream as joined
 from tests.consumers.joined_stream import LOGS, SPLIT, START_MS, Event, click, shown

@@ -25,10 +25,10 @@ from consumers.worker.pipeline import Delta
 from streammetrics import HistogramAUC, PerKey, Ratio, Units, UserGroups
 from tests.consumers.folded import METRICS as PLAIN
 from tests.consumers.folded import counted, fold, time_of
+from tests.consumers.replay.verified_run import CHUNKS, EACH, change, tried, verified
 from tests.consumers.small_config import EVENT, LOG, METRICS, chunk, config, event
 from tests.consumers.stores import filled_once
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
-from tests.consumers.worker.verified_run import CHUNKS, EACH, change, tried, verified
 
 STARTS = ("2024-01-01T01:00:00Z", "2024-01-01T02:00:00Z")
 EXPERIMENT = f"""

@@ -17,6 +17,7 @@ from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.write import write_delta
 from consumers.model.commit import Commit
+from consumers.replay.verify import verify
 from consumers.sources.memory_source import (
     Again,
     Deliver,
@@ -26,7 +27,6 @@ from consumers.sources.memory_source import (
     Stall,
     Step,
 )
-from consumers.worker.verify import verify
 from consumers.worker.worker import Worker
 from tests.consumers import joined_stream as joined
 from tests.consumers.lives import Killed

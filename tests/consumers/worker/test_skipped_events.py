@@ -17,6 +17,7 @@ from consumers.config.config import Config
 from consumers.ledger import schema
 from consumers.ledger.ledger import Ledger, SettingsChanged
 from consumers.model.commit import Counters
+from consumers.replay.retry import retry
 from consumers.report import gather, report_html
 from consumers.results.query import Query, parse_query
 from consumers.results.reader import read_results
@@ -31,11 +32,10 @@ from consumers.server.health import Watched
 from consumers.server.pulse import Pulse
 from consumers.sources.memory_source import Deliver, Log, MemorySource
 from consumers.worker.bad_share import TooManyBad
-from consumers.worker.retry import retry
 from consumers.worker.run_options import Options
+from tests.consumers.replay.verified_run import EACH, change, tried, verified
 from tests.consumers.small_config import EVENT, config, event
 from tests.consumers.worker.memory_run import ONE, UNTIL_END, Run
-from tests.consumers.worker.verified_run import EACH, change, tried, verified
 
 T = TypeVar("T")
 

@@ -18,12 +18,12 @@ from consumers.config.config import Config
 from consumers.config.tables import LIBRARIES
 from consumers.ledger.ledger import Ledger
 from consumers.model.commit import QuarantineRow
+from consumers.replay.retry import retry
+from consumers.replay.verify import verify
 from consumers.sources.unreadable import Skips, UnreadableBatch
 from consumers.worker import service
-from consumers.worker.retry import retry
 from consumers.worker.run_options import Options
 from consumers.worker.stop import Stop
-from consumers.worker.verify import verify
 from tests.consumers import folded
 from tests.consumers.small_config import config, toml
 from tests.kafka_batches import batch, send
