@@ -25,7 +25,7 @@ import numpy as np
 from benchmarks.harness import versions
 from consumers.config.config import Config, load_config
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.seen import read_seen
+from consumers.ledger.write import read_seen
 from consumers.model.commit import Commit, Counters
 from consumers.model.partition import Partition
 from consumers.sources.memory_source import Log, MemorySource

@@ -8,9 +8,8 @@ from contextlib import closing
 
 from consumers.cli import logs, progress
 from consumers.cli.arguments import Arguments
-from consumers.ledger.compact import Compacted, compact
+from consumers.ledger.compact import Compacted, compact, count_mergeable
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.mergeable import count_mergeable
 from consumers.results import printed
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from consumers.cli import logs, progress
 from consumers.cli.arguments import Arguments, UsageError
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.retry import count_entries
+from consumers.ledger.quarantine import count_entries
 from consumers.results import quarantine
 from consumers.results.answers import results_text
 from consumers.results.json_text import dumps

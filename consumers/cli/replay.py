@@ -15,7 +15,7 @@ from consumers.cli.exit_codes import DONE, FATAL
 from consumers.cli.run import overrides, partitions
 from consumers.config.config import load_config
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.retry import count_entries
+from consumers.ledger.quarantine import count_entries
 from consumers.model.partition import Name, name_of
 from consumers.replay.retry import Still, retry
 from consumers.replay.scratch import Findings

@@ -19,8 +19,8 @@ from consumers.cli.flags import RUN
 from consumers.cli.serve import warn_where_open
 from consumers.config.config import Config, Override, QuarantineConfig, load_config
 from consumers.events.messages import MAX_EVENTS
-from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger
+from consumers.model.generation import Requested
 from consumers.model.partition import Name, name_of
 from consumers.results import printed
 from consumers.results.answers import results_text

@@ -24,11 +24,9 @@ from consumers.config.config import Config
 from consumers.engines.tasks import Job
 from consumers.engines.told import Told, told_together
 from consumers.experiment.looking import Looker
-from consumers.ledger.begun import NOTHING_REQUESTED, Requested
-from consumers.ledger.ledger import Fenced, Ledger, LogChanged
-from consumers.ledger.logs import count_from
+from consumers.ledger.ledger import Fenced, Ledger, LogChanged, count_from
 from consumers.model.commit import Commit, Head
-from consumers.model.generation import Generation, Piece
+from consumers.model.generation import NOTHING_REQUESTED, Generation, Piece, Requested
 from consumers.model.partition import SPARK, Partition
 from consumers.sources.source import GapError
 from consumers.worker.bad_share import BadShare

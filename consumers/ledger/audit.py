@@ -29,9 +29,14 @@ from sqlalchemy import (
     select,
 )
 
-from consumers.ledger.groupings import coarser_of
-from consumers.ledger.outline import Outline, read_outlines, read_states, state_of
-from consumers.ledger.ranges import parts_of
+from consumers.ledger.outline import (
+    Outline,
+    coarser_of,
+    parts_of,
+    read_outlines,
+    read_states,
+    state_of,
+)
 from consumers.ledger.read import (
     generation_of,
     json_object,
@@ -49,8 +54,8 @@ from consumers.ledger.schema import (
     retry,
     seen,
 )
-from consumers.ledger.seen import seen_digests
 from consumers.ledger.store import Store
+from consumers.ledger.write import seen_digests
 from consumers.model.commit import Head, QuarantineRow
 from consumers.model.generation import Generation, Pane
 from streammetrics import Accumulator, StreamMetricsError, load

@@ -21,7 +21,7 @@ from typing import Final
 from consumers.config.config import Config
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger.ledger import Ledger, LedgerError
-from consumers.ledger.retry import Counted, NotOpen, write_retry
+from consumers.ledger.quarantine import Counted, NotOpen, write_retry
 from consumers.model.chunk import Chunk
 from consumers.model.commit import Head, QuarantineRow
 from consumers.model.generation import Generation

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from consumers.ledger.retry import open_since
+from consumers.ledger.quarantine import open_since
 from consumers.ledger.store import Store
 from consumers.model.commit import Counters, Head
 from consumers.worker.pipeline import Delta

@@ -11,11 +11,17 @@ from contextlib import closing
 
 from consumers.config.config import Config
 from consumers.config.dedup import require_keyed
-from consumers.ledger.begun import Begun
 from consumers.ledger.connect import shown
-from consumers.ledger.ledger import Ledger, LogChanged, NoStoreYet, SchemaMismatch
-from consumers.ledger.logs import require_known, unknown_topics
+from consumers.ledger.ledger import (
+    Ledger,
+    LogChanged,
+    NoStoreYet,
+    SchemaMismatch,
+    require_known,
+    unknown_topics,
+)
 from consumers.model.commit import Head
+from consumers.model.generation import Begun
 from consumers.model.partition import Name, Partition, names_of, names_without
 from consumers.sources.open_source import open_source, require_package, require_readable
 from consumers.sources.source import GapError, Source, Unsuitable

@@ -24,8 +24,7 @@ from consumers.events.fields import EPOCH, epochs_by_time, uses
 from consumers.ledger.closing import closing_heads, join_head, pending, states, write_closing
 from consumers.ledger.failures import StoreUnavailable
 from consumers.ledger.ledger import Fenced, Ledger
-from consumers.ledger.outline import Outline
-from consumers.ledger.ranges import parts_of, split
+from consumers.ledger.outline import Outline, parts_of, split
 from consumers.model.chunk import Chunk
 from consumers.model.commit import (
     JOIN,

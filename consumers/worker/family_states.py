@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from consumers.config.family import Family
 from consumers.events.decoder import Decoded
-from consumers.ledger.groupings import Groupings, finest, summed
+from consumers.ledger.outline import Groupings, finest, summed
 from streammetrics import Coded, PerKey, Windows
 
 Columns: TypeAlias = "Mapping[str, NDArray[np.generic] | Coded]"

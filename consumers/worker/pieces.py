@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from consumers.ledger.ranges import PIECE_BYTES, can_stand_for_coarser, is_too_large, split
+from consumers.ledger.outline import PIECE_BYTES, can_stand_for_coarser, is_too_large, split
 from consumers.model.chunk import Chunk
 from consumers.model.commit import Commit, Head
 from consumers.model.generation import Pane, Piece

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from consumers.ledger.begun import NOTHING_REQUESTED, Requested
+from consumers.model.generation import NOTHING_REQUESTED, Requested
 from consumers.model.partition import Name, Partition
 from consumers.sources.unreadable import NO_SKIPS, Skips
 

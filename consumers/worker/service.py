@@ -14,9 +14,8 @@ from typing import Final
 
 from consumers.config.config import Config
 from consumers.experiment.looking import Looker
-from consumers.ledger.begun import NOTHING_REQUESTED, Begun, Requested
 from consumers.ledger.ledger import Fenced, Ledger
-from consumers.model.generation import Generation
+from consumers.model.generation import NOTHING_REQUESTED, Begun, Generation, Requested
 from consumers.sources.open_source import open_source
 from consumers.sources.source import GapError, Source
 from consumers.worker.forward import forwarding

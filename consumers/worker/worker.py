@@ -19,8 +19,7 @@ from typing import Final
 from consumers.config.config import Config
 from consumers.config.dedup import require_keyed
 from consumers.events.decoder import Decoded, Decoder
-from consumers.ledger.ledger import Fenced, Ledger
-from consumers.ledger.logs import count_from
+from consumers.ledger.ledger import Fenced, Ledger, count_from
 from consumers.model.chunk import Chunk
 from consumers.model.commit import Head
 from consumers.model.generation import Generation

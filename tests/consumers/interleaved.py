@@ -19,10 +19,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from consumers.config.config import Config
-from consumers.ledger.begun import Requested
 from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import SettingsChanged, StoreReplaced, StoreUnavailable
-from consumers.model.generation import Generation
+from consumers.model.generation import Generation, Requested
 from consumers.model.partition import Partition
 from consumers.replay.retry import retry
 from consumers.sources.memory_source import (

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from consumers.ledger.ledger import Fenced, Ledger
-from consumers.ledger.seen import read_seen
+from consumers.ledger.write import read_seen
 from consumers.model.commit import Seen
 from consumers.model.generation import Generation
 from tests.consumers.ledger.small_ledger import LOG, commit

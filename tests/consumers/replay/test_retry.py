@@ -13,9 +13,9 @@ from sqlalchemy import Connection
 
 from consumers.config.config import Config
 from consumers.events import messages
-from consumers.ledger import retry as in_ledger
+from consumers.ledger import quarantine as in_ledger
 from consumers.ledger.ledger import Ledger, SettingsChanged
-from consumers.ledger.retry import NotOpen
+from consumers.ledger.quarantine import NotOpen
 from consumers.ledger.store import Store
 from consumers.model.commit import Commit, Counters, QuarantineRow
 from consumers.replay.retry import Page, retry
@@ -132,7 +132,7 @@ def test_a_crash_in_the_middle_leaves_all_open(run: Run, monkeypatch: pytest.Mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr("consumers.ledger.retry.write_pieces", crash)
+        patched.setattr("consumers.ledger.quarantine.write_pieces", crash)
         tried(config(event=WITH_C), run)
     assert (states(run), run.seen().counters) == before
     with closing(Ledger.open(run.config.store.url)) as ledger:

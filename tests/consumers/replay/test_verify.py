@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import Connection, delete, insert, select, update
 
 from consumers.ledger import outline, schema
-from consumers.ledger.begun import Requested
 from consumers.ledger.compact import compact
 from consumers.ledger.ledger import Ledger, SettingsChanged
+from consumers.model.generation import Requested
 from consumers.replay import diff, replay
 from consumers.replay.verify import Wanted
 from consumers.sources.memory_source import Log

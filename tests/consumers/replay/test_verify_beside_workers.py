@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 from consumers.ledger import audit
 from consumers.ledger.compact import compact
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.seen import seen_digests
+from consumers.ledger.write import seen_digests
 from consumers.model.commit import Head
 from consumers.worker.run_options import Progress
 from tests.consumers.folded import records

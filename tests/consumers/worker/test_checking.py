@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from consumers.config.config import Config
-from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger, LogChanged, NewSource, NotAStore, SettingsChanged
+from consumers.model.generation import Requested
 from consumers.model.partition import Partition
 from consumers.sources.memory_source import Log, MemorySource
 from consumers.sources.source import GapError, SourceError, Unsuitable

@@ -14,10 +14,10 @@ from sqlalchemy import delete, select
 from consumers.config.config import Config
 from consumers.events.decoder import Decoder
 from consumers.ledger import schema
-from consumers.ledger.begun import Requested
 from consumers.ledger.compact import compact
-from consumers.ledger.groupings import groupings_of
 from consumers.ledger.ledger import Ledger, SettingsChanged
+from consumers.ledger.outline import groupings_of
+from consumers.model.generation import Requested
 from consumers.results.query import Query, QueryError
 from consumers.results.reader import read_results
 from consumers.sources.memory_source import Log

@@ -13,8 +13,8 @@ import pytest
 from kafka import KafkaConsumer
 
 from consumers.config.config import Config, ConfigError
-from consumers.ledger.forward import not_forwarded
 from consumers.ledger.ledger import Ledger
+from consumers.ledger.quarantine import not_forwarded
 from consumers.model.commit import Head
 from consumers.sources.memory_source import Log
 from consumers.worker.forward import Forwarder, Message, forwarding

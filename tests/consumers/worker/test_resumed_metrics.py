@@ -12,9 +12,9 @@ from sqlalchemy import delete, select
 
 from consumers.config.config import Config
 from consumers.ledger import schema
-from consumers.ledger.begun import Requested
 from consumers.ledger.compact import compact
 from consumers.ledger.ledger import Ledger, SettingsChanged
+from consumers.model.generation import Requested
 from consumers.report import gather, report_html
 from consumers.results.query import Query, parse_query
 from consumers.results.reader import read_results
