@@ -28,7 +28,7 @@ from consumers.counting.options import Options
 from consumers.counting.seen_ids import SeenIds
 from consumers.counting.worker import Worker
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.seen import read_seen
+from consumers.ledger.write import read_seen
 from consumers.model.commit import Commit, Counters
 from consumers.model.partition import Partition
 from consumers.process.service import begin

@@ -13,7 +13,7 @@ from consumers.cli import logs, progress
 from consumers.cli.arguments import Arguments, UsageError
 from consumers.counting.options import Progress
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.retry import count_entries
+from consumers.ledger.quarantine import count_entries
 from consumers.render import formatting
 from consumers.render.store_text import state_text, status_text
 from consumers.render.text import Style, results_text

@@ -22,8 +22,8 @@ from consumers.config.section import ConfigError, Override, Problem, Section
 from consumers.config.tables import QuarantineConfig, read_server
 from consumers.counting.options import Options
 from consumers.events.messages import MAX_EVENTS
-from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger
+from consumers.model.generation import Requested
 from consumers.model.partition import Name, name_of
 from consumers.process import service
 from consumers.process.preflight import check, require_options

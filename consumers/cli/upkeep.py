@@ -14,18 +14,17 @@ from consumers.cli.arguments import Arguments, UsageError
 from consumers.cli.exit_codes import DONE, FATAL
 from consumers.cli.run import overrides, partitions
 from consumers.config.config import load_config
-from consumers.ledger.compact import compact
+from consumers.ledger.compact import compact, count_mergeable
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.mergeable import count_mergeable
-from consumers.ledger.retry import count_entries
+from consumers.ledger.quarantine import count_entries
 from consumers.model.partition import Name, name_of
 from consumers.render import formatting
+from consumers.replay.retry import Still, retry
+from consumers.replay.verify import Offsets, verify
 from consumers.results.json_text import Json, dumps
 from consumers.results.quarantine import entry_json
-from consumers.worker.chosen_logs import Offsets, Wanted
-from consumers.worker.retry import Still, retry
+from consumers.worker.chosen_logs import Wanted
 from consumers.worker.verified import Verified
-from consumers.worker.verify import verify
 
 
 def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:

@@ -14,7 +14,7 @@ from typing import Final, cast
 
 from consumers.config.experiment import BETTER, FIRST_EPOCH
 from consumers.config.metrics import Better
-from consumers.ledger.more_epochs import plan_that_stays
+from consumers.ledger.settings import plan_that_stays
 from consumers.model.generation import SHOWN, Generation, Metric, Pane
 from streammetrics import Accumulator, PerKey, Units
 from streammetrics.experiments import Experiment, Horizon, Plan, PlannedCovariate, Safeguard

@@ -20,7 +20,7 @@ from consumers.events.decoder import Decoded
 from consumers.events.fields import EVENT_ID, ID, VALUE
 from consumers.events.kinds import IMPRESSION
 from consumers.events.refusals import Reason, Unfit
-from consumers.ledger.ranges import split
+from consumers.ledger.outline import split
 from consumers.model.generation import Pane, Piece
 from streammetrics import Coded
 

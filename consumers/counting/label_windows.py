@@ -25,8 +25,7 @@ from consumers.events.fields import epochs_by_time
 from consumers.ledger.closing import closing_heads, join_head, pending, states, write_closing
 from consumers.ledger.failures import StoreUnavailable
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.outline import Outline
-from consumers.ledger.ranges import parts_of, split
+from consumers.ledger.outline import Outline, parts_of, split
 from consumers.ledger.write import Fenced
 from consumers.model.chunk import Chunk
 from consumers.model.commit import JOIN, JOIN_START, Commit, Counters, Head

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from consumers.config.config import Config
-from consumers.ledger.begun import NOTHING_REQUESTED, Requested
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.logs import LogChanged
+from consumers.ledger.ledger import Ledger, LogChanged
 from consumers.model.commit import Head
-from consumers.model.generation import Generation
+from consumers.model.generation import NOTHING_REQUESTED, Generation, Requested
 from consumers.model.partition import Name, Partition, names_of, names_without
 from consumers.sources.source import GapError, SeeksByTime, Source, Unsuitable
 from consumers.sources.unreadable import NO_SKIPS, Skips

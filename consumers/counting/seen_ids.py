@@ -14,7 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.ledger.seen import digest_of
+from consumers.ledger.write import digest_of
 from consumers.model.commit import Seen
 
 Ids: TypeAlias = "NDArray[np.uint64]"

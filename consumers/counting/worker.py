@@ -32,8 +32,7 @@ from consumers.counting.options import (
     start_of,
 )
 from consumers.events.decoder import Decoded, Decoder
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.logs import count_from
+from consumers.ledger.ledger import Ledger, count_from
 from consumers.ledger.write import Fenced
 from consumers.model.chunk import Chunk
 from consumers.model.commit import Head

@@ -25,12 +25,10 @@ from consumers.counting.commits import ErrorBudget
 from consumers.counting.delta import Delta
 from consumers.counting.housekeeping import IdleCompactor, floor_after
 from consumers.engines.tasks import Job, TaskReport, combined_report
-from consumers.ledger.begun import NOTHING_REQUESTED, Requested
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.logs import LogChanged, count_from
+from consumers.ledger.ledger import Ledger, LogChanged, count_from
 from consumers.ledger.write import Fenced
 from consumers.model.commit import Commit, Head
-from consumers.model.generation import Generation, Piece
+from consumers.model.generation import NOTHING_REQUESTED, Generation, Piece, Requested
 from consumers.model.partition import SPARK, Partition
 from consumers.process.experiment_looks import Looker
 from consumers.process.service import begin

@@ -27,7 +27,7 @@ from consumers.engines.tasks import (
     read_merged,
     require_schema,
 )
-from consumers.ledger.begun import Requested
+from consumers.model.generation import Requested
 from streammetrics import InputError
 
 if TYPE_CHECKING:

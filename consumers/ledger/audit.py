@@ -1,17 +1,42 @@
-"""What `verify` reads of a ledger, in small transactions: the store may be at work meanwhile."""
+"""What `verify` reads of a ledger: a copy of what stood at one moment, and what the copy says.
+
+The copy has the rows of one generation as they are, under their own numbers, in a store of SQLite
+that nobody else uses. What was damaged is copied as it is, so nothing is refused there.
+"""
 
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    delete,
+    event,
+    exists,
+    func,
+    insert,
+    not_,
+    or_,
+    select,
+)
 
-from consumers.ledger.groupings import coarser_of
-from consumers.ledger.outline import Outline, read_outlines, read_states, state_of
-from consumers.ledger.ranges import parts_of
+from consumers.ledger.outline import (
+    Outline,
+    coarser_of,
+    parts_of,
+    read_outlines,
+    read_states,
+    state_of,
+)
 from consumers.ledger.read import (
     generation_of,
     json_object,
@@ -19,12 +44,25 @@ from consumers.ledger.read import (
     read_panes,
     read_quarantine_of,
 )
-from consumers.ledger.schema import delta, head, quarantine, retry
-from consumers.ledger.seen import seen_digests
+from consumers.ledger.schema import (
+    delta,
+    generation,
+    head,
+    metric,
+    metric_start,
+    quarantine,
+    retry,
+    seen,
+)
 from consumers.ledger.store import Store
+from consumers.ledger.write import seen_digests
 from consumers.model.commit import Head, QuarantineRow
 from consumers.model.generation import Generation, Pane
 from streammetrics import Accumulator, StreamMetricsError, load
+
+_ROWS: Final = 100  # that are copied together
+
+Covers = Mapping[tuple[str, int], Sequence[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,44 +74,126 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """How a ledger stands: `retries` are the readings of the retries so far, by number, and `seen`
-    the digests of the ids that each head remembers, by the start of their pane."""
+    """How a ledger stands: `retries` are the readings of the retries so far, by number, `seen`
+    the digests of the ids that each head remembers, by the start of their pane, and `loose_ends`
+    what is wrong with how its rows refer to one another."""
 
     generation: Generation
     heads: tuple[Head, ...]
     retries: Mapping[int, str]
     seen: Mapping[int, Mapping[int, str]]
+    loose_ends: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
-class PaneRows:
-    """The delta rows of some panes, with what stood around them at that moment."""
-
-    floor_ms: int | None
-    next_offsets: Mapping[int, int]
-    rows: Mapping[Pane, Sequence[Outline]]
-
-
-def stand(store: Store, generation: int | None = None) -> Stand:
-    """All of one moment."""
+def copy_ledger(store: Store, copy: Store) -> Stand:
+    """Write the current generation of a ledger into an empty store of SQLite, where it is not the
+    current one; all of one moment."""
+    event.listen(copy.engine, "connect", _take_anything)
+    copy.engine.dispose()
 
     def work(connection: Connection) -> Stand:
-        found = generation_of(connection, store.name, generation)
+        found = generation_of(connection, store.name, None)
         heads = read_heads(connection, head.c.generation == found.id)
-        rows = connection.execute(select(retry).where(retry.c.generation == found.id))
-        return Stand(
-            found,
-            heads,
-            {row.id: _reading(row.id, row.note) for row in rows},
-            seen_digests(connection, [one.id for one in heads]),
-        )
+        copy.write(lambda there, _: _clear(there))  # an earlier try may have failed
+        mine = select(head.c.id).where(head.c.generation == found.id)
+        for table, which in (
+            (generation, generation.c.id == found.id),
+            (metric, metric.c.generation == found.id),
+            (head, head.c.generation == found.id),
+            (metric_start, metric_start.c.generation == found.id),
+            (quarantine, quarantine.c.head.in_(mine)),
+            (delta, delta.c.generation == found.id),
+        ):
+            _copy(connection, copy, table, which)
+        notes = select(retry.c.id, retry.c.note).where(retry.c.generation == found.id)
+        readings = {row.id: _reading(row.id, row.note) for row in connection.execute(notes)}
+        digests = seen_digests(connection, [one.id for one in heads])
+        return Stand(found, heads, readings, digests, list(_loose_ends(connection, found)))
 
     return store.read(work)
+
+
+def _copy(connection: Connection, copy: Store, table: Table, which: ColumnElement[bool]) -> None:
+    query = select(table).where(which).execution_options(yield_per=_ROWS)
+    with connection.execute(query) as found:
+        for some in found.mappings().partitions():
+            rows = [dict(row) for row in some]
+            if table is generation:
+                rows = [{**row, "current": False} for row in rows]
+            copy.write(partial(_insert, table, rows))
+
+
+def _insert(
+    table: Table, rows: list[dict[str, object]], connection: Connection, again: bool
+) -> None:
+    connection.execute(insert(table), rows)
+
+
+def _clear(connection: Connection) -> None:
+    for table in (delta, quarantine, metric_start, head, metric, generation):
+        connection.execute(delete(table))
+
+
+def _take_anything(connection: sqlite3.Connection, _record: object) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("PRAGMA foreign_keys = OFF")
+        cursor.execute("PRAGMA synchronous = OFF")
 
 
 def _reading(number: int, note: str) -> str:
     found = json_object(f"the note of retry {number}", note)
     return json.dumps(found.get("reading"), sort_keys=True, separators=(",", ":"))
+
+
+def _loose_ends(connection: Connection, of: Generation) -> Iterator[str]:
+    """What is wrong with how the rows of a generation refer to one another."""
+
+    def count(table: Table, *which: ColumnElement[bool]) -> int:
+        query = select(func.count()).select_from(table).where(*which)
+        return int(connection.scalar(query) or 0)
+
+    for table, what in ((delta, "delta rows"), (quarantine, "refused events")):
+        lost = count(
+            table,
+            table.c.generation == of.id,
+            not_(exists().where(head.c.id == table.c.head, head.c.generation == of.id)),
+        )
+        if lost:
+            yield f"{lost} {what} belong to a log that the generation does not have"
+    elsewhere = count(
+        quarantine,
+        quarantine.c.generation != of.id,
+        exists().where(head.c.id == quarantine.c.head, head.c.generation == of.id),
+    )
+    if elsewhere:
+        yield f"{elsewhere} refused events of its logs belong to another generation"
+    for table, what in ((seen, "rows of ids"), (metric_start, "starts of metrics")):
+        lost = count(table, not_(exists().where(head.c.id == table.c.head)))
+        if lost:
+            yield f"{lost} {what} belong to a log that is not there"
+    lost = count(head, not_(exists().where(generation.c.id == head.c.generation)))
+    if lost:
+        yield f"{lost} logs belong to a generation that is not there"
+    lost = count(metric, not_(exists().where(generation.c.id == metric.c.generation)))
+    if lost:
+        yield f"{lost} metrics belong to a generation that is not there"
+    known = [one.name for one in of.metrics]
+    lost = count(delta, delta.c.generation == of.id, delta.c.metric.not_in(known))
+    if lost:
+        yield f"{lost} delta rows are of a metric that the generation does not have"
+    outside = or_(delta.c.key_range < 0, delta.c.key_range >= delta.c.key_ranges)
+    lost = count(delta, delta.c.generation == of.id, outside)
+    if lost:
+        yield f"{lost} delta rows are of a range of keys that there cannot be"
+    heads = read_heads(connection, head.c.generation == of.id)
+    for closed in heads:
+        log = closed.partition
+        if closed.closed and not any(
+            other.id > closed.id
+            and (other.partition.topic, other.partition.number) == (log.topic, log.number)
+            for other in heads
+        ):
+            yield f"the head of {log} is closed, and none goes on with the log"
 
 
 def panes(store: Store, generation: Generation) -> dict[Pane, int]:
@@ -82,16 +202,16 @@ def panes(store: Store, generation: Generation) -> dict[Pane, int]:
     return {one.pane: one.nbytes for one in found}
 
 
-def pane_rows(store: Store, generation: Generation, some: Collection[Pane]) -> PaneRows:
-    """The rows of these panes, without their states."""
+def pane_rows(
+    store: Store, generation: Generation, some: Collection[Pane]
+) -> dict[Pane, list[Outline]]:
+    """The rows of each of these panes, without their states."""
 
-    def work(connection: Connection) -> PaneRows:
-        now = generation_of(connection, store.name, generation.id)
-        heads = read_heads(connection, head.c.generation == generation.id)
+    def work(connection: Connection) -> dict[Pane, list[Outline]]:
         rows: dict[Pane, list[Outline]] = {pane: [] for pane in some}
-        for row in read_outlines(connection, now, some):
+        for row in read_outlines(connection, generation, some):
             rows[row.pane].append(row)
-        return PaneRows(now.floor_ms, {one.id: one.next_offset for one in heads}, rows)
+        return rows
 
     return store.read(work)
 
@@ -99,16 +219,13 @@ def pane_rows(store: Store, generation: Generation, some: Collection[Pane]) -> P
 def merged(
     store: Store, sums: Sequence[Sequence[Outline]]
 ) -> list[Accumulator | Unreadable | None]:
-    """The sum of each of these, which share no row; None where it has none, or one of them is not
-    there any more (it was compacted)."""
+    """The sum of each of these, which share no row; None where it has none."""
     of = {(row.id, row.pane): i for i, rows in enumerate(sums) for row in rows}
 
     def work(connection: Connection) -> list[Accumulator | Unreadable | None]:
         totals: list[Accumulator | Unreadable | None] = [None] * len(sums)
-        found = [0] * len(sums)
         for row, stored in read_states(connection, [row for rows in sums for row in rows]):
             i = of[row.id, row.pane]
-            found[i] += 1
             total = totals[i]
             if isinstance(total, Unreadable):
                 continue
@@ -119,17 +236,13 @@ def merged(
                     totals[i] = Unreadable(
                         f"it holds keys outside of range {row.key_range} of {row.key_ranges}"
                     )
-                    continue
-                if total is None:
+                elif total is None:
                     totals[i] = state
                 else:
                     total.merge(state)
             except (StreamMetricsError, OverflowError) as error:
                 totals[i] = Unreadable(str(error))
-        return [
-            total if isinstance(total, Unreadable) or found[i] == len(rows) else None
-            for i, (total, rows) in enumerate(zip(totals, sums, strict=True))
-        ]
+        return totals
 
     return store.read(work)
 
@@ -160,9 +273,6 @@ def _cut(connection: Connection, of: Head, offset: int, edge: ColumnElement[int]
         if across is None:
             return at
         at = int(across)
-
-
-Covers = Mapping[tuple[str, int], Sequence[tuple[int, int]]]
 
 
 def covers(store: Store, of: Head) -> Covers:
@@ -238,12 +348,6 @@ def retries_of(
     inside = frozenset(number for number, first, last in rows if start <= first and last < end)
     outside = frozenset(number for number, first, last in rows if last < start or first >= end)
     return inside, frozenset(number for number, _, _ in rows) - inside - outside
-
-
-def has_retry(store: Store, of: Head, number: int | None) -> bool:
-    """Whether there is a retry of this number in the generation of a head."""
-    query = select(retry.c.id).where(retry.c.id == number, retry.c.generation == of.generation)
-    return store.read(lambda connection: connection.scalar(query) is not None)
 
 
 def entries_between(store: Store, of: Head, start: int, end: int) -> Sequence[QuarantineRow]:

@@ -14,13 +14,13 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, delete, select
 
-from consumers.ledger.chain import after_commit
 from consumers.ledger.outline import Outline, read_states
 from consumers.ledger.read import read_heads
 from consumers.ledger.schema import delta
 from consumers.ledger.store import Store
 from consumers.ledger.write import (
     Fenced,
+    after_commit,
     check_generation,
     head_of,
     insert_head,

@@ -20,12 +20,16 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select
 
 from consumers.ledger.compaction import ABOVE, LEAVE, MERGE_BYTES, Box, Group, plan
-from consumers.ledger.groupings import Groupings, bases, finest, groupings_of, summed
-from consumers.ledger.ranges import (
+from consumers.ledger.outline import (
     PIECE_BYTES,
+    Groupings,
+    bases,
     can_stand_for_coarser,
+    finest,
+    groupings_of,
     is_too_large,
     split,
+    summed,
 )
 from consumers.ledger.read import generation_of, read_heads
 from consumers.ledger.schema import delta, generation, head
@@ -345,3 +349,23 @@ def _row(strand: Strand, one: _Merged) -> dict[str, object]:
         "state": one.piece.state,
         "for_coarser": one.piece.for_coarser,
     }
+
+
+def count_mergeable(store: Store) -> int:
+    """Delta rows that have another of their pane and head beside them. What comes of merging them
+    may be merged again, so it is what is known before, and not all that will be done."""
+
+    def work(connection: Connection) -> int:
+        of_strand = (
+            select(func.count().label("rows"))
+            .where(delta.c.retry.is_(None))
+            .group_by(
+                delta.c.generation, delta.c.metric, delta.c.grouping,
+                delta.c.window_start_ms, delta.c.window_end_ms, delta.c.head,
+            )
+            .having(func.count() > 1)
+            .subquery()
+        )  # fmt: skip
+        return int(connection.scalar(select(func.sum(of_strand.c.rows))) or 0)
+
+    return store.read(work)

@@ -4,7 +4,7 @@ The rows of one pane and one head are boxes: a range of keys times a range of of
 share keys lie one after the other in offsets. A group of neighbours becomes one box (or a few, if
 one would be too large); what it counts stays the same, since sums are exact.
 
-Where another row counts for this pane what lies between two of its own (see groupings.py), these
+Where another row counts for this pane what lies between two of its own (see outline.py), these
 stay apart: a row says of all its offsets that it counts them.
 
 Rows grow as they are merged, so an old row is merged again only once those after it are half as
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Final
 
-from consumers.ledger.ranges import MAX_RANGES
+from consumers.ledger.outline import MAX_RANGES
 
 ABOVE: Final = 32  # rows of one head over one key of a pane: more are merged
 LEAVE: Final = 4  # of the newest, so that a reader that follows seldom has to begin anew

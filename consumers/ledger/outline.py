@@ -1,22 +1,152 @@
 """Delta rows without their states, and then the states of some of them: for readers that choose,
 within one read transaction of the caller.
 
-A row of a finest grouping that stands for the coarser ones is read as a row of each of them."""
+A row holds a state of one window and one hash range of keys, of at most 8 MiB. A state by variant
+is a sum of states by variant and segment. A grouping is a tuple of names, and its keys are (place
+in `[slices] by`, value, ...). The *finest* groupings are those whose names no other grouping has
+among its own. Every other grouping is *coarser* than one of them, and each of its states the sum,
+over keys, of that one's. So a delta row of a finest grouping that keeps all its keys apart stands
+for those of the coarser ones too, and they are made when someone reads them. Where it cannot
+(`max_keys`), they have their own rows. A row of a finest grouping that stands for the coarser ones
+is read as a row of each of them.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
 
 from sqlalchemy import ColumnElement, Connection, select
 
-from consumers.ledger.groupings import Groupings, bases, groupings_of, summed
 from consumers.ledger.schema import delta
-from consumers.model.generation import Generation, Pane
-from streammetrics import PerKey, StateError
+from consumers.model.generation import Generation, Pane, Piece
+from streammetrics import Accumulator, JoinRows, PerKey, StateError
+
+PIECE_BYTES: Final = 8 << 20  # a reader holds one at a time, and a store likes rows of megabytes
+MAX_RANGES: Final = 1 << 16
+
+
+def split(
+    pane: Pane, state: Accumulator, limit: int = PIECE_BYTES, at_least: int = 1
+) -> Iterator[Piece]:
+    """One piece if it is small enough, else as few ranges of keys as it takes, from `at_least` on.
+
+    A single key whose state is larger than the limit stays whole: see `is_too_large`.
+    """
+    data = state.to_bytes()
+    ranges = at_least
+    while len(data) > limit * ranges and ranges < MAX_RANGES:
+        ranges *= 2
+    if ranges == 1:
+        yield Piece(pane, 0, 1, data)
+        return
+    while True:
+        parts = parts_of(state, ranges)
+        found = [Piece(pane, i, ranges, part.to_bytes()) for i, part in parts.items()]
+        if ranges >= MAX_RANGES or all(
+            len(piece.state) <= limit or _is_one(parts[piece.key_range]) for piece in found
+        ):
+            yield from found
+            return
+        ranges *= 2
+
+
+def parts_of(state: Accumulator, ranges: int) -> dict[int, Accumulator]:
+    """The states of equal ranges of keys, or of ids, that hold something."""
+    if isinstance(state, JoinRows):
+        return {place: part for (_, place), part in state.split(None, ranges).items()}
+    assert isinstance(state, PerKey)
+    return {
+        place: part
+        for place, part in enumerate(state.split(ranges))
+        if len(part.keys()) or part.overflow_state() is not None
+    }
+
+
+def _is_one(part: Accumulator) -> bool:
+    return isinstance(part, PerKey) and len(part.keys()) <= 1
+
+
+def can_stand_for_coarser(pieces: Sequence[Piece], state: PerKey) -> bool:
+    """Whether the states of coarser groupings follow from these pieces of a state: it is one row,
+    and keeps all its keys apart."""
+    return len(pieces) == 1 and pieces[0].key_ranges == 1 and state.overflow_state() is None
+
+
+def is_too_large(piece: Piece, limit: int = PIECE_BYTES) -> bool:
+    """Whether no range of keys is small enough: one key alone is larger than a row may be."""
+    return len(piece.state) > limit
+
+
+Groupings: TypeAlias = "Sequence[tuple[str, ...]]"
+Key: TypeAlias = "str | int | tuple[str | int | None, ...] | None"
+
+
+def finest(by: Groupings) -> dict[int, tuple[int, ...]]:
+    """The place of each finest grouping, with the places of the coarser ones that follow from it.
+    A grouping that follows from several does from the one with the fewest names.
+
+    >>> finest([(), ("variant",), ("segment",), ("variant", "segment"), ("hour",)])
+    {3: (1, 2), 4: (0,)}
+    """
+    names = [frozenset(grouping) for grouping in by]
+    coarser: dict[int, list[int]] = {}
+    follows: list[tuple[int, int]] = []
+    for place, mine in enumerate(names):
+        others = [
+            i
+            for i, theirs in enumerate(names)
+            if mine < theirs and not any(theirs < more for more in names)
+        ]
+        if others:
+            follows.append((min(others, key=lambda i: (len(names[i]), i)), place))
+        else:
+            coarser[place] = []
+    for base, place in follows:
+        coarser[base].append(place)
+    return {base: tuple(places) for base, places in coarser.items()}
+
+
+def bases(by: Groupings) -> dict[int, int]:
+    """By the place of each coarser grouping, that of the finest one that it follows from."""
+    return {place: base for base, places in finest(by).items() for place in places}
+
+
+def summed(state: PerKey, by: Groupings, base: int, place: int) -> PerKey:
+    """The state of grouping `place`, which follows from that of grouping `base`."""
+    return state.rekeyed(_shorter(by, base, place))
+
+
+def groupings_of(of: Generation) -> Mapping[str, Groupings]:
+    """The groupings of each metric of a generation, in their order."""
+    found = {}
+    for metric in of.metrics:
+        slices = cast("Sequence[Sequence[tuple[str, str]]]", metric.description.get("slices", ()))
+        found[metric.name] = [tuple(name for name, _ in grouping) for grouping in slices]
+    return found
+
+
+def coarser_of(of: Generation) -> Mapping[tuple[str, int], tuple[int, ...]]:
+    """By the name of a metric and the place of a finest grouping, those that follow from it."""
+    return {
+        (name, base): places
+        for name, by in groupings_of(of).items()
+        for base, places in finest(by).items()
+    }
+
+
+def _shorter(by: Groupings, base: int, place: int) -> Callable[[Key], Key]:
+    at = [1 + by[base].index(name) for name in by[place]]
+
+    def key_of(key: Key) -> Key:
+        assert isinstance(key, tuple)
+        return (place, *(key[i] for i in at))
+
+    return key_of
+
 
 _PARAMETERS: Final = 500  # of one query; SQLite takes at least 999
 _BYTES: Final = 1 << 20  # of the states that one query reads, unless it is one state

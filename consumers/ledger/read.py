@@ -1,16 +1,19 @@
-"""From rows of the tables to plain values, within a transaction of the caller."""
+"""From rows of the tables to plain values, within a transaction of the caller.
+
+Offsets that a metric did not count, since it had been taken out of the config for a while, are
+holes. They are stated with the metric for good: results say so, and `verify` expects nothing there.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias, cast
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
 from consumers.ledger.failures import Damaged, NotAStore
-from consumers.ledger.groupings import coarser_of
-from consumers.ledger.holes import without_holes
-from consumers.ledger.outline import pane_order, read_outlines, read_states, state_of
+from consumers.ledger.outline import coarser_of, pane_order, read_outlines, read_states, state_of
 from consumers.ledger.schema import (
     delta,
     generation,
@@ -20,7 +23,7 @@ from consumers.ledger.schema import (
     quarantine,
     retry,
 )
-from consumers.model.commit import Counters, Head, QuarantineRow
+from consumers.model.commit import JOIN, JOIN_START, Counters, Head, QuarantineRow
 from consumers.model.generation import (
     DeltaRow,
     Generation,
@@ -30,6 +33,60 @@ from consumers.model.generation import (
     Piece,
 )
 from consumers.model.partition import Partition
+
+Holes: TypeAlias = "Mapping[int, tuple[tuple[int, int], ...]]"  # by head: [from, to)
+
+HOLES: Final = "holes"  # of a description as it is stored: not of what the fingerprint hashes
+
+
+def with_holes(description: Mapping[str, object], holes: Holes) -> dict[str, object]:
+    """A description as it is stored."""
+    if not holes:
+        return dict(description)
+    return {**description, HOLES: {str(of): [list(one) for one in found]
+                                   for of, found in holes.items()}}  # fmt: skip
+
+
+def without_holes(stored: Mapping[str, object]) -> tuple[dict[str, object], Holes]:
+    """A stored description, and the holes in it. Raises Damaged where they are none."""
+    description = dict(stored)
+    found = cast("Mapping[str, list[tuple[int, int]]]", description.pop(HOLES, {}))
+    try:
+        holes = {int(of): tuple((int(a), int(b)) for a, b in some) for of, some in found.items()}
+    except (AttributeError, TypeError, ValueError):
+        raise Damaged(f"expected the holes of a metric by head, came {str(found)[:40]!r}") from None
+    return description, holes
+
+
+def more_holes(connection: Connection, of: int, metric: Metric) -> Holes:
+    """The holes of a metric that goes on where the heads of generation `of` stand now: from where
+    its last totals end. Records without an event that it counts may lie at their beginnings."""
+    totals = connection.execute(
+        select(delta.c.head, func.max(delta.c.end_offset))
+        .where(
+            delta.c.generation == of,
+            delta.c.metric == metric.name,
+            delta.c.window_start_ms.is_(None),
+            delta.c.retry.is_(None),
+        )
+        .group_by(delta.c.head)
+    )
+    ends = {int(number): int(end) for number, end in totals}
+    found = dict(metric.holes)
+    heads = connection.execute(
+        select(head.c.id, head.c.start_offset, head.c.next_offset, head.c.topic).where(
+            head.c.generation == of
+        )
+    ).all()
+    # Where events are joined, metrics count impressions alone, by the head of the join.
+    joins = [one for one in heads if one.topic == JOIN.topic]
+    for number, first, now, _ in joins or heads:
+        known = found.get(number, ())
+        start = max(metric.start_offsets.get(number, first), *(end for _, end in known), first)
+        start = max(ends.get(number, start), start)
+        if now > JOIN_START and start < now:
+            found[number] = (*known, (start, now))
+    return found
 
 
 def read_generation(connection: Connection, wanted: int | None = None) -> Generation | None:

@@ -1,34 +1,143 @@
-"""Which generation a config may write to: fingerprints for each metric, compared by name."""
+"""Which generation a config may write to: fingerprints for each metric, compared by name.
+
+Starts of allocations may be appended to an experiment while it goes on: a ramp that was not
+foreseen. It is the same experiment then, and its looks go on: what was counted keeps its epochs,
+and how a part of the future is dealt out may be decided by all that was seen. Nothing that the
+looks so far rest on may move: neither an epoch that has events, nor what a horizon was tuned to.
+"""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Mapping, Sequence
-from typing import cast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, cast
 
-from sqlalchemy import Connection, func, insert, update
+from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy import select as sql_select
 
-from consumers.ledger.begun import Begun, Changes, Requested
-from consumers.ledger.differences import (
-    KEPT_NO_LATE,
-    arms_refused,
-    differences,
-    kept_no_late,
-    more_arms,
-)
 from consumers.ledger.failures import LedgerError
-from consumers.ledger.holes import Holes, more_holes, with_holes
-from consumers.ledger.more_epochs import (
-    as_before,
-    counted_to_ms,
-    more_epochs,
-    starts_after,
+from consumers.ledger.read import Holes, more_holes, read_generation, read_heads, with_holes
+from consumers.ledger.schema import delta, generation, head, meta, metric, metric_start, retry
+from consumers.model.generation import SHOWN, Begun, Changes, Generation, Metric, Requested
+
+EXPERIMENT: Final = "experiment"  # of a description: the plan
+_FOLLOW: Final = ("epochs", "shares")  # keys of a plan to which some may be appended
+
+Weights = Mapping[str, float]
+Description = Mapping[str, object]
+
+
+def more_epochs(was: Description, now: Description) -> tuple[str, ...]:
+    """The starts that a plan has more than another one of the same metric, after those that both
+    have; none where it deals out otherwise what both have, or moves what a horizon was tuned to."""
+    before, after = was.get(EXPERIMENT), now.get(EXPERIMENT)
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return ()
+    known, starts = (cast("list[str]", one["epochs"]) for one in (before, after))
+    dealt, deals = _weights(before), _weights(after)
+    if starts[: len(known)] != known or deals[: len(dealt)] != dealt:
+        return ()
+    if after["horizon"] is not None and any(one != dealt[-1] for one in deals[len(dealt) :]):
+        return ()
+    return tuple(starts[len(known) :])
+
+
+def as_before(now: Description, was: Description) -> dict[str, object]:
+    """A description with the epochs of an earlier one."""
+    plan, earlier = (cast("Description", one[EXPERIMENT]) for one in (now, was))
+    return {**now, EXPERIMENT: {**plan, **{name: earlier[name] for name in _FOLLOW}}}
+
+
+def plan_that_stays(plan: Description) -> dict[str, object]:
+    """A plan without what may be appended: what the looks at an experiment are known by."""
+    return {name: value for name, value in plan.items() if name not in _FOLLOW}
+
+
+def counted_to_ms(connection: Connection, generation: int) -> int | None:
+    """No event of this time or later was counted before; None where none was."""
+    times = [
+        connection.scalar(
+            select(func.max(head.c.greatest_event_ms)).where(head.c.generation == generation)
+        )
+    ]
+    tried = select(func.count()).select_from(retry).where(retry.c.generation == generation)
+    if connection.scalar(tried):  # heads do not know the times of what a retry counted
+        ends = select(func.max(delta.c.window_end_ms)).where(delta.c.generation == generation)
+        times.append(connection.scalar(ends))
+    return max((int(ms) for ms in times if ms is not None), default=None)
+
+
+def starts_after(start: str, counted_ms: int | None) -> bool:
+    """Whether all that was counted lies before this start, in ISO UTC."""
+    since = datetime.fromisoformat(start).timestamp()
+    return counted_ms is None or round(1000 * since) > counted_ms
+
+
+def _weights(plan: Description) -> list[dict[str, float]]:
+    """The shares of each epoch, which sum to 1."""
+    epochs = len(cast("list[str]", plan["epochs"])) + 1
+    given = cast("list[Weights]", plan["shares"])
+    each = given or [dict.fromkeys(cast("list[str]", plan["variants"]), 1.0)]
+    found = [{name: w / sum(one.values()) for name, w in one.items()} for one in each]
+    return found if len(found) > 1 else found * epochs
+
+
+KEPT_NO_LATE: Final = (
+    "[join]: an older version counted this store. It kept nothing of events that are too late to "
+    "be joined, this one puts them into quarantine, and no setting changes that"
 )
-from consumers.ledger.read import read_generation, read_heads
-from consumers.ledger.schema import generation, head, meta, metric, metric_start
-from consumers.model.generation import SHOWN, Generation, Metric
+
+
+def kept_no_late(was: Mapping[str, object], now: Mapping[str, object]) -> bool:
+    """Whether the older description is of a version that dropped what was too late to be joined:
+    a difference that no config can undo."""
+    joins = was.get("join"), now.get("join")
+    if not all(isinstance(plan, Mapping) for plan in joins):
+        return False
+    before, after = (cast("Mapping[str, object]", plan) for plan in joins)
+    return "late" in after and "late" not in before
+
+
+def more_arms(was: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    """The variants that a running experiment is given more."""
+    plans = was.get(EXPERIMENT), now.get(EXPERIMENT)
+    if not all(isinstance(plan, Mapping) for plan in plans):
+        return []
+    before, after = (cast("Mapping[str, list[str]]", plan)["variants"] for plan in plans)
+    return sorted(set(after) - set(before)) if set(before) < set(after) else []
+
+
+def arms_refused(arms: Sequence[str]) -> str:
+    """Why these variants cannot be added, and what to do."""
+    return (
+        f"experiment: {', '.join(arms)} cannot be added while it runs, since its comparisons share "
+        "one level and its shares were planned without. To compare the added variant, start the "
+        "experiment anew from when it began: --new-generation, with --from for that time. To go on "
+        "without, leave it out of [event] variants: its events wait in quarantine as "
+        "unknown_variant"
+    )
+
+
+def differences(was: object, now: object, path: str = "") -> Iterator[str]:
+    """Each setting that is new, gone or another one, with both values."""
+    if isinstance(was, Mapping) and isinstance(now, Mapping):
+        for key in sorted({*was, *now} - {SHOWN}):
+            inner = f"{path}.{key}" if path else key
+            if key not in was:
+                yield f"{inner} is new ({_shown(now[key])})"
+            elif key not in now:
+                yield f"{inner} is gone (it was {_shown(was[key])})"
+            else:
+                yield from differences(was[key], now[key], inner)
+    elif was != now:
+        yield f"{path} was {_shown(was)}, is {_shown(now)}"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:79] + "…"
 
 
 class SettingsChanged(LedgerError):

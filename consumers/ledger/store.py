@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, event, func, select
 from sqlalchemy.exc import DBAPIError
 
 from consumers.ledger import schema as ledger_schema
-from consumers.ledger.connect import connect
+from consumers.ledger.connect import StoreFile, connect
 from consumers.ledger.failures import (
     Damaged,
     NoStoreYet,
@@ -27,8 +27,7 @@ from consumers.ledger.failures import (
     explained,
     may_pass,
 )
-from consumers.ledger.migrate import migrate
-from consumers.ledger.store_file import StoreFile
+from consumers.ledger.schema import migrate
 
 T = TypeVar("T")
 

@@ -1,20 +1,90 @@
-"""The steps of the transactions that move a head, each on a connection of the caller."""
+"""The steps of the transactions that move a head, each on a connection of the caller.
+
+The chained digest of a head says which history it has. A chain begins with a random number, so no
+two heads share one. Each commit adds a link:
+
+    digest = sha256(digest before, offsets, greatest event time, counters,
+                    and of each state, refused event and row of ids where it belongs and its sha256)
+
+It is written in the transaction that moves the head, and a commit requires the digest that it
+continues. So a head is known by what was written to it, not by its row number, and a store that
+went back is known by a digest that its worker does not expect. The digest identifies a chain of
+commits, not a set of events: other commits over the same events give another digest and the same
+results. Compaction and retries are not links: they move no head.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import astuple, replace
+from itertools import groupby
 from typing import Final
 
+import numpy as np
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
 
-from consumers.ledger.chain import beginning
-from consumers.ledger.failures import StoreReplaced
+from consumers.ledger.failures import Damaged, StoreReplaced
 from consumers.ledger.read import read_heads
-from consumers.ledger.schema import delta, generation, head, quarantine
-from consumers.ledger.seen import write_seen
+from consumers.ledger.schema import delta, generation, head, quarantine, seen
 from consumers.ledger.settings import SettingsChanged
-from consumers.model.commit import JOIN, Commit, Head
+from consumers.ledger.store import Store
+from consumers.model.commit import JOIN, Commit, Head, Seen
 from consumers.model.generation import Generation, Piece
 from consumers.model.partition import Partition
+
+
+def beginning() -> str:
+    """The digest of a head without commits."""
+    return secrets.token_hex(32)
+
+
+def after_commit(commit: Commit) -> Head:
+    """The head of a commit as it is afterwards."""
+    seen = commit.seen
+    link = (
+        commit.start,
+        commit.end,
+        commit.greatest_event_ms,
+        astuple(commit.counters),
+        [
+            (*piece.pane, piece.key_range, piece.key_ranges, piece.for_coarser, _of(piece.state))
+            for piece in commit.pieces
+        ],
+        [(one.offset, one.index, one.reason, one.size, one.sha256) for one in commit.refused],
+        None
+        if seen is None
+        else (seen.since_ms, list(seen.anew), [(start, _of(ids)) for start, ids in seen.rows]),
+    )
+    return replace(
+        commit.head,
+        next_offset=commit.end,
+        greatest_event_ms=commit.greatest_event_ms,
+        counters=commit.head.counters + commit.counters,
+        digest=_linked(commit.head.digest, "commit", link),
+    )
+
+
+def after_skip(known: Head, to: int) -> Head:
+    """A head that was moved over offsets that its log has lost."""
+    return replace(
+        known,
+        next_offset=to,
+        lost=known.lost + to - known.next_offset,
+        digest=_linked(known.digest, "skip", (known.next_offset, to)),
+    )
+
+
+def _linked(before: str, kind: str, link: Sequence[object]) -> str:
+    text = json.dumps([before, kind, link], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
 
 _ROWS_A_STATEMENT: Final = 100  # of a delta: SQLite takes at least 999 parameters
 
@@ -147,7 +217,7 @@ def insert_head(connection: Connection, of: Generation, partition: Partition, st
 def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
     """Move the head from `start` to `end` if it still stands at `start`; whether it did.
 
-    moved: the head as it is afterwards (see chain.py).
+    moved: the head as it is afterwards.
     """
     counted = commit.counters
     found = connection.execute(
@@ -295,3 +365,43 @@ def note_lateness(connection: Connection, of: Generation, lateness_ms: int) -> N
     connection.execute(
         update(generation).where(generation.c.id == of.id).values(lateness_ms=lateness_ms)
     )
+
+
+def read_seen(store: Store, of: Head) -> list[tuple[int, bytes]]:
+    """What is remembered of a log: each row a pane's start and ids, as they were written."""
+    query = select(seen.c.pane_start_ms, seen.c.ids).where(seen.c.head == of.id)
+
+    def work(connection: Connection) -> list[tuple[int, bytes]]:
+        rows = [(int(start), bytes(ids)) for start, ids in connection.execute(query)]
+        if any(len(ids) % 8 for _, ids in rows):
+            raise Damaged(f"expected ids of events of {of.partition}, came bytes that are none")
+        return rows
+
+    return store.read(work)
+
+
+def seen_digests(connection: Connection, heads: Collection[int]) -> Mapping[int, Mapping[int, str]]:
+    """What heads remember, as `digest_of` the ids of each pane, by head and the pane's start."""
+    query = select(seen.c.head, seen.c.pane_start_ms, seen.c.ids).where(seen.c.head.in_(heads))
+    rows = connection.execute(query.order_by(seen.c.head, seen.c.pane_start_ms))
+    found: dict[int, dict[int, str]] = {of: {} for of in heads}
+    for (of, start), some in groupby(rows, key=lambda row: (row.head, row.pane_start_ms)):
+        found[of][start] = digest_of([bytes(row.ids) for row in some])
+    return found
+
+
+def digest_of(parts: Iterable[bytes]) -> str:
+    """The hash (hex) of the ids of a pane, however they were divided into rows."""
+    whole = b"".join(parts)
+    if len(whole) % 8:
+        return f"{len(whole)} bytes, which are no ids"
+    return hashlib.sha256(np.sort(np.frombuffer(whole, "<u8")).tobytes()).hexdigest()
+
+
+def write_seen(connection: Connection, of: Head, found: Seen) -> None:
+    """Forget what is too old, and add what is new."""
+    old = or_(seen.c.pane_start_ms < found.since_ms, seen.c.pane_start_ms.in_(found.anew))
+    connection.execute(delete(seen).where(seen.c.head == of.id, old))
+    rows = [{"head": of.id, "pane_start_ms": start, "ids": ids} for start, ids in found.rows]
+    if rows:
+        connection.execute(insert(seen), rows)

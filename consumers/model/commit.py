@@ -50,8 +50,8 @@ class Head:
     another one follows the log. Recovery reads next_offset and greatest_event_ms alone.
 
     `incarnation` counts the heads that followed the same log before. `digest` is that of all its
-    commits (see chain.py): two heads with one digest have one history. `known_offset` is where the
-    store went back: a worker knew that the log was counted up to there.
+    commits (see ledger/write.py): two heads with one digest have one history. `known_offset` is
+    where the store went back: a worker knew that the log was counted up to there.
     """
 
     id: int

@@ -1,4 +1,4 @@
-"""What is counted: generations, their metrics, and states by pane."""
+"""What is counted: generations, their metrics, states by pane, and what a config changes there."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Piece:
     """A part of a pane's state: the keys whose hash lies in the `key_range`-th of `key_ranges`
     equal ranges. `state` is `to_bytes()` of a PerKey of the plain metric. `key_ranges` is a power
     of two, so ranges of different pieces nest. Where `for_coarser`, it is whole, keeps all keys
-    apart, and the coarser groupings have no pieces of their own: see groupings.py."""
+    apart, and the coarser groupings have no pieces of their own: see ledger/outline.py."""
 
     pane: Pane
     key_range: int
@@ -123,3 +123,43 @@ class DeltaRow:
     head: int
     start_offset: int
     end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """Metrics by their names, or by those of their families (`experiment`): to end, which left the
+    config, and to resume, which are back in it."""
+
+    drop: tuple[str, ...] = ()
+    resume: tuple[str, ...] = ()
+
+
+NOTHING_REQUESTED: Final = Requested()
+
+
+class Changes(NamedTuple):
+    """What a config changes in a generation: metrics that it counts from now on, those that it
+    counts no more, variants that it counts from now on, starts of an experiment's epochs, and
+    metrics that it counts again."""
+
+    added: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    epochs: tuple[str, ...] = ()
+    resumed: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return any(self[:])
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The generation to write, and how it came to be; the rest is that of Changes."""
+
+    generation: Generation
+    created: bool
+    added: tuple[str, ...] = ()
+    ended: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+    epochs: tuple[str, ...] = ()
+    resumed: tuple[str, ...] = ()

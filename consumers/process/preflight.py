@@ -12,12 +12,11 @@ from contextlib import closing
 from consumers.config.config import Config
 from consumers.config.tables import require_keyed
 from consumers.counting.options import Options, require_no_loss, require_partitions
-from consumers.ledger.begun import Begun
 from consumers.ledger.connect import shown
 from consumers.ledger.failures import NoStoreYet, SchemaMismatch
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.logs import LogChanged, require_known, unknown_topics
+from consumers.ledger.ledger import Ledger, LogChanged, require_known, unknown_topics
 from consumers.model.commit import Head
+from consumers.model.generation import Begun
 from consumers.model.partition import Partition
 from consumers.sources.open_source import open_source, require_package, require_readable
 from consumers.sources.source import Disconnected, GapError, Source, Unsuitable

@@ -14,7 +14,7 @@ from threading import Event, Lock, Thread
 from typing import Final, Protocol
 
 from consumers.config.config import Config
-from consumers.ledger.forward import mark_forwarded, not_forwarded
+from consumers.ledger.quarantine import mark_forwarded, not_forwarded
 from consumers.ledger.store import Store
 from consumers.model.commit import Head, QuarantineRow
 

@@ -15,10 +15,9 @@ from typing import Final
 from consumers.config.config import Config
 from consumers.counting.options import Options, Progress
 from consumers.counting.worker import Worker
-from consumers.ledger.begun import NOTHING_REQUESTED, Begun, Requested
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.write import Fenced
-from consumers.model.generation import Generation
+from consumers.model.generation import NOTHING_REQUESTED, Begun, Generation, Requested
 from consumers.process.experiment_looks import Looker
 from consumers.process.quarantine_topic import forwarding
 from consumers.process.status import RecordingLedger, StatusRecorder

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.retry import count_entries
+from consumers.ledger.quarantine import count_entries
 from consumers.model.commit import Head, Snapshot
 from consumers.model.generation import Metric, PaneSize
 from consumers.render import formatting

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.retry import count_entries
+from consumers.ledger.quarantine import count_entries
 from consumers.model.commit import Head, Snapshot
 from consumers.model.generation import Metric
 from consumers.results.join_reader import JoinReader

@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.outline import Outline, state_of
-from consumers.ledger.ranges import MAX_RANGES
+from consumers.ledger.outline import MAX_RANGES, Outline, state_of
 from consumers.ledger.view import View, view
 from consumers.model.commit import Snapshot
 from consumers.model.generation import Pane

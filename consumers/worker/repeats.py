@@ -11,8 +11,8 @@ import numpy as np
 from consumers.config.config import Config
 from consumers.counting.seen_ids import SeenIds
 from consumers.events.decoder import Decoded
-from consumers.ledger.seen import read_seen
 from consumers.ledger.store import Store
+from consumers.ledger.write import read_seen
 from consumers.model.commit import Commit, Head, Seen
 from consumers.model.partition import Partition
 

@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 
 from consumers.config.config import Config
 from consumers.counting.worker import Worker
-from consumers.ledger.begun import Requested
 from consumers.ledger.compact import Compactor
 from consumers.ledger.failures import StoreReplaced, StoreUnavailable
 from consumers.ledger.settings import SettingsChanged
-from consumers.model.generation import Generation
+from consumers.model.generation import Generation, Requested
 from consumers.model.partition import Partition
+from consumers.replay.retry import retry
 from consumers.sources.memory_source import (
     Again,
     Assign,
@@ -36,7 +36,6 @@ from consumers.sources.memory_source import (
     Stall,
     Step,
 )
-from consumers.worker.retry import retry
 from tests.consumers.compacted import Compactions
 from tests.consumers.folded import Span, counted
 from tests.consumers.lives import (

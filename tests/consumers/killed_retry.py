@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-import consumers.ledger.retry as in_ledger
-import consumers.worker.retry as of_worker
+import consumers.ledger.quarantine as in_ledger
+import consumers.replay.retry as of_worker
 from consumers.cli.main import main
 from consumers.events.decoder import Decoded, Decoder
-from consumers.ledger.retry import Counted
+from consumers.ledger.quarantine import Counted
 from consumers.ledger.store import Store
 from consumers.model.chunk import Chunk
 from consumers.model.commit import Commit

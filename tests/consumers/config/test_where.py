@@ -9,7 +9,7 @@ from consumers.config.event import Condition
 from consumers.config.section import ConfigError
 from consumers.ledger.settings import SettingsChanged
 from consumers.model.generation import Generation, Metric
-from consumers.worker.reading import reading_of, require_same_states, with_reading
+from consumers.replay.event_reading import reading_of, require_same_states, with_reading
 from tests.consumers.messages import of_format
 from tests.consumers.small_config import EVENT, config
 

@@ -14,8 +14,7 @@ from consumers.counting.commits import ErrorBudgetExceeded
 from consumers.counting.experiment_plan import declared
 from consumers.engines.batch_ledger import BatchLedger
 from consumers.ledger.compaction import ABOVE, LEAVE
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.logs import LogChanged, NewSource
+from consumers.ledger.ledger import Ledger, LogChanged, NewSource
 from consumers.ledger.settings import SettingsChanged
 from consumers.ledger.view import view
 from consumers.ledger.write import Fenced

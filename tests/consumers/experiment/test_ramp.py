@@ -12,8 +12,8 @@ from consumers.cli.main import main
 from consumers.counting.experiment_plan import declared
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.looks import count_looks
-from consumers.ledger.more_epochs import counted_to_ms, starts_after
 from consumers.ledger.schema import retry
+from consumers.ledger.settings import counted_to_ms, starts_after
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from tests.consumers.experiment_run import CONFIG, run, write

@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.ranges import PIECE_BYTES, split
+from consumers.ledger.outline import PIECE_BYTES, split
 from consumers.model.commit import Commit, Counters, Head, Snapshot
 from consumers.model.generation import DeltaRow, Generation, Pane
 from consumers.model.partition import Partition

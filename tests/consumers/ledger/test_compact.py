@@ -14,7 +14,7 @@ from consumers.ledger import compact as compact_module
 from consumers.ledger.compact import Compacted, Compactor, compact
 from consumers.ledger.compaction import ABOVE, depth
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.ranges import split
+from consumers.ledger.outline import split
 from consumers.ledger.schema import delta, retry
 from consumers.model.commit import Commit, Counters, Snapshot
 from consumers.model.generation import Pane

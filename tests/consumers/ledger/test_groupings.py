@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from consumers.ledger.groupings import Key, bases, finest, summed
-from consumers.ledger.ranges import can_stand_for_coarser, split
+from consumers.ledger.outline import Key, bases, can_stand_for_coarser, finest, split, summed
 from consumers.model.generation import Pane
 from streammetrics import PerKey, Ratio
 

@@ -14,16 +14,14 @@ import pytest
 from sqlalchemy import Connection, delete, select, update
 
 from consumers.ledger import schema
-from consumers.ledger.chain import after_commit
 from consumers.ledger.closing import join_head, write_closing
 from consumers.ledger.compact import Compactor, _exchange, _NotAsRead, _states, compact
 from consumers.ledger.failures import StoreReplaced
-from consumers.ledger.forward import mark_forwarded
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.looks import claim, take
-from consumers.ledger.retry import Counted, NotOpen, write_retry
+from consumers.ledger.quarantine import Counted, NotOpen, mark_forwarded, write_retry
 from consumers.ledger.witness import Witness, read_now, went_back
-from consumers.ledger.write import Fenced
+from consumers.ledger.write import Fenced, after_commit
 from consumers.model.commit import JOIN_START, Commit, Counters, Head
 from consumers.model.generation import Generation
 from tests.consumers.ledger.counted_log import begun, committed

@@ -12,8 +12,7 @@ from sqlalchemy import Connection
 
 import consumers.ledger.ledger as ledger_module
 from consumers.ledger.closing import join_head, write_closing
-from consumers.ledger.ledger import Ledger, TooLarge
-from consumers.ledger.logs import LogChanged
+from consumers.ledger.ledger import Ledger, LogChanged, TooLarge
 from consumers.ledger.write import Fenced
 from consumers.model.commit import Commit, Counters, Head
 from consumers.model.generation import Generation, Pane, Piece

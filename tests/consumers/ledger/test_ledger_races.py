@@ -13,8 +13,7 @@ from typing import TypeVar
 import pytest
 from sqlalchemy import Connection, select, update
 
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.logs import LogChanged
+from consumers.ledger.ledger import Ledger, LogChanged
 from consumers.ledger.schema import head as head_table
 from consumers.ledger.settings import SettingsChanged
 from consumers.ledger.store import open_store

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.settings import SettingsChanged
 from consumers.model.commit import Head
-from consumers.model.generation import SHOWN, Generation
+from consumers.model.generation import SHOWN, Generation, Requested
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,
     LOG,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, inspect
 
-import consumers.ledger.migrate as migrate_module
+from consumers.ledger import schema
 from consumers.ledger.failures import SchemaMismatch
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.schema import VERSION
@@ -102,9 +102,9 @@ def test_a_migration_that_dies_leaves_the_old_version(
         steps[VERSION - 1](connection)
         raise KeyboardInterrupt
 
-    steps = dict(migrate_module._STEPS)
+    steps = dict(schema._STEPS)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(migrate_module, "_STEPS", {**steps, VERSION - 1: dies})
+        patch.setattr(schema, "_STEPS", {**steps, VERSION - 1: dies})
         Ledger.open(first, create=True)
     with pytest.raises(SchemaMismatch, match=f"has version {version}"):
         Ledger.open(first)

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.seen import read_seen
-from consumers.ledger.write import Fenced
+from consumers.ledger.write import Fenced, read_seen
 from consumers.model.commit import Seen
 from consumers.model.generation import Generation
 from tests.consumers.ledger.small_ledger import LOG, commit

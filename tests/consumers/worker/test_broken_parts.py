@@ -9,15 +9,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
+import consumers.ledger.retry as ledger_retry
 import pytest
 from sqlalchemy import Connection, delete, insert, update
 
 import consumers.ledger.compact as ledger_compact
-import consumers.ledger.retry as ledger_retry
+import consumers.ledger.quarantine as ledger_retry
 from consumers.counting.worker import Worker
 from consumers.ledger.compact import Strand
 from consumers.ledger.compaction import Group as Rows
-from consumers.ledger.retry import Counted
+from consumers.ledger.quarantine import Counted
 from consumers.ledger.schema import delta, head
 from consumers.model.chunk import Chunk
 from consumers.model.commit import Head

@@ -11,11 +11,10 @@ import pytest
 
 from consumers.config.config import Config
 from consumers.counting.options import Options
-from consumers.ledger.begun import Requested
 from consumers.ledger.failures import NotAStore
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.logs import LogChanged, NewSource
+from consumers.ledger.ledger import Ledger, LogChanged, NewSource
 from consumers.ledger.settings import SettingsChanged
+from consumers.model.generation import Requested
 from consumers.model.partition import Partition
 from consumers.process import service
 from consumers.process.preflight import check, require_options

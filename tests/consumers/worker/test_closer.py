@@ -16,9 +16,9 @@ from consumers.ledger.ledger import Ledger
 from consumers.model.commit import Counters, Head
 from consumers.model.generation import Pane
 from consumers.process.service import begin
+from consumers.replay.retry import retry
+from consumers.replay.verify import verify
 from consumers.sources.memory_source import MemorySource
-from consumers.worker.retry import retry
-from consumers.worker.verify import verify
 from streammetrics import LabelDelays, load
 from tests.consumers import joined_stream as joined
 from tests.consumers.joined_stream import LOGS, SPLIT, START_MS, Event, click, shown

@@ -15,11 +15,11 @@ from consumers.config.config import Config
 from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
 from consumers.ledger import schema
-from consumers.ledger.begun import Requested
 from consumers.ledger.compact import compact
-from consumers.ledger.groupings import groupings_of
 from consumers.ledger.ledger import Ledger
+from consumers.ledger.outline import groupings_of
 from consumers.ledger.settings import SettingsChanged
+from consumers.model.generation import Requested
 from consumers.results.query import Query, QueryError
 from consumers.results.reader import read_results
 from consumers.sources.memory_source import Log
@@ -27,10 +27,10 @@ from streammetrics import HistogramAUC, PerKey, Ratio, Units, UserGroups
 from tests.consumers.delta_states import states_of
 from tests.consumers.folded import METRICS as PLAIN
 from tests.consumers.folded import counted, fold, time_of
+from tests.consumers.replay.verified_run import CHUNKS, EACH, change, tried, verified
 from tests.consumers.small_config import EVENT, LOG, METRICS, chunk, config, event
 from tests.consumers.stores import filled_once
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
-from tests.consumers.worker.verified_run import CHUNKS, EACH, change, tried, verified
 
 STARTS = ("2024-01-01T01:00:00Z", "2024-01-01T02:00:00Z")
 EXPERIMENT = f"""

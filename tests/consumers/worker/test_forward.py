@@ -14,8 +14,8 @@ from kafka import KafkaConsumer
 
 from consumers.config.config import Config
 from consumers.config.section import ConfigError
-from consumers.ledger.forward import not_forwarded
 from consumers.ledger.ledger import Ledger
+from consumers.ledger.quarantine import not_forwarded
 from consumers.model.commit import Head
 from consumers.process.quarantine_topic import Forwarder, Message, forwarding
 from consumers.sources.memory_source import Log

@@ -8,20 +8,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from consumers.ledger.ranges import PIECE_BYTES
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
 from consumers.ledger import compact
 from consumers.ledger.compact import Compactor
-from consumers.ledger.ranges import PIECE_BYTES
 from consumers.ledger.schema import delta
+from consumers.replay.scratch import Findings
 from consumers.sources.memory_source import Log
-from consumers.worker.verified import Verified
+from tests.consumers.replay.verified_run import change, verified
 from tests.consumers.small_config import event
 from tests.consumers.stores import filled_once, over_stores
 from tests.consumers.views_once import views_computed_once
 from tests.consumers.worker.grouped_run import GROUPINGS, SLICES, GroupedRun, values
 from tests.consumers.worker.memory_run import ONE, Run
-from tests.consumers.worker.verified_run import change, verified
 from tests.depth import tries
 
 pytestmark = pytest.mark.usefixtures("each_store")
@@ -277,7 +277,7 @@ def test_a_flag_on_a_row_that_no_grouping_follows_from_says_nothing(tmp_path: Pa
         checked(run)
 
 
-def named(found: Verified) -> set[int]:
+def named(found: Findings) -> set[int]:
     """The groupings of the differences, all of totals of one metric."""
     pattern = re.compile(r"metric auc, grouping (\d), total, events/0: ")
     matches = [pattern.match(difference) for difference in found.differences]

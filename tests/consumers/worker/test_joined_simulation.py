@@ -18,6 +18,7 @@ from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.write import write_delta
 from consumers.model.commit import Commit
+from consumers.replay.verify import verify
 from consumers.sources.memory_source import (
     Again,
     Deliver,
@@ -27,7 +28,6 @@ from consumers.sources.memory_source import (
     Stall,
     Step,
 )
-from consumers.worker.verify import verify
 from tests.consumers import joined_stream as joined
 from tests.consumers.lives import Killed
 from tests.postgres_server import Postgres

@@ -17,14 +17,14 @@ from consumers.ledger import schema
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.settings import SettingsChanged
 from consumers.model.partition import Partition
+from consumers.replay.retry import retry
+from consumers.replay.scratch import Findings
+from consumers.replay.verify import verify
 from consumers.results.joined import late_warning
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import Results
 from consumers.sources.memory_source import Log, MemorySource
-from consumers.worker.retry import retry
-from consumers.worker.verified import Verified
-from consumers.worker.verify import verify
 from tests.consumers import joined_stream as joined
 from tests.consumers.joined_stream import LOGS, START_MS, Event, click, shown
 from tests.consumers.small_config import config
@@ -63,7 +63,7 @@ def results(ledger: Ledger) -> Results:
     return read_results(ledger, Query())
 
 
-def verified(ledger: Ledger, logs: dict[Partition, Log], folder: Path) -> Verified:
+def verified(ledger: Ledger, logs: dict[Partition, Log], folder: Path) -> Findings:
     with closing(Ledger.open(str(folder / "scratch.db"), create=True)) as scratch:
         found = verify(MADE, ledger, scratch, monotonic=lambda: 0.0,
                        opener=lambda config, options: MemorySource(logs))  # fmt: skip

@@ -17,20 +17,20 @@ from consumers.config.section import ConfigError
 from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.settings import SettingsChanged
+from consumers.replay.verify import Wanted
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results
 from consumers.sources.file_source import CHUNK_RECORDS
 from consumers.sources.memory_source import Assign, Deliver, Log, Lose, Revoke, Step
-from consumers.worker.chosen_logs import Wanted
 from tests.consumers import killed_worker
 from tests.consumers.folded import KNOWN_BROKEN, Counted, counted, fold, records
 from tests.consumers.forked import forked
 from tests.consumers.joined_stream import EVENT as SPLIT_EVENT
 from tests.consumers.joined_stream import JOIN, click, shown
 from tests.consumers.lives import POINTS
+from tests.consumers.replay.verified_run import CHUNKS, tried, verified
 from tests.consumers.small_config import EVENT, event, toml
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
-from tests.consumers.worker.verified_run import CHUNKS, tried, verified
 
 EACH = "[store]\ncommit_interval_s = 0.01\n"
 DEDUP = '[dedup]\nevent_id = "id"\nretention_s = 86400\nkeyed = true'

@@ -13,10 +13,10 @@ from sqlalchemy import delete, select
 from consumers.config.config import Config
 from consumers.counting.options import Options
 from consumers.ledger import schema
-from consumers.ledger.begun import Requested
 from consumers.ledger.compact import compact
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.settings import SettingsChanged
+from consumers.model.generation import Requested
 from consumers.render.html import report_html
 from consumers.render.material import gather
 from consumers.render.store_text import status_text
@@ -29,9 +29,9 @@ from consumers.sources.memory_source import Deliver, Log
 from streammetrics import Ratio
 from tests.consumers import joined_stream as joined
 from tests.consumers.folded import records
+from tests.consumers.replay.verified_run import EACH, change, verified
 from tests.consumers.small_config import EVENT, config
 from tests.consumers.worker.memory_run import ONE, UNTIL_END, Run
-from tests.consumers.worker.verified_run import EACH, change, verified
 
 CHUNKS = [Deliver(7)] * 60
 BOTH = 'auc = { type = "HistogramAUC" }\nctr = { type = "Ratio" }'
@@ -134,8 +134,8 @@ def test_a_metric_of_joined_events_misses_the_impressions_that_were_closed_meanw
         assert list(ctr.holes) == [join.id]
         (note,) = read_results(ledger, Query()).notes
         assert note.startswith("Metric ctr was dropped and came back: it did not count impressions")
+        from consumers.replay.verify import verify
         from consumers.sources.memory_source import MemorySource
-        from consumers.worker.verify import verify
 
         logs = joined.logs_of({joined.LOGS[0]: shown})
         with closing(Ledger.open(str(tmp_path / "scratch.db"), create=True)) as scratch:

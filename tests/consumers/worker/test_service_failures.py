@@ -10,8 +10,7 @@ import pytest
 
 from consumers.counting.commits import ErrorBudgetExceeded
 from consumers.counting.options import Options
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.logs import LogChanged, NewSource
+from consumers.ledger.ledger import Ledger, LogChanged, NewSource
 from consumers.ledger.settings import SettingsChanged
 from consumers.model.commit import Counters
 from consumers.process.service import FIRST_TRIES

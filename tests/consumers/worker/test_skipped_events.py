@@ -26,6 +26,7 @@ from consumers.render.store_text import status_text
 from consumers.render.terminal import screen
 from consumers.render.text import Style, table
 from consumers.render.watching import Watcher
+from consumers.replay.retry import retry
 from consumers.results.query import Query, parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
@@ -34,10 +35,9 @@ from consumers.server.exposition import exposition
 from consumers.server.health import Watched
 from consumers.server.pulse import Pulse
 from consumers.sources.memory_source import Deliver, Log, MemorySource
-from consumers.worker.retry import retry
+from tests.consumers.replay.verified_run import EACH, change, tried, verified
 from tests.consumers.small_config import EVENT, config, event
 from tests.consumers.worker.memory_run import ONE, UNTIL_END, Run
-from tests.consumers.worker.verified_run import EACH, change, tried, verified
 
 T = TypeVar("T")
 

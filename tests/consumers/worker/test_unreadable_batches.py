@@ -21,9 +21,9 @@ from consumers.ledger.ledger import Ledger
 from consumers.model.commit import QuarantineRow
 from consumers.process import service
 from consumers.process.stop import Stop
+from consumers.replay.retry import retry
+from consumers.replay.verify import verify
 from consumers.sources.unreadable import Skips, UnreadableBatch
-from consumers.worker.retry import retry
-from consumers.worker.verify import verify
 from tests.consumers import folded
 from tests.consumers.small_config import config, toml
 from tests.kafka_batches import batch, send

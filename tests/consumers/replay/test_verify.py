@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,21 +12,15 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from consumers.counting.options import Options, Progress
 from consumers.ledger import outline, schema
-from consumers.ledger.audit import PaneRows, pane_rows
-from consumers.ledger.begun import Requested
 from consumers.ledger.compact import compact
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.settings import SettingsChanged
-from consumers.ledger.store import Store
-from consumers.model.generation import Generation, Pane
+from consumers.model.generation import Requested
+from consumers.replay import diff, replay
+from consumers.replay.verify import Wanted
 from consumers.sources.memory_source import Log
-from consumers.worker import compared, recount
-from consumers.worker.chosen_logs import Wanted
 from tests.consumers.folded import records
-from tests.consumers.small_config import config, event
-from tests.consumers.stores import over_stores
-from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
-from tests.consumers.worker.verified_run import (
+from tests.consumers.replay.verified_run import (
     CHUNKS,
     EACH,
     WITH_C,
@@ -36,6 +30,9 @@ from tests.consumers.worker.verified_run import (
     verified,
     with_others,
 )
+from tests.consumers.small_config import config, event
+from tests.consumers.stores import over_stores
+from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -63,9 +60,9 @@ def test_memory_is_bounded_by_parts_and_parts_leave_no_trace(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = verified(run, tmp_path)
-    monkeypatch.setattr(recount, "MAX_ROWS", 50)
-    monkeypatch.setattr(compared, "PANES", (7, 100_000))
-    monkeypatch.setattr(compared, "SUMS", (3, 2000))
+    monkeypatch.setattr(replay, "MAX_ROWS", 50)
+    monkeypatch.setattr(diff, "PANES", (7, 100_000))
+    monkeypatch.setattr(diff, "SUMS", (3, 2000))
     monkeypatch.setattr(outline, "_BYTES", 1000)
     assert verified(run, tmp_path) == whole
     assert whole.is_good
@@ -78,25 +75,6 @@ def test_after_compaction_it_still_agrees(run: Run, tmp_path: Path) -> None:
     with closing(Ledger.open(run.config.store.url)) as ledger:
         assert compact(ledger.store).rows_before > 10
     assert verified(run, tmp_path).differences == []
-
-
-@pytest.mark.slow
-def test_rows_that_are_merged_while_they_are_compared_are_read_again(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = verified(run, tmp_path)
-    merged: list[bool] = []
-
-    def then_merged(store: Store, generation: Generation, some: Collection[Pane]) -> PaneRows:
-        found = pane_rows(store, generation, some)
-        if not merged:
-            merged.append(True)
-            assert compact(store).rows_before > 10
-        return found
-
-    monkeypatch.setattr(compared, "pane_rows", then_merged)
-    assert verified(run, tmp_path) == whole
-    assert merged
 
 
 def first(connection: Connection, at: int = 5) -> int:

@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
 
 from consumers.ledger.schema import delta
+from tests.consumers.replay.verified_run import change, run_of, verified
 from tests.consumers.stores import over_stores
 from tests.consumers.worker.memory_run import Run
-from tests.consumers.worker.verified_run import change, run_of, verified
 
 pytestmark = pytest.mark.usefixtures("each_store")
 

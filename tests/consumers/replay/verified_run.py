@@ -12,11 +12,10 @@ from sqlalchemy import Connection
 from consumers.config.config import Config
 from consumers.counting.options import Options, Progress
 from consumers.ledger.ledger import Ledger
+from consumers.replay.retry import retry
+from consumers.replay.scratch import Findings
+from consumers.replay.verify import ALL, Wanted, verify
 from consumers.sources.memory_source import Deliver, Log, MemorySource
-from consumers.worker.chosen_logs import Wanted
-from consumers.worker.retry import retry
-from consumers.worker.verified import Verified
-from consumers.worker.verify import ALL, verify
 from tests.consumers.folded import records
 from tests.consumers.small_config import EVENT, event
 from tests.consumers.stores import filled_once
@@ -43,7 +42,7 @@ def verified(
     made: Config | None = None,
     report: Callable[[Progress], None] = lambda progress: None,
     wanted: Wanted = ALL,
-) -> Verified:
+) -> Findings:
     """What `verify` finds, with a scratch store in a file of SQLite, as the command makes it."""
 
     def opener(config: Config, options: Options) -> MemorySource:

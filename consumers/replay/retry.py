@@ -3,7 +3,8 @@
 An event whose payload the ledger holds whole is read from there. Where the payload was cut, or is
 not all that the config reads (a key, a header, a header of CSV, a row of columns), its record is
 read from the log again, and must have the size and the hash that were noted. What is good now is
-counted, a page of entries in one transaction; what is not stays open.
+counted, a page of entries in one transaction; what is not stays open. A message of many events that
+was refused whole is counted whole.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -20,19 +21,18 @@ from typing import Final
 from consumers.config.config import Config
 from consumers.counting.options import Options
 from consumers.events.decoder import Decoded, Decoder
-from consumers.events.refusals import Refused
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.retry import Counted, NotOpen, write_retry
+from consumers.ledger.quarantine import Counted, NotOpen, write_retry
 from consumers.model.chunk import Chunk
 from consumers.model.commit import Head, QuarantineRow
 from consumers.model.generation import Generation
+from consumers.replay.dry_run import DryRun, Outcome, events_at, is_message, is_same
+from consumers.replay.event_reading import reading_of, require_same_states
+from consumers.replay.replay import records_at
 from consumers.sources.open_source import open_source
-from consumers.sources.records_at import records_at
 from consumers.sources.source import Source, SourceError
 from consumers.sources.unreadable import Skips
-from consumers.worker.reading import reading_of, require_same_states
-from consumers.worker.trial import Place, Trial, described, places_of
 
 PAGE: Final = 500  # entries of one transaction
 TRIES: Final = 10  # of a page, where other retries are at it too
@@ -129,33 +129,31 @@ class _Attempt:
         """What came of them, and what to write."""
         counted = []
         for head_id, group in groupby(sorted(entries, key=_by_head), key=lambda e: e.head):
-            head, some = self.heads[head_id], list(group)
-            good, trial = self._of_head(head, some)
+            head = self.heads[head_id]
+            floor_ms = self.generation.floor_ms
+            run = DryRun(self.config, self.generation, head, floor_ms, self.closed_ms)
+            good = self._of_head(run, head, list(group))
             if good:
-                counted.append(Counted(good, trial.commit()))
+                counted.append(Counted(good, run.commit()))
                 self.page.counted += good
         self.page.counted.sort(key=lambda entry: entry.id)
         self.page.still.sort(key=lambda still: still.entry.id)
         return self.page, counted
 
     def _of_head(
-        self, head: Head, entries: Sequence[QuarantineRow]
-    ) -> tuple[list[QuarantineRow], Trial]:
-        trial = Trial(self.config, self.generation, head, self.generation.floor_ms, self.closed_ms)
+        self, run: DryRun, head: Head, entries: Sequence[QuarantineRow]
+    ) -> list[QuarantineRow]:
+        """Those of these entries that are good."""
         good = []
         elsewhere = []
         for entry in entries:
             if entry.reason == "unreadable":  # it stands for events that nobody has seen
                 self._keep(entry, entry.reason, f"{entry.detail}; {_READ_ANEW}")
-                continue
-            if not self._is_whole(entry):
+            elif self._is_whole(entry):
+                good += self._took(entry, self._of_payload(run, entry))
+            else:
                 elsewhere.append(entry)
-                continue
-            decoded = self.alone.decode(self._chunk(entry))
-            good += self._take(trial, decoded, [entry])
-        if elsewhere:
-            good += self._from_the_log(trial, head, elsewhere)
-        return good, trial
+        return good + (self._from_the_log(run, head, elsewhere) if elsewhere else [])
 
     def _is_whole(self, entry: QuarantineRow) -> bool:
         """Whether the ledger has all of the event that the config reads."""
@@ -167,19 +165,18 @@ class _Attempt:
             and not self.decoder.reads_beside
         )
 
-    def _chunk(self, entry: QuarantineRow) -> Chunk:
-        return Chunk(
-            entry.partition,
-            entry.offset,
-            entry.offset + 1,
-            [entry.offset],
-            [entry.payload],
-            timestamps_ms=None if entry.record_ms is None else [entry.record_ms],
-            indices=[entry.index],
-        )
+    def _of_payload(self, run: DryRun, entry: QuarantineRow) -> Outcome:
+        """What becomes of an entry that the ledger has whole: an event, or all of a message."""
+        place, alone = (entry.offset, entry.index), _alone(entry)
+        if self.decoder.format in _MANY and not entry.index:
+            message = replace(alone, indices=None)
+            decoded = self.decoder.decode(message)
+            if is_message(entry, events_at(decoded, {place}).get(place), message):
+                return run.add_whole(decoded, entry.offset)
+        return run.add(self.alone.decode(alone), {place})
 
     def _from_the_log(
-        self, trial: Trial, head: Head, entries: Sequence[QuarantineRow]
+        self, run: DryRun, head: Head, entries: Sequence[QuarantineRow]
     ) -> list[QuarantineRow]:
         """Those of these entries that are good, from their records in the log."""
         left = {(entry.offset, entry.index): entry for entry in entries}
@@ -189,61 +186,68 @@ class _Attempt:
             why = "its log cannot be read any more"
         else:
             try:
-                for decoded in self._records(head, sorted({offset for offset, _ in left})):
-                    start, end = decoded.chunk.start, decoded.chunk.end
-                    some = [entry for place, entry in left.items() if start <= place[0] < end]
-                    same = self._same(decoded, some)
-                    good += self._take(trial, decoded, same)
-                    for entry in some:
-                        if entry not in same and decoded.left_out:
-                            self._keep(entry, *SKIPPED)
-                        elif entry not in same:
-                            self._keep(entry, *ANOTHER)
-                        del left[entry.offset, entry.index]
+                for record in self._records(head, sorted({offset for offset, _ in left})):
+                    some = [left.pop(place) for place in sorted(left) if place[0] == record.start]
+                    for decoded in self.decoder.pieces(record):
+                        good += self._of_record(run, record, decoded, some)
             except SourceError as error:
                 why = f"its log cannot be read: {error}"
         for entry in left.values():
             self._keep(entry, "not_there", f"its payload was cut or needs more, and {why}")
         return good
 
-    def _records(self, head: Head, offsets: Sequence[int]) -> Iterator[Decoded]:
+    def _records(self, head: Head, offsets: Sequence[int]) -> Iterator[Chunk]:
         options = Options(until_end=True, partitions=(str(head.partition),), skips=Skips(None))
         with closing(self.opener(self.config, options)) as source:
             if head.partition not in source.partitions():
                 raise SourceError(f"{head.partition}: this is another log than the one counted")
             seeks = self.config.source.kind == "kafka"
-            for chunk in records_at(source, head.partition, offsets, seeks=seeks):
-                yield from self.decoder.pieces(chunk)
+            yield from records_at(source, head.partition, offsets, seeks=seeks)
 
-    def _same(self, decoded: Decoded, entries: Sequence[QuarantineRow]) -> list[QuarantineRow]:
-        """The entries whose event has the size and the hash that were noted."""
-        wanted = {(entry.offset, entry.index) for entry in entries}
-        found: dict[Place, Refused] = {
-            (entry.offset, entry.index): entry for entry in decoded.refused
-        }
-        for i, place in enumerate(places_of(decoded)):
-            if place in wanted:
-                found[place] = described(decoded, i)
-        return [
-            entry
-            for entry in entries
-            if (seen := found.get((entry.offset, entry.index))) is not None
-            and (seen.size, seen.sha256) == (entry.size, entry.sha256)
-        ]
-
-    def _take(
-        self, trial: Trial, decoded: Decoded, entries: Sequence[QuarantineRow]
+    def _of_record(
+        self, run: DryRun, record: Chunk, decoded: Decoded, entries: Sequence[QuarantineRow]
     ) -> list[QuarantineRow]:
-        by_place: Mapping[Place, QuarantineRow] = {(e.offset, e.index): e for e in entries}
-        tried = trial.add(decoded, by_place.keys())
-        for place, now in tried.bad.items():
-            self.page.still.append(Still(by_place[place], now.reason, now.field, now.detail))
-        for place in sorted(by_place.keys() - tried.good - tried.bad.keys()):
-            self._keep(by_place[place], *SKIPPED)
-        return [by_place[place] for place in sorted(tried.good)]
+        """Those of the entries of one record that are good: events with the size and the hash that
+        were noted, or the whole message where that is what was refused."""
+        wanted = {(entry.offset, entry.index): entry for entry in entries}
+        events = events_at(decoded, wanted)
+        same = {place for place, event in events.items() if is_same(wanted[place], event)}
+        found = run.add(decoded, same)
+        good = []
+        for place, entry in wanted.items():
+            if place in same:
+                good += self._took(entry, found)
+            elif is_message(entry, events.get(place), record):
+                good += self._took(entry, run.add_whole(decoded, entry.offset))
+            else:
+                self._keep(entry, *(SKIPPED if decoded.left_out else ANOTHER))
+        return good
+
+    def _took(self, entry: QuarantineRow, found: Outcome) -> list[QuarantineRow]:
+        """The entry, if it was good."""
+        place = entry.offset, entry.index
+        now = found.bad.get(place)
+        if now is not None:
+            self.page.still.append(Still(entry, now.reason, now.field, now.detail))
+        elif place not in found.good:
+            self._keep(entry, *SKIPPED)
+        return [entry] if place in found.good else []
 
     def _keep(self, entry: QuarantineRow, reason: str, detail: str) -> None:
         self.page.still.append(Still(entry, reason, None, detail))
+
+
+def _alone(entry: QuarantineRow) -> Chunk:
+    """The event that an entry holds, as a record of its own."""
+    return Chunk(
+        entry.partition,
+        entry.offset,
+        entry.offset + 1,
+        [entry.offset],
+        [entry.payload],
+        timestamps_ms=None if entry.record_ms is None else [entry.record_ms],
+        indices=[entry.index],
+    )
 
 
 def _by_head(entry: QuarantineRow) -> tuple[int, int, int]:

@@ -20,9 +20,9 @@ from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
 from consumers.process import service
 from consumers.process.stop import Stop
-from consumers.worker.retry import retry
-from consumers.worker.verified import Verified
-from consumers.worker.verify import verify
+from consumers.replay.retry import retry
+from consumers.replay.scratch import Findings
+from consumers.replay.verify import verify
 from tests.consumers import folded
 from tests.consumers.messages import records
 from tests.consumers.small_config import EVENT, LOG, config, event
@@ -61,7 +61,7 @@ def write_file(folder: Path, format: str) -> str:
     return f'kind = "file"\npath = "{path}"'
 
 
-def verified(made: Config, folder: Path) -> Verified:
+def verified(made: Config, folder: Path) -> Findings:
     with (
         closing(Ledger.open(made.store.url)) as ledger,
         closing(Ledger.open(str(folder / "scratch.db"), create=True)) as scratch,

@@ -3,10 +3,13 @@
 An event that is tried again is in its window, and in the totals, as any other. It is not late and
 moves no event time: both are facts of the log, where its neighbours stand without it. A metric
 that started later than the event's place in the log does not count it.
+
+Of a message that carries many events and was refused whole, all events are counted, or none.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -17,24 +20,29 @@ from consumers.counting.commits import commit_of
 from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoded
 from consumers.events.refusals import Refused, Unfit, refused
-from consumers.model.commit import Commit, Counters, Head
+from consumers.model.chunk import Chunk
+from consumers.model.commit import Commit, Counters, Head, QuarantineRow
 from consumers.model.generation import Generation, Piece
 
 Place = tuple[int, int]  # offset of the record, index of the event in it
+_UNFIT = Unfit("metric", None, "")  # any reason: what is compared is all but the reason
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """What came of some events of one record or of several, by their place."""
+class Outcome:
+    """What would become of some events, by their place."""
 
     good: frozenset[Place]
     bad: Mapping[Place, Refused]
 
 
 @dataclass(slots=True)
-class Trial:
-    """The events of one log that are good now. `floor_ms` is the retention floor, None to count
-    every window; `closed_ms` up to where label windows are closed."""
+class DryRun:
+    """Counts events of one log that were refused, without writing anything.
+
+    floor_ms: the retention floor, None to count every window; closed_ms: up to where label windows
+    are closed.
+    """
 
     config: Config
     generation: Generation
@@ -45,15 +53,11 @@ class Trial:
     _first: int | None = None
     _end: int = 0
 
-    def add(self, decoded: Decoded, wanted: Collection[Place]) -> Tried:
-        """Try these events of some records. Others in the same records are passed by."""
+    def add(self, decoded: Decoded, wanted: Collection[Place]) -> Outcome:
+        """Count these events of some records. Others in the same records are passed by."""
         places = places_of(decoded)
         known = [i for i, place in enumerate(places) if place in wanted]
-        bad = {
-            (entry.offset, entry.index): entry
-            for entry in decoded.refused
-            if (entry.offset, entry.index) in wanted
-        }
+        bad = {place: entry for place, entry in refused_in(decoded).items() if place in wanted}
         good = frozenset(places[i] for i in known)
         eras: dict[frozenset[str], list[int]] = {}
         for i in known:
@@ -65,7 +69,18 @@ class Trial:
         for offset, _ in good:
             self._first = offset if self._first is None else min(self._first, offset)
             self._end = max(self._end, offset + 1)
-        return Tried(good, bad)
+        return Outcome(good, bad)
+
+    def add_whole(self, decoded: Decoded, offset: int) -> Outcome:
+        """Count all events of the one message that this is, or none: as one, at index 0."""
+        place = offset, 0
+        wanted = {*places_of(decoded), *refused_in(decoded)}
+        empty = DryRun(self.config, self.generation, self.head, self.floor_ms, self.closed_ms)
+        found = empty.add(decoded, wanted)
+        if found.bad:
+            return Outcome(frozenset(), {place: found.bad[min(found.bad)]})
+        self.add(decoded, wanted)
+        return Outcome(frozenset([place] if wanted else ()), {})
 
     def commit(self) -> Commit:
         """The delta of the good events, for the offsets that they lie between."""
@@ -79,14 +94,12 @@ class Trial:
             counters += found.counters
             closable += [] if found.closed_at_most is None else [found.closed_at_most]
             floor_ms = found.floor_ms if found.floor_ms is not None else floor_ms
-        start = 0 if self._first is None else self._first
-        expired = Counters(expired=counters.expired)
         return Commit(
             self.head,
-            start,
+            0 if self._first is None else self._first,
             self._end,
             self.head.greatest_event_ms,
-            expired,
+            Counters(expired=counters.expired),
             pieces,
             closed_at_most=min(closable, default=None),
             floor_ms=floor_ms,
@@ -101,16 +114,14 @@ class Trial:
         """The metrics that start after this offset. What is joined is not counted yet."""
         if self.config.join is not None:
             return frozenset()
-        return frozenset(
-            metric.name
-            for metric in self.generation.metrics
-            if metric.start_offsets.get(self.head.id, 0) > offset
-        )
+        starts = ((one.name, one.start_offsets.get(self.head.id, 0))
+                  for one in self.generation.metrics)  # fmt: skip
+        return frozenset(name for name, start in starts if start > offset)
 
     def _feed(self, later: frozenset[str], decoded: Decoded) -> dict[Place, Refused]:
         delta = self._deltas.get(later)
         if delta is None:
-            delta = Delta(
+            delta = self._deltas[later] = Delta(
                 self.config,
                 self.head.partition,
                 0,
@@ -119,7 +130,6 @@ class Trial:
                 closed_ms=self.closed_ms,
                 ordered=False,
             )
-            self._deltas[later] = delta
         # Without what the decoder refused, and as if it followed what was fed before.
         chunk = replace(decoded.chunk, start=delta.end, end=delta.end + 1)
         before = len(delta.quarantine)
@@ -137,6 +147,41 @@ def places_of(decoded: Decoded) -> list[Place]:
     ]
 
 
-def described(decoded: Decoded, i: int) -> Refused:
-    """Size and hash of the `i`-th good event, in the form of a refusal."""
-    return refused(decoded.chunk, int(decoded.at[i]), Unfit("metric", None, ""))
+def refused_in(decoded: Decoded) -> dict[Place, Refused]:
+    """The refused events by their place."""
+    return {(entry.offset, entry.index): entry for entry in decoded.refused}
+
+
+def events_at(decoded: Decoded, wanted: Collection[Place]) -> dict[Place, Refused]:
+    """The events at these places, good ones in the form of a refusal: with their size and hash."""
+    found = {place: entry for place, entry in refused_in(decoded).items() if place in wanted}
+    for i, place in enumerate(places_of(decoded) if wanted else ()):
+        if place in wanted:
+            found[place] = refused(decoded.chunk, int(decoded.at[i]), _UNFIT)
+    return found
+
+
+def as_refused(record: Chunk) -> Refused:
+    """A chunk's one record as it was read, in the form of a refusal."""
+    return refused(record, 0, _UNFIT)
+
+
+def record_at(chunk: Chunk, offset: int) -> Chunk | None:
+    """The record of a chunk at this offset; None where there is none."""
+    i = bisect_left(chunk.offsets, offset)
+    if i == len(chunk) or chunk.offsets[i] != offset:
+        return None
+    return chunk.part(i, i + 1, offset, offset + 1)
+
+
+def is_same(entry: QuarantineRow, event: Refused | None) -> bool:
+    """Whether an event has the size and the hash that were noted."""
+    return event is not None and (event.size, event.sha256) == (entry.size, entry.sha256)
+
+
+def is_message(entry: QuarantineRow, event: Refused | None, record: Chunk | None) -> bool:
+    """Whether an entry stands for a whole message that is divided into events now. event: the one
+    at its place now."""
+    if entry.index or is_same(entry, event) or record is None:
+        return False
+    return is_same(entry, as_refused(record))

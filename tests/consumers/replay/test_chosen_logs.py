@@ -12,13 +12,13 @@ from sqlalchemy import and_, update
 from consumers.ledger.compact import compact
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.schema import delta
+from consumers.replay.verify import Wanted
 from consumers.sources.memory_source import Log
 from consumers.sources.source import Unsuitable
-from consumers.worker.chosen_logs import Wanted
+from tests.consumers.replay.verified_run import WITH_C, change, run_of, tried, verified, with_others
 from tests.consumers.small_config import config
 from tests.consumers.stores import over_stores
 from tests.consumers.worker.memory_run import ONE, Run
-from tests.consumers.worker.verified_run import WITH_C, change, run_of, tried, verified, with_others
 
 pytestmark = pytest.mark.usefixtures("each_store")
 
@@ -163,21 +163,3 @@ def test_of_retries_the_one_that_the_range_cuts_is_left_out_and_the_other_compar
     second = and_(delta.c.retry == 2, delta.c.window_start_ms.is_(None))
     change(run, lambda c: c.execute(update(delta).where(second).values(state=b"x")))
     assert verified(run, tmp_path, wanted=wanted).count
-
-
-@pytest.mark.slow
-def test_a_compactor_that_merges_while_a_range_is_compared_is_no_difference(
-    run: Run, tmp_path: Path
-) -> None:
-    merged: list[bool] = []
-
-    def merge(progress: object) -> None:
-        if not merged:
-            merged.append(True)
-            with closing(Ledger.open(run.config.store.url)) as ledger:
-                compact(ledger.store)
-
-    found = verified(run, tmp_path, wanted=offsets(p0=(37, 111)), report=merge)
-    assert found.differences == []
-    assert found.skipped > 0
-    assert not found.is_good

@@ -16,12 +16,12 @@ import pytest
 from consumers.ledger import schema
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
+from consumers.replay.scratch import Findings
 from consumers.sources.memory_source import Deliver, Log
-from consumers.worker.verified import Verified
 from tests.consumers.folded import KNOWN_BROKEN, records
+from tests.consumers.replay.verified_run import WITH_C, tried, verified
 from tests.consumers.small_config import config, event
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
-from tests.consumers.worker.verified_run import WITH_C, tried, verified
 
 REST = (
     '[store]\ncommit_interval_s = 0.01\n[dedup]\nevent_id = "id"\nretention_s = 86400\nkeyed = true'
@@ -180,7 +180,7 @@ def test_every_column_is_in_the_table_or_on_the_page(run: Run, tmp_path: Path) -
     assert len(named) == len(set(named))
     assert not set(named) & FOUND.keys()
     assert {*named, *FOUND} == there
-    good: Verified = verified(run, tmp_path)
+    good: Findings = verified(run, tmp_path)
     assert (good.differences, good.notes) == ([], [])
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from consumers.worker.coverage import Coverage
+from consumers.model.generation import Metric
+from consumers.replay.replay import Coverage
 
 AUC, CTR = ("auc", 0), ("ctr", 0)
 
 
 def look(*offsets: int, starts: dict[str, int] | None = None) -> dict[tuple[str, int], str]:
     covers = {AUC: [(0, 10), (12, 20)], CTR: [(5, 20)]}
-    made = Coverage(covers, [AUC, CTR], starts or {})
+    counted = {n: Metric(n, "", {}, False, {1: start}) for n, start in (starts or {}).items()}
+    made = Coverage(covers, [AUC, CTR], counted, 1)
     for some in np.array_split(np.array(offsets, np.int64), 2):
         made.look(some)
     return {total: str(hole) for total, hole in made.holes.items()}
@@ -33,6 +35,6 @@ def test_a_metric_counts_nothing_before_its_start() -> None:
 
 
 def test_a_total_without_rows_covers_nothing() -> None:
-    made = Coverage({}, [AUC], {})
+    made = Coverage({}, [AUC], {}, 1)
     made.look(np.array([7], np.int64))
     assert str(made.holes[AUC]) == "no delta row covers 1 events at offsets 7 to 7"

@@ -1,19 +1,21 @@
-"""A retry in the ledger: refused events that are good now are counted, each at most once.
+"""Refused events in the ledger: those that a retry counts, each at most once, and those that a
+Kafka topic has been given.
 
-One transaction (1) checks that the generation is still the current one, (2) writes the retry,
-(3) marks each entry done on the condition that it is open, (4) writes the delta of these events
-under the number of the retry, and (5) takes them out of the head's counts of refused, future
-and late events.
-If one entry is not open any more, nothing is written: of two retries at once one has counted it.
+A retry is one transaction. It (1) checks that the generation is still the current one, (2) writes
+the retry, (3) marks each entry done on the condition that it is open, (4) writes the delta of these
+events under the number of the retry, and (5) takes them out of the head's counts of refused, future
+and late events. If one entry is not open any more, nothing is written: of two retries at once one
+has counted it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from consumers.ledger.read import read_not_forwarded
 from consumers.ledger.schema import head, quarantine, retry
 from consumers.ledger.store import Store
 from consumers.ledger.write import (
@@ -167,3 +169,29 @@ def read_retries(store: Store, of: Generation) -> Mapping[int, Recorded]:
         return {row.id: Recorded(row.id, row.created_ms, row.note) for row in rows}
 
     return store.read(work)
+
+
+def not_forwarded(store: Store, heads: Collection[int], limit: int) -> Sequence[QuarantineRow]:
+    """At most `limit` refused events of these heads that no topic has acknowledged, by id."""
+    return store.read(lambda connection: read_not_forwarded(connection, sorted(heads), limit))
+
+
+def mark_forwarded(store: Store, entries: Sequence[QuarantineRow]) -> None:
+    """The topic has acknowledged these."""
+
+    def work(connection: Connection, _: bool) -> None:
+        for entry in entries:
+            connection.execute(
+                update(quarantine)
+                .where(
+                    # A number alone says nothing: a store that went back gives it again.
+                    quarantine.c.id == entry.id,
+                    quarantine.c.head == entry.head,
+                    quarantine.c.offset == entry.offset,
+                    quarantine.c.index == entry.index,
+                    quarantine.c.sha256 == entry.sha256,
+                )
+                .values(forwarded=True)
+            )
+
+    store.write(work)

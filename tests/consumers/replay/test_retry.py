@@ -13,16 +13,18 @@ from sqlalchemy import Connection
 
 from consumers.config.config import Config
 from consumers.counting.options import Options
-from consumers.ledger import retry as in_ledger
+from consumers.events import messages
+from consumers.ledger import quarantine as in_ledger
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.retry import NotOpen
+from consumers.ledger.quarantine import NotOpen
 from consumers.ledger.settings import SettingsChanged
 from consumers.ledger.store import Store
 from consumers.model.commit import Commit, Counters, QuarantineRow
+from consumers.replay.retry import Page, retry
 from consumers.sources.memory_source import Log, MemorySource
-from consumers.worker.retry import Page, retry
 from streammetrics import PerKey
 from tests.consumers.folded import counted
+from tests.consumers.replay.verified_run import verified
 from tests.consumers.small_config import EVENT, config, event
 from tests.consumers.worker.memory_run import ONE, TWO, Run
 from tests.depth import further_are_slow
@@ -116,7 +118,7 @@ def test_of_two_retries_at_once_one_counts(run: Run, monkeypatch: pytest.MonkeyP
             tried(config(event=WITH_C), run)  # another process, between our read and our write
         return write(*arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("consumers.worker.retry.write_retry", late)
+    monkeypatch.setattr("consumers.replay.retry.write_retry", late)
     pages = tried(config(event=WITH_C), run)
     assert [len(one.counted) for one in pages] == [0]
     with closing(Ledger.open(run.config.store.url)) as ledger:
@@ -131,7 +133,7 @@ def test_a_crash_in_the_middle_leaves_all_open(run: Run, monkeypatch: pytest.Mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr("consumers.ledger.retry.write_pieces", crash)
+        patched.setattr("consumers.ledger.quarantine.write_pieces", crash)
         tried(config(event=WITH_C), run)
     assert (states(run), run.seen().counters) == before
     with closing(Ledger.open(run.config.store.url)) as ledger:
@@ -288,3 +290,40 @@ def test_events_that_were_ahead_of_their_records_are_counted_as_such_no_longer(
     (page,) = tried(made, run)
     assert (len(page.counted), len(page.still)) == (1, 1)
     assert run.seen().counters == Counters(3, future=1, quarantined=1)
+
+
+MESSAGES = (
+    'kind = "kafka"\nbootstrap_servers = "nowhere:1"\ntopic = "events"\ngroup = "g"\n'
+    'format = "ndjson"'
+)
+HEADER = EVENT.replace('score = "score"', 'score = "header.score"')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 5000])  # kept whole, or cut
+@pytest.mark.parametrize("narrow", [HEADER, EVENT], ids=["a header", "a limit"])
+def test_a_message_that_was_refused_whole_is_counted_whole_or_not_at_all(
+    tmp_path: Path, size: int, narrow: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = [event(HOURS[0]), event(HOURS[1], "b", 0, user="u" * size), event(HOURS[2])]
+    good, bad = b"\n".join(some), b"\n".join([*some, event(label=7)])
+    (tmp_path / "one").mkdir()
+    run = Run(tmp_path / "one", {ONE: Log([good, bad, good])}, source=MESSAGES, event=narrow)
+    with monkeypatch.context() as patched:
+        if narrow is EVENT:
+            patched.setattr(messages, "MAX_EVENTS", 2)
+        run()
+    assert run.seen().counters == Counters(3, quarantined=3)
+    [page] = tried(config(source=MESSAGES), run)
+    assert [(one.offset, one.index) for one in page.counted] == [(0, 0), (2, 0)]
+    assert [(one.entry.offset, one.reason) for one in page.still] == [(1, "metric")]
+    (tmp_path / "two").mkdir()
+    other = Run(tmp_path / "two", {ONE: Log([good, good])}, source=MESSAGES)
+    other()
+    assert states(run) == states(other)
+    found = verified(run, tmp_path)  # which reads them as they were counted, or as they are now
+    assert (found.rows, found.entries) == (3, 3)
+    said = [one.partition(" (")[0] for one in found.differences]
+    assert said == (
+        [] if narrow is HEADER else ["events/0 offset 1: in quarantine as too_many_events"]
+    )
