@@ -96,12 +96,6 @@ def test_the_rates_at_a_threshold_are_widened_by_the_bucket_that_it_cuts() -> No
     assert inside.upper == approx(0.75 + 0.0876216, abs=1e-6) and inside.lower == 0.0
 
 
-def test_weights_that_were_rounded_have_no_interval() -> None:
-    metric = ExactAUC(round_weights=True)
-    metric.update(Y, S, weights=[1.25] * 13)
-    assert metric.compute().interval().reason.startswith("rows are weighted")
-
-
 def test_a_class_has_the_interval_of_its_own_curve() -> None:
     metric = MulticlassAUC(3)
     random = np.random.default_rng(0)

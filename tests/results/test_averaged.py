@@ -1,4 +1,4 @@
-"""What is averaged over classes and labels, and what is refused, of exact and rounded weights."""
+"""What is averaged over classes and labels, and what is refused."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ FLAGS = [[1, 0, 1], [0, 1, 0], [0, 0, 0], [1, 1, 1]]
 SCORES = [[0.9, 0.6, 0.1], [0.2, 0.8, 0.1], [0.6, 0.1, 0.1], [0.9, 0.2, 0.7]]
 
 
-def classes(**settings: Any) -> Any:
-    metric = MulticlassConfusion(3, **settings)
+def classes() -> Any:
+    metric = MulticlassConfusion(3)
     metric.update(TRUTH, SAID)
     return metric.compute()
 
 
-def labels(**settings: Any) -> Any:
-    metric = MultilabelConfusion(3, **settings)
+def labels() -> Any:
+    metric = MultilabelConfusion(3)
     metric.update(FLAGS, SCORES)
     return metric.compute()
 
 
-RESULTS = [classes(), labels(), classes(round_weights=True), labels(round_weights=True)]
+RESULTS = [classes(), labels()]
 each_result = pytest.mark.parametrize("result", RESULTS, ids=lambda result: type(result).__name__)
 
 
-@pytest.mark.parametrize("result", RESULTS[:2], ids=["ClassRates", "LabelRates"])
+@each_result
 def test_specificity_and_f_alpha_are_those_of_each_class_and_their_averages(result: Any) -> None:
     each = [result.rates(i) for i in range(3)]
     assert result.specificity(None).tolist() == [rates.specificity for rates in each]
@@ -99,13 +99,11 @@ def test_what_is_no_average_and_no_number_is_an_error_in_four_parts(result: Any)
 
 
 def test_a_k_that_is_none_is_an_error_in_four_parts() -> None:
-    for rounding in (False, True):
-        metric = MulticlassConfusion(3, top_k=(1,), round_weights=rounding)
-        result: Any = metric.compute()
-        for k in ([1], 2, "1", None, True, 1.0):
-            for call in (result.top_k_accuracy, result.top_k_ties):
-                with pytest.raises(InputError, match="a k of the setting top_k: 1"):
-                    call(k)
+    result: Any = MulticlassConfusion(3, top_k=(1,)).compute()
+    for k in ([1], 2, "1", None, True, 1.0):
+        for call in (result.top_k_accuracy, result.top_k_ties):
+            with pytest.raises(InputError, match="a k of the setting top_k: 1"):
+                call(k)
 
 
 def test_whole_numbers_of_any_type_are_taken_as_they_are() -> None:

@@ -6,20 +6,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-import pytest
 
-from streammetrics import (
-    BinaryConfusion,
-    Calibration,
-    ExactAUC,
-    GroupedAUC,
-    HistogramAUC,
-    MulticlassAUC,
-    MulticlassConfusion,
-    MultilabelConfusion,
-    Regression,
-)
-from streammetrics.core.accumulator import Accumulator
 from streammetrics.results import Bounded, counts_of, headlines_of, texts_of, views_of
 from streammetrics.results.list_results import Averages
 
@@ -75,28 +62,6 @@ def test_a_count_is_found_without_computing_what_says_that_it_is_a_float() -> No
             raise AssertionError
 
     assert counts_of(Slow(held=2.0, curve=[1.0], rows=3, exact=True)) == {"rows": 3}
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [
-        BinaryConfusion(),
-        Calibration(),
-        ExactAUC(),
-        GroupedAUC(),
-        HistogramAUC(),
-        MultilabelConfusion(3),
-        MulticlassAUC(3),
-        MulticlassConfusion(3),
-        Regression(),
-    ],
-    ids=repr,
-)
-def test_rounded_weights_do_not_change_what_a_result_is_known_by(metric: Accumulator) -> None:
-    given = {**metric.settings(), "round_weights": True, "weight_unit": "1/10"}
-    between = type(metric)(**given)
-    known = headlines_of(metric.compute())
-    assert headlines_of(between.compute()) == known != ()
 
 
 def test_every_measure_of_a_mapping_is_a_headline_and_nothing_else_is() -> None:
