@@ -75,7 +75,6 @@ def _run(arguments: Arguments) -> int:
 
                 return simulate(arguments, time.monotonic)
             case "quarantine" if arguments.words[:1] == ("retry",) and arguments.words[1:]:
-                from consumers.cli.replay import retry_quarantine
                 from consumers.cli.upkeep import retry_quarantine
 
                 return retry_quarantine(
@@ -86,7 +85,6 @@ def _run(arguments: Arguments) -> int:
 
                 return serve_store(arguments, time.monotonic, time.time)
             case "verify":
-                from consumers.cli.replay import verify_config
                 from consumers.cli.upkeep import verify_config
 
                 return verify_config(arguments, time.monotonic)

@@ -7,7 +7,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from pathlib import Path
 
 from consumers.cli import logs, progress
 from consumers.cli.arguments import Arguments, UsageError
@@ -20,11 +19,10 @@ from consumers.ledger.quarantine import count_entries
 from consumers.model.partition import Name, name_of
 from consumers.render import formatting
 from consumers.replay.retry import Still, retry
-from consumers.replay.verify import Offsets, verify
+from consumers.replay.scratch import Findings
+from consumers.replay.verify import Offsets, Wanted, verify
 from consumers.results.json_text import Json, dumps
 from consumers.results.quarantine import entry_json
-from consumers.worker.chosen_logs import Wanted
-from consumers.worker.verified import Verified
 
 
 def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
@@ -44,6 +42,75 @@ def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
     size = f"{formatting.count(done.bytes_before)} bytes into {formatting.count(done.bytes_after)}"
     sys.stdout.write(f"merged {rows}, {size}\n")
     return DONE
+
+
+def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
+    """Compare, and say what differs: exit code 0 where nothing does, 1 else."""
+    logs.to_stderr("text")
+    config = load_config(arguments.words[0], overrides(arguments))
+    wanted = Wanted(
+        partitions(arguments.text("partitions")),
+        offsets(arguments.several("offsets")) if arguments.several("offsets") else None,
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="streammetrics-") as folder,
+        closing(Ledger.open(config.store.url)) as ledger,
+        closing(Ledger.open(f"sqlite:///{folder}/verify.db", create=True)) as scratch,
+        progress.shown("verifying", monotonic) as report,
+    ):
+        found = verify(
+            config,
+            ledger,
+            scratch,
+            wanted=wanted,
+            report=report,
+            monotonic=monotonic,
+        )
+    for line in lines(found):
+        sys.stdout.write(formatting.name(line, 600) + "\n")
+    return DONE if found.is_good else FATAL
+
+
+def offsets(texts: Sequence[str]) -> dict[Name, Offsets]:
+    """The values of `--offsets`, by partition."""
+    found: dict[Name, Offsets] = {}
+    for text in texts:
+        match = re.fullmatch(r"(.+):(\d{1,18})-(\d{0,18})", text)
+        name = None if match is None else name_of(match[1])
+        if match is None or name is None:
+            raise UsageError(
+                f"--offsets: expected PARTITION:FROM-TO, such as 0:1000-2000 or 0:1000-, came "
+                f"{text!r}; correct it"
+            )
+        _, start, end = match.groups()
+        if name in found:
+            raise UsageError(
+                f"--offsets: expected one range for each partition, came two for {name}; "
+                "verify them one after the other"
+            )
+        found[name] = int(start), int(end) if end else None
+    return found
+
+
+def lines(found: Findings) -> list[str]:
+    """What was found, to read."""
+    text = [f"differs: {one}" for one in found.differences]
+    if found.count > len(found.differences):
+        text.append(
+            f"and {formatting.count(found.count - len(found.differences))} more differences"
+        )
+    text += [f"note: {one}" for one in found.notes]
+    logs = f"{found.logs} log{'' if found.logs == 1 else 's'}"
+    compared = (
+        f"{formatting.count(found.rows)} events of {logs} read again, "
+        f"{formatting.count(found.states)} states and {formatting.count(found.entries)} refused events "
+        "compared"
+    )
+    if found.count:
+        return [*text, f"{compared}: {formatting.count(found.count)} differences"]
+    if not found.logs:
+        return [*text, "nothing could be verified"]
+    return [*text, f"{compared}: the ledger says what the log says"]
 
 
 def retry_quarantine(
@@ -73,8 +140,8 @@ def retry_quarantine(
             n_still += len(page.still)
             report(n_counted + n_still)
             if arguments.on("json"):
-                done = {"done": True, "retry": page.retry}
-                counted += [{**entry_json(one), **done} for one in page.counted]
+                counted += [{**entry_json(one), "done": True, "retry": page.retry}
+                            for one in page.counted]  # fmt: skip
                 still += [_still_json(one) for one in page.still]
                 continue
             for one in page.still:
@@ -87,14 +154,14 @@ def retry_quarantine(
         }
         sys.stdout.flush()
         sys.stdout.buffer.write(dumps(document))
-        return DONE
+        return 0
     if not n_counted and not n_still:
         sys.stdout.write("nothing is open in quarantine\n")
-        return DONE
+        return 0
     sys.stdout.write(
         f"{formatting.count(n_counted)} counted now, {formatting.count(n_still)} still open\n"
     )
-    return DONE
+    return 0
 
 
 def _line(still: Still) -> str:
@@ -113,67 +180,3 @@ def _still_json(still: Still) -> Json:
         "field_now": still.field,
         "detail_now": still.detail,
     }
-
-
-def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
-    """Compare, and say what differs: exit code 0 where nothing does, 1 else."""
-    logs.to_stderr("text")
-    config = load_config(arguments.words[0], overrides(arguments))
-    wanted = Wanted(
-        partitions(arguments.text("partitions")),
-        offsets(arguments.several("offsets")) if arguments.several("offsets") else None,
-    )
-    with (
-        tempfile.TemporaryDirectory(prefix="streammetrics-") as folder,
-        closing(Ledger.open(config.store.url)) as ledger,
-        closing(Ledger.open(str(Path(folder) / "verify.db"), create=True)) as scratch,
-        progress.shown("verifying", monotonic) as report,
-    ):
-        found = verify(config, ledger, scratch, wanted=wanted, report=report, monotonic=monotonic)
-    for line in lines(found):
-        sys.stdout.write(formatting.name(line, 600) + "\n")
-    return DONE if found.is_good else FATAL
-
-
-def offsets(texts: Sequence[str]) -> dict[Name, Offsets]:
-    """The values of `--offsets`, by partition."""
-    found: dict[Name, Offsets] = {}
-    for text in texts:
-        match = re.fullmatch(r"(.+):(\d{1,18})-(\d{0,18})", text)
-        name = None if match is None else name_of(match[1])
-        if match is None or name is None:
-            raise UsageError(
-                f"--offsets: expected PARTITION:FROM-TO, such as 0:1000-2000 or 0:1000-, came "
-                f"{text!r}; correct it"
-            )
-        _, start, end = match.groups()
-        if name in found:
-            raise UsageError(
-                f"--offsets: expected one range for each partition, came two for {name}; "
-                "verify them one after the other"
-            )
-        found[name] = int(start), int(end) if end else None
-    return found
-
-
-def lines(found: Verified) -> list[str]:
-    """What was found, to read."""
-    text = [f"differs: {one}" for one in found.differences]
-    if found.count > len(found.differences):
-        text.append(
-            f"and {formatting.count(found.count - len(found.differences))} more differences"
-        )
-    text += [f"note: {one}" for one in found.notes]
-    logs = f"{found.logs} log{'' if found.logs == 1 else 's'}"
-    compared = (
-        f"{formatting.count(found.rows)} events of {logs} read again, "
-        f"{formatting.count(found.states)} states and {formatting.count(found.entries)} refused events "
-        "compared"
-    )
-    if found.count:
-        return [*text, f"{compared}: {formatting.count(found.count)} differences"]
-    if not found.logs:
-        return [*text, "nothing could be verified"]
-    if found.skipped:
-        return [*text, f"{compared}, and {formatting.count(found.skipped)} could not be"]
-    return [*text, f"{compared}: the ledger says what the log says"]

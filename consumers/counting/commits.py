@@ -9,9 +9,8 @@ from typing import Final
 
 from consumers.counting.delta import Delta
 from consumers.counting.options import Options
-from consumers.ledger.outline import is_too_large
+from consumers.ledger.outline import PIECE_BYTES, is_too_large
 from consumers.ledger.quarantine import open_since
-from consumers.ledger.ranges import PIECE_BYTES
 from consumers.ledger.store import Store
 from consumers.model.chunk import Chunk
 from consumers.model.commit import Commit, Counters, Head

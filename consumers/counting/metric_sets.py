@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from consumers.config.states import Family
 from consumers.events.decoder import Decoded
-from consumers.ledger.outline import can_stand_for_coarser, finest, split, summed
-from consumers.ledger.ranges import PIECE_BYTES
+from consumers.ledger.outline import PIECE_BYTES, can_stand_for_coarser, finest, split, summed
 from consumers.model.generation import Pane, Piece
 from streammetrics import Coded, PerKey, Windows
 

@@ -12,8 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from consumers.config.joined import ROWS
-from consumers.config.states import DELAYS
+from consumers.config.states import DELAYS, ROWS
 from consumers.counting.label_windows import Closer
 from consumers.ledger.audit import Unreadable, merged, overlapping, pane_rows, panes
 from consumers.ledger.outline import Outline, few, pane_order

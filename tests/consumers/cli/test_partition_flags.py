@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from consumers.cli.arguments import UsageError
-from consumers.cli.replay import offsets
 from consumers.cli.run import partitions
+from consumers.cli.upkeep import offsets
 from consumers.config.config import load_config
 from tests.consumers.small_config import toml
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from consumers.ledger.ranges import PIECE_BYTES
 from sqlalchemy import select
 
 from consumers.counting.commits import commit_of
@@ -19,7 +18,7 @@ from consumers.events.decoder import Decoder
 from consumers.ledger import schema
 from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import Ledger
-from consumers.ledger.outline import Outline, split, state_of
+from consumers.ledger.outline import PIECE_BYTES, Outline, split, state_of
 from consumers.ledger.view import View, view
 from consumers.model.chunk import Chunk
 from consumers.model.commit import Head

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-import consumers.ledger.retry as ledger_retry
 import pytest
 from sqlalchemy import Connection, delete, insert, update
 

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from consumers.ledger.ranges import PIECE_BYTES
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
 from consumers.ledger import compact
 from consumers.ledger.compact import Compactor
+from consumers.ledger.outline import PIECE_BYTES
 from consumers.ledger.schema import delta
 from consumers.replay.scratch import Findings
 from consumers.sources.memory_source import Log

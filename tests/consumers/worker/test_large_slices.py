@@ -8,7 +8,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from consumers.ledger.ranges import PIECE_BYTES
 from sqlalchemy import func, select
 
 from consumers.counting.commits import Limits
@@ -16,6 +15,7 @@ from consumers.counting.delta import Delta
 from consumers.counting.options import Options
 from consumers.events.decoder import Decoder
 from consumers.ledger.ledger import Ledger
+from consumers.ledger.outline import PIECE_BYTES
 from consumers.ledger.schema import delta
 from consumers.model.chunk import Chunk
 from consumers.model.commit import Commit, Counters, Head

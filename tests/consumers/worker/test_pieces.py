@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from consumers.ledger.ranges import PIECE_BYTES
 
 from consumers.counting.commits import commit_of
 from consumers.counting.delta import Delta
 from consumers.events.decoder import Decoder
-from consumers.ledger.outline import split
+from consumers.ledger.outline import PIECE_BYTES, split
 from consumers.model.commit import Counters, Head
 from consumers.model.generation import Pane, Piece
 from streammetrics import PerKey, Ratio
