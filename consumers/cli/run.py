@@ -19,12 +19,12 @@ from consumers.cli.flags import RUN
 from consumers.cli.serve import warn_where_open
 from consumers.config.config import Config, Override, QuarantineConfig, load_config
 from consumers.counting.options import Options
+from consumers.counting.worker_status import StatusRecorder
 from consumers.events.messages import MAX_EVENTS
 from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger
 from consumers.process import service
 from consumers.process.preflight import check, require_options
-from consumers.process.status import StatusRecorder
 from consumers.process.stop import Stop, signals_request
 from consumers.process.supervise import WORKER, StatusChannel, status_sender, supervise
 from consumers.results import printed
@@ -85,9 +85,9 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
             anew = arguments.on("new-generation")
             service.begin(ledger, config, new_generation=anew, requested=options.requested)
         hearing = stack.enter_context(closing(StatusChannel(workers if workers > 1 else 0)))
-        watch = StatusRecorder(monotonic, status_sender(os.environ, orphaned=stop.request))
+        status = StatusRecorder(monotonic, status_sender(os.environ, orphaned=stop.request))
         if not arguments.on("no-serve"):
-            seen = hearing.workers if workers > 1 else lambda: {"0": watch.snapshot()}
+            seen = hearing.workers if workers > 1 else lambda: {"0": status.snapshot()}
             address = config.server.host, config.server.port
             watched = Watched(seen, monotonic, clock)
             token, limits = config.server.token, Limits.of(config.server.connections_per_peer)
@@ -101,7 +101,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         report = stack.enter_context(progress.shown("counting", monotonic))
         # What is imported stays: the collector need not walk it again and again while we read.
         gc.freeze()
-        service.run(config, options, stop=stop, report=report, watch=watch)
+        service.run(config, options, stop=stop, report=report, status=status)
     return 0
 
 

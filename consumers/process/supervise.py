@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 
-from consumers.process.status import WorkerStatus, decode
+from consumers.counting.worker_status import WorkerStatus, decode
 from consumers.process.stop import Stop
 
 log = logging.getLogger(__name__)

@@ -17,9 +17,9 @@ from consumers.cli.arguments import parse
 from consumers.cli.run import worker_command
 from consumers.config.tables import LIBRARIES
 from consumers.counting.options import Options
+from consumers.counting.worker_status import StatusRecorder
 from consumers.ledger.ledger import Ledger
 from consumers.process import service
-from consumers.process.status import StatusRecorder
 from consumers.server import Watched, serving
 from consumers.sources.memory_source import MemorySource
 from consumers.sources.source import Chunk
@@ -54,7 +54,7 @@ def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
     watched = Watched(lambda: {"0": watch.snapshot()}, time.monotonic, time.time, poll_limit_s=0.5)
 
     def work() -> None:
-        service.run(run.config, Options(), stop=stop, opener=lambda *_: source, watch=watch)
+        service.run(run.config, Options(), stop=stop, opener=lambda *_: source, status=watch)
 
     with closing(Ledger.open(run.config.store.url, create=True)) as ledger:
         service.begin(ledger, run.config)

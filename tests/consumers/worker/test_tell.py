@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from consumers.process.status import StatusRecorder
+from consumers.counting.worker_status import StatusRecorder
 from consumers.process.supervise import VARIABLE, StatusChannel, status_sender
 from tests.requirements import ROOT
 
@@ -18,7 +18,7 @@ SPEAKING = """
 import os, time
 from consumers.process.stop import Stop
 from consumers.process.supervise import status_sender
-from consumers.process.status import StatusRecorder
+from consumers.counting.worker_status import StatusRecorder
 stop = Stop()
 watch = StatusRecorder(time.monotonic, status_sender(os.environ, stop.request))
 print("speaks", flush=True)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from consumers.counting.options import Options
+from consumers.counting.worker_status import ASK_S, RecordingLedger, StatusRecorder, decode
 from consumers.ledger.ledger import Fenced, Ledger
 from consumers.ledger.rows import Commit, Counters, Head, Pane, Piece
-from consumers.process.status import ASK_S, RecordingLedger, StatusRecorder, decode
 from consumers.sources.memory_source import Deliver, Fail, MemorySource
 from consumers.sources.source import Disconnected, Partition
 from tests.consumers.small_config import LOG, chunk, config, event
