@@ -37,10 +37,8 @@ from consumers.simulate.joined import JoinedSimulation
 from consumers.simulate.messages import MESSAGES
 from consumers.simulate.output import write
 from consumers.simulate.stream import Format, Simulation
-from consumers.sources.names import name_of
 from consumers.sources.open_source import open_source
-from consumers.sources.source import Name
-from consumers.sources.unreadable import Skips
+from consumers.sources.source import Name, Skips, name_of
 
 Clock = Callable[[], float]
 

@@ -16,8 +16,7 @@ from consumers.cli.run import overrides, partitions
 from consumers.config.config import load_config
 from consumers.ledger.ledger import Ledger
 from consumers.results import printed
-from consumers.sources.names import name_of
-from consumers.sources.source import Name
+from consumers.sources.source import Name, name_of
 from consumers.worker.chosen_logs import Offsets, Wanted
 from consumers.worker.verified import Verified
 from consumers.worker.verify import verify

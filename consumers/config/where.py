@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from consumers.config.schema import Section, is_path
-from consumers.events.texts import MAX_TEXT, plain_text
+from consumers.events.columns import MAX_TEXT, plain_text
 
 PRESENT: Final = "present"
 ABSENT: Final = "absent"

@@ -11,16 +11,18 @@ from consumers.config.config import Config
 from consumers.ledger.begun import NOTHING_REQUESTED, Requested
 from consumers.ledger.ledger import Ledger, LogChanged
 from consumers.ledger.rows import Generation, Head
-from consumers.sources.names import names_of, names_without
 from consumers.sources.source import (
+    NO_SKIPS,
     GapError,
     Name,
     Partition,
     SeeksByTime,
+    Skips,
     Source,
     Unsuitable,
+    names_of,
+    names_without,
 )
-from consumers.sources.unreadable import NO_SKIPS, Skips
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consumers.events.arrow_messages import open_arrow, schema_bytes
-from consumers.events.columns import Column, Lists
+from consumers.events.columns import Column, Lists, taken
 from consumers.events.event_filter import filter_of
-from consumers.events.event_ids import EventIds, event_ids
+from consumers.events.field_reader import Reading
 from consumers.events.fields import EPOCH, EVENT_ID, Use, epochs_by_time, use_of_event_id, uses
 from consumers.events.kinds import Kinds
 from consumers.events.messages import (
@@ -26,9 +26,7 @@ from consumers.events.messages import (
     too_large,
     without_tombstones,
 )
-from consumers.events.reading import Reading
 from consumers.events.refusals import Refused, Unfit, refused
-from consumers.events.stored import taken
 from consumers.sources.source import Chunk
 from streammetrics import Coded
 
@@ -307,3 +305,39 @@ def _record_times(chunk: Chunk, at: NDArray[np.intp]) -> NDArray[np.int64] | Non
     times = instants(chunk.timestamps_ms)
     times = times[at] if len(at) < len(times) else times
     return np.where(times < 0, NO_TIMESTAMP, times)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventIds:
+    """Of each event of a chunk whose id and time were read, good or refused since, in order.
+
+    places: intp [n], in the chunk; ids: uint64 [n], hashes; times_ms: int64 [n].
+    """
+
+    places: NDArray[np.intp]
+    ids: NDArray[np.uint64]
+    times_ms: NDArray[np.int64]
+
+
+def event_ids(
+    at: NDArray[np.intp],
+    ids: Column,
+    times_ms: NDArray[np.int64],
+    record_times_ms: NDArray[np.int64] | None,
+    max_ahead_ms: int,
+    lost: Mapping[int, Unfit],
+) -> EventIds:
+    """The ids of the events at these places of a chunk, without those that are lost (by row).
+
+    A time that is too far ahead of its record is cut there, so that one clock that is wrong does
+    not make all ids forgotten.
+    """
+    assert isinstance(ids, np.ndarray)
+    if record_times_ms is not None:
+        # Subtracting from the event's side cannot overflow: event times have calendar dates.
+        ahead = times_ms - max_ahead_ms > record_times_ms
+        times_ms = np.where(ahead, record_times_ms, times_ms)
+    keep = np.ones(len(at), np.bool_)
+    keep[list(lost)] = False
+    hashes = np.asarray(ids).view(np.uint64)
+    return EventIds(at[keep], hashes[keep], times_ms[keep])

@@ -8,9 +8,8 @@ from typing import Final, Protocol
 
 from consumers.config.config import Config
 from consumers.sources.file_source import FileSource
-from consumers.sources.source import Name, Source, SourceError, Unsuitable
+from consumers.sources.source import Name, Skips, Source, SourceError, Unsuitable
 from consumers.sources.stdin_source import StdinSource
-from consumers.sources.unreadable import Skips
 
 # The module that reads with each library, and the extra that brings the library.
 MODULES: Final = {

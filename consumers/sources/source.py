@@ -12,6 +12,7 @@ Every source (file, stdin, memory, Kafka) has this shape, and the service knows 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol, TypeAlias, runtime_checkable
@@ -20,6 +21,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics import Coded
+
+Integers: TypeAlias = "Sequence[int] | NDArray[np.int64]"
+
+# A partition as a person names it: its number, of every topic that is read, or `clicks/0`.
+Name: TypeAlias = int | str
+
+# One field of many events: plain values, numbers or times as they are stored, texts named once or
+# as they lie.
+Values: TypeAlias = "list[object] | NDArray[np.generic] | Coded | Texts"
+
+# The cluster of logs that a streaming query of Spark feeds: an offset is the number of one of its
+# batches, and no source of ours can read it again.
+SPARK: Final = "spark"
+Place = tuple[str, int, int]  # topic, partition, offset
+NO_BYTES: Final = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,16 +59,6 @@ class Texts:
     def coded(self) -> Coded:
         """Each different text named once."""
         return self.named(self.first, self.first + len(self))
-
-
-Integers: TypeAlias = "Sequence[int] | NDArray[np.int64]"
-
-# A partition as a person names it: its number, of every topic that is read, or `clicks/0`.
-Name: TypeAlias = int | str
-
-# One field of many events: plain values, numbers or times as they are stored, texts named once or
-# as they lie.
-Values: TypeAlias = "list[object] | NDArray[np.generic] | Coded | Texts"
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -80,11 +86,6 @@ class Partition:
         False
         """
         return self.number in names or str(self) in names
-
-
-# The cluster of logs that a streaming query of Spark feeds: an offset is the number of one of its
-# batches, and no source of ours can read it again.
-SPARK: Final = "spark"
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,3 +299,72 @@ class Remote(Protocol):
     def hears(self) -> bool:
         """Whether those who hold our partitions answer. Takes half a second at most."""
         ...
+
+
+def name_of(word: str) -> Name | None:
+    """What a word of a flag means; None where it means nothing.
+
+    >>> name_of("3"), name_of(" clicks/0"), name_of("clicks")
+    (3, 'clicks/0', None)
+    """
+    topic, slash, number = word.strip().rpartition("/")
+    if not number.isascii() or not number.isdecimal() or len(number) > 9 or (slash and not topic):
+        return None
+    return f"{topic}/{int(number)}" if slash else int(number)
+
+
+def names_without(names: Collection[Name], there: Collection[Partition]) -> list[Name]:
+    """The names that mean none of these partitions, numbers first."""
+    missing = [name for name in set(names) if not any(one.is_named([name]) for one in there)]
+    return sorted(missing, key=lambda name: (isinstance(name, str), name))
+
+
+def names_of(partitions: Collection[Partition]) -> str:
+    """The shortest names that tell these partitions apart, to read."""
+    one_topic = len({partition.topic for partition in partitions}) < 2
+    return ", ".join(str(one.number) if one_topic else str(one) for one in _ordered(partitions))
+
+
+def _ordered(partitions: Collection[Partition]) -> Sequence[Partition]:
+    return sorted(partitions, key=lambda one: (one.topic, one.number))
+
+
+@dataclass(frozen=True, slots=True)
+class Skips:
+    """Which batches may be left out, by the first offset that is read of each; None: every one,
+    for those who read a log again and compare."""
+
+    places: Collection[Place] | None = ()
+
+    def __contains__(self, place: Place) -> bool:
+        return self.places is None or place in self.places
+
+
+NO_SKIPS: Final = Skips()
+
+
+class UnreadableBatch(SourceError):
+    """A batch that no other try will read. `first` to `last` are its offsets, from where reading
+    stands; `last` is None where only `first` is known."""
+
+    def __init__(self, topic: str, partition: int, first: int, last: int | None, came: str) -> None:
+        self.topic, self.partition, self.first, self.last = topic, partition, first, last
+        which = "" if last is None else f" (offsets {first} to {last})"
+        super().__init__(
+            f"kafka: {topic}/{partition} offset {first}: expected a batch that can be read, came "
+            f"{came}{which}; leave it out with --skip {topic}/{partition}:{first}"
+        )
+
+
+def over_limit(limit: int) -> str:
+    """What came, where it would be more than `[source] max_batch_bytes`."""
+    return (
+        f"one of more than {limit} bytes once it is decompressed ([source] max_batch_bytes, which "
+        "may be raised where the memory is there)"
+    )
+
+
+def left_out(first: int, last: int) -> Cut:
+    """What stands in quarantine for a batch. It follows from the log alone, so whoever reads the
+    log again finds the same."""
+    return Cut(0, NO_BYTES, f"offsets {first} to {last} cannot be read, and were left out (--skip)")

@@ -16,8 +16,15 @@ from consumers.counting.options import Options
 from consumers.ledger.audit import cut_after, cut_before, retries_of
 from consumers.ledger.rows import Head
 from consumers.ledger.store import Store
-from consumers.sources.names import names_of, names_without
-from consumers.sources.source import SPARK, Name, Partition, Source, Unsuitable
+from consumers.sources.source import (
+    SPARK,
+    Name,
+    Partition,
+    Source,
+    Unsuitable,
+    names_of,
+    names_without,
+)
 from consumers.worker.recount import Recount
 from consumers.worker.scratch import Scratch
 from consumers.worker.verified import Verified

@@ -26,8 +26,7 @@ from consumers.ledger.retry import Counted, NotOpen, write_retry
 from consumers.ledger.rows import Generation, Head, QuarantineRow
 from consumers.sources.open_source import open_source
 from consumers.sources.records_at import records_at
-from consumers.sources.source import Chunk, Source, SourceError
-from consumers.sources.unreadable import Skips
+from consumers.sources.source import Chunk, Skips, Source, SourceError
 from consumers.worker.reading import reading_of, require_same_states
 from consumers.worker.trial import Place, Trial, described, places_of
 

@@ -31,8 +31,7 @@ from consumers.ledger.references import loose_ends
 from consumers.ledger.rows import Pane
 from consumers.ledger.settings import compared
 from consumers.sources.open_source import open_source
-from consumers.sources.source import Chunk, Partition, Source
-from consumers.sources.unreadable import Skips
+from consumers.sources.source import Chunk, Partition, Skips, Source
 from consumers.worker.chosen_logs import Opener, Wanted, chosen_heads, recounts_of
 from consumers.worker.compared import compare_panes, named
 from consumers.worker.compared_joined import compare_joined

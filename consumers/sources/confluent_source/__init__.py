@@ -41,16 +41,20 @@ from consumers.sources.confluent_source.client import (
 )
 from consumers.sources.kafka_client import masked, require_reachable
 from consumers.sources.source import (
+    NO_SKIPS,
     Chunk,
     Disconnected,
     GapError,
     Listener,
     Name,
     Partition,
+    Skips,
     SourceError,
+    UnreadableBatch,
+    left_out,
+    over_limit,
 )
 from consumers.sources.topic_reading import Asked, Place, TopicReading, place_of
-from consumers.sources.unreadable import NO_SKIPS, Skips, UnreadableBatch, left_out, over_limit
 
 log = logging.getLogger(__name__)
 

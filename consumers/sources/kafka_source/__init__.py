@@ -38,6 +38,7 @@ from consumers.sources.kafka_source.client import (
 )
 from consumers.sources.kafka_source.record_batches import BatchLimits, LeftOut
 from consumers.sources.source import (
+    NO_SKIPS,
     Chunk,
     Disconnected,
     GapError,
@@ -45,10 +46,12 @@ from consumers.sources.source import (
     Name,
     NotLetIn,
     Partition,
+    Skips,
     SourceError,
+    UnreadableBatch,
+    left_out,
 )
 from consumers.sources.topic_reading import Asked, Place, Topic, TopicReading, place_of
-from consumers.sources.unreadable import NO_SKIPS, Skips, UnreadableBatch, left_out
 
 T = TypeVar("T")
 

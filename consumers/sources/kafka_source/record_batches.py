@@ -26,7 +26,7 @@ from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.util import decode_varint
 
 from consumers.sources.kafka_source.decompress import Damaged, OverLimit, decompressed
-from consumers.sources.unreadable import NO_SKIPS, Skips, UnreadableBatch, over_limit
+from consumers.sources.source import NO_SKIPS, Skips, UnreadableBatch, over_limit
 
 NO_HEADERS: Final[tuple[tuple[str, bytes], ...]] = ()
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from consumers.sources.names import name_of, names_of, names_without
-from consumers.sources.source import Name, Partition
+from consumers.sources.source import Name, Partition, name_of, names_of, names_without
 
 VIEWS, MORE, CLICKS = (
     Partition("c", topic, topic, number)

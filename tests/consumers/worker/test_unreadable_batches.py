@@ -21,7 +21,7 @@ from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import QuarantineRow
 from consumers.process import service
 from consumers.process.stop import Stop
-from consumers.sources.unreadable import Skips, UnreadableBatch
+from consumers.sources.source import Skips, UnreadableBatch
 from consumers.worker.retry import retry
 from consumers.worker.verify import verify
 from tests.consumers import folded
