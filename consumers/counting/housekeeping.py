@@ -12,7 +12,6 @@ from consumers.config.config import Config
 from consumers.ledger.compact import Compactor, Strand
 from consumers.ledger.compaction import ABOVE, Group
 from consumers.ledger.failures import StoreUnavailable
-from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Generation, Head
 from consumers.ledger.store import Store
 from consumers.ledger.witness import Witness, note_known, read_now
@@ -100,32 +99,14 @@ def floor_after(
     return floor_ms if lowest_ms is None or floor_ms > lowest_ms else None
 
 
-def raise_floor(
-    config: Config,
-    ledger: Ledger,
-    of: Generation,
-    ours: Sequence[Head],
-    closed_ms: int | None,
-) -> Generation | None:
-    """Raise the floor of a generation if all of its heads allow it; None where they do not. Others
-    are asked about only where `ours`, which are known, do."""
-    if not ours or floor_after(config, ours, of.floor_ms, closed_ms) is None:
-        return None
-    floor_ms = floor_after(config, ledger.heads(of), of.floor_ms, closed_ms)
-    return None if floor_ms is None else ledger.raise_floor(of, floor_ms)
-
-
 class KnownHeads:
     """What one worker knows of the heads of its generation."""
 
     def __init__(self, store: Store, monotonic: Callable[[], float]) -> None:
         self._store, self._monotonic = store, monotonic
         self._witness = Witness()
+        self.saw = self._witness.saw  # to be called for each head that was read or committed
         self._compared_s = monotonic()
-
-    def saw(self, head: Head) -> None:
-        """A head was read, or committed."""
-        self._witness.saw(head)
 
     def lost(self, of: Generation) -> Iterator[tuple[Head, Head | None]]:
         """The heads that went back, as they were known and as they are now, if it is time to look.

@@ -20,7 +20,7 @@ from consumers.config.config import Config
 from consumers.config.dedup import require_keyed
 from consumers.counting.commits import ErrorBudget, Limits, commit_of
 from consumers.counting.delta import Delta
-from consumers.counting.housekeeping import IdleCompactor, KnownHeads, raise_floor
+from consumers.counting.housekeeping import IdleCompactor, KnownHeads, floor_after
 from consumers.counting.label_windows import Closer
 from consumers.counting.options import (
     Options,
@@ -162,7 +162,7 @@ class Worker:
         if due or size >= self.options.max_delta_bytes:
             self.commit()
         self._compactor.step(idle=not chunks)
-        return self._is_finished(idle=not chunks)
+        return self._needs_ends and self._is_finished(idle=not chunks)
 
     def take(self, chunk: Chunk) -> None:
         """Add records to the delta of their partition, if they are what comes next in it."""
@@ -320,20 +320,24 @@ class Worker:
 
     def _raise_floor(self) -> None:
         """Drop windows that every partition has left behind for longer than the retention."""
+        config, of = self.config, self.generation
         with self._lock:
             heads = [work.head for work in self._work.values()]
             closed_ms = None if self._closer is None else self._closer.floor_ms
-            found = raise_floor(self.config, self.ledger, self.generation, heads, closed_ms)
-            self.generation = found or self.generation
-            for work in list(self._work.values()) if found else ():
+            # The heads of others are read only where ours allow it.
+            if not heads or floor_after(config, heads, of.floor_ms, closed_ms) is None:
+                return
+            floor_ms = floor_after(config, self.ledger.heads(of), of.floor_ms, closed_ms)
+            if floor_ms is None:
+                return
+            self.generation = self.ledger.raise_floor(of, floor_ms)
+            for work in list(self._work.values()):
                 if work.delta.end == work.delta.start:
                     self._begin(work.head)
 
     # -- the end ------------------------------------------------------------------------------
     def _is_finished(self, *, idle: bool) -> bool:
         """Whether every partition, those of other workers too, has reached its end."""
-        if not self._needs_ends:
-            return False
         if len(self._ends) < len(self._wanted):  # stdin: known when it closes
             if idle:
                 self._ends = {**self.source.ends(), **self._ends}

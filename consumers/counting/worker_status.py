@@ -80,7 +80,7 @@ class StatusRecorder:
     """
 
     def __init__(
-        self, monotonic: Callable[[], float], send: Callable[[bytes], None] = lambda sent: None
+        self, monotonic: Callable[[], float], send: Callable[[bytes], None] | None = None
     ) -> None:
         now_s = monotonic()
         self._status = WorkerStatus(os.getpid(), now_s, now_s)
@@ -101,7 +101,8 @@ class StatusRecorder:
             self._status.polled_s = self._monotonic()
             self._status.joined = False
             self._places = {}
-        self._send(self._encoded())
+        if self._send is not None:
+            self._send(self._encoded())
 
     def failed(self) -> None:
         """The source failed, and is opened again."""
@@ -131,7 +132,8 @@ class StatusRecorder:
             self._sent_s = now_s
             if isinstance(source, Remote):
                 self._ask(source, now_s)
-            self._send(self._encoded())
+            if self._send is not None:
+                self._send(self._encoded())
 
     def _ask(self, source: Remote, now_s: float) -> None:
         ends = source.known_ends()

@@ -23,8 +23,8 @@ from consumers.events.messages import (
     lines,
     open_texts,
     pieces_of,
+    some_rows,
     too_large,
-    without_tombstones,
 )
 from consumers.events.refusals import Refused, Unfit, refused
 from consumers.sources.source import Chunk
@@ -111,6 +111,7 @@ class Decoder:
 
     def __init__(self, config: Config) -> None:
         self.uses: tuple[Use, ...] = uses(config)
+        self._keys = [use.name for use in self.uses if use.is_key]
         self.epochs = epochs_by_time(config)
         self.format = config.source.format
         mine = use_of_event_id(config)
@@ -153,7 +154,7 @@ class Decoder:
         """The columns of a chunk's events; Arrow messages in it have one schema.
 
         Raises SourceError where a table lacks a field altogether."""
-        messages = without_tombstones(chunk)
+        messages = _without_tombstones(chunk)
         bad = self._refused_unread(messages)
         tombstones = len(chunk) - len(messages)
         if self.kinds is not None:
@@ -206,10 +207,13 @@ class Decoder:
         for labels, others, name in self.list_pairs:
             for i, why in _unequal(columns[labels], columns[others], name).items():
                 unfit.setdefault(i, why)
-        lost = {i: why for i, why in unfit.items() if why.field in (self.identity or ())}
-        found = self._ids(chunk, at, columns, lost)
-        made = self._made(chunk, at, columns, bad, tombstones).without(unfit)
-        return replace(made, event_ids=found, left_out=opened.skipped)
+        found = None
+        if self.identity is not None:
+            lost = {i: why for i, why in unfit.items() if why.field in self.identity}
+            found = self._ids(chunk, at, columns, lost)
+        made = self._made(chunk, at, columns, bad, tombstones)
+        made = replace(made, event_ids=found, left_out=opened.skipped)
+        return made.without(unfit) if unfit else made
 
     def _ids(
         self,
@@ -217,10 +221,8 @@ class Decoder:
         at: NDArray[np.intp],
         columns: dict[str, Column],
         lost: Mapping[int, Unfit],
-    ) -> EventIds | None:
+    ) -> EventIds:
         """The ids of events, whose column leaves where no join needs it."""
-        if self.identity is None:
-            return None
         ids: Column = columns.get(EVENT_ID, np.zeros(0, np.int64))
         if self.kinds is None:
             del columns[EVENT_ID]
@@ -234,7 +236,7 @@ class Decoder:
         at = np.delete(np.arange(len(opened.chunk)), list(opened.bad))
         found = kinds.read(opened, messages, at, opened.bad)
         columns = found.columns or {"time": np.zeros(0, np.int64)}
-        ids = self._ids(opened.chunk, found.at, columns, {})
+        ids = None if self.identity is None else self._ids(opened.chunk, found.at, columns, {})
         made = self._made(opened.chunk, found.at, columns, opened.bad, tombstones)
         return replace(
             made,
@@ -255,8 +257,7 @@ class Decoder:
         times = columns.pop("time")
         assert isinstance(times, np.ndarray)
         times = times.astype(np.int64, copy=False)
-        names = [use.name for use in self.uses if use.is_key and use.name in columns]
-        keys = {name: columns.pop(name) for name in names}
+        keys = {name: columns.pop(name) for name in self._keys if name in columns}
         if self.epochs is not None:
             keys[EPOCH] = self.epochs(times)
         return Decoded(
@@ -341,3 +342,11 @@ def event_ids(
     keep[list(lost)] = False
     hashes = np.asarray(ids).view(np.uint64)
     return EventIds(at[keep], hashes[keep], times_ms[keep])
+
+
+def _without_tombstones(chunk: Chunk) -> Chunk:
+    """The chunk without the messages that have no value."""
+    if chunk.columns is not None or None not in chunk.values:
+        return chunk
+    found = [i for i, value in enumerate(chunk.values) if value is not None]
+    return some_rows(chunk, np.array(found, np.intp))
