@@ -82,10 +82,10 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         with stop.interrupting(), closing(Ledger.open(config.store.url, create=True)) as ledger:
             anew = arguments.on("new-generation")
             service.begin(ledger, config, new_generation=anew, requested=options.requested)
-        hearing = stack.enter_context(closing(StatusChannel(workers if workers > 1 else 0)))
+        channel = stack.enter_context(closing(StatusChannel(workers if workers > 1 else 0)))
         status = StatusRecorder(monotonic, status_sender(os.environ, orphaned=stop.request))
         if not arguments.on("no-serve"):
-            seen = hearing.workers if workers > 1 else lambda: {"0": status.snapshot()}
+            seen = channel.workers if workers > 1 else lambda: {"0": status.snapshot()}
             address = config.server.host, config.server.port
             watched = Watched(seen, monotonic, clock)
             token, limits = config.server.token, Limits.of(config.server.connections_per_peer)
@@ -95,7 +95,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
             announce(url, logs.say, token=bool(token))
             warn_where_open(address[0], token)
         if workers > 1:
-            return _several(arguments, workers, stop, hearing)
+            return _several(arguments, workers, stop, channel)
         report = stack.enter_context(progress.shown("counting", monotonic))
         # What is imported stays: the collector need not walk it again and again while we read.
         gc.freeze()
@@ -183,10 +183,10 @@ def worker_command(arguments: Arguments) -> list[str]:
     return command
 
 
-def _several(arguments: Arguments, workers: int, stop: Stop, hearing: StatusChannel) -> int:
+def _several(arguments: Arguments, workers: int, stop: Stop, channel: StatusChannel) -> int:
     # The new generation is there; a worker that started one more would throw the others out.
     os.environ.pop("STREAMMETRICS_NEW_GENERATION", None)
-    return supervise(worker_command(arguments), workers, stop, hearing)
+    return supervise(worker_command(arguments), workers, stop, channel)
 
 
 def partitions(text: str | None) -> tuple[Name, ...] | None:

@@ -142,9 +142,9 @@ class BatchLedger:
         return head
 
     def _commit(
-        self, head: Head, batch: int, pieces: Sequence[Piece], told: Iterable[TaskReport]
+        self, head: Head, batch: int, pieces: Sequence[Piece], reports: Iterable[TaskReport]
     ) -> None:
-        found = combined_report(told, batch, head.greatest_event_ms)
+        found = combined_report(reports, batch, head.greatest_event_ms)
         self._error_budget.check([(self.log, found.counters, found.refused)], last=False)
         commit = Commit(
             head,
