@@ -196,7 +196,8 @@ class Delta:
                         add()
                     self._rows_in_states = True
                     break
-        return replace(decoded, keys={}, columns={}).without(bad)
+        decoded = replace(decoded, keys={}, columns={})
+        return decoded.without(bad) if bad else decoded
 
     def _fit(self, decoded: Decoded, joined: JoinStates) -> Decoded:
         """The events that can be joined: those that a metric would refuse leave."""

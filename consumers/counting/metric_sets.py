@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -20,13 +21,16 @@ Columns: TypeAlias = "Mapping[str, NDArray[np.generic] | Coded]"
 Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), or all of time
 
 
+_finest = cache(finest)  # of a config there are few
+
+
 class MetricSetStates:
     """The states of the finest groupings alone; those of the coarser ones follow from them."""
 
     def __init__(self, family: Family) -> None:
         self.family = family
         self._takes = family.takes
-        self._coarser = finest(family.slices.by)
+        self._coarser = _finest(family.slices.by)
         self._windows = {place: family.empty() for place in self._coarser}
         self._expired = {place: family.per_key() for place in self._coarser}
         self._with_expired: set[int] = set()  # groupings
@@ -89,9 +93,11 @@ class MetricSetStates:
         nothing but what it holds. A grouping has states of its own, so that its keys never push
         those of another into (other). The coarser groupings have none where the row of the finest
         one can stand for them."""
+        by, max_keys = self.family.slices.by, self.family.slices.max_keys
         for whole, metric, base, coarser, spans in self.whole_states():
             for place in (base, *coarser):
-                state = self.of_grouping(whole, base, place)
+                state = whole if place == base else summed(whole, by, base, place)
+                state = state.limited(max_keys)
                 shards = list(split(Pane(metric, place, *spans[0]), state, limit))
                 if place == base and coarser and can_stand_for_coarser(shards, state):
                     shards = [replace(shards[0], for_coarser=True)]
@@ -104,11 +110,10 @@ class MetricSetStates:
     def whole_states(self) -> Iterator[tuple[PerKey, str, int, Sequence[int], list[Span]]]:
         """Each different state of a metric and a finest grouping, with all of its keys: it, the
         metric, the grouping, the coarser ones that follow from it, and the spans that it is of."""
-        pane_ms = self.family.windows.pane_ms
         for base, coarser in self._coarser.items():
             windows, whole = self._windows[base], list[tuple[Accumulator, list[Span]]]()
             total: list[Span] = [(None, None)]
-            panes = windows.panes()
+            panes, pane_ms = windows.panes(), windows.pane_ms
             if len(panes) > 1 or base in self._with_expired:
                 state = windows.total_state()
                 state.merge(self._expired[base])
@@ -119,12 +124,6 @@ class MetricSetStates:
                 assert isinstance(state, PerKey)
                 for metric in self.family.metrics:
                     yield state.project(metric.name), metric.name, base, coarser, spans
-
-    def of_grouping(self, whole: PerKey, base: int, place: int) -> PerKey:
-        """The state of grouping `place` out of that of `base`, with the keys that are kept."""
-        by = self.family.slices.by
-        mine = whole if place == base else summed(whole, by, base, place)
-        return mine.limited(self.family.slices.max_keys)
 
     def _keys(self, decoded: Decoded, grouping: int) -> Coded:
         """The key of each event in one grouping: (grouping, value, ...)."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from consumers.events.arrow_messages import open_arrow, schema_bytes
 from consumers.events.columns import Column, Lists, taken
-from consumers.events.event_filter import filter_of
+from consumers.events.event_filter import EventFilter, filter_of
 from consumers.events.field_reader import Reading
 from consumers.events.fields import EPOCH, EVENT_ID, Use, epochs_by_time, use_of_event_id, uses
 from consumers.events.kinds import Kinds
@@ -157,30 +157,38 @@ class Decoder:
         messages = _without_tombstones(chunk)
         bad = self._refused_unread(messages)
         tombstones = len(chunk) - len(messages)
-        if self.kinds is not None:
-            return self._of_kinds(self.kinds, messages, self._meant(messages, bad, {}), tombstones)
         record_columns: Mapping[str, Column] = {}
         unfit: Mapping[int, Unfit] = {}
-        if self.reading.beside is not None:
+        if self.kinds is None and self.reading.beside is not None:
             record_columns, unfit = self.reading.beside.read(messages)
-        return self._decoded(self._meant(messages, bad, unfit), record_columns, tombstones)
+        if self.filter is None:
+            opened = self._opened(messages, {**unfit, **bad})
+        else:
+            opened = self._meant(self.filter, messages, bad, unfit)
+        if self.kinds is not None:
+            return self._of_kinds(self.kinds, messages, opened, tombstones)
+        return self._decoded(opened, record_columns, tombstones)
 
-    def _meant(self, messages: Chunk, bad: dict[int, Unfit], unfit: Mapping[int, Unfit]) -> Opened:
+    def _meant(
+        self,
+        where: EventFilter,
+        messages: Chunk,
+        bad: dict[int, Unfit],
+        unfit: Mapping[int, Unfit],
+    ) -> Opened:
         """The events of messages that `[event] where` means.
 
         bad: messages that are refused whole; unfit: those that are if some event in them is meant.
         """
-        if self.filter is None:
-            return self._opened(messages, {**unfit, **bad})
-        bad = {**self.filter.refused(messages), **bad}
-        found = self.filter.apply(self._opened(messages, dict(bad)), messages)
+        bad = {**where.refused(messages), **bad}
+        found = where.apply(self._opened(messages, dict(bad)), messages)
         if unfit:
             rows = np.delete(np.arange(len(found.chunk)), list(found.bad))
             of = set((rows if found.messages is None else found.messages[rows]).tolist())
             whole = {i: why for i, why in unfit.items() if i in of}
             if whole:
                 opened = self._opened(messages, {**whole, **bad})
-                found = self.filter.apply(opened, messages)
+                found = where.apply(opened, messages)
         return found
 
     def _opened(self, messages: Chunk, bad: dict[int, Unfit]) -> Opened:
@@ -228,7 +236,9 @@ class Decoder:
             del columns[EVENT_ID]
         times = columns["time"]
         assert isinstance(times, np.ndarray)
-        records = _record_times(chunk, at)
+        records = None
+        if chunk.timestamps_ms is not None:
+            records = _record_times(chunk.timestamps_ms, at)
         times = times.astype(np.int64, copy=False)
         return event_ids(at, ids, times, records, self.max_ahead_ms, lost)
 
@@ -264,7 +274,7 @@ class Decoder:
             chunk,
             at,
             times,
-            _record_times(chunk, at),
+            None if chunk.timestamps_ms is None else _record_times(chunk.timestamps_ms, at),
             {name: column for name, column in keys.items() if isinstance(column, Coded)},
             columns,
             tuple(refused(chunk, i, why) for i, why in sorted(bad.items())),
@@ -300,10 +310,10 @@ def _unequal(labels: Column, others: Column, name: str) -> dict[int, Unfit]:
     }
 
 
-def _record_times(chunk: Chunk, at: NDArray[np.intp]) -> NDArray[np.int64] | None:
-    if chunk.timestamps_ms is None:
-        return None
-    times = instants(chunk.timestamps_ms)
+def _record_times(
+    timestamps_ms: Sequence[int | None] | NDArray[np.int64], at: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    times = instants(timestamps_ms)
     times = times[at] if len(at) < len(times) else times
     return np.where(times < 0, NO_TIMESTAMP, times)
 

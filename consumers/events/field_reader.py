@@ -188,7 +188,13 @@ class Reading:
         columns: dict[str, Column] = {}
         unfit: Bad = {}
         for use in self.inside:
-            columns[use.name], wrong = _converted(use, fields[use.path], chunk)
+            values = fields[use.path]
+            if not isinstance(values, list):
+                columns[use.name], wrong = from_store(use, values)
+            else:
+                if chunk.fields is not None:
+                    values = [from_text(use.kind, v) for v in values if isinstance(v, str)]
+                columns[use.name], wrong = use.convert(values, use.path)
             for i, why in wrong.items():
                 unfit.setdefault(i, why)
         return columns, unfit
@@ -262,11 +268,3 @@ def _records(records: Chunk, places: Places) -> Chunk:
         keys=None if keys is None else [keys[i] for i in chosen],
         headers=None if headers is None else [headers[i] for i in chosen],
     )
-
-
-def _converted(use: Use, values: Values, chunk: Chunk) -> tuple[Column, Bad]:
-    if not isinstance(values, list):
-        return from_store(use, values)
-    if chunk.fields is not None:
-        values = [from_text(use.kind, value) for value in values if isinstance(value, str)]
-    return use.convert(values, use.path)
