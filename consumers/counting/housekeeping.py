@@ -100,7 +100,11 @@ def floor_after(
 
 
 class KnownHeads:
-    """What one worker knows of the heads of its generation."""
+    """How far one worker has seen each head of its generation, its own and those of others.
+
+    They are compared with the store at each poll interval, since a store may go back, also while
+    the log is quiet. See ledger/witness.py for what is found and what is kept.
+    """
 
     def __init__(self, store: Store, monotonic: Callable[[], float]) -> None:
         self._store, self._monotonic = store, monotonic
@@ -136,8 +140,11 @@ class KnownHeads:
                 "store %s: expected %s to be counted up to %d, as this worker has seen, came a "
                 "head that stands %s: the store went back (a fail-over, a restored copy); what it "
                 "lost is read again, and results are incomplete until then",
-                self._store.name, known.partition, known.next_offset, stands,
-            )  # fmt: skip
+                self._store.name,
+                known.partition,
+                known.next_offset,
+                stands,
+            )
         if now is not None and now.next_offset < known.next_offset:
             now = note_known(self._store, of, now, known.next_offset)
         if now is not None:

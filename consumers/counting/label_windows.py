@@ -133,8 +133,11 @@ class Closer:
         window_ms, pane_ms = self.join.label_window_ms, self.join.pane_ms
         rows = pending(self.ledger.store, self.generation, ROWS, to_ms + window_ms)
         if sum(row.nbytes for row in rows) > self._max_bytes:
-            waiting = [row.pane.start_ms for row in rows if row.pane.start_ms is not None
-                       and row.pane.start_ms >= self.head.next_offset]  # fmt: skip
+            waiting = [
+                row.pane.start_ms
+                for row in rows
+                if row.pane.start_ms is not None and row.pane.start_ms >= self.head.next_offset
+            ]
             to_ms = min(to_ms, min(waiting, default=to_ms) + pane_ms)
             rows = pending(self.ledger.store, self.generation, ROWS, to_ms + window_ms)
         ranges, size = 1, sum(row.nbytes for row in rows)

@@ -20,8 +20,7 @@ from streammetrics import Accumulator, Coded, PerKey, Windows
 Columns: TypeAlias = "Mapping[str, NDArray[np.generic] | Coded]"
 Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), or all of time
 
-
-_finest = cache(finest)  # of a config there are few
+_finest = cache(finest)  # a process knows few configs
 
 
 class MetricSetStates:

@@ -2,8 +2,7 @@
 
 A `StatusRecorder` hears from the worker and from its ledger what happens. A server in the same
 process takes a `snapshot`; one worker of several sends its own to the process that started it (see
-supervise.py).
-Nothing that is counted depends on any of this.
+supervise.py). Nothing that is counted depends on any of this.
 """
 
 from __future__ import annotations

@@ -97,8 +97,8 @@ class BatchLedger:
     ) -> bool:
         """Count one batch; False where that was done before. `counted` runs the tasks.
 
-        Raises GapError, LogChanged, SettingsChanged, TooManyBad or StoreUnavailable; nothing of
-        the batch is written then.
+        Raises GapError, LogChanged, SettingsChanged, ErrorBudgetExceeded or StoreUnavailable;
+        nothing of the batch is written then.
         """
         for _ in range(TRIES):
             head = self._head(batch)

@@ -1,7 +1,7 @@
 """A process that counts: opens the ledger and the source, works, and opens the source again.
 
 `run` returns when it was stopped or has reached the end, and raises otherwise: ConfigError,
-LedgerError, GapError, SourceError or TooManyBad.
+LedgerError, GapError, SourceError or ErrorBudgetExceeded.
 """
 
 from __future__ import annotations
@@ -57,8 +57,11 @@ def begin(
     for name in begun.ended:
         log.info("generation %d: metric %s ends at the offsets reached so far", number, name)
     for name in begun.resumed:
-        log.info("generation %d: metric %s goes on, with a hole up to the offsets reached so far",
-                 number, name)  # fmt: skip
+        log.info(
+            "generation %d: metric %s goes on, with a hole up to the offsets reached so far",
+            number,
+            name,
+        )
     for name in begun.variants:
         log.info("generation %d: variant %s is counted from now on", number, name)
     for name in begun.epochs:
@@ -99,8 +102,16 @@ def run(
                 with stop.ending_within(ANSWER_S):
                     source = opener(config, options)
                 with closing(source):
-                    worker = Worker(config, ledger, generation, source, options, stop=stop,
-                                    monotonic=monotonic, status=status)  # fmt: skip
+                    worker = Worker(
+                        config,
+                        ledger,
+                        generation,
+                        source,
+                        options,
+                        stop=stop,
+                        monotonic=monotonic,
+                        status=status,
+                    )
                     for progress in _steps(worker, stop):
                         if progress.rows:
                             backoff.reset()

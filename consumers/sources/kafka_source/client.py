@@ -35,11 +35,17 @@ Shipped: Final = KafkaConsumer  # the client as its makers ship it
 CONNECT_S: Final = 5.0  # for one try to reach a broker
 DEFAULTS: Final[dict[str, object]] = KafkaConsumer.DEFAULT_CONFIG
 FATAL: Final = (  # another try would end as this one did
-    errors.AuthorizationError, errors.CorruptRecordError, errors.InconsistentGroupProtocolError,
-    errors.InvalidGroupIdError, errors.InvalidSessionTimeoutError, errors.InvalidTopicError,
-    errors.KafkaConfigurationError, errors.SaslAuthenticationFailedError,
-    errors.UnsupportedCodecError, errors.UnsupportedVersionError,
-)  # fmt: skip
+    errors.AuthorizationError,
+    errors.CorruptRecordError,
+    errors.InconsistentGroupProtocolError,
+    errors.InvalidGroupIdError,
+    errors.InvalidSessionTimeoutError,
+    errors.InvalidTopicError,
+    errors.KafkaConfigurationError,
+    errors.SaslAuthenticationFailedError,
+    errors.UnsupportedCodecError,
+    errors.UnsupportedVersionError,
+)
 REFUSALS: Final = (errors.AuthorizationError, errors.SaslAuthenticationFailedError)  # of them
 ASSIGNORS: Final[dict[str, type[AbstractPartitionAssignor]]] = {
     "range": RangePartitionAssignor,
@@ -107,8 +113,9 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
         log.warning(
             "kafka: the batches of kafka-python %s are not laid out as they are known here: it "
             "reads them itself, slower, and decompresses a batch whatever its size ([source] "
-            "max_batch_bytes does not hold)", kafka.__version__,
-        )  # fmt: skip
+            "max_batch_bytes does not hold)",
+            kafka.__version__,
+        )
 
 
 class _Whole:

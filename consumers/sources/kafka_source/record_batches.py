@@ -218,9 +218,13 @@ class _Batches:
     """The batches of a fetch that began at an offset of a partition."""
 
     def __init__(
-        self, found: MemoryRecords, place: tuple[str, int], fetched: int, limits: BatchLimits,
+        self,
+        found: MemoryRecords,
+        place: tuple[str, int],
+        fetched: int,
+        limits: BatchLimits,
         check_crcs: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._found, self._place, self._fetched = found, place, fetched
         self._limits, self._check_crcs = limits, check_crcs
 
