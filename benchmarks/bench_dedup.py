@@ -134,7 +134,8 @@ def joined(n: int, folder: Path, *, alike: bool) -> None:
                         monotonic=time.monotonic)  # fmt: skip
         worker.prepare()
         began_s = time.process_time()
-        worker.run()
+        for _ in worker.run():
+            pass
         took_s = time.process_time() - began_s
         closed = ledger.snapshot().counters.closed
     size = os.path.getsize(config.store.url)

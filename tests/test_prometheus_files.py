@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from consumers.counting.worker_status import WorkerStatus
 from consumers.ledger.ledger import Ledger
-from consumers.process.status import WorkerStatus
 from consumers.render.prometheus import join_gauges
 from consumers.results.joined import JoinFound
 from consumers.server.exposition import exposition

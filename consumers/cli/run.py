@@ -21,13 +21,13 @@ from consumers.config.config import Config, load_config
 from consumers.config.section import ConfigError, Override, Problem, Section
 from consumers.config.tables import QuarantineConfig, read_server
 from consumers.counting.options import Options
+from consumers.counting.worker_status import StatusRecorder
 from consumers.events.messages import MAX_EVENTS
 from consumers.ledger.ledger import Ledger
 from consumers.model.generation import Requested
 from consumers.model.partition import Name, name_of
 from consumers.process import service
 from consumers.process.preflight import check, require_options
-from consumers.process.status import StatusRecorder
 from consumers.process.stop import Stop, signals_request
 from consumers.process.supervise import WORKER, StatusChannel, status_sender, supervise
 from consumers.render import formatting
@@ -42,7 +42,7 @@ from consumers.simulate.joined import JoinedSimulation
 from consumers.simulate.output import MESSAGES, write
 from consumers.simulate.stream import Format, Simulation
 from consumers.sources.open_source import open_source
-from consumers.sources.unreadable import Skips
+from consumers.sources.source import Skips
 
 Clock = Callable[[], float]
 
@@ -90,10 +90,10 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
         with stop.interrupting(), closing(Ledger.open(config.store.url, create=True)) as ledger:
             anew = arguments.on("new-generation")
             service.begin(ledger, config, new_generation=anew, requested=options.requested)
-        hearing = stack.enter_context(closing(StatusChannel(workers if workers > 1 else 0)))
-        watch = StatusRecorder(monotonic, status_sender(os.environ, orphaned=stop.request))
+        channel = stack.enter_context(closing(StatusChannel(workers if workers > 1 else 0)))
+        status = StatusRecorder(monotonic, status_sender(os.environ, orphaned=stop.request))
         if not arguments.on("no-serve"):
-            seen = hearing.workers if workers > 1 else lambda: {"0": watch.snapshot()}
+            seen = channel.workers if workers > 1 else lambda: {"0": status.snapshot()}
             address = config.server.host, config.server.port
             watched = Watched(seen, monotonic, clock)
             token, limits = config.server.token, Limits.of(config.server.connections_per_peer)
@@ -103,11 +103,11 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
             announce(url, logs.say, token=bool(token))
             warn_where_open(address[0], token)
         if workers > 1:
-            return _several(arguments, workers, stop, hearing)
+            return _several(arguments, workers, stop, channel)
         report = stack.enter_context(progress.shown("counting", monotonic))
         # What is imported stays: the collector need not walk it again and again while we read.
         gc.freeze()
-        service.run(config, options, stop=stop, report=report, watch=watch)
+        service.run(config, options, stop=stop, report=report, status=status)
     return 0
 
 
@@ -242,10 +242,10 @@ def worker_command(arguments: Arguments) -> list[str]:
     return command
 
 
-def _several(arguments: Arguments, workers: int, stop: Stop, hearing: StatusChannel) -> int:
+def _several(arguments: Arguments, workers: int, stop: Stop, channel: StatusChannel) -> int:
     # The new generation is there; a worker that started one more would throw the others out.
     os.environ.pop("STREAMMETRICS_NEW_GENERATION", None)
-    return supervise(worker_command(arguments), workers, stop, hearing)
+    return supervise(worker_command(arguments), workers, stop, channel)
 
 
 def partitions(text: str | None) -> tuple[Name, ...] | None:

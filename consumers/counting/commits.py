@@ -5,10 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from consumers.counting.delta import Delta
 from consumers.counting.options import Options
+from consumers.events.refusals import Refused
 from consumers.ledger.outline import PIECE_BYTES, is_too_large
 from consumers.ledger.quarantine import open_since
 from consumers.ledger.store import Store
@@ -16,6 +17,8 @@ from consumers.model.chunk import Chunk
 from consumers.model.commit import Commit, Counters, Head
 from consumers.model.partition import Partition
 
+# What was read of a log and is not committed yet.
+Counted: TypeAlias = "tuple[Partition, Counters, Sequence[Refused]]"
 FIRST_ROWS: Final = 1000  # events before a share of them means something
 
 
@@ -117,26 +120,27 @@ class ErrorBudget:
             return
         self._known.add(head.id)
         refused = open_since(store, head, head.next_offset - FIRST_ROWS)
-        rows = _meant(head.counters) * min(FIRST_ROWS, records) // records
+        events = head.counters.rows - head.counters.skipped
+        rows = events * min(FIRST_ROWS, records) // records
         self.rows += max(rows, refused)
         self.refused += refused
 
-    def count(self, delta: Delta) -> None:
-        """This delta is committed."""
-        self.rows += _meant(delta.counters)
-        self.refused += delta.counters.quarantined
+    def count(self, counters: Counters) -> None:
+        """These events are committed."""
+        self.rows += counters.rows - counters.skipped
+        self.refused += counters.quarantined
 
-    def check(self, deltas: Sequence[Delta], *, last: bool) -> None:
+    def check(self, found: Sequence[Counted], *, last: bool) -> None:
         """Raise ErrorBudgetExceeded rather than commit these. `last`: no more events will come."""
-        new = sum(_meant(delta.counters) for delta in deltas)
-        bad = sum(delta.counters.quarantined for delta in deltas)
+        new = sum(counters.rows - counters.skipped for _, counters, _ in found)
+        bad = sum(counters.quarantined for _, counters, _ in found)
         rows, refused = self.rows + new, self.refused + bad
         if bad <= self.limit * new:
             return
         if refused <= self.limit * rows or (rows < FIRST_ROWS and not last):
             return
         said = f"{refused} of {rows} events were refused, more than max_bad_share = {self.limit:g}"
-        entries = [(delta.partition, entry) for delta in deltas for entry in delta.quarantine]
+        entries = [(partition, entry) for partition, _, refused in found for entry in refused]
         reasons = Counter(entry.reason for _, entry in entries).most_common(3)
         for partition, first in entries[:1]:
             said += ": " + ", ".join(f"{count} {reason}" for reason, count in reasons)
@@ -146,8 +150,3 @@ class ErrorBudget:
             f"{said}. Nothing since the last commit is counted; mend the events or the config, or "
             "raise [store] max_bad_share"
         )
-
-
-def _meant(counters: Counters) -> int:
-    """The events that a share is of."""
-    return counters.rows - counters.skipped

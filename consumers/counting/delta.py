@@ -7,7 +7,7 @@ records give the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 from consumers.config.event import offsets_column
 from consumers.events.columns import Lists
 from streammetrics import Coded
-
-Flags = NDArray[np.bool_]
 
 
 class Delta:
@@ -94,17 +92,20 @@ class Delta:
                 f"expected the records of {self.partition} from offset {self.end}, "
                 f"came {chunk.partition} from {chunk.start}"
             )
-        decoded, ahead = self._without_future(decoded)
+        ahead = 0
+        if decoded.record_times_ms is not None and len(decoded):
+            decoded, ahead = self._without_future(decoded, decoded.record_times_ms)
         decoded = self._feed(decoded) if self.joined is None else self._fit(decoded, self.joined)
         behind_ms = self._behind_ms(decoded)
-        late, expired = behind_ms > self._lateness_ms, self._below_floor(decoded)
-        late_outcomes = 0
+        late = behind_ms > self._lateness_ms
+        late_outcomes = expired = 0
         if self.joined is not None:
             too_late = self.joined.too_late(decoded, late, behind_ms, self._lateness_ms)
             late_outcomes = sum(why.reason == "late_outcome" for why in too_late.values())
             decoded = decoded.without(too_late)
             self.joined.absorb(decoded)
-            expired = np.zeros(0, np.bool_)  # an impression is counted later
+        elif self.floor_ms is not None:  # an impression is counted later
+            expired = int((decoded.times_ms < self.floor_ms).sum())
         if len(decoded):
             newest = int(decoded.times_ms.max())
             known = self.greatest_event_ms
@@ -116,7 +117,7 @@ class Delta:
             tombstones=decoded.tombstones,
             late=int(late.sum()),
             future=ahead,
-            expired=int(expired.sum()),
+            expired=expired,
             quarantined=len(decoded.refused),
             late_outcomes=late_outcomes,
             skipped=decoded.skipped,
@@ -138,10 +139,8 @@ class Delta:
             for states in self.families:
                 yield from states.shards(limit)
 
-    def _without_future(self, decoded: Decoded) -> tuple[Decoded, int]:
-        records = decoded.record_times_ms
-        if records is None or not len(decoded):
-            return decoded, 0
+    def _without_future(self, decoded: Decoded, records: NDArray[np.int64]) -> tuple[Decoded, int]:
+        """The events that are not ahead of their records, and how many are."""
         # Subtracting from the event's side cannot overflow: event times have calendar dates.
         limit_ms = self.config.windows.max_ahead_s * 1000
         ahead = np.flatnonzero(decoded.times_ms - limit_ms > records).tolist()
@@ -171,33 +170,35 @@ class Delta:
         newest = np.maximum.accumulate(np.concatenate([np.array([first], np.int64), times[:-1]]))
         return np.asarray(newest - times, np.int64)
 
-    def _below_floor(self, decoded: Decoded) -> Flags:
-        if self.floor_ms is None:
-            return np.zeros(len(decoded), np.bool_)
-        below: Flags = decoded.times_ms < self.floor_ms
-        return below
-
     def _feed(self, decoded: Decoded) -> Decoded:
         """Add events to the states; those that a metric refuses leave first. The answer is without
         columns, which nobody reads any more."""
         bad: dict[int, Unfit] = {}
-        for places in of_one_shape(decoded):
-            while len(places):
-                some = decoded.take(places) if len(places) < len(decoded) else decoded
-                expired = self._below_floor(some)
-                try:
-                    # What may add to several states is checked before anything is added.
-                    mixed = expired.any() and not expired.all()
-                    self._check(some, self.families if mixed else self.families[1:])
-                    self._absorb(some, expired)
-                except InputError as error:
-                    found = self._offenders(some, error)
-                    bad.update((int(places[i]), why) for i, why in found.items())
-                    places = np.delete(places, list(found))
-                    continue
-                self._rows_in_states = True
-                break
-        return replace(decoded, keys={}, columns={}).without(bad)
+        for alike in of_one_shape(decoded):
+            parts = [(alike, False)]
+            if self.floor_ms is not None:
+                old = decoded.times_ms[alike] < self.floor_ms
+                parts = [(alike[~old], False), (alike[old], True)]
+            for places, expired in parts:
+                while len(places):
+                    some = decoded.take(places) if len(places) < len(decoded) else decoded
+                    columns = columns_of(some)
+                    try:  # for all metrics, before any of them counts
+                        checked = [
+                            states.checked(some, columns, expired=expired)
+                            for states in self.families
+                        ]
+                    except InputError as error:
+                        found = self._offenders(some, error)
+                        bad.update((int(places[i]), why) for i, why in found.items())
+                        places = np.delete(places, list(found))
+                        continue
+                    for add in checked:
+                        add()
+                    self._rows_in_states = True
+                    break
+        decoded = replace(decoded, keys={}, columns={})
+        return decoded.without(bad) if bad else decoded
 
     def _fit(self, decoded: Decoded, joined: JoinStates) -> Decoded:
         """The events that can be joined: those that a metric would refuse leave."""
@@ -206,7 +207,7 @@ class Delta:
         while len(places):
             some = joined.with_labels(decoded.take(places))
             try:
-                self._check(some, self.families)
+                self._check(some)
             except InputError as error:
                 found = self._offenders(some, error)
                 bad |= {int(places[i]): why for i, why in found.items()}
@@ -215,22 +216,9 @@ class Delta:
             break
         return decoded.without(bad)
 
-    def _absorb(self, decoded: Decoded, expired: Flags) -> None:
-        some = bool(expired.any())
-        live = decoded.take(np.flatnonzero(~expired)) if some else decoded
-        if len(live):
-            columns = columns_of(live)
-            for states in self.families:
-                states.absorb(live, columns)
-        if some:
-            old = decoded.take(np.flatnonzero(expired))
-            columns = columns_of(old)
-            for states in self.families:
-                states.absorb_expired(old, columns)
-
-    def _check(self, decoded: Decoded, families: Sequence[MetricSetStates]) -> None:
+    def _check(self, decoded: Decoded) -> None:
         columns = columns_of(decoded)
-        for states in families:
+        for states in self.families:
             states.check(decoded, columns)
 
     def _offenders(self, decoded: Decoded, error: InputError) -> dict[int, Unfit]:
@@ -240,7 +228,7 @@ class Delta:
         found: dict[int, Unfit] = {}
         for i in suspects:
             try:
-                self._check(decoded.take(np.array([i], np.intp)), self.families)
+                self._check(decoded.take(np.array([i], np.intp)))
             except InputError as alone:
                 found[i] = Unfit("metric", None, str(alone)[:300])
         if not found:

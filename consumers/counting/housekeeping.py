@@ -12,7 +12,6 @@ from consumers.config.config import Config
 from consumers.ledger.compact import Compactor, Strand
 from consumers.ledger.compaction import ABOVE, Group
 from consumers.ledger.failures import StoreUnavailable
-from consumers.ledger.ledger import Ledger
 from consumers.ledger.store import Store
 from consumers.ledger.witness import Witness, note_known, read_now
 from consumers.model.commit import Head
@@ -101,32 +100,18 @@ def floor_after(
     return floor_ms if lowest_ms is None or floor_ms > lowest_ms else None
 
 
-def raise_floor(
-    config: Config,
-    ledger: Ledger,
-    of: Generation,
-    ours: Sequence[Head],
-    closed_ms: int | None,
-) -> Generation | None:
-    """Raise the floor of a generation if all of its heads allow it; None where they do not. Others
-    are asked about only where `ours`, which are known, do."""
-    if not ours or floor_after(config, ours, of.floor_ms, closed_ms) is None:
-        return None
-    floor_ms = floor_after(config, ledger.heads(of), of.floor_ms, closed_ms)
-    return None if floor_ms is None else ledger.raise_floor(of, floor_ms)
-
-
 class KnownHeads:
-    """What one worker knows of the heads of its generation."""
+    """How far one worker has seen each head of its generation, its own and those of others.
+
+    They are compared with the store at each poll interval, since a store may go back, also while
+    the log is quiet. See ledger/witness.py for what is found and what is kept.
+    """
 
     def __init__(self, store: Store, monotonic: Callable[[], float]) -> None:
         self._store, self._monotonic = store, monotonic
         self._witness = Witness()
+        self.saw = self._witness.saw  # to be called for each head that was read or committed
         self._compared_s = monotonic()
-
-    def saw(self, head: Head) -> None:
-        """A head was read, or committed."""
-        self._witness.saw(head)
 
     def lost(self, of: Generation) -> Iterator[tuple[Head, Head | None]]:
         """The heads that went back, as they were known and as they are now, if it is time to look.
@@ -156,8 +141,11 @@ class KnownHeads:
                 "store %s: expected %s to be counted up to %d, as this worker has seen, came a "
                 "head that stands %s: the store went back (a fail-over, a restored copy); what it "
                 "lost is read again, and results are incomplete until then",
-                self._store.name, known.partition, known.next_offset, stands,
-            )  # fmt: skip
+                self._store.name,
+                known.partition,
+                known.next_offset,
+                stands,
+            )
         if now is not None and now.next_offset < known.next_offset:
             now = note_known(self._store, of, now, known.next_offset)
         if now is not None:

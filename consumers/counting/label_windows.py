@@ -34,7 +34,6 @@ from streammetrics import Accumulator, Coded, JoinRows, load
 
 if TYPE_CHECKING:
     from streammetrics.results import ClosedRows
-from consumers.counting.housekeeping import IdleCompactor
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +89,11 @@ class Closer:
         """Up to where label windows are known to be closed; None: nowhere."""
         return None if self.head.next_offset == JOIN_START else self.head.next_offset
 
+    @property
+    def floor_ms(self) -> int:
+        """No window may be dropped that ends later: some of its rows are not counted yet."""
+        return JOIN_START if self.closed_ms is None else self.closed_ms
+
     def look(self) -> None:
         """Read again how far label windows are closed."""
         self.head = join_head(self.ledger.store, self.generation)
@@ -130,8 +134,11 @@ class Closer:
         window_ms, pane_ms = self.join.label_window_ms, self.join.pane_ms
         rows = pending(self.ledger.store, self.generation, ROWS, to_ms + window_ms)
         if sum(row.nbytes for row in rows) > self._max_bytes:
-            waiting = [row.pane.start_ms for row in rows if row.pane.start_ms is not None
-                       and row.pane.start_ms >= self.head.next_offset]  # fmt: skip
+            waiting = [
+                row.pane.start_ms
+                for row in rows
+                if row.pane.start_ms is not None and row.pane.start_ms >= self.head.next_offset
+            ]
             to_ms = min(to_ms, min(waiting, default=to_ms) + pane_ms)
             rows = pending(self.ledger.store, self.generation, ROWS, to_ms + window_ms)
         ranges, size = 1, sum(row.nbytes for row in rows)
@@ -178,7 +185,7 @@ class Closer:
         for at in range(0, len(closed), ROWS_AT_ONCE):
             some, columns = self._decoded(closed, slice(at, at + ROWS_AT_ONCE))
             for one in families:
-                one.absorb(some, columns)
+                one.checked(some, columns)()
 
     def _decoded(self, closed: ClosedRows, here: slice) -> tuple[Decoded, Columns]:
         """Closed impressions as if each had been one event with its labels."""
@@ -223,38 +230,3 @@ class Closer:
 def _overlap(row: Outline, place: int, ranges: int) -> bool:
     both = min(row.key_ranges, ranges)
     return row.key_range * both // row.key_ranges == place * both // ranges
-
-
-class LabelWindows:
-    """Does nothing where nothing is joined. Any number of workers may have one."""
-
-    def __init__(self, config: Config, ledger: Ledger, generation: Generation) -> None:
-        self._closer = None if config.join is None else Closer(config, ledger, generation)
-
-    @property
-    def closed_ms(self) -> int | None:
-        """Up to where label windows are known to be closed; None: nowhere."""
-        return None if self._closer is None else self._closer.closed_ms
-
-    @property
-    def floor_ms(self) -> int | None:
-        """No window may be dropped that ends later: some of its rows are not counted yet. None:
-        all are."""
-        if self._closer is None:
-            return None
-        return JOIN_START if self._closer.closed_ms is None else self._closer.closed_ms
-
-    def look(self) -> None:
-        """Read again how far label windows are closed."""
-        if self._closer is not None:
-            self._closer.look()
-
-    def step(self, upkeep: IdleCompactor) -> None:
-        """Close what can be closed. What comes of it are rows to merge, like those of a commit."""
-        if self._closer is not None and self._closer.close():
-            upkeep.committed(self._closer.head)
-
-    def last(self) -> None:
-        """Close everything: there will be no more events."""
-        if self._closer is not None:
-            self._closer.close(everything=True)

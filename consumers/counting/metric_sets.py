@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -13,10 +14,12 @@ from consumers.config.states import Family
 from consumers.events.decoder import Decoded
 from consumers.ledger.outline import PIECE_BYTES, can_stand_for_coarser, finest, split, summed
 from consumers.model.generation import Pane, Piece
-from streammetrics import Coded, PerKey, Windows
+from streammetrics import Accumulator, Coded, PerKey, Windows
 
 Columns: TypeAlias = "Mapping[str, NDArray[np.generic] | Coded]"
 Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), or all of time
+
+_finest = cache(finest)  # a process knows few configs
 
 
 class MetricSetStates:
@@ -24,10 +27,11 @@ class MetricSetStates:
 
     def __init__(self, family: Family) -> None:
         self.family = family
-        self._coarser = finest(family.slices.by)
+        self._takes = family.takes
+        self._coarser = _finest(family.slices.by)
         self._windows = {place: family.empty() for place in self._coarser}
         self._expired = {place: family.per_key() for place in self._coarser}
-        self._has_expired = False
+        self._with_expired: set[int] = set()  # groupings
 
     @property
     def nbytes(self) -> int:
@@ -35,30 +39,39 @@ class MetricSetStates:
         held = (*self._windows.values(), *self._expired.values())
         return int(sum(state.nbytes for state in held))
 
-    def absorb(self, decoded: Decoded, columns: Columns) -> None:
-        """Add events to their windows."""
-        mine = self._mine(columns)
-        for place, windows in self._windows.items():
-            windows.update(decoded.times_ms, keys=self._keys(decoded, place), **mine)
+    def checked(
+        self, decoded: Decoded, columns: Columns, *, expired: bool = False
+    ) -> Callable[[], None]:
+        """Check these events for each finest grouping, or raise InputError where a metric refuses
+        one. What it returns adds them: to their windows, or to the totals alone if `expired`."""
+        mine = {name: column for name, column in columns.items() if name in self._takes}
+        times_ms, by = decoded.times_ms, self._windows
+        keys = {place: self._keys(decoded, place) for place in by}
+        rows = [
+            (self._expired[at], self._expired[at].check(key, **mine))
+            if expired
+            else (by[at], by[at].check(times_ms, keys=key, **mine))
+            for at, key in keys.items()
+        ]
 
-    def absorb_expired(self, decoded: Decoded, columns: Columns) -> None:
-        """Add events to the totals alone."""
-        mine = self._mine(columns)
-        self._has_expired |= bool(len(decoded))
-        for place, state in self._expired.items():
-            state.update(self._keys(decoded, place), **mine)
+        def add() -> None:
+            for state, some in rows:
+                state.update_checked(some)
+            self._with_expired.update(keys if expired else ())
+
+        return add
 
     def bare(self, grouping: int) -> tuple[bytes, bytes | None]:
         """The states of a finest grouping as they are, by window and below the floor (None: no
         event was), for `join` in another process."""
-        expired = self._expired[grouping].to_bytes() if self._has_expired else None
+        expired = self._expired[grouping].to_bytes() if grouping in self._with_expired else None
         return self._windows[grouping].to_bytes(), expired
 
     def join(self, grouping: int, windows: bytes, expired: bytes | None) -> None:
         """Add what `bare` wrote of other events. Raises StateError or SettingsError."""
         self._windows[grouping].merge(Windows.from_bytes(windows))
         if expired is not None:
-            self._has_expired = True
+            self._with_expired.add(grouping)
             self._expired[grouping].merge(PerKey.from_bytes(expired))
 
     @property
@@ -70,16 +83,19 @@ class MetricSetStates:
         """Raise InputError where a metric refuses one of these events; changes nothing."""
         # Keys are bounded by the decoder, so what one grouping accepts all accept.
         place, state = next(iter(self._expired.items()))
-        state.check(self._keys(decoded, place), **self._mine(columns))
+        mine = {name: column for name, column in columns.items() if name in self._takes}
+        state.check(self._keys(decoded, place), **mine)
 
     def shards(self, limit: int = PIECE_BYTES) -> Iterator[Piece]:
         """Every state as rows of the store, of at most `limit` bytes, in an order that depends on
         nothing but what it holds. A grouping has states of its own, so that its keys never push
         those of another into (other). The coarser groupings have none where the row of the finest
         one can stand for them."""
+        by, max_keys = self.family.slices.by, self.family.slices.max_keys
         for whole, metric, base, coarser, spans in self.whole_states():
             for place in (base, *coarser):
-                state = self.of_grouping(whole, base, place)
+                state = whole if place == base else summed(whole, by, base, place)
+                state = state.limited(max_keys)
                 shards = list(split(Pane(metric, place, *spans[0]), state, limit))
                 if place == base and coarser and can_stand_for_coarser(shards, state):
                     shards = [replace(shards[0], for_coarser=True)]
@@ -93,35 +109,19 @@ class MetricSetStates:
         """Each different state of a metric and a finest grouping, with all of its keys: it, the
         metric, the grouping, the coarser ones that follow from it, and the spans that it is of."""
         for base, coarser in self._coarser.items():
-            for whole, spans in self._spans(base):
+            windows, whole = self._windows[base], list[tuple[Accumulator, list[Span]]]()
+            total: list[Span] = [(None, None)]
+            panes, pane_ms = windows.panes(), windows.pane_ms
+            if len(panes) > 1 or base in self._with_expired:
+                state = windows.total_state()
+                state.merge(self._expired[base])
+                whole.append((state, total))
+                total = []
+            whole += [(pane, [*total, (ms, ms + pane_ms)]) for ms, pane in panes.items()]
+            for state, spans in whole:
+                assert isinstance(state, PerKey)
                 for metric in self.family.metrics:
-                    yield whole.project(metric.name), metric.name, base, coarser, spans
-
-    def of_grouping(self, whole: PerKey, base: int, place: int) -> PerKey:
-        """The state of grouping `place` out of that of `base`, with the keys that are kept."""
-        by = self.family.slices.by
-        mine = whole if place == base else summed(whole, by, base, place)
-        return mine.limited(self.family.slices.max_keys)
-
-    def _spans(self, base: int) -> Iterator[tuple[PerKey, list[Span]]]:
-        """Each different state of a finest grouping, with what it is the state of."""
-        windows, expired = self._windows[base], self._expired[base]
-        pane_ms = self.family.windows.pane_ms
-        panes = windows.panes()
-        total: list[Span] = [(None, None)]
-        if len(panes) > 1 or self._has_expired:
-            state = windows.total_state()
-            assert isinstance(state, PerKey)
-            state.merge(expired)
-            yield state, total
-            total = []
-        for start_ms, pane in panes.items():
-            assert isinstance(pane, PerKey)
-            yield pane, [*total, (start_ms, start_ms + pane_ms)]
-
-    def _mine(self, columns: Columns) -> dict[str, NDArray[np.generic] | Coded]:
-        takes = self.family.takes
-        return {name: column for name, column in columns.items() if name in takes}
+                    yield state.project(metric.name), metric.name, base, coarser, spans
 
     def _keys(self, decoded: Decoded, grouping: int) -> Coded:
         """The key of each event in one grouping: (grouping, value, ...)."""

@@ -12,8 +12,7 @@ from consumers.ledger.ledger import Ledger, LogChanged
 from consumers.model.commit import Head
 from consumers.model.generation import NOTHING_REQUESTED, Generation, Requested
 from consumers.model.partition import Name, Partition, names_of, names_without
-from consumers.sources.source import GapError, SeeksByTime, Source, Unsuitable
-from consumers.sources.unreadable import NO_SKIPS, Skips
+from consumers.sources.source import NO_SKIPS, GapError, SeeksByTime, Skips, Source, Unsuitable
 
 log = logging.getLogger(__name__)
 

@@ -11,17 +11,17 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from threading import RLock
-from typing import Final
+from typing import Final, Protocol
 
 from consumers.config.config import Config
 from consumers.config.tables import require_keyed
 from consumers.counting.commits import ErrorBudget, Limits, commit_of
 from consumers.counting.delta import Delta
-from consumers.counting.housekeeping import IdleCompactor, KnownHeads, raise_floor
-from consumers.counting.label_windows import LabelWindows
+from consumers.counting.housekeeping import IdleCompactor, KnownHeads, floor_after
+from consumers.counting.label_windows import Closer
 from consumers.counting.options import (
     Options,
     Progress,
@@ -31,6 +31,7 @@ from consumers.counting.options import (
     require_within,
     start_of,
 )
+from consumers.counting.worker_status import StatusRecorder
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger.ledger import Ledger, count_from
 from consumers.ledger.write import Fenced
@@ -38,15 +39,20 @@ from consumers.model.chunk import Chunk
 from consumers.model.commit import Head
 from consumers.model.generation import Generation
 from consumers.model.partition import Partition
-from consumers.process.status import StatusRecorder
-from consumers.process.stop import Stop
 from consumers.sources.source import Confirms, Source, SourceError
 from consumers.worker.repeats import Repeats
 
 log = logging.getLogger(__name__)
 
 POLL_S: Final = 0.5  # a signal is heeded when a poll returns
-LOOK_S: Final = 0.5  # between two looks at the heads of other workers' partitions
+OTHERS_S: Final = 0.5  # between two checks of the heads of other workers' partitions
+
+
+class StopSignal(Protocol):
+    """A wish to end, which a worker looks at between two steps."""
+
+    @property
+    def requested(self) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -68,17 +74,16 @@ class Worker:
         source: Source,
         options: Options,
         *,
-        stop: Stop,
+        stop: StopSignal,
         monotonic: Callable[[], float],
-        report: Callable[[Progress], None] = lambda progress: None,
-        watch: StatusRecorder | None = None,
+        status: StatusRecorder | None = None,
     ) -> None:
         self.config, self.ledger, self.generation = config, ledger, generation
         self.source, self.options = source, options
         self.rows = 0  # events read, refused ones included, and never the same twice
         self.duplicates = 0  # records that came although they were counted
-        self._stop, self._monotonic, self._report = stop, monotonic, report
-        self._watch = watch or StatusRecorder(monotonic)
+        self._stop, self._monotonic = stop, monotonic
+        self._status = status or StatusRecorder(monotonic)
         self.decoder = Decoder(config)
         self._lock = RLock()
         self._work: dict[Partition, _Work] = {}
@@ -87,12 +92,12 @@ class Worker:
         self._starts: dict[Partition, int] = {}  # of heads, in case a store loses one
         self._needs_ends = False
         self._limits = Limits(options)
-        self._repeats = Repeats(config, ledger.store)
-        self._bad_share = ErrorBudget(config.store.max_bad_share)
-        self._upkeep = IdleCompactor(ledger.store, monotonic)
-        self._closing = LabelWindows(config, ledger, generation)
-        self._history = KnownHeads(ledger.store, monotonic)
-        self._started_s = self._committed_s = self._looked_s = monotonic()
+        self._repeats = None if config.dedup is None else Repeats(config, ledger.store)
+        self._error_budget = ErrorBudget(config.store.max_bad_share)
+        self._compactor = IdleCompactor(ledger.store, monotonic)
+        self._closer = None if config.join is None else Closer(config, ledger, generation)
+        self._known_heads = KnownHeads(ledger.store, monotonic)
+        self._started_s = self._committed_s = self._checked_s = monotonic()
 
     # -- before the first record --------------------------------------------------------------
     def prepare(self) -> None:
@@ -125,34 +130,42 @@ class Worker:
         return head_to_read(*where, partition, start, first)
 
     # -- the loop -----------------------------------------------------------------------------
-    def run(self) -> None:
-        """Read until the end or a stop, and commit.
+    def run(self) -> Iterator[Progress]:
+        """Read until the end or a stop, and commit; gives the progress after each step.
 
         Raises SourceError (what was read before is committed), LedgerError and ErrorBudgetExceeded.
         """
         try:
             self.source.assign(self)
-            while not self._stop.requested and not (self.step() and self._is_done()):
-                pass
+            is_done = False
+            while not is_done and not self._stop.requested:
+                is_finished = self.step()
+                yield self.progress()
+                is_done = is_finished and self._is_done()
         except SourceError:
             self.commit()
             raise
         self.commit(last=True)
-        if self.options.close and not self._stop.requested:
-            self._closing.last()
-        self._report(self.progress())
+        if self._closer is not None and self.options.close and not self._stop.requested:
+            self._closer.close(everything=True)
+        yield self.progress()
 
     def step(self) -> bool:
         """Poll once, count what came, and commit if it is time; whether the end is reached."""
         chunks = self.source.poll(POLL_S)
-        self._watch.polled(self.source, chunks)
+        self._status.polled(self.source, chunks)
         for chunk in chunks:
             self.take(chunk)
-        self._compare()
-        self._commit_if_due()
-        self._upkeep.step(idle=not chunks)
-        self._report(self.progress())
-        return self._is_finished(idle=not chunks)
+        with self._lock:
+            for known, now in self._known_heads.lost(self.generation):
+                self._read_on(known, now)
+            size = sum(work.delta.nbytes for work in self._work.values())
+        self._status.counted(self.duplicates, size)
+        due = self._monotonic() - self._committed_s >= self.config.store.commit_interval_s
+        if due or size >= self.options.max_delta_bytes:
+            self.commit()
+        self._compactor.step(idle=not chunks)
+        return self._needs_ends and self._is_finished(idle=not chunks)
 
     def take(self, chunk: Chunk) -> None:
         """Add records to the delta of their partition, if they are what comes next in it."""
@@ -186,7 +199,7 @@ class Worker:
             delta = self._work[partition].delta
             if delta.end != decoded.chunk.start:
                 return False  # someone else has counted these; reading resumes at the head
-        delta.add(self._repeats.without(decoded))
+        delta.add(decoded if self._repeats is None else self._repeats.without(decoded))
         self.rows += rows
         if delta.counters.rows >= self.options.max_delta_rows:
             self._commit([partition])
@@ -198,7 +211,8 @@ class Worker:
             self._commit(list(self._work), last=last)
             self._committed_s = self._monotonic()
             self.source.acknowledge({p: w.head.next_offset for p, w in self._work.items()})
-        self._closing.step(self._upkeep)
+        if self._closer is not None and self._closer.close():
+            self._compactor.committed(self._closer.head)
         self._raise_floor()
 
     def progress(self) -> Progress:
@@ -216,13 +230,13 @@ class Worker:
                 # A partition that was added to the topic meanwhile begins at 0, and so does a
                 # file whose first record has come. This may be the source's thread: no questions.
                 head = self._resolve(partition, self._starts.get(partition, 0), first=0)
-                self._bad_share.began(self.ledger.store, head)
+                self._error_budget.began(self.ledger.store, head)
                 self._begin(head)
             log.info("assigned: %s", ", ".join(map(str, partitions)) or "nothing")
             heads = {p: self._work[p].head.next_offset for p in partitions}
-            self._watch.assigned(heads)
+            self._status.assigned(heads)
             for partition in partitions:
-                self._watch.stands(self._work[partition].head)
+                self._status.stands(self._work[partition].head)
             return heads
 
     def on_revoked(self, partitions: list[Partition]) -> None:
@@ -239,8 +253,9 @@ class Worker:
             for partition in partitions:
                 work = self._work.pop(partition, None)
                 self.rows -= work.delta.counters.rows if work else 0
-            self._repeats.drop(partitions)
-            self._watch.released(partitions)
+            if self._repeats is not None:
+                self._repeats.drop(partitions)
+            self._status.released(partitions)
 
     # -- commits ------------------------------------------------------------------------------
     def _begin(self, head: Head) -> None:
@@ -250,42 +265,44 @@ class Worker:
             head.next_offset,
             head.greatest_event_ms,
             self.generation.floor_ms,
-            closed_ms=self._closing.closed_ms,
+            closed_ms=None if self._closer is None else self._closer.closed_ms,
         )
-        self._repeats.begin(head)
-        self._history.saw(head)
-        self._watch.stands(head)
+        if self._repeats is not None:
+            self._repeats.begin(head)
+        self._known_heads.saw(head)
+        self._status.stands(head)
         self._work[head.partition] = _Work(head, delta)
 
     def _commit(self, partitions: Sequence[Partition], *, last: bool = False) -> None:
-        found = [self._work[partition] for partition in partitions if partition in self._work]
-        moved = [work for work in found if work.delta.end != work.delta.start]
+        ours = [self._work[partition] for partition in partitions if partition in self._work]
+        moved = [work for work in ours if work.delta.end != work.delta.start]
         if moved and isinstance(self.source, Confirms):
             self.source.confirm()
-        self._bad_share.check([work.delta for work in moved], last=last)
+        found = [(one.partition, one.counters, one.quarantine) for one in (w.delta for w in moved)]
+        self._error_budget.check(found, last=last)
         for work in moved:
             commit = commit_of(work.head, work.delta)
             if self.source.replayable and self._limits.is_too_large(commit):
                 self._resume(work, "one slice's state is too large for a row of the store")
                 continue
+            if self._repeats is not None:
+                commit = self._repeats.with_ids(commit)
             try:
-                head = self.ledger.commit(self.generation, self._repeats.with_ids(commit))
+                head = self.ledger.commit(self.generation, commit)
             except Fenced as fenced:
                 self._resume(work, str(fenced))
             else:
-                self._bad_share.count(work.delta)
-                self._upkeep.committed(head)
+                self._error_budget.count(work.delta.counters)
+                self._compactor.committed(head)
                 self._begin(head)
 
-    def _compare(self) -> None:
-        """Read on from the heads of the store where these are not those that we know."""
-        with self._lock:
-            for known, now in self._history.lost(self.generation):
-                work = self._work.get(known.partition)
-                if work is None:
-                    self._history.went_on(self.generation, known, now)
-                else:
-                    self._resume(work, "the store has another history than this worker", known)
+    def _read_on(self, known: Head, now: Head | None) -> None:
+        """Read on from a head of the store that is not the one that we know."""
+        work = self._work.get(known.partition)
+        if work is None:
+            self._known_heads.went_on(self.generation, known, now)
+        else:
+            self._resume(work, "the store has another history than this worker", known)
 
     def _resume(self, work: _Work, why: str, known: Head | None = None) -> None:
         """Someone else has counted these records, the floor rose, they are too many, or the store
@@ -293,41 +310,37 @@ class Worker:
         partition, lost = work.head.partition, work.delta.counters.rows
         if not self.source.replayable:
             raise SourceError(f"{why}; {lost} records of {partition} cannot be read again")
-        self._closing.look()
+        if self._closer is not None:
+            self._closer.look()
         now = self.ledger.generation(self.generation.id)
         self.generation = replace(self.generation, floor_ms=now.floor_ms)
         head = self.ledger.resolve(self.generation, partition, work.head.start_offset)
-        head = self._history.went_on(self.generation, known or work.head, head) or head
+        head = self._known_heads.went_on(self.generation, known or work.head, head) or head
         log.warning("%s; %d records are dropped, reading on at %d", why, lost, head.next_offset)
         self.rows -= lost
         self._begin(head)
         self.source.seek(partition, head.next_offset)
 
-    def _commit_if_due(self) -> None:
-        with self._lock:
-            size = sum(work.delta.nbytes for work in self._work.values())
-        self._watch.counted(self.duplicates, size)
-        due = self._monotonic() - self._committed_s >= self.config.store.commit_interval_s
-        if due or size >= self.options.max_delta_bytes:
-            self.commit()
-
     def _raise_floor(self) -> None:
         """Drop windows that every partition has left behind for longer than the retention."""
+        config, of = self.config, self.generation
         with self._lock:
             heads = [work.head for work in self._work.values()]
-            found = raise_floor(
-                self.config, self.ledger, self.generation, heads, self._closing.floor_ms
-            )
-            self.generation = found or self.generation
-            for work in list(self._work.values()) if found else ():
+            closed_ms = None if self._closer is None else self._closer.floor_ms
+            # The heads of others are read only where ours allow it.
+            if not heads or floor_after(config, heads, of.floor_ms, closed_ms) is None:
+                return
+            floor_ms = floor_after(config, self.ledger.heads(of), of.floor_ms, closed_ms)
+            if floor_ms is None:
+                return
+            self.generation = self.ledger.raise_floor(of, floor_ms)
+            for work in list(self._work.values()):
                 if work.delta.end == work.delta.start:
                     self._begin(work.head)
 
     # -- the end ------------------------------------------------------------------------------
     def _is_finished(self, *, idle: bool) -> bool:
         """Whether every partition, those of other workers too, has reached its end."""
-        if not self._needs_ends:
-            return False
         if len(self._ends) < len(self._wanted):  # stdin: known when it closes
             if idle:
                 self._ends = {**self.source.ends(), **self._ends}
@@ -338,9 +351,9 @@ class Worker:
             if self._work.keys() >= set(self._wanted):
                 return True
         now_s = self._monotonic()
-        if now_s - self._looked_s < LOOK_S:
+        if now_s - self._checked_s < OTHERS_S:
             return False
-        self._looked_s = now_s
+        self._checked_s = now_s
         self.commit()  # others wait for ours
         heads = {head.partition: head.next_offset for head in self.ledger.heads(self.generation)}
         return all(heads.get(p, -1) >= self._ends[p] for p in self._wanted)

@@ -22,7 +22,6 @@ from typing import Final, Literal
 
 from consumers.config.config import Config
 from consumers.counting.commits import ErrorBudget
-from consumers.counting.delta import Delta
 from consumers.counting.housekeeping import IdleCompactor, floor_after
 from consumers.engines.tasks import Job, TaskReport, combined_report
 from consumers.ledger.ledger import Ledger, LogChanged, count_from
@@ -74,9 +73,9 @@ class BatchLedger:
             begun = begin(self.ledger, config, new_generation=new_generation, requested=requested)
             self.generation: Generation = begun.generation
             count_from(self.ledger.store, self.generation, [self.log], new=new_source)
-            self._bad_share = ErrorBudget(config.store.max_bad_share)
+            self._error_budget = ErrorBudget(config.store.max_bad_share)
             self._began = False
-            self._upkeep = IdleCompactor(self.ledger.store, monotonic)
+            self._compactor = IdleCompactor(self.ledger.store, monotonic)
             self._looker = None
             if config.experiment is not None:
                 every_s = config.experiment.look_every_s
@@ -99,8 +98,8 @@ class BatchLedger:
     ) -> bool:
         """Count one batch; False where that was done before. `counted` runs the tasks.
 
-        Raises GapError, LogChanged, SettingsChanged, TooManyBad or StoreUnavailable; nothing of
-        the batch is written then.
+        Raises GapError, LogChanged, SettingsChanged, ErrorBudgetExceeded or StoreUnavailable;
+        nothing of the batch is written then.
         """
         for _ in range(TRIES):
             head = self._head(batch)
@@ -139,17 +138,15 @@ class BatchLedger:
             log.warning("%s; %d batches are skipped", gap, batch - head.next_offset)
             head = self.ledger.skip(self.generation, head, batch)
         if not self._began:  # what is committed from here on is counted beside it
-            self._bad_share.began(self.ledger.store, head)
+            self._error_budget.began(self.ledger.store, head)
             self._began = True
         return head
 
     def _commit(
-        self, head: Head, batch: int, pieces: Sequence[Piece], told: Iterable[TaskReport]
+        self, head: Head, batch: int, pieces: Sequence[Piece], reports: Iterable[TaskReport]
     ) -> None:
-        found = combined_report(told, batch, head.greatest_event_ms)
-        delta = Delta(self.config, self.log, batch)  # what the share of bad events is told
-        delta.counters, delta.quarantine = found.counters, list(found.refused)
-        self._bad_share.check([delta], last=False)
+        found = combined_report(reports, batch, head.greatest_event_ms)
+        self._error_budget.check([(self.log, found.counters, found.refused)], last=False)
         commit = Commit(
             head,
             batch,
@@ -161,9 +158,9 @@ class BatchLedger:
             floor_ms=self.generation.floor_ms if found.counters.expired else None,
         )
         moved = self.ledger.commit(self.generation, commit)
-        self._bad_share.count(delta)
-        self._upkeep.committed(moved)
-        self._upkeep.step(idle=True)
+        self._error_budget.count(found.counters)
+        self._compactor.committed(moved)
+        self._compactor.step(idle=True)
         self._raise_floor()
         if self._looker is not None:
             self._looker.step()

@@ -1,6 +1,6 @@
 """What the tasks of an engine do with the rows of one batch: what a worker does with records.
 
-    count_rows     rows of the table -> the bare states of a task, and what it says of its rows
+    count_rows     rows of the table -> the bare states of a task, and its report
     merge_states   bare states of one family and grouping -> rows as the store has them
 
 Between them the engine brings the states of one family and grouping together. Both take and give
@@ -39,7 +39,7 @@ from dataclasses import asdict, replace
 from consumers.events.refusals import Refused
 from consumers.model.commit import Counters
 
-TOLD: Final = -1  # the family of rows that hold what a task says
+REPORT: Final = -1  # the family of rows that hold what a task says
 # The columns between the two, and those that come out, with the types that engines call them by.
 BARE: Final = "family int, grouping int, task bigint, windows binary, expired binary"
 PIECES: Final = (
@@ -90,7 +90,7 @@ def require_schema(job: Job, schema: pa.Schema) -> None:
 
 
 def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterator[pa.RecordBatch]:
-    """Columns BARE: the states of each family and finest grouping, and a row of what is told.
+    """Columns BARE: the states of each family and finest grouping, and the report of the task.
 
     All is given at the end, once: a task that dies has said nothing. Raises SourceError.
     """
@@ -106,18 +106,18 @@ def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterat
             for place, family in enumerate(delta.families)
             for grouping in family.groupings
         ]
-    told = TaskReport(task, delta.counters, delta.greatest_event_ms, delta.quarantine)
-    yield _batch([*rows, (TOLD, 0, task, told.to_json(), None)], _bare_schema())
+    report = TaskReport(task, delta.counters, delta.greatest_event_ms, delta.quarantine)
+    yield _batch([*rows, (REPORT, 0, task, report.to_json(), None)], _bare_schema())
 
 
 def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[pa.RecordBatch]:
     """Columns PIECES, of BARE with one family and grouping: the rows of a store, one at a time.
-    What is told passes through, as the state of no metric."""
+    Reports pass through, as the state of no metric."""
     states: MetricSetStates | None = None
     for batch in batches:
         family, grouping, _, windows, expired = (column.to_pylist() for column in batch.columns)
         for i, place in enumerate(family):
-            if place == TOLD:
+            if place == REPORT:
                 yield _batch([(None, 0, None, None, 0, 1, False, windows[i])], _pieces_schema())
                 continue
             states = states or MetricSetStates(config.families[place])
@@ -139,18 +139,18 @@ def batch_by_batch() -> dict[str, object]:
 def read_merged(table: pa.Table) -> tuple[list[Piece], list[TaskReport]]:
     """The rows of a store and what the tasks said, of PIECES."""
     pieces: list[Piece] = []
-    told: list[TaskReport] = []
+    reports: list[TaskReport] = []
     for batch in table.to_batches():
         columns = [column.to_pylist() for column in batch.columns]
         for metric, grouping, start, end, key_range, key_ranges, coarser, state in zip(
             *columns, strict=True
         ):
             if metric is None:
-                told.append(TaskReport.from_json(state))
+                reports.append(TaskReport.from_json(state))
             else:
                 pane = Pane(metric, grouping, start, end)
                 pieces.append(Piece(pane, key_range, key_ranges, state, coarser))
-    return pieces, told
+    return pieces, reports
 
 
 def _chunk(batch: pa.RecordBatch, job: Job, start: int) -> Chunk:
@@ -237,7 +237,7 @@ class TaskReport:
 
 
 def combined_report(
-    told: Iterable[TaskReport], batch: int, greatest_event_ms: int | None
+    reports: Iterable[TaskReport], batch: int, greatest_event_ms: int | None
 ) -> TaskReport:
     """What the tasks of one batch say together. A refused event has the number of its batch as
     its offset, and its row in the batch, the tasks in order, as its index.
@@ -246,7 +246,7 @@ def combined_report(
     """
     counters, refused, before = Counters(), [], 0
     times = [] if greatest_event_ms is None else [greatest_event_ms]
-    for one in sorted(told, key=lambda one: one.task):
+    for one in sorted(reports, key=lambda one: one.task):
         refused += [replace(r, offset=batch, index=before + r.offset) for r in one.refused]
         before += one.counters.rows
         counters += one.counters

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from consumers.config.states import EPOCH
 from consumers.events.arrow_messages import open_arrow, schema_bytes
-from consumers.events.columns import Column, Lists
-from consumers.events.event_filter import filter_of
-from consumers.events.event_ids import EventIds, event_ids
+from consumers.events.columns import Column, Lists, taken
+from consumers.events.event_filter import EventFilter, filter_of
+from consumers.events.field_reader import Reading
 from consumers.events.fields import EVENT_ID, Use, epochs_by_time, use_of_event_id, uses
 from consumers.events.kinds import Kinds
 from consumers.events.messages import (
@@ -24,12 +24,10 @@ from consumers.events.messages import (
     lines,
     open_texts,
     pieces_of,
+    some_rows,
     too_large,
-    without_tombstones,
 )
-from consumers.events.reading import Reading
 from consumers.events.refusals import Refused, Unfit, refused
-from consumers.events.stored import taken
 from consumers.model.chunk import Chunk
 from streammetrics import Coded
 
@@ -114,6 +112,7 @@ class Decoder:
 
     def __init__(self, config: Config) -> None:
         self.uses: tuple[Use, ...] = uses(config)
+        self._keys = [use.name for use in self.uses if use.is_key]
         self.epochs = epochs_by_time(config)
         self.format = config.source.format
         mine = use_of_event_id(config)
@@ -156,33 +155,41 @@ class Decoder:
         """The columns of a chunk's events; Arrow messages in it have one schema.
 
         Raises SourceError where a table lacks a field altogether."""
-        messages = without_tombstones(chunk)
+        messages = _without_tombstones(chunk)
         bad = self._refused_unread(messages)
         tombstones = len(chunk) - len(messages)
-        if self.kinds is not None:
-            return self._of_kinds(self.kinds, messages, self._meant(messages, bad, {}), tombstones)
         record_columns: Mapping[str, Column] = {}
         unfit: Mapping[int, Unfit] = {}
-        if self.reading.beside is not None:
+        if self.kinds is None and self.reading.beside is not None:
             record_columns, unfit = self.reading.beside.read(messages)
-        return self._decoded(self._meant(messages, bad, unfit), record_columns, tombstones)
+        if self.filter is None:
+            opened = self._opened(messages, {**unfit, **bad})
+        else:
+            opened = self._meant(self.filter, messages, bad, unfit)
+        if self.kinds is not None:
+            return self._of_kinds(self.kinds, messages, opened, tombstones)
+        return self._decoded(opened, record_columns, tombstones)
 
-    def _meant(self, messages: Chunk, bad: dict[int, Unfit], unfit: Mapping[int, Unfit]) -> Opened:
+    def _meant(
+        self,
+        where: EventFilter,
+        messages: Chunk,
+        bad: dict[int, Unfit],
+        unfit: Mapping[int, Unfit],
+    ) -> Opened:
         """The events of messages that `[event] where` means.
 
         bad: messages that are refused whole; unfit: those that are if some event in them is meant.
         """
-        if self.filter is None:
-            return self._opened(messages, {**unfit, **bad})
-        bad = {**self.filter.refused(messages), **bad}
-        found = self.filter.apply(self._opened(messages, dict(bad)), messages)
+        bad = {**where.refused(messages), **bad}
+        found = where.apply(self._opened(messages, dict(bad)), messages)
         if unfit:
             rows = np.delete(np.arange(len(found.chunk)), list(found.bad))
             of = set((rows if found.messages is None else found.messages[rows]).tolist())
             whole = {i: why for i, why in unfit.items() if i in of}
             if whole:
                 opened = self._opened(messages, {**whole, **bad})
-                found = self.filter.apply(opened, messages)
+                found = where.apply(opened, messages)
         return found
 
     def _opened(self, messages: Chunk, bad: dict[int, Unfit]) -> Opened:
@@ -209,10 +216,13 @@ class Decoder:
         for labels, others, name in self.list_pairs:
             for i, why in _unequal(columns[labels], columns[others], name).items():
                 unfit.setdefault(i, why)
-        lost = {i: why for i, why in unfit.items() if why.field in (self.identity or ())}
-        found = self._ids(chunk, at, columns, lost)
-        made = self._made(chunk, at, columns, bad, tombstones).without(unfit)
-        return replace(made, event_ids=found, left_out=opened.skipped)
+        found = None
+        if self.identity is not None:
+            lost = {i: why for i, why in unfit.items() if why.field in self.identity}
+            found = self._ids(chunk, at, columns, lost)
+        made = self._made(chunk, at, columns, bad, tombstones)
+        made = replace(made, event_ids=found, left_out=opened.skipped)
+        return made.without(unfit) if unfit else made
 
     def _ids(
         self,
@@ -220,16 +230,16 @@ class Decoder:
         at: NDArray[np.intp],
         columns: dict[str, Column],
         lost: Mapping[int, Unfit],
-    ) -> EventIds | None:
+    ) -> EventIds:
         """The ids of events, whose column leaves where no join needs it."""
-        if self.identity is None:
-            return None
         ids: Column = columns.get(EVENT_ID, np.zeros(0, np.int64))
         if self.kinds is None:
             del columns[EVENT_ID]
         times = columns["time"]
         assert isinstance(times, np.ndarray)
-        records = _record_times(chunk, at)
+        records = None
+        if chunk.timestamps_ms is not None:
+            records = _record_times(chunk.timestamps_ms, at)
         times = times.astype(np.int64, copy=False)
         return event_ids(at, ids, times, records, self.max_ahead_ms, lost)
 
@@ -237,7 +247,7 @@ class Decoder:
         at = np.delete(np.arange(len(opened.chunk)), list(opened.bad))
         found = kinds.read(opened, messages, at, opened.bad)
         columns = found.columns or {"time": np.zeros(0, np.int64)}
-        ids = self._ids(opened.chunk, found.at, columns, {})
+        ids = None if self.identity is None else self._ids(opened.chunk, found.at, columns, {})
         made = self._made(opened.chunk, found.at, columns, opened.bad, tombstones)
         return replace(
             made,
@@ -258,15 +268,14 @@ class Decoder:
         times = columns.pop("time")
         assert isinstance(times, np.ndarray)
         times = times.astype(np.int64, copy=False)
-        names = [use.name for use in self.uses if use.is_key and use.name in columns]
-        keys = {name: columns.pop(name) for name in names}
+        keys = {name: columns.pop(name) for name in self._keys if name in columns}
         if self.epochs is not None:
             keys[EPOCH] = self.epochs(times)
         return Decoded(
             chunk,
             at,
             times,
-            _record_times(chunk, at),
+            None if chunk.timestamps_ms is None else _record_times(chunk.timestamps_ms, at),
             {name: column for name, column in keys.items() if isinstance(column, Coded)},
             columns,
             tuple(refused(chunk, i, why) for i, why in sorted(bad.items())),
@@ -302,9 +311,53 @@ def _unequal(labels: Column, others: Column, name: str) -> dict[int, Unfit]:
     }
 
 
-def _record_times(chunk: Chunk, at: NDArray[np.intp]) -> NDArray[np.int64] | None:
-    if chunk.timestamps_ms is None:
-        return None
-    times = instants(chunk.timestamps_ms)
+def _record_times(
+    timestamps_ms: Sequence[int | None] | NDArray[np.int64], at: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    times = instants(timestamps_ms)
     times = times[at] if len(at) < len(times) else times
     return np.where(times < 0, NO_TIMESTAMP, times)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventIds:
+    """Of each event of a chunk whose id and time were read, good or refused since, in order.
+
+    places: intp [n], in the chunk; ids: uint64 [n], hashes; times_ms: int64 [n].
+    """
+
+    places: NDArray[np.intp]
+    ids: NDArray[np.uint64]
+    times_ms: NDArray[np.int64]
+
+
+def event_ids(
+    at: NDArray[np.intp],
+    ids: Column,
+    times_ms: NDArray[np.int64],
+    record_times_ms: NDArray[np.int64] | None,
+    max_ahead_ms: int,
+    lost: Mapping[int, Unfit],
+) -> EventIds:
+    """The ids of the events at these places of a chunk, without those that are lost (by row).
+
+    A time that is too far ahead of its record is cut there, so that one clock that is wrong does
+    not make all ids forgotten.
+    """
+    assert isinstance(ids, np.ndarray)
+    if record_times_ms is not None:
+        # Subtracting from the event's side cannot overflow: event times have calendar dates.
+        ahead = times_ms - max_ahead_ms > record_times_ms
+        times_ms = np.where(ahead, record_times_ms, times_ms)
+    keep = np.ones(len(at), np.bool_)
+    keep[list(lost)] = False
+    hashes = np.asarray(ids).view(np.uint64)
+    return EventIds(at[keep], hashes[keep], times_ms[keep])
+
+
+def _without_tombstones(chunk: Chunk) -> Chunk:
+    """The chunk without the messages that have no value."""
+    if chunk.columns is not None or None not in chunk.values:
+        return chunk
+    found = [i for i, value in enumerate(chunk.values) if value is not None]
+    return some_rows(chunk, np.array(found, np.intp))

@@ -21,11 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from consumers.config.event import plain_text
-from consumers.events.csv_rows import read_csv, require_columns
-from consumers.events.json_objects import parsed_slowly, unreadable
+from consumers.events.field_reader import is_beside, some_values, text_beside
+from consumers.events.json_and_csv import parsed_slowly, read_csv, require_columns, unreadable
 from consumers.events.messages import Opened, some_rows
-from consumers.events.reading import some_values
-from consumers.events.record_fields import is_beside, text_beside
 from consumers.events.refusals import Unfit
 from consumers.model.chunk import Chunk, Texts, Values
 from consumers.sources.arrow_columns import ArrowColumns

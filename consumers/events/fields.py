@@ -14,8 +14,10 @@ from consumers.config.states import EPOCH, EventColumn
 from consumers.events.columns import (
     Converted,
     Converter,
+    coded_texts,
     flag_lists,
     flags,
+    hashed_texts,
     integer_lists,
     integers,
     labels,
@@ -24,8 +26,8 @@ from consumers.events.columns import (
     rows,
     times_in,
     times_iso,
+    variants,
 )
-from consumers.events.texts import coded_texts, hashed_texts, variants
 from streammetrics import Coded
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.events.columns import Bad, Column
+from consumers.events.columns import Bad, Column, taken
+from consumers.events.field_reader import Reading, spread
 from consumers.events.fields import (
     KIND,
     use_of_event_id,
@@ -22,9 +23,7 @@ from consumers.events.fields import (
     uses_of_outcome,
 )
 from consumers.events.messages import Opened
-from consumers.events.reading import Reading, spread
 from consumers.events.refusals import Unfit, shown
-from consumers.events.stored import taken
 from consumers.model.chunk import Chunk
 from streammetrics import Coded
 

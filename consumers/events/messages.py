@@ -55,14 +55,6 @@ class Opened:
     skipped: int = 0
 
 
-def without_tombstones(chunk: Chunk) -> Chunk:
-    """The chunk without the messages that have no value."""
-    if chunk.columns is not None or None not in chunk.values:
-        return chunk
-    found = [i for i, value in enumerate(chunk.values) if value is not None]
-    return some_rows(chunk, np.array(found, np.intp))
-
-
 def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
     """The chunk with the rows at these places alone, ascending. Its columns stay as they are."""
     chosen = at.tolist()

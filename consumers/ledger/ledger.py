@@ -396,9 +396,9 @@ class Ledger:
         """Drop the panes that start before `floor_ms`. The floor never falls."""
 
         def work(connection: Connection, _: bool) -> Generation:
-            check_generation(connection, of, alone=True)
+            now_ms = check_generation(connection, of, alone=True)
             raise_floor(connection, of, floor_ms)
-            return self._generation(connection, of.id)
+            return replace(of, floor_ms=floor_ms if now_ms is None else max(now_ms, floor_ms))
 
         return self._store.write(work)
 

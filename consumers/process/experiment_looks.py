@@ -47,8 +47,10 @@ def _seen(now: View) -> tuple[Look, int | None, Experiment] | None:
     rows = now.outlines(panes)
     nbytes = sum(row.nbytes for row in rows)
     if nbytes > MAX_STATE_BYTES:
-        raise TooLarge(f"a look at the experiment needs {nbytes} bytes of states, and may use "
-                       f"{MAX_STATE_BYTES}")  # fmt: skip
+        raise TooLarge(
+            f"a look at the experiment needs {nbytes} bytes of states, and may use "
+            f"{MAX_STATE_BYTES}"
+        )
     states = ((row.pane, state_of(row, stored)) for row, stored in now.states(rows))
     heads = heads_of(now.moment.heads, now.moment.retry)
     look = Look.at(of.fingerprint, now.moment.generation.id, heads, {})

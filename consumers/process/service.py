@@ -1,26 +1,26 @@
 """A process that counts: opens the ledger and the source, works, and opens the source again.
 
 `run` returns when it was stopped or has reached the end, and raises otherwise: ConfigError,
-LedgerError, GapError, SourceError or TooManyBad.
+LedgerError, GapError, SourceError or ErrorBudgetExceeded.
 """
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from typing import Final
 
 from consumers.config.config import Config
 from consumers.counting.options import Options, Progress
 from consumers.counting.worker import Worker
+from consumers.counting.worker_status import RecordingLedger, StatusRecorder
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.write import Fenced
 from consumers.model.generation import NOTHING_REQUESTED, Begun, Generation, Requested
 from consumers.process.experiment_looks import Looker
 from consumers.process.quarantine_topic import forwarding
-from consumers.process.status import RecordingLedger, StatusRecorder
 from consumers.process.stop import Stop
 from consumers.sources.open_source import open_source
 from consumers.sources.source import Disconnected, GapError, Source
@@ -57,8 +57,11 @@ def begin(
     for name in begun.ended:
         log.info("generation %d: metric %s ends at the offsets reached so far", number, name)
     for name in begun.resumed:
-        log.info("generation %d: metric %s goes on, with a hole up to the offsets reached so far",
-                 number, name)  # fmt: skip
+        log.info(
+            "generation %d: metric %s goes on, with a hole up to the offsets reached so far",
+            number,
+            name,
+        )
     for name in begun.variants:
         log.info("generation %d: variant %s is counted from now on", number, name)
     for name in begun.epochs:
@@ -76,17 +79,18 @@ def run(
     monotonic: Callable[[], float] = time.monotonic,
     clock: Callable[[], float] = time.time,
     opener: Opener = open_source,
-    watch: StatusRecorder | None = None,
+    status: StatusRecorder | None = None,
 ) -> None:
-    """Count until stopped, or until the end with `options.until_end`. Raises what went wrong."""
-    watch = watch or StatusRecorder(monotonic)
+    """Count until stopped, or until the end with `options.until_end`. Raises what went wrong.
+
+    After each step of a worker, its progress is reported, and the experiment is looked at if a look
+    is due.
+    """
+    status = status or StatusRecorder(monotonic)
     with stop.interrupting():
         opened = Ledger.open(config.store.url, create=True)
-    with (
-        closing(opened),
-        forwarding(config, opened.store) as moved,
-    ):
-        ledger = RecordingLedger(opened.store, watch, monotonic, moved)
+    with closing(opened), forwarding(config, opened.store) as moved:
+        ledger = RecordingLedger(opened.store, status, monotonic, moved)
         generation = begin(
             ledger, config, new_generation=new_generation, requested=options.requested
         ).generation
@@ -94,8 +98,26 @@ def run(
         backoff = Backoff()
         while not stop.requested:
             try:
-                _work(config, options, ledger, generation, backoff, stop, report, monotonic, opener,
-                      watch, looker)  # fmt: skip
+                status.opening()
+                with stop.ending_within(ANSWER_S):
+                    source = opener(config, options)
+                with closing(source):
+                    worker = Worker(
+                        config,
+                        ledger,
+                        generation,
+                        source,
+                        options,
+                        stop=stop,
+                        monotonic=monotonic,
+                        status=status,
+                    )
+                    for progress in _steps(worker, stop):
+                        if progress.rows:
+                            backoff.reset()
+                        report(progress)
+                        if looker is not None:
+                            looker.step()
                 if looker is not None and options.until_end and not stop.requested:
                     looker.last()
                 return
@@ -109,51 +131,16 @@ def run(
                     raise
                 pause_s = backoff.pause_s()
                 log.warning("%s; opening the source again in %g s", error, pause_s)
-                watch.failed()
+                status.failed()
                 stop.wait(pause_s)
 
 
-def _work(
-    config: Config,
-    options: Options,
-    ledger: Ledger,
-    generation: Generation,
-    backoff: Backoff,
-    stop: Stop,
-    report: Callable[[Progress], None],
-    monotonic: Callable[[], float],
-    opener: Opener,
-    watch: StatusRecorder,
-    looker: Looker | None,
-) -> None:
-    """One life of a source."""
-
-    def reported(progress: Progress) -> None:
-        if progress.rows:
-            backoff.reset()
-        report(progress)
-        if looker is not None:
-            looker.step()  # after each step of the loop
-
-    watch.opening()
+def _steps(worker: Worker, stop: Stop) -> Iterator[Progress]:
+    """Prepare a worker and run it, unless a stop is requested meanwhile."""
     with stop.ending_within(ANSWER_S):
-        source = opener(config, options)
-    with closing(source):
-        worker = Worker(
-            config,
-            ledger,
-            generation,
-            source,
-            options,
-            stop=stop,
-            monotonic=monotonic,
-            report=reported,
-            watch=watch,
-        )
-        with stop.ending_within(ANSWER_S):
-            worker.prepare()
-        if not stop.requested:
-            worker.run()
+        worker.prepare()
+    if not stop.requested:
+        yield from worker.run()
 
 
 def _looker(

@@ -107,7 +107,7 @@ def signals_request(stop: Stop, then: str = "committing, then ending") -> Iterat
     The block ends with StopRequested where the first one interrupts it: see `Stop.interrupting`.
     """
 
-    def heed(number: int, _frame: FrameType | None) -> None:
+    def on_signal(number: int, _frame: FrameType | None) -> None:
         for one in SIGNALS:
             signal.signal(one, signal.SIG_DFL)
         stop.request()
@@ -116,7 +116,7 @@ def signals_request(stop: Stop, then: str = "committing, then ending") -> Iterat
             log.info("%s: %s", signal.Signals(number).name, then)
         stop.interrupt()
 
-    before = {number: signal.signal(number, heed) for number in SIGNALS}
+    before = {number: signal.signal(number, on_signal) for number in SIGNALS}
     try:
         yield
     except StopRequested:

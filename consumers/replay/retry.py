@@ -31,8 +31,7 @@ from consumers.replay.dry_run import DryRun, Outcome, events_at, is_message, is_
 from consumers.replay.event_reading import reading_of, require_same_states
 from consumers.replay.replay import records_at
 from consumers.sources.open_source import open_source
-from consumers.sources.source import Source, SourceError
-from consumers.sources.unreadable import Skips
+from consumers.sources.source import Skips, Source, SourceError
 
 PAGE: Final = 500  # entries of one transaction
 TRIES: Final = 10  # of a page, where other retries are at it too

@@ -31,8 +31,7 @@ from consumers.replay.diff import compare_states
 from consumers.replay.replay import Replay, read_again
 from consumers.replay.scratch import Findings, Scratch
 from consumers.sources.open_source import open_source
-from consumers.sources.source import Source, Unsuitable
-from consumers.sources.unreadable import Skips
+from consumers.sources.source import Skips, Source, Unsuitable
 
 READ: Final = Options(until_end=True, skips=Skips(None))
 

@@ -23,10 +23,10 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from consumers.counting.worker_status import COMMIT_BOUNDS_S, PartitionStatus, WorkerStatus
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
 from consumers.model.commit import Snapshot
-from consumers.process.status import COMMIT_BOUNDS_S, Place, WorkerStatus
 from consumers.render.prometheus import result_gauges
 from consumers.results.answers import Answers
 from consumers.results.watermark import watermark_ms
@@ -156,7 +156,7 @@ def _lags(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     yield from (messages, seconds)
 
 
-def _lag(place: Place) -> int:
+def _lag(place: PartitionStatus) -> int:
     return max((place.end or 0) - place.position, 0)
 
 

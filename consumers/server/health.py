@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from consumers.process.status import WorkerStatus
+from consumers.counting.worker_status import WorkerStatus
 
 Workers: TypeAlias = Mapping[str, WorkerStatus | None]  # by name; None: it has not spoken yet
 

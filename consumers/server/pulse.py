@@ -11,11 +11,11 @@ from threading import Lock
 from typing import Final, Literal
 
 from consumers.counting.experiment_plan import declared
+from consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.view import Moment, View, view
 from consumers.model.commit import Counters
-from consumers.process.status import Place, WorkerStatus
 from consumers.results.json_text import Json
 from consumers.results.watermark import watermark_ms
 from consumers.server.health import Watched
@@ -154,11 +154,11 @@ def _lag(vitals: WorkerStatus, now: float) -> tuple[int | None, float | None]:
     return sum(_behind(place) for place in known), max(ages, default=None)
 
 
-def _behind(place: Place) -> int:
+def _behind(place: PartitionStatus) -> int:
     return max((place.end or 0) - place.position, 0)
 
 
-def _age_s(place: Place, now: float) -> float | None:
+def _age_s(place: PartitionStatus, now: float) -> float | None:
     if not _behind(place):
         return 0.0
     return None if place.record_ms is None else max(now - place.record_ms / 1000, 0.0)

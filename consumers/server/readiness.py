@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from consumers.counting.worker_status import PartitionStatus
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.witness import read_now
 from consumers.model.commit import Head
-from consumers.process.status import Place
 from consumers.server.health import Watched
 
 
@@ -42,7 +42,7 @@ def unready(ledger: Ledger, watched: Watched) -> str | None:
     return None
 
 
-def _lost(place: Place, head: Head | None) -> str | None:
+def _lost(place: PartitionStatus, head: Head | None) -> str | None:
     """How a head differs from what its worker knows; None where it is that, or later."""
     if place.counted is None or (head is not None and head.next_offset > place.counted):
         return None

@@ -67,8 +67,14 @@ def client_settings(source: SourceConfig, known: Mapping[str, object]) -> dict[s
         if key == "partition_assignment_strategy":
             continue  # see assignment_strategies
         if key in OWNED:
-            problems.append(Problem(where, "a setting that is free", shown(key, value),
-                                    "remove it; it is set for you"))  # fmt: skip
+            problems.append(
+                Problem(
+                    where,
+                    "a setting that is free",
+                    shown(key, value),
+                    "remove it; it is set for you",
+                )
+            )
         elif key not in known:
             free = [one for one in known if one not in OWNED]
             close = did_you_mean(key, free)

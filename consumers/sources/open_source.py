@@ -9,9 +9,8 @@ from typing import Final, Protocol
 from consumers.config.config import Config
 from consumers.model.partition import Name
 from consumers.sources.file_source import FileSource
-from consumers.sources.source import Source, SourceError, Unsuitable
+from consumers.sources.source import Skips, Source, SourceError, Unsuitable
 from consumers.sources.stdin_source import StdinSource
-from consumers.sources.unreadable import Skips
 
 # The module that reads with each library, and the extra that brings the library.
 MODULES: Final = {

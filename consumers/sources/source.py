@@ -12,10 +12,12 @@ Every source (file, stdin, memory, Kafka) has this shape, and the service knows 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+import hashlib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol, runtime_checkable
 
-from consumers.model.chunk import Chunk
+from consumers.model.chunk import Chunk, Cut
 from consumers.model.partition import Partition
 
 
@@ -143,3 +145,48 @@ class Remote(Protocol):
     def hears(self) -> bool:
         """Whether those who hold our partitions answer. Takes half a second at most."""
         ...
+
+
+Place = tuple[str, int, int]  # topic, partition, offset
+NO_BYTES: Final = hashlib.sha256(b"").hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Skips:
+    """Which batches may be left out, by the first offset that is read of each; None: every one,
+    for those who read a log again and compare."""
+
+    places: Collection[Place] | None = ()
+
+    def __contains__(self, place: Place) -> bool:
+        return self.places is None or place in self.places
+
+
+NO_SKIPS: Final = Skips()
+
+
+class UnreadableBatch(SourceError):
+    """A batch that no other try will read. `first` to `last` are its offsets, from where reading
+    stands; `last` is None where only `first` is known."""
+
+    def __init__(self, topic: str, partition: int, first: int, last: int | None, came: str) -> None:
+        self.topic, self.partition, self.first, self.last = topic, partition, first, last
+        which = "" if last is None else f" (offsets {first} to {last})"
+        super().__init__(
+            f"kafka: {topic}/{partition} offset {first}: expected a batch that can be read, came "
+            f"{came}{which}; leave it out with --skip {topic}/{partition}:{first}"
+        )
+
+
+def over_limit(limit: int) -> str:
+    """What came, where it would be more than `[source] max_batch_bytes`."""
+    return (
+        f"one of more than {limit} bytes once it is decompressed ([source] max_batch_bytes, which "
+        "may be raised where the memory is there)"
+    )
+
+
+def left_out(first: int, last: int) -> Cut:
+    """What stands in quarantine for a batch. It follows from the log alone, so whoever reads the
+    log again finds the same."""
+    return Cut(0, NO_BYTES, f"offsets {first} to {last} cannot be read, and were left out (--skip)")

@@ -9,12 +9,11 @@ from collections import deque
 from collections.abc import Mapping
 
 from consumers.config.tables import SourceConfig
-from consumers.events.csv_rows import split_header
+from consumers.events.json_and_csv import split_header
 from consumers.model.chunk import Chunk
 from consumers.model.partition import Partition
 from consumers.sources.source import Listener, SourceError
-from consumers.sources.text_file import text_chunk
-from consumers.sources.text_records import Overlong, Record, Records
+from consumers.sources.text_file import Overlong, Record, Records, text_chunk
 
 CHUNK_RECORDS = 8192
 _READ_BYTES = 1 << 18

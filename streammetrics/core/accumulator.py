@@ -53,6 +53,11 @@ class Accumulator(Declared, ABC):
     def check(self, *args: Any, **columns: Any) -> Rows:
         """What `update` would count, or the InputError that it would raise; changes nothing."""
 
+    def update_checked(self, rows: Rows) -> None:
+        """Count what `check` of an equal metric has returned, which is not checked again: for
+        those who check for several metrics before any of them counts."""
+        self._update(rows)
+
     @abstractmethod
     def _absorb(self, rows: Rows, slots: Slots | None) -> None:
         """Add checked rows to the states of their slots (None: all to slot 0). Never fails."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from consumers.counting.delta import Delta
+from consumers.ledger.outline import summed
 from streammetrics import PerKey
 
 
@@ -19,8 +20,9 @@ class PaneState(NamedTuple):
 
 def states_of(delta: Delta) -> Iterator[PaneState]:
     for family in delta.families if delta.has_states else ():
+        slices = family.family.slices
         for whole, metric, base, coarser, spans in family.whole_states():
             for place in (base, *coarser):
-                state = family.of_grouping(whole, base, place)
+                state = whole if place == base else summed(whole, slices.by, base, place)
                 for span in spans:
-                    yield PaneState(metric, place, *span, state)
+                    yield PaneState(metric, place, *span, state.limited(slices.max_keys))

@@ -330,8 +330,9 @@ class World:
         self.retry()
         self.looks.finish(self.ledger, self.generation.id)
         if isinstance(self.plot, Joined):
-            last = self.born().worker
-            last._closing.last()
+            closer = self.born().worker._closer
+            assert closer is not None
+            closer.close(everything=True)
 
     def compare(self) -> None:
         """Everything but windows below the floor: these are gone, and their rows in the totals."""

@@ -114,7 +114,8 @@ def run(of: Config, ledger: Ledger, logs: Mapping[Partition, Log], script: Seque
     """Count to the end."""
     source = MemorySource(logs, script, limit=20)
     worker = worker_of(of, ledger, source, monotonic=lambda: 0.0, close=close)
-    worker.run()
+    for _ in worker.run():
+        pass
     return worker
 
 

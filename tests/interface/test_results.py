@@ -12,8 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from consumers.cli.arguments import COMMANDS
 from consumers.cli.main import main
+from consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from consumers.ledger.ledger import Ledger
-from consumers.process.status import Place, WorkerStatus
 from consumers.server.application import PARAMETERS, application
 from consumers.server.exposition import exposition
 from consumers.server.health import Watched
@@ -115,7 +115,7 @@ def test_the_page_has_every_route_and_no_other_is_there(store: Path) -> None:
 
 def test_the_page_has_every_series_with_its_labels(tmp_path: Path) -> None:
     store = verdict_cases.store(tmp_path, verdict_cases.CASES["kept"])
-    place = Place("t", 0, 0, 1, record_ms=0)
+    place = PartitionStatus("t", 0, 0, 1, record_ms=0)
     vitals = WorkerStatus(1, 0.0, 0.0, places=[place], quarantined={"empty": 1})
     watched = Watched(lambda: {"0": vitals}, lambda: 0.0, lambda: 0.0)
     with closing(Ledger.open(str(store))) as ledger:

@@ -42,9 +42,18 @@ from consumers.sources.confluent_source.client import (
     sorted_places,
 )
 from consumers.sources.kafka_client import masked, require_reachable
-from consumers.sources.source import Disconnected, GapError, Listener, SourceError
+from consumers.sources.source import (
+    NO_SKIPS,
+    Disconnected,
+    GapError,
+    Listener,
+    Skips,
+    SourceError,
+    UnreadableBatch,
+    left_out,
+    over_limit,
+)
 from consumers.sources.topic_reading import Asked, Place, TopicReading, place_of
-from consumers.sources.unreadable import NO_SKIPS, Skips, UnreadableBatch, left_out, over_limit
 
 log = logging.getLogger(__name__)
 

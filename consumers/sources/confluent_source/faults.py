@@ -16,9 +16,8 @@ from typing import Final
 from confluent_kafka import KafkaError, Message, TopicPartition
 
 from consumers.sources.confluent_source.client import ask, explained, made
-from consumers.sources.source import Disconnected
+from consumers.sources.source import Disconnected, over_limit
 from consumers.sources.topic_reading import Place
-from consumers.sources.unreadable import over_limit
 
 UNREADABLE: Final = frozenset(["_BAD_COMPRESSION", "_BAD_MSG", "INVALID_MSG", "_NOT_IMPLEMENTED"])
 PROBE_S: Final = 0.5

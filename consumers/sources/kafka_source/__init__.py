@@ -39,9 +39,18 @@ from consumers.sources.kafka_source.client import (
     connected,
 )
 from consumers.sources.kafka_source.record_batches import BatchLimits, LeftOut
-from consumers.sources.source import Disconnected, GapError, Listener, NotLetIn, SourceError
+from consumers.sources.source import (
+    NO_SKIPS,
+    Disconnected,
+    GapError,
+    Listener,
+    NotLetIn,
+    Skips,
+    SourceError,
+    UnreadableBatch,
+    left_out,
+)
 from consumers.sources.topic_reading import Asked, Place, Topic, TopicReading, place_of
-from consumers.sources.unreadable import NO_SKIPS, Skips, UnreadableBatch, left_out
 
 T = TypeVar("T")
 

@@ -26,21 +26,26 @@ from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
 from consumers.sources.kafka_client import require_reachable
-from consumers.sources.kafka_source.record_batches import BatchLimits
+from consumers.sources.kafka_source.record_batches import BatchLimits, is_known_layout
 from consumers.sources.source import Disconnected, NotLetIn, SourceError
 
 log = logging.getLogger(__name__)
 
-KNOWN: Final = "3.0."  # releases whose batches `record_batches` reads; others read their own
 Shipped: Final = KafkaConsumer  # the client as its makers ship it
 CONNECT_S: Final = 5.0  # for one try to reach a broker
 DEFAULTS: Final[dict[str, object]] = KafkaConsumer.DEFAULT_CONFIG
 FATAL: Final = (  # another try would end as this one did
-    errors.AuthorizationError, errors.CorruptRecordError, errors.InconsistentGroupProtocolError,
-    errors.InvalidGroupIdError, errors.InvalidSessionTimeoutError, errors.InvalidTopicError,
-    errors.KafkaConfigurationError, errors.SaslAuthenticationFailedError,
-    errors.UnsupportedCodecError, errors.UnsupportedVersionError,
-)  # fmt: skip
+    errors.AuthorizationError,
+    errors.CorruptRecordError,
+    errors.InconsistentGroupProtocolError,
+    errors.InvalidGroupIdError,
+    errors.InvalidSessionTimeoutError,
+    errors.InvalidTopicError,
+    errors.KafkaConfigurationError,
+    errors.SaslAuthenticationFailedError,
+    errors.UnsupportedCodecError,
+    errors.UnsupportedVersionError,
+)
 REFUSALS: Final = (errors.AuthorizationError, errors.SaslAuthenticationFailedError)  # of them
 ASSIGNORS: Final[dict[str, type[AbstractPartitionAssignor]]] = {
     "range": RangePartitionAssignor,
@@ -102,13 +107,15 @@ class Consumer(KafkaConsumer):  # type: ignore[misc]
     def __init__(self, limits: BatchLimits, **settings: object) -> None:
         super().__init__(**settings)
         self._coordinator.__class__ = Group  # the client has no word for another kind of member
-        if kafka.__version__.startswith(KNOWN):
+        if hasattr(self, "_fetcher") and is_known_layout():
             self._fetcher.PartitionRecords = limits.records
             return
         log.warning(
-            "kafka: [source] max_batch_bytes holds for kafka-python %sx, and this is %s, which "
-            "decompresses a batch whatever its size", KNOWN, kafka.__version__,
-        )  # fmt: skip
+            "kafka: the batches of kafka-python %s are not laid out as they are known here: it "
+            "reads them itself, slower, and decompresses a batch whatever its size ([source] "
+            "max_batch_bytes does not hold)",
+            kafka.__version__,
+        )
 
 
 class _Whole:

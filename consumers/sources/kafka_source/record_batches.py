@@ -10,13 +10,17 @@ https://kafka.apache.org/documentation/#recordbatch
 A batch is checked and decompressed when it is its turn, up to a limit. One that fails ends the
 reading there, after the records before it, or is left out where that is allowed: then one record
 stands for it.
+
+This uses private parts of the client. Where they are not laid out as they are known here, the
+source reads what the client's public `poll` gives instead: see `is_known_layout`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from inspect import signature
+from typing import Any, Final
 
 from kafka import TopicPartition
 from kafka.consumer.fetcher import Fetcher
@@ -26,8 +30,15 @@ from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.util import decode_varint
 
 from consumers.sources.kafka_source.decompress import Damaged, OverLimit, decompressed
-from consumers.sources.unreadable import NO_SKIPS, Skips, UnreadableBatch, over_limit
+from consumers.sources.source import NO_SKIPS, Skips, UnreadableBatch, over_limit
 
+# Two records as a producer packs them, with gzip: one with a key, and one with a header.
+PROBE: Final = bytes.fromhex(
+    "00000000000000000000005e0000000002d4bbaa790001000000010000018bcfe568000000018bcfe56801ffffffff"
+    "ffffffffffffffffffff000000021f8b0800c76b036b02ff5bc0ccc0c0c0943d81b96c9800063106262646a67226a6"
+    "0ca60a00a1451aeede000000"
+)
+FETCHED: Final = ("fetch_offset", "tp", "records", "check_crcs")  # what a fetcher hands over
 NO_HEADERS: Final[tuple[tuple[str, bytes], ...]] = ()
 
 
@@ -207,9 +218,13 @@ class _Batches:
     """The batches of a fetch that began at an offset of a partition."""
 
     def __init__(
-        self, found: MemoryRecords, place: tuple[str, int], fetched: int, limits: BatchLimits,
+        self,
+        found: MemoryRecords,
+        place: tuple[str, int],
+        fetched: int,
+        limits: BatchLimits,
         check_crcs: bool,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._found, self._place, self._fetched = found, place, fetched
         self._limits, self._check_crcs = limits, check_crcs
 
@@ -250,3 +265,22 @@ class BatchLimits:
         return Fetcher.PartitionRecords(
             fetch_offset, partition, batches, check_crcs=check_crcs, **settings
         )
+
+
+def is_known_layout() -> bool:
+    """Whether the private parts of the client that are used here are as they were when this was
+    written: a batch that is kept here reads as the client itself reads it."""
+    try:
+        theirs = MemoryRecords(PROBE).next_batch()
+        ours = _Batches(MemoryRecords(PROBE), ("", 0), 0, BatchLimits(1 << 20), True).next_batch()
+        if not isinstance(ours, Batch):
+            return False
+        batches: tuple[Iterable[Any], ...] = theirs, ours
+        expected, found = (
+            [(one.offset, one.timestamp, one.key, one.value, list(one.headers)) for one in batch]
+            for batch in batches
+        )
+        names = set(signature(Fetcher.PartitionRecords).parameters)
+        return len(found) == 2 and found == expected and names.issuperset(FETCHED)
+    except Exception:  # whatever parts that are not there raise
+        return False

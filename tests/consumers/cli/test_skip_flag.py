@@ -8,8 +8,7 @@ from consumers.cli.arguments import UsageError
 from consumers.cli.run import skips
 from consumers.counting.options import Options
 from consumers.process.preflight import require_options
-from consumers.sources.source import Unsuitable
-from consumers.sources.unreadable import Skips, UnreadableBatch
+from consumers.sources.source import Skips, UnreadableBatch, Unsuitable
 from tests.consumers.small_config import config
 
 KAFKA = 'kind = "kafka"\nbootstrap_servers = "h:1"\ntopic = "clicks,a/b"\ngroup = "g"'

@@ -17,10 +17,10 @@ from consumers.cli.arguments import parse
 from consumers.cli.run import worker_command
 from consumers.config.keys import LIBRARIES
 from consumers.counting.options import Options
+from consumers.counting.worker_status import StatusRecorder
 from consumers.ledger.ledger import Ledger
 from consumers.model.chunk import Chunk
 from consumers.process import service
-from consumers.process.status import StatusRecorder
 from consumers.server.health import Watched
 from consumers.server.process import serving
 from consumers.sources.memory_source import MemorySource
@@ -55,7 +55,7 @@ def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
     watched = Watched(lambda: {"0": watch.snapshot()}, time.monotonic, time.time, poll_limit_s=0.5)
 
     def work() -> None:
-        service.run(run.config, Options(), stop=stop, opener=lambda *_: source, watch=watch)
+        service.run(run.config, Options(), stop=stop, opener=lambda *_: source, status=watch)
 
     with closing(Ledger.open(run.config.store.url, create=True)) as ledger:
         service.begin(ledger, run.config)

@@ -7,8 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from consumers.events.decoder import Decoder
-from consumers.events.event_ids import EventIds
+from consumers.events.decoder import Decoder, EventIds
 from consumers.events.fields import EVENT_ID
 from streammetrics import hash_ids
 from tests.consumers.joined_stream import EVENT as SPLIT_EVENT

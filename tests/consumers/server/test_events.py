@@ -13,8 +13,8 @@ import httpx
 import pytest
 
 from consumers.cli.main import main
+from consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from consumers.ledger.ledger import Ledger
-from consumers.process.status import Place, WorkerStatus
 from consumers.server import events
 from consumers.server.health import Watched
 from consumers.server.process import serving
@@ -115,7 +115,9 @@ def test_a_store_that_is_away_is_said_to_be(tmp_path: Path, store: Path) -> None
     [
         (WorkerStatus(1, 100.0, 100.0, joined=True), "live", "Counting."),
         (
-            WorkerStatus(1, 100.0, 100.0, joined=True, places=[Place("t", 0, 3, 5, 40_000)]),
+            WorkerStatus(
+                1, 100.0, 100.0, joined=True, places=[PartitionStatus("t", 0, 3, 5, 40_000)]
+            ),
             "live",
             "Counting, 10 s behind.",
         ),

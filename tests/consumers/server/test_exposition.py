@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from consumers.counting.worker_status import COMMIT_BOUNDS_S, PartitionStatus, WorkerStatus
 from consumers.ledger.ledger import Ledger
-from consumers.process.status import COMMIT_BOUNDS_S, Place, WorkerStatus
 from consumers.server import exposition as module
 from consumers.server.application import application
 from consumers.server.exposition import exposition
@@ -69,10 +69,10 @@ def test_a_store_that_is_away_costs_only_what_it_knows(tmp_path: Path, store: Pa
 def test_lag_is_told_in_messages_and_in_seconds(store: Path) -> None:
     vitals = WorkerStatus(1, 0.0, 0.0)
     vitals.places = [
-        Place("t", 0, 90, 100, record_ms=20_000),
-        Place("t", 1, 100, 100, record_ms=20_000),
-        Place("t", 2, 5),  # nobody told its end
-        Place("t", 3, 0, 4),  # nothing came yet
+        PartitionStatus("t", 0, 90, 100, record_ms=20_000),
+        PartitionStatus("t", 1, 100, 100, record_ms=20_000),
+        PartitionStatus("t", 2, 5),  # nobody told its end
+        PartitionStatus("t", 3, 0, 4),  # nothing came yet
     ]
     found = scraped(store, watched(a=vitals))
 
@@ -103,7 +103,7 @@ def test_labels_are_escaped_and_their_number_is_bounded(
 ) -> None:
     monkeypatch.setattr(module, "PLACES", 3)
     hostile = HOSTILE + '"\\\n} 1'
-    vitals = WorkerStatus(1, 0.0, 0.0, places=[Place(hostile, n, 0, n) for n in range(9)])
+    vitals = WorkerStatus(1, 0.0, 0.0, places=[PartitionStatus(hostile, n, 0, n) for n in range(9)])
     found = scraped(store, watched(a=vitals))
     lags = {labels: lag for (name, labels), lag in found.items() if name.endswith("lag_messages")}
     assert sorted(lags.values()) == [6, 7, 8]  # those with the greatest lag
@@ -118,7 +118,9 @@ def test_it_is_served_as_text_of_prometheus(store: Path) -> None:
 
 
 def test_every_name_is_ours_and_says_its_unit_where_it_has_one(store: Path) -> None:
-    vitals = WorkerStatus(1, 0.0, 0.0, places=[Place("t", 0, 0, 1)], quarantined={"empty": 1})
+    vitals = WorkerStatus(
+        1, 0.0, 0.0, places=[PartitionStatus("t", 0, 0, 1)], quarantined={"empty": 1}
+    )
     names = {name for name, _ in scraped(store, watched(a=vitals))}
     assert all(name.startswith("streammetrics_") for name in names)
     # No name of a client library's own: nothing global is registered.

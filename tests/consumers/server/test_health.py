@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from consumers.counting.worker_status import WorkerStatus
 from consumers.ledger.ledger import Ledger
-from consumers.process.status import WorkerStatus
 from consumers.server.application import application
 from consumers.server.health import FETCH_LIMIT_S, POLL_LIMIT_S, Watched
 from tests.consumers.server.asking import Client

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 pytest.importorskip("kafka", reason="needs the extra kafka")
 
+from kafka.consumer.fetcher import Fetcher
 from kafka.errors import CorruptRecordError
 from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from consumers.sources.kafka_source.record_batches import Batch, PlainRecord
+from consumers.sources.kafka_source.record_batches import Batch, PlainRecord, is_known_layout
+from tests.consumers.sources.kafka_reader import Library, Reader, read_to_end
 
 texts = st.one_of(st.none(), st.binary(max_size=20), st.binary(min_size=60, max_size=300))
 records = st.tuples(
@@ -95,3 +97,51 @@ def test_headers_that_are_not_there_and_bytes_too_many_are_the_clients_errors() 
         found, why = outcome(data, Batch)
         assert why == "corrupt"
         assert (found, why) == outcome(data, DefaultRecordBatch)
+
+
+def test_the_layout_of_the_client_that_is_installed_is_known() -> None:
+    assert is_known_layout()
+
+
+@pytest.mark.parametrize("part", ["_read_msg", "_maybe_uncompress", "compression_type"])
+def test_a_client_without_a_part_that_is_used_is_not_known(
+    part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(DefaultRecordBatch, part)
+    assert not is_known_layout()
+
+
+def test_a_client_that_lays_out_a_record_or_hands_over_a_fetch_in_another_way_is_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with monkeypatch.context() as changed:
+        changed.setattr(Batch, "_plainly", lambda self: iter(()))
+        assert not is_known_layout()
+    with monkeypatch.context() as changed:
+        changed.setattr(Fetcher, "PartitionRecords", lambda position, records: records)
+        assert not is_known_layout()
+    assert is_known_layout()
+
+
+def test_a_client_of_an_unknown_layout_reads_the_same_records_by_its_public_poll(
+    kafka: str, topic: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def read_all() -> list[tuple[object, ...]]:
+        with Library("kafka-python").opened(kafka, topic, names=(0, 1)) as source:
+            source.assign(Reader())
+            own = source._consumer._fetcher.PartitionRecords
+            ways.append(own is Fetcher.PartitionRecords)
+            return sorted(
+                (c.partition.number, offset, value, time)
+                for c in read_to_end(source)
+                for offset, value, time in zip(
+                    c.offsets, c.values, c.timestamps_ms or (), strict=True
+                )
+            )  # type: ignore[type-var]
+
+    ways: list[bool] = []
+    known = read_all()
+    monkeypatch.setattr("consumers.sources.kafka_source.client.is_known_layout", lambda: False)
+    assert read_all() == known and len(known) == 30
+    assert ways == [False, True]
+    assert "max_batch_bytes does not hold" in caplog.text

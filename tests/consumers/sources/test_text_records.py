@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.sources.text_records import Overlong, Record, Records
+from consumers.sources.text_file import Overlong, Record, Records
 
 LIMIT = 20
 

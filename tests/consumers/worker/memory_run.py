@@ -9,11 +9,11 @@ from pathlib import Path
 
 from consumers.config.config import Config
 from consumers.counting.options import Options, Progress
+from consumers.counting.worker_status import StatusRecorder
 from consumers.ledger.ledger import Ledger
 from consumers.model.commit import Snapshot
 from consumers.model.partition import Partition
 from consumers.process import service
-from consumers.process.status import StatusRecorder
 from consumers.process.stop import Stop
 from consumers.sources.memory_source import Log, MemorySource, Step
 from tests.consumers.small_config import config, event
@@ -89,7 +89,7 @@ class Run:
             report=self.progress.append,
             monotonic=self.clock.monotonic,
             opener=opener,
-            watch=self.watch,
+            status=self.watch,
         )
 
     def seen(self) -> Snapshot:

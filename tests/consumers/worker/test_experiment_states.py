@@ -7,6 +7,7 @@ import random
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import delete, select
@@ -133,6 +134,21 @@ def test_an_event_before_the_first_start_is_in_the_epoch_start_and_one_at_it_is_
         if piece.metric == "experiment/ctr" and piece.start_ms is None
     )
     assert set(one.keys()) == {(0, epoch, "a") for epoch in ("start", *STARTS)}
+
+
+def test_each_set_of_metrics_checks_an_event_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked, check = [], PerKey.check
+
+    def noted(self: PerKey, *keys: Any, **columns: Any) -> Any:
+        checked.append(self)
+        return check(self, *keys, **columns)
+
+    monkeypatch.setattr(PerKey, "check", noted)
+    made = config(metrics=WITH, slices="by = [[]]")
+    delta = Delta(made, LOG, 0, floor_ms=time_of({"ts": STARTS[0]}))
+    delta.add(Decoder(made).decode(chunk([event(), event(STARTS[0]), event(STARTS[1])])))
+    assert (delta.counters.expired, delta.counters.quarantined) == (1, 0)
+    assert len(checked) == 2 * len(delta.families) > 2  # those below the floor, and the others
 
 
 def test_an_epoch_may_be_a_field_of_the_event() -> None:

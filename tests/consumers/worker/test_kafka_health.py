@@ -15,11 +15,11 @@ import pytest
 
 from consumers.config.config import Config, load_config
 from consumers.config.keys import LIBRARIES
+from consumers.counting import worker_status
 from consumers.counting.options import Options
+from consumers.counting.worker_status import StatusRecorder
 from consumers.ledger.ledger import Ledger
 from consumers.process import service
-from consumers.process import status as vitals
-from consumers.process.status import StatusRecorder
 from consumers.process.stop import Stop
 from consumers.server.health import Watched
 from consumers.server.process import serving
@@ -49,7 +49,7 @@ FETCH_LIMIT_S = 3.0
 def test_a_broker_that_stands_still_is_seen_by_a_probe_and_so_is_its_return(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
 ) -> None:
-    monkeypatch.setattr(vitals, "ASK_S", 0.5)
+    monkeypatch.setattr(worker_status, "ASK_S", 0.5)
     topic = create_topic(broker.bootstrap)
     values = records(1, 200)
     config = config_of(tmp_path, broker.bootstrap, topic, library)

@@ -15,12 +15,12 @@ from sqlalchemy import delete, update
 from consumers.counting import housekeeping as history
 from consumers.counting.options import Options, Progress
 from consumers.counting.worker import Worker
+from consumers.counting.worker_status import StatusRecorder
 from consumers.ledger import schema
 from consumers.ledger.failures import StoreReplaced, StoreUnavailable
 from consumers.ledger.ledger import Ledger
 from consumers.model.commit import Head
 from consumers.model.partition import Partition
-from consumers.process.status import StatusRecorder
 from consumers.process.stop import Stop
 from consumers.results.follow import Follower
 from consumers.results.query import Query
@@ -59,7 +59,7 @@ class Counting:
         logs = {partition: Log(list(values)) for partition, values in self.logs.items()}
         source = MemorySource(logs, assigned=mine, replayable=replayable)
         worker = Worker(MADE, self.ledger, self.generation, source, Options(), stop=Stop(),
-                        monotonic=lambda: self.now_s, watch=watch)  # fmt: skip
+                        monotonic=lambda: self.now_s, status=watch)  # fmt: skip
         worker.prepare()
         source.assign(worker)
         return worker, source

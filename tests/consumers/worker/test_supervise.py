@@ -24,8 +24,8 @@ def python(script: str, *arguments: object) -> list[str]:
 
 
 def supervised(command: list[str], workers: int, stop: Stop) -> int:
-    with closing(StatusChannel(workers)) as hearing:
-        return supervision.supervise(command, workers, stop, hearing)
+    with closing(StatusChannel(workers)) as channel:
+        return supervision.supervise(command, workers, stop, channel)
 
 
 def test_when_all_have_ended_well_so_has_the_whole(tmp_path: Path) -> None:

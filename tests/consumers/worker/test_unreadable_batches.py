@@ -23,7 +23,7 @@ from consumers.process import service
 from consumers.process.stop import Stop
 from consumers.replay.retry import retry
 from consumers.replay.verify import verify
-from consumers.sources.unreadable import Skips, UnreadableBatch
+from consumers.sources.source import Skips, UnreadableBatch
 from tests.consumers import folded
 from tests.consumers.small_config import config, toml
 from tests.kafka_batches import batch, send

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from consumers.process.status import StatusRecorder
+from consumers.counting.worker_status import StatusRecorder
 from consumers.process.supervise import VARIABLE, StatusChannel, status_sender
 from tests.requirements import ROOT
 
@@ -18,7 +18,7 @@ SPEAKING = """
 import os, time
 from consumers.process.stop import Stop
 from consumers.process.supervise import status_sender
-from consumers.process.status import StatusRecorder
+from consumers.counting.worker_status import StatusRecorder
 stop = Stop()
 watch = StatusRecorder(time.monotonic, status_sender(os.environ, stop.request))
 print("speaks", flush=True)
@@ -27,8 +27,8 @@ while not stop.wait(0.01):
 """
 
 
-def speaking(hearing: StatusChannel, worker: int) -> subprocess.Popen[bytes]:
-    link = hearing.descriptor(worker)
+def speaking(channel: StatusChannel, worker: int) -> subprocess.Popen[bytes]:
+    link = channel.descriptor(worker)
     return subprocess.Popen(
         [sys.executable, "-c", SPEAKING],
         cwd=ROOT,
@@ -40,18 +40,18 @@ def speaking(hearing: StatusChannel, worker: int) -> subprocess.Popen[bytes]:
 
 @pytest.mark.slow
 def test_the_last_word_of_each_worker_is_heard_and_an_orphan_ends() -> None:
-    hearing = StatusChannel(2)
-    assert hearing.workers() == {"0": None, "1": None}
-    process = speaking(hearing, 1)
+    channel = StatusChannel(2)
+    assert channel.workers() == {"0": None, "1": None}
+    process = speaking(channel, 1)
     try:
         limit_s = time.monotonic() + 30
-        while hearing.workers()["1"] is None and time.monotonic() < limit_s:
-            hearing.heed()
-        heard = hearing.workers()["1"]
+        while channel.workers()["1"] is None and time.monotonic() < limit_s:
+            channel.poll()
+        heard = channel.workers()["1"]
         assert heard is not None
         assert heard.pid == process.pid
         assert abs(time.monotonic() - heard.polled_s) < 20  # one clock for all processes
-        hearing.close()
+        channel.close()
         process.communicate(timeout=30)
         assert process.returncode == 0
     finally:
@@ -59,25 +59,25 @@ def test_the_last_word_of_each_worker_is_heard_and_an_orphan_ends() -> None:
 
 
 def test_a_parent_that_does_not_listen_holds_nobody_up() -> None:
-    with closing(StatusChannel(1)) as hearing:
-        tell = status_sender({VARIABLE: str(hearing.descriptor(0))}, lambda: None)
+    with closing(StatusChannel(1)) as channel:
+        tell = status_sender({VARIABLE: str(channel.descriptor(0))}, lambda: None)
         watch = StatusRecorder(time.monotonic, tell)
         for _ in range(5000):
             watch.opening()
-        hearing.heed()
-        assert hearing.workers()["0"] is not None
+        channel.poll()
+        assert channel.workers()["0"] is not None
 
 
 def test_a_worker_that_is_started_again_has_not_spoken_and_one_that_ended_is_not_there() -> None:
-    with closing(StatusChannel(2)) as hearing:
+    with closing(StatusChannel(2)) as channel:
         watch = StatusRecorder(
-            time.monotonic, status_sender({VARIABLE: str(hearing.descriptor(0))}, stop)
+            time.monotonic, status_sender({VARIABLE: str(channel.descriptor(0))}, stop)
         )
         watch.opening()
-        hearing.heed()
-        hearing.started(0)
-        hearing.ended(1)
-        assert hearing.workers() == {"0": None}
+        channel.poll()
+        channel.started(0)
+        channel.ended(1)
+        assert channel.workers() == {"0": None}
 
 
 def stop() -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from consumers.counting.options import Options
+from consumers.counting.worker_status import ASK_S, RecordingLedger, StatusRecorder, decode
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.write import Fenced
 from consumers.model.commit import Commit, Counters, Head
 from consumers.model.generation import Pane, Piece
 from consumers.model.partition import Partition
-from consumers.process.status import ASK_S, RecordingLedger, StatusRecorder, decode
 from consumers.sources.memory_source import Deliver, Fail, MemorySource
 from consumers.sources.source import Disconnected
 from tests.consumers.small_config import LOG, chunk, config, event

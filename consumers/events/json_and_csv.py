@@ -1,12 +1,17 @@
-"""Events that are JSON: one object in each record.
+"""Fields out of the texts of events: JSON objects, and rows of a CSV file.
 
-The decoder knows which fields are read and as what, and skips all others, which is several times
-as fast as making a dict. When it refuses an event, that event alone is looked at again, slowly,
-to say what is wrong with it. Fields that nothing reads must be valid JSON and are not looked at.
+JSON: the decoder knows which fields are read and as what, and skips all others, which is several
+times as fast as making a dict. When it refuses an event, that event alone is looked at again,
+slowly, to say what is wrong with it. Fields that nothing reads must be valid JSON and are not
+looked at.
+
+CSV: comma-separated, quoted with `"` (doubled inside), UTF-8, RFC 4180. The header names the
+fields; a name is a path as it stands, dots included. An empty value is a field that is missing.
 """
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -20,10 +25,10 @@ import numpy as np
 from consumers.events.columns import missing, wrong
 from consumers.events.messages import EMPTY
 from consumers.events.refusals import Unfit, shown
+from consumers.sources.source import SourceError
 
 MAX_DEPTH: Final = 256  # of nested arrays and objects
 _SHORT: Final = 2 * MAX_DEPTH  # bytes; valid JSON of that size cannot nest deeper
-
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 
 # Whole numbers are read as such, so that `columns.py` sees which ones no double holds.
@@ -84,8 +89,13 @@ _INSIDE: Final[Mapping[str, tuple[type, ...]]] = {
 _LIST: Final = list[int | float | bool]  # a field that is read as several kinds of arrays
 _SCALAR: Final = str | int | float | bool  # a field that is read as several kinds
 _EITHER: Final = _SCALAR | _LIST  # a field of which every kind may be either
-
 Fields = dict[str, list[object]]
+_HUGE: Final = 1 << 3000  # stands for an integer that would be slow to read
+INVALID_UTF8: Final = Unfit("invalid_utf8", None, "the record is not UTF-8")
+TOO_DEEP: Final = Unfit("too_deep", None, f"nested deeper than {MAX_DEPTH}")
+_INT64: Final = 1 << 63
+_DOUBLES: Final = 1 << 1024
+_LIMITS: Final = {kind: _DOUBLES for kind in _EXPECTED if kind.startswith(("label", "real"))}
 
 
 class JsonReader:
@@ -182,11 +192,7 @@ def _bounded_int(digits: str) -> int:
     return int(digits) if len(digits) < 1000 else _HUGE
 
 
-_HUGE: Final = 1 << 3000  # stands for an integer that would be slow to read
 _SLOW: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_int)
-
-INVALID_UTF8: Final = Unfit("invalid_utf8", None, "the record is not UTF-8")
-TOO_DEEP: Final = Unfit("too_deep", None, f"nested deeper than {MAX_DEPTH}")
 
 
 def _struct(tree: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
@@ -253,6 +259,56 @@ def _at_path(event: dict[str, object], path: str, kinds: frozenset[str]) -> Unfi
     return None
 
 
-_INT64: Final = 1 << 63
-_DOUBLES: Final = 1 << 1024
-_LIMITS: Final = {kind: _DOUBLES for kind in _EXPECTED if kind.startswith(("label", "real"))}
+def require_columns(paths: Sequence[str], names: Sequence[str], where: str) -> None:
+    """Refuse a source that lacks a field altogether, before every event of it is refused."""
+    lacking = [path for path in paths if path not in names]
+    if lacking:
+        raise SourceError(
+            f"{where} has no column {', '.join(map(repr, lacking))}; it has "
+            f"{', '.join(map(repr, list(names)[:50]))}; correct the paths in [event]"
+        )
+
+
+def read_csv(
+    values: Sequence[bytes], header: Sequence[str], paths: Sequence[str]
+) -> tuple[Fields, dict[int, Unfit]]:
+    """The texts of each path over the good records, in order, and why each other is bad."""
+    bad: dict[int, Unfit] = {}
+    rows: list[list[str]] = []
+    for i, value in enumerate(values):
+        row = _split(value, len(header))
+        if isinstance(row, Unfit):
+            bad[i] = row
+        else:
+            rows.append(row)
+    places = {name: at for at, name in enumerate(header)}
+    return {path: [row[places[path]] for row in rows] for path in paths}, bad
+
+
+def split_header(value: bytes, where: str) -> tuple[str, ...]:
+    """The names in the first record of a file."""
+    row = _split(value.removeprefix(b"\xef\xbb\xbf"), None)
+    if isinstance(row, Unfit) or len(set(row)) < len(row):
+        raise SourceError(f"{where} does not begin with a CSV header of different names")
+    return tuple(row)
+
+
+def _split(value: bytes, wanted: int | None) -> list[str] | Unfit:
+    if not value.strip():
+        return EMPTY
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError:
+        return INVALID_UTF8
+    if '"' in text:
+        try:
+            row = next(csv.reader([text], strict=True))
+        except (csv.Error, StopIteration) as error:
+            return Unfit("not_csv", None, f"broken quotes: {error}"[:200])
+    else:
+        row = text.split(",")
+    if wanted is not None and len(row) != wanted:
+        return Unfit(
+            "not_csv", None, f"expected {wanted} values, as in the header, came {len(row)}"
+        )
+    return row

@@ -2,8 +2,7 @@
 
 A `StatusRecorder` hears from the worker and from its ledger what happens. A server in the same
 process takes a `snapshot`; one worker of several sends its own to the process that started it (see
-supervise.py).
-Nothing that is counted depends on any of this.
+supervise.py). Nothing that is counted depends on any of this.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from consumers.sources.source import Remote, Source
 log = logging.getLogger(__name__)
 
 COMMIT_BOUNDS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-LOOK_S: Final = 1.0  # between two looks at the other end of a network
+SEND_S: Final = 1.0  # between two snapshots that are sent
 REFUSALS: Final = ("fenced", "locked")
 ASK_S: Final = 10.0  # between two questions to it, while it sends nothing
 
 
-class Place(msgspec.Struct):
+class PartitionStatus(msgspec.Struct):
     """Where reading stands in a partition. `end` is the log's as it was last told, and
     `record_ms` the timestamp of the last record that came. `counted` and `digest` are those of the
     head, as the worker knows it."""
@@ -49,7 +48,7 @@ class Place(msgspec.Struct):
 
 
 class WorkerStatus(msgspec.Struct):
-    """A worker at one moment. Times are of the machine's monotonic clock, in seconds."""
+    """The status of a worker at one moment. Times are of the monotonic clock, in seconds."""
 
     pid: int
     polled_s: float  # when its loop last came round: a poll returned, or a source was opened
@@ -74,23 +73,23 @@ class WorkerStatus(msgspec.Struct):
     refusals: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(REFUSALS, 0))
     rebuilds: int = 0
     rebalances: int = 0
-    places: list[Place] = msgspec.field(default_factory=list)
+    places: list[PartitionStatus] = msgspec.field(default_factory=list)
 
 
 class StatusRecorder:
-    """Keeps a worker's vitals. Any thread may call it.
+    """Keeps the status of a worker. Any thread may call it.
 
-    tell: is given the bytes of a snapshot about every second.
+    send: is given the bytes of a snapshot about every second.
     """
 
     def __init__(
-        self, monotonic: Callable[[], float], tell: Callable[[bytes], None] = lambda sent: None
+        self, monotonic: Callable[[], float], send: Callable[[bytes], None] | None = None
     ) -> None:
         now_s = monotonic()
-        self._vitals = WorkerStatus(os.getpid(), now_s, now_s)
-        self._places: dict[Partition, Place] = {}
-        self._monotonic, self._tell = monotonic, tell
-        self._looked_s = self._asked_s = now_s
+        self._status = WorkerStatus(os.getpid(), now_s, now_s)
+        self._places: dict[Partition, PartitionStatus] = {}
+        self._monotonic, self._send = monotonic, send
+        self._sent_s = self._asked_s = now_s
         self._hears = True
         self._lock = Lock()
 
@@ -102,15 +101,16 @@ class StatusRecorder:
     def opening(self) -> None:
         """A source is being opened: the process lives, and has no partitions."""
         with self._lock:
-            self._vitals.polled_s = self._monotonic()
-            self._vitals.joined = False
+            self._status.polled_s = self._monotonic()
+            self._status.joined = False
             self._places = {}
-        self._tell(self._encoded())
+        if self._send is not None:
+            self._send(self._encoded())
 
     def failed(self) -> None:
         """The source failed, and is opened again."""
         with self._lock:
-            self._vitals.rebuilds += 1
+            self._status.rebuilds += 1
         self.opening()
 
     def polled(self, source: Source, chunks: Sequence[Chunk]) -> None:
@@ -118,29 +118,27 @@ class StatusRecorder:
         now_s = self._monotonic()
         with self._lock:
             for chunk in chunks:
-                self._read(chunk)
-            self._vitals.polled_s = now_s
+                self._status.read_bytes += chunk.nbytes
+                place = self._places.get(chunk.partition)
+                if place is not None:
+                    place.position = chunk.end
+                    if chunk.timestamps_ms and chunk.timestamps_ms[-1] is not None:
+                        place.record_ms = chunk.timestamps_ms[-1]
+            self._status.polled_s = now_s
             if chunks or not isinstance(source, Remote):
-                self._vitals.fetched_s = self._asked_s = now_s
+                self._status.fetched_s = self._asked_s = now_s
             if not isinstance(source, Remote):
                 # What is here says at once that there is no more.
                 for place in self._places.values():
                     place.end = None if chunks else place.position
-        if now_s - self._looked_s >= LOOK_S:
-            self._looked_s = now_s
+        if now_s - self._sent_s >= SEND_S:
+            self._sent_s = now_s
             if isinstance(source, Remote):
-                self._look(source, now_s)
-            self._tell(self._encoded())
+                self._ask(source, now_s)
+            if self._send is not None:
+                self._send(self._encoded())
 
-    def _read(self, chunk: Chunk) -> None:
-        self._vitals.read_bytes += chunk.nbytes
-        place = self._places.get(chunk.partition)
-        if place is not None:
-            place.position = chunk.end
-            if chunk.timestamps_ms and chunk.timestamps_ms[-1] is not None:
-                place.record_ms = chunk.timestamps_ms[-1]
-
-    def _look(self, source: Remote, now_s: float) -> None:
+    def _ask(self, source: Remote, now_s: float) -> None:
         ends = source.known_ends()
         asks = now_s - self._asked_s >= ASK_S
         heard = asks and source.hears()
@@ -151,17 +149,17 @@ class StatusRecorder:
             if asks:
                 self._asked_s = now_s
             if heard:
-                self._vitals.fetched_s = now_s
+                self._status.fetched_s = now_s
             for partition, place in self._places.items():
                 place.end = ends.get(partition, place.end)
 
     def assigned(self, heads: Mapping[Partition, int]) -> None:
         """These partitions are ours, and are read from there on."""
         with self._lock:
-            self._vitals.joined = True
-            self._vitals.rebalances += 1
+            self._status.joined = True
+            self._status.rebalances += 1
             for partition, head in heads.items():
-                self._places[partition] = Place(partition.topic, partition.number, head)
+                self._places[partition] = PartitionStatus(partition.topic, partition.number, head)
 
     def stands(self, head: Head) -> None:
         """The head of one of our partitions, after a commit or when reading goes on at it."""
@@ -180,55 +178,55 @@ class StatusRecorder:
     def counted(self, duplicates: int, delta_bytes: int) -> None:
         """So many records came twice, and what is not committed takes so much memory."""
         with self._lock:
-            self._vitals.duplicates, self._vitals.delta_bytes = duplicates, delta_bytes
+            self._status.duplicates, self._status.delta_bytes = duplicates, delta_bytes
 
     def committed(self, commit: Commit, seconds: float) -> None:
         """A commit got through."""
-        vitals = self._vitals
+        status = self._status
         with self._lock:
-            vitals.commits[bisect_left(COMMIT_BOUNDS_S, seconds)] += 1
-            vitals.commit_s += seconds
-            vitals.committed_s = self._monotonic()
-            vitals.commit_bytes += sum(len(piece.state) for piece in commit.pieces)
-            vitals.rows += commit.counters.rows
-            vitals.late += commit.counters.late
-            vitals.future += commit.counters.future
-            vitals.expired += commit.counters.expired
-            vitals.tombstones += commit.counters.tombstones
-            vitals.skipped += commit.counters.skipped
+            status.commits[bisect_left(COMMIT_BOUNDS_S, seconds)] += 1
+            status.commit_s += seconds
+            status.committed_s = self._monotonic()
+            status.commit_bytes += sum(len(piece.state) for piece in commit.pieces)
+            status.rows += commit.counters.rows
+            status.late += commit.counters.late
+            status.future += commit.counters.future
+            status.expired += commit.counters.expired
+            status.tombstones += commit.counters.tombstones
+            status.skipped += commit.counters.skipped
             for refused in commit.refused:
-                vitals.quarantined[refused.reason] = vitals.quarantined.get(refused.reason, 0) + 1
+                status.quarantined[refused.reason] = status.quarantined.get(refused.reason, 0) + 1
 
     def refused(self, why: str, times: int = 1) -> None:
         """The ledger did not let a commit through: `fenced` or `locked`."""
         with self._lock:
-            self._vitals.refusals[why] += times
+            self._status.refusals[why] += times
 
     def _encoded(self) -> bytes:
         with self._lock:
-            self._vitals.places = list(self._places.values())
-            return msgspec.json.encode(self._vitals)
+            self._status.places = list(self._places.values())
+            return msgspec.json.encode(self._status)
 
 
 def decode(data: bytes) -> WorkerStatus:
-    """The vitals that a snapshot's bytes hold."""
+    """The status that a snapshot's bytes hold."""
     return msgspec.json.decode(data, type=WorkerStatus)
 
 
 class RecordingLedger(Ledger):
-    """The same ledger, seen by `watch`."""
+    """A ledger whose commits a `StatusRecorder` hears of."""
 
     def __init__(
         self,
         store: Store,
-        watch: StatusRecorder,
+        status: StatusRecorder,
         monotonic: Callable[[], float],
         moved: Callable[[Head], None] = lambda head: None,
     ) -> None:
         """moved: hears of each head after its commit."""
         super().__init__(store)
         self._moved = moved
-        self._watch, self._monotonic = watch, monotonic
+        self._recorder, self._monotonic = status, monotonic
 
     def commit(self, of: Generation, commit: Commit) -> Head:
         """See Ledger.commit."""
@@ -236,10 +234,10 @@ class RecordingLedger(Ledger):
         try:
             moved = super().commit(of, commit)
         except Fenced:
-            self._watch.refused("fenced")
+            self._recorder.refused("fenced")
             raise
         finally:
-            self._watch.refused("locked", self.store.tried_again - tries)
-        self._watch.committed(commit, self._monotonic() - began_s)
+            self._recorder.refused("locked", self.store.tried_again - tries)
+        self._recorder.committed(commit, self._monotonic() - began_s)
         self._moved(moved)
         return moved
