@@ -22,7 +22,7 @@ from tests.requirements import ROOT
 PAGE = ROOT / "docs" / "architecture.md"
 PACKAGES = ("streammetrics", "consumers", "benchmarks")
 WITH_TESTS = (*PACKAGES, "tests")
-LINES, META_LINES = 350, 250
+LINES, META_LINES = 500, 250
 Rule = Callable[[Source], list[str]]
 pytestmark = pytest.mark.xdist_group("architecture")  # one worker reads the source, once
 
@@ -203,7 +203,7 @@ def test_a_use_of_a_public_name_is_fine() -> None:
 # -- files -------------------------------------------------------------------------------------
 
 
-def test_no_file_has_more_than_350_lines() -> None:
+def test_no_file_has_more_than_500_lines() -> None:
     holds(lambda source: rules.too_long(source, LINES), among=WITH_TESTS)
     assert rules.too_long(bad("\n" * (LINES + 1)), LINES)
     assert not rules.too_long(bad("\n" * LINES), LINES)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Ledger
-from consumers.results.joined import JoinFound
+from consumers.results.join_status import JoinFound
 from consumers.server.exposition import exposition
 from consumers.server.health import Watched
 from consumers.server.join_gauges import join_gauges

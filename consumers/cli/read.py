@@ -14,14 +14,14 @@ from consumers.cli.arguments import Arguments, UsageError
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.retry import count_entries
 from consumers.results import quarantine
-from consumers.results.answers import results_text
-from consumers.results.json_text import dumps
+from consumers.results.answers import dumps
 from consumers.results.query import Query, parse_generation, parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.results.state_files import description, export, merge_files, read_state, write_state
 from consumers.results.state_text import state_text
-from consumers.results.status import status_json, status_text
+from consumers.results.status import status_json
+from consumers.results.store_text import results_text, status_text
 from consumers.results.terminal import Style
 
 log = logging.getLogger(__name__)

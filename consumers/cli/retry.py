@@ -12,7 +12,7 @@ from consumers.config.config import load_config
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.retry import count_entries
 from consumers.results import printed
-from consumers.results.json_text import Json, dumps
+from consumers.results.answers import Json, dumps
 from consumers.results.quarantine import entry_json
 from consumers.worker.retry import Still, retry
 

@@ -22,9 +22,9 @@ from consumers.events.messages import MAX_EVENTS
 from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger
 from consumers.results import printed
-from consumers.results.answers import results_text
 from consumers.results.query import Query, parse_time
 from consumers.results.reader import read_results
+from consumers.results.store_text import results_text
 from consumers.results.terminal import Style
 from consumers.server.health import Watched
 from consumers.server.open_connections import Limits

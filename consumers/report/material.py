@@ -11,14 +11,14 @@ from typing import Final
 from consumers.experiment.reading import Declared, declared
 from consumers.ledger.ledger import Ledger
 from consumers.results import drawn
-from consumers.results.answers import Answers, store_name
 from consumers.results.catalogue import Catalogue, Known, watched_by
-from consumers.results.histories import Histories
-from consumers.results.query import Query, QueryError
+from consumers.results.comparisons import verdict
+from consumers.results.follow import QueryCache
+from consumers.results.history import HistoryReader
+from consumers.results.query import Query, QueryError, store_name
 from consumers.results.results import Results
 from consumers.results.screen import rows_shown
 from consumers.results.table import names_of
-from consumers.results.verdict import verdict
 from consumers.results.verdict_words import standing
 from streammetrics.figures import svg
 
@@ -92,9 +92,9 @@ class _Reader:
 
     def __init__(self, ledger: Ledger, query: Query) -> None:
         self._ledger, self._query = ledger, query
-        self._answers = Answers(ledger)
+        self._answers = QueryCache(ledger)
         self._catalogue = Catalogue(ledger, ledger.store.name)
-        self._histories = Histories(ledger, self._answers, self._catalogue)
+        self._histories = HistoryReader(ledger, self._answers, self._catalogue)
         self.results = self._answers.results(query)
         self.of = declared(ledger.generation(self.results.generation))
         self._rows = rows_shown(self.results)

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 
 from consumers.results import printed
+from consumers.results.join_status import JoinFound
 from consumers.results.join_table import HEAD, counts, outcomes
-from consumers.results.joined import JoinFound
 from consumers.results.results import ComparisonRow, ResultRow
 from consumers.results.table import Block
 from consumers.results.verdict_words import SYMBOLS, TONES, margin_of, p_column, words

@@ -10,10 +10,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, cast
 
+from consumers.results.answers import Json, dumps
 from consumers.results.history import History
-from consumers.results.json_text import Json, dumps
 from consumers.results.query import OTHER, Slice
-from consumers.results.states import SliceState
+from consumers.results.reader import SliceState
 from streammetrics.figures import (
     EffectValue,
     Place,

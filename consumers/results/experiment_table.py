@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from consumers.results import printed
+from consumers.results.answers import Window
 from consumers.results.query import iso_utc
-from consumers.results.results import ComparisonRow, Results, Window
+from consumers.results.results import ComparisonRow, Results
 from consumers.results.verdict_words import (
     ACTION_TONES,
     STYLES,

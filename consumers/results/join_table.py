@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from consumers.results import printed
-from consumers.results.joined import JoinedOutcome, JoinFound
+from consumers.results.join_status import JoinedOutcome, JoinFound
 
 HEAD: Final = ("outcome", "attributed", "unattributed", "half in", "99 % in", "after window")
 

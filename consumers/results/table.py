@@ -26,11 +26,12 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from consumers.results import printed
+from consumers.results.answers import Window
 from consumers.results.experiment_table import advice, experiment, has_experiment
 from consumers.results.figures_table import Truth, figures
 from consumers.results.join_table import join_table
 from consumers.results.query import OTHER, Slice, SliceValue, iso_utc
-from consumers.results.results import ResultRow, Results, Window, slice_key
+from consumers.results.results import ResultRow, Results, slice_key
 from consumers.results.terminal import Style, rendered
 
 VARIANT: Final = "variant"  # the role whose values stand side by side

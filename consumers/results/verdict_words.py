@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
-from consumers.results.verdict import State
+from consumers.results.comparisons import State
 from streammetrics.experiments import (
     Action,
     Contamination,

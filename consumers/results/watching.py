@@ -15,13 +15,13 @@ from typing import Final
 from consumers.experiment.reading import declared
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.view import View, view
-from consumers.results.answers import Answers, store_name
+from consumers.results.comparisons import verdict
+from consumers.results.follow import QueryCache
 from consumers.results.history import MAX_WINDOWS
-from consumers.results.query import Query
+from consumers.results.query import Query, store_name
 from consumers.results.results import Results
 from consumers.results.screen import History, Shown, history_key, rows_shown
 from consumers.results.table import names_of
-from consumers.results.verdict import verdict
 from consumers.results.verdict_words import standing
 
 HISTORY_S: Final = 10.0  # between two readings of the values by window
@@ -36,7 +36,7 @@ class Watcher:
     def __init__(self, ledger: Ledger, query: Query, monotonic: Callable[[], float]) -> None:
         self._ledger, self._monotonic = ledger, monotonic
         self._query = replace(query, headlines=True)
-        self._answers = Answers(ledger)
+        self._answers = QueryCache(ledger)
         self._history: History = {}
         self._looks: dict[str, list[float]] = {}
         self._read: tuple[float, int, int] | None = None  # when, generation and rows

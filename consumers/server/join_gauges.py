@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 
-from consumers.results.joined import JoinFound
+from consumers.results.join_status import JoinFound
 
 
 def join_gauges(found: JoinFound | None) -> Iterator[Metric]:

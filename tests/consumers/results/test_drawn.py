@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 from consumers.ledger.looks import Point
+from consumers.results.answers import Window
 from consumers.results.drawn import (
     MAX_SERIES,
     figure_of_effects,
@@ -16,8 +17,8 @@ from consumers.results.drawn import (
 )
 from consumers.results.history import Effect, History, Series
 from consumers.results.query import OTHER
-from consumers.results.results import SINCE_THE_START, ResultRow, Window
-from consumers.results.states import SliceState
+from consumers.results.reader import SliceState
+from consumers.results.results import SINCE_THE_START, ResultRow
 from streammetrics import Ratio
 from streammetrics.experiments import Anytime, Experiment, Plan
 

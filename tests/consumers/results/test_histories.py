@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Ledger
-from consumers.results.answers import Answers
 from consumers.results.catalogue import Catalogue
-from consumers.results.histories import Histories
+from consumers.results.follow import QueryCache
+from consumers.results.history import HistoryReader
 from consumers.results.query import Query, QueryError
 from consumers.results.reader import read_results
 from tests.consumers import experiment_run
@@ -30,8 +30,8 @@ def ledger(tested: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def histories(ledger: Ledger) -> Histories:
-    return Histories(ledger, Answers(ledger), Catalogue(ledger, "store.db"))
+def histories(ledger: Ledger) -> HistoryReader:
+    return HistoryReader(ledger, QueryCache(ledger), Catalogue(ledger, "store.db"))
 
 
 def test_effects_are_those_of_the_comparisons_window_by_window(ledger: Ledger) -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from consumers.ledger.looks import Point
 from consumers.results import history
+from consumers.results.answers import Window
 from consumers.results.history import History, history_of, thinned
-from consumers.results.results import SINCE_THE_START, ResultRow, Results, Window
+from consumers.results.results import SINCE_THE_START, ResultRow, Results
 from streammetrics.experiments import Anytime
 
 

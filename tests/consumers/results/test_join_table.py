@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from consumers.report.tables import join_tables
+from consumers.results.join_status import JoinedOutcome, JoinFound
 from consumers.results.join_table import join_line, join_table
-from consumers.results.joined import JoinedOutcome, JoinFound
 from consumers.results.terminal import Style, rendered
 from streammetrics.results import OutcomeDelays
 

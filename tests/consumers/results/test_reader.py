@@ -166,7 +166,7 @@ def test_an_answer_over_a_limit_comes_one_range_of_keys_at_a_time(
     assert main(["run", str(tmp_path / "clicks.toml"), "--until-end", "--no-serve"]) == 0
     whole = read(store, Query("all"))
     monkeypatch.setattr(f"consumers.results.reader.{limit}", 100)
-    monkeypatch.setattr("consumers.results.stream.RANGE_BYTES", 100)
+    monkeypatch.setattr("consumers.results.reader.RANGE_BYTES", 100)
     assert to_json(read(store, Query("all"))) == to_json(whole)
 
 

@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import pytest
 
+from consumers.results.answers import Window
 from consumers.results.figures_table import Truth
 from consumers.results.query import Slice
-from consumers.results.results import SINCE_THE_START, ResultRow, Results, Window, in_order
+from consumers.results.results import SINCE_THE_START, ResultRow, Results, in_order
 from consumers.results.table import table
 from consumers.results.terminal import Style
 from tests.consumers.stores import HOSTILE

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from consumers.results.query import QueryError, Span
-from consumers.results.spans import Spans, state_of
+from consumers.results.query import QueryError, Span, Spans, state_of
 
 HOUR = 3_600_000
 

@@ -2,7 +2,7 @@ from contextlib import closing
 from pathlib import Path
 
 from consumers.ledger.ledger import Ledger
-from consumers.results.status import status_text
+from consumers.results.store_text import status_text
 from consumers.results.terminal import Style
 from tests.consumers.worker.memory_run import ONE, Run, log
 

@@ -10,11 +10,10 @@ import pytest
 from consumers.cli.main import main
 from consumers.ledger.compact import Compactor
 from consumers.ledger.ledger import Ledger
-from consumers.results import stream
+from consumers.results import reader
 from consumers.results.query import Query, QueryError, parse_query
-from consumers.results.reader import read_results
+from consumers.results.reader import read_results, streamed_results
 from consumers.results.results import to_json
-from consumers.results.stream import streamed_results
 from tests.consumers.results.test_follow import views_computed_once
 from tests.consumers.stores import (
     event,
@@ -64,7 +63,7 @@ def test_ranges_give_the_bytes_of_the_whole(
         for query in QUERIES:
             whole = to_json(read_results(ledger, query))
             for size in (1 << 30, 2000):
-                monkeypatch.setattr(stream, "RANGE_BYTES", size)
+                monkeypatch.setattr(reader, "RANGE_BYTES", size)
                 assert to_json(streamed_results(ledger, query)) == whole
 
 
@@ -76,7 +75,7 @@ def test_how_much_is_read_is_told_while_it_is_read(
     with closing(Ledger.open(str(make_store(tmp_path, EVENTS[:20])))) as ledger:
         read_results(ledger, Query(), lambda *one: told.append(one))
         whole = list(told)
-        monkeypatch.setattr(stream, "RANGE_BYTES", 200)
+        monkeypatch.setattr(reader, "RANGE_BYTES", 200)
         told.clear()
         streamed_results(ledger, Query(), lambda *one: told.append(one))
     for heard in (whole, told):
@@ -89,7 +88,7 @@ def test_how_much_is_read_is_told_while_it_is_read(
 def test_what_is_too_large_even_so_says_what_to_ask_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "MAX_RANGE_BYTES", 10)
+    monkeypatch.setattr(reader, "MAX_RANGE_BYTES", 10)
     store = make_store(tmp_path, EVENTS[:20])
     with (
         closing(Ledger.open(str(store))) as ledger,

@@ -16,11 +16,12 @@ import pytest
 from consumers.ledger.ledger import Ledger
 from consumers.report import document
 from consumers.report.material import Material
-from consumers.results.answers import Answers, results_text
+from consumers.results.follow import QueryCache
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import Results, to_json
 from consumers.results.screen import screen
+from consumers.results.store_text import results_text
 from consumers.results.terminal import Style
 from consumers.results.verdict_words import (
     ACTION_SYMBOLS,
@@ -145,7 +146,7 @@ def test_a_column_of_p_values_says_which_they_are(case_store: Stores) -> None:
 
 def test_answers_of_one_metric_keep_the_recommendation_of_all(case_store: Stores) -> None:
     with closing(Ledger.open(str(case_store("broken")))) as ledger:
-        found = Answers(ledger).results(Query(metric="ctr"))
+        found = QueryCache(ledger).results(Query(metric="ctr"))
     assert found.recommendation is not None
     assert found.recommendation.action == "do_not_ship"
 

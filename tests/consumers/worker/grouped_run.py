@@ -19,7 +19,7 @@ from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline, state_of
 from consumers.ledger.rows import Generation, Head, Pane, PaneSize
 from consumers.ledger.view import View, view
-from consumers.results.follow import Follower
+from consumers.results.follow import IncrementalView
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
@@ -76,7 +76,7 @@ class GroupedRun:
         self.heads: dict[Partition, Head] = {}
         self.retried: dict[Partition, int] = dict.fromkeys(named, 0)  # offsets before it
         self.begin()
-        self.followers = [Follower(self.ledger, query) for query in QUERIES]
+        self.followers = [IncrementalView(self.ledger, query) for query in QUERIES]
 
     def __enter__(self) -> GroupedRun:
         return self

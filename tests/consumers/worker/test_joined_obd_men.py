@@ -17,7 +17,7 @@ import pytest
 
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Pane, Snapshot
-from consumers.results.json_text import dumps
+from consumers.results.answers import dumps
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json

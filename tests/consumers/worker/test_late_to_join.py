@@ -15,7 +15,7 @@ from consumers.config.join import JoinConfig
 from consumers.events.refusals import LATE
 from consumers.ledger import schema
 from consumers.ledger.ledger import Ledger, SettingsChanged
-from consumers.results.joined import late_warning
+from consumers.results.join_status import late_warning
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import Results

@@ -19,7 +19,8 @@ from consumers.report import gather, report_html
 from consumers.results.query import Query, parse_query
 from consumers.results.reader import read_results
 from consumers.results.state_files import export
-from consumers.results.status import status_json, status_text
+from consumers.results.status import status_json
+from consumers.results.store_text import status_text
 from consumers.results.table import table
 from consumers.results.terminal import Style
 from consumers.sources.memory_source import Deliver, Log

@@ -18,17 +18,19 @@ from consumers.ledger import schema
 from consumers.ledger.ledger import Ledger, SettingsChanged
 from consumers.ledger.rows import Counters
 from consumers.report import gather, report_html
+from consumers.results.answers import dumps
 from consumers.results.query import Query, parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.results.screen import screen
-from consumers.results.status import status_json, status_text
+from consumers.results.status import status_json
+from consumers.results.store_text import status_text
 from consumers.results.table import table
 from consumers.results.terminal import Style
 from consumers.results.watching import Watcher
 from consumers.server.exposition import exposition
 from consumers.server.health import Watched
-from consumers.server.pulse import Pulse
+from consumers.server.health_monitor import HealthMonitor
 from consumers.sources.memory_source import Deliver, Log, MemorySource
 from consumers.worker.bad_share import TooManyBad
 from consumers.worker.retry import retry
@@ -124,7 +126,8 @@ def test_every_result_counts_them_by_one_name(tmp_path: Path) -> None:
         }
         status = json.loads(status_json(ledger))
         assert "skipped" in status_text(ledger, style, title="t")
-        answers = [json.loads(to_json(results)), Pulse(ledger, watched).health()]
+        health = dumps(HealthMonitor(ledger, watched).health())
+        answers = [json.loads(to_json(results)), json.loads(health)]
         scrape = exposition(ledger, watched).decode()
     for name, text in texts.items():
         assert "136 skipped" in text, name
