@@ -172,11 +172,14 @@ def interval_bounds(row: ResultRow) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One comparison. once: the interval at one look; always: the always-valid one, "none" where
-    there is none. p: of the column of p-values, "none" where it has none. p_always, holm, margin,
-    looks: "" where it has none."""
+    """One comparison. symbol, tone: beside the words of the verdict. once: the interval at one
+    look; always: the always-valid one, "none" where there is none. p: of the column of p-values,
+    "none" where it has none. p_always, holm, margin, looks: "" where it has none."""
 
     row: ComparisonRow
+    verdict: str
+    symbol: str
+    tone: Tone
     control: str
     treatment: str
     effect: str
@@ -189,21 +192,6 @@ class Effect:
     margin: str
     deff: str
     looks: str
-
-    @property
-    def verdict(self) -> str:
-        """In words."""
-        return words(self.row.finding.verdict)
-
-    @property
-    def symbol(self) -> str:
-        """Beside the verdict."""
-        return SYMBOLS[self.row.finding.verdict]
-
-    @property
-    def tone(self) -> Tone:
-        """Of the verdict."""
-        return TONES[self.row.finding.verdict]
 
 
 def effects_of(rows: Sequence[ComparisonRow], *, compact: bool = False) -> tuple[str, list[Effect]]:
@@ -376,6 +364,9 @@ def _effect(row: ComparisonRow, p: float, compact: bool) -> Effect:
     is_decided = rail is None and not finding.reason  # by a p-value that is always valid
     return Effect(
         row,
+        words(finding.verdict),
+        SYMBOLS[finding.verdict],
+        TONES[finding.verdict],
         control=formatting.number(found.control, decimals),
         treatment=formatting.number(found.treatment, decimals),
         effect=signed(found.effect_size),

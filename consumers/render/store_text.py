@@ -62,14 +62,9 @@ def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None 
 
 def _logs(seen: Snapshot) -> Table:
     idle = idle_heads(seen)
-    table = columns()
-    table.add_column("log", overflow="fold")
-    numbers = ["next offset", "read", "quarantined", "late"]
     more = [name for name in ("skipped", "tombstones", "repeated")
             if any(getattr(head.counters, name) for head in seen.logs)]  # fmt: skip
-    numbers += more
-    for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True)
+    table = columns("log", numbers=("next offset", "read", "quarantined", "late", *more))
     table.add_column("newest event", no_wrap=True)
     for head in seen.logs:
         newest = head.greatest_event_ms
@@ -95,11 +90,7 @@ def _metrics(seen: Snapshot) -> Table:
     sizes: dict[str, list[PaneSize]] = defaultdict(list)
     for size in seen.panes:
         sizes[size.pane.metric].append(size)
-    table = columns()
-    for name in ("metric", "schema"):
-        table.add_column(name, overflow="fold")
-    for name in ("states", "deltas", "bytes"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = columns("metric", "schema", numbers=("states", "deltas", "bytes"))
     for metric in seen.generation.metrics:
         mine = sizes[metric.name]
         table.add_row(
@@ -196,8 +187,7 @@ def _result(state: Accumulator) -> Table:
 
 
 def _pairs(pairs: list[tuple[str, str]]) -> Table:
-    table = columns("", header=False)
-    table.add_column(overflow="fold")
+    table = columns("", "", header=False)
     for name, text in pairs:
         table.add_row(Text(formatting.name(name)), Text(formatting.name(text, 300)))
     return table

@@ -2,7 +2,7 @@
 
 Counters of workers begin at 0 with each process; Prometheus knows that. What the store holds goes
 on over restarts, and workers on other machines show the same of it. Labels are names of the config
-(topic), numbers, and reasons from lists of ours; of results (result_gauges.py), names from the
+(topic), numbers, and reasons from lists of ours; of results (render/prometheus.py), names from the
 stream. The library escapes them.
 """
 

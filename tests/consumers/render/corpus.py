@@ -82,6 +82,16 @@ NOTHING_JOINED: Final = replace(
 )
 
 
+PLAN: Final = Plan(
+    control="old",
+    variants=("old", "new"),
+    decision=("ctr",),
+    guardrails=(Safeguard("stay", 0.1, True),),
+    horizon=Horizon(mde=0.05),
+    better={"ctr": "higher"},
+)
+
+
 def ratio(ones: int, of: int) -> Ratio:
     """A rate."""
     made = Ratio()
@@ -108,14 +118,8 @@ def tested(
             states[arm]["stay"] = ratio(stays[i], of[i])
         units[arm] = Units()
         units[arm].update([f"u{n}" if n < both else f"{arm}{n}" for n in range(of[i])])
-    plan = Plan(
-        control="old",
-        variants=arms,
-        decision=("ctr",),
-        guardrails=() if stays is None else (Safeguard("stay", 0.1, True),),
-        horizon=Horizon(mde=0.05),
-        better={"ctr": better},
-    )
+    rails = () if stays is None else PLAN.guardrails
+    plan = replace(PLAN, guardrails=rails, better={"ctr": better})
     return Experiment(plan, {"": states}, {"": units}).outcome().report()
 
 
