@@ -388,4 +388,4 @@ def _share(share: float, of: str) -> str:
 
 def _within(found: JoinFound, one: JoinedOutcome, share: float) -> str:
     end_s = one.within_s(share)
-    return "" if end_s is None else f"{min(end_s, found.label_window_s):,g} s"
+    return "" if end_s is None else f"{formatting.plain(min(end_s, found.label_window_s))} s"

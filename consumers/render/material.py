@@ -55,7 +55,7 @@ class Material:
 def gather(
     ledger: Ledger, query: Query, report: Callable[[int, int], None] = lambda done, total: None
 ) -> Material:
-    """Read and draw it all; `report` hears how many figures of how many are charts."""
+    """Read and draw it all; `report` hears how many figures of how many are drawn."""
     if query.window == "all":
         raise QueryError(
             expected="one window", came="'all'", where="--window",

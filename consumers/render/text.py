@@ -379,7 +379,7 @@ def _comparison(effect: Effect) -> Table:
         "control": effect.control,
         "treatment": effect.treatment,
         "effect": effect.effect,
-        f"  at one look, {100 * one.comparison.level:g} %": effect.once,
+        f"  at one look, {formatting.level(one.comparison.level)}": effect.once,
         "  p, at one look": effect.p_once,
         "  always valid": effect.always,
         "  p, always valid": effect.p_always,

@@ -115,7 +115,7 @@ class Api:
         known = self._catalogue.known(metric, query.generation).figures
         kind = questions.choice(parameters, "kind", (*known, OVER_TIME, EFFECT))
         if kind in (OVER_TIME, EFFECT):
-            # Effects by window are not charts.
+            # Effects by window are not drawn.
             effects: Effects = "total" if kind == EFFECT else "none"
             draw = charts.figure_of_effects if kind == EFFECT else charts.figure_of_history
             asked, slices = parameters.get("view"), self._grouped(query)

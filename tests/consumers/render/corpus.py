@@ -157,6 +157,8 @@ def corpus() -> Mapping[str, Results]:
     huge = [replace(row, value=1.5e200, low=-math.inf, high=math.inf)
             for row in rows({"variant": "a"}, 0)]  # fmt: skip
     warned = replace(JOINED, conflicts=5, warn_cut=0.01, late_outcomes=4000)
+    slow = OutcomeDelays(2, 0, 0, 0, {(1 << 20, 1 << 21): 2}, {})
+    weeks = replace(JOINED, label_window_s=1_814_400.5, outcomes={"buy": JoinedOutcome(1, slow)})
     kept = tested((500, 1000), (1800, 1780))
     return {
         "variants beside all rows": results(*by_variant),
@@ -181,6 +183,7 @@ def corpus() -> Mapping[str, Results]:
         ),
         "joined": replace(results(rows({}, 0)), join=JOINED),
         "joined, with warnings": replace(results(rows({}, 0)), join=warned),
+        "joined over weeks": replace(results(), join=weeks),
         "joined, and no label window closed": replace(results(), join=NOTHING_JOINED),
         "win": concluded(tested((500, 1000))),
         "kept": concluded(kept),
