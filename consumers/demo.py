@@ -21,11 +21,9 @@ from typing import Final
 from consumers.cli.exit_codes import DONE, FATAL
 from consumers.cli.main import main as streammetrics
 from consumers.ledger.ledger import Ledger
-from consumers.results.figures_table import Truth
+from consumers.render.text import Style, Truth, results_text
 from consumers.results.query import Query
 from consumers.results.reader import read_results
-from consumers.results.store_text import results_text
-from consumers.results.terminal import Style
 from consumers.server import ServeError
 from consumers.server.health import Watched
 from consumers.server.process import announce, serving

@@ -23,10 +23,10 @@ from rich.text import Text
 from benchmarks.browser import Unavailable, running_browser
 from consumers.cli.main import main as streammetrics
 from consumers.ledger.ledger import Ledger
+from consumers.render.terminal import screen
+from consumers.render.text import Style
+from consumers.render.watching import Watcher
 from consumers.results.query import Query
-from consumers.results.screen import screen
-from consumers.results.terminal import Style
-from consumers.results.watching import Watcher
 from tests.consumers.running import Running
 from tests.requirements import ROOT, data_folder
 

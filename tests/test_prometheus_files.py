@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from consumers.ledger.ledger import Ledger
+from consumers.render.prometheus import join_gauges
 from consumers.results.join_status import JoinFound
 from consumers.server.exposition import exposition
 from consumers.server.health import Watched
-from consumers.server.join_gauges import join_gauges
 from consumers.worker.vitals import Vitals
 from tests.consumers import experiment_run
 from tests.consumers.running import Running, until

@@ -11,7 +11,7 @@ from consumers.cli.arguments import Arguments
 from consumers.ledger.compact import Compacted, compact
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.mergeable import count_mergeable
-from consumers.results import printed
+from consumers.render.formatting import count
 
 
 def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
@@ -26,13 +26,10 @@ def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
         sys.stdout.write("nothing to merge\n")
         return 0
     sys.stdout.write(
-        f"{_rows(done)}, {printed.count(done.bytes_before)} bytes into "
-        f"{printed.count(done.bytes_after)}\n"
+        f"{_rows(done)}, {count(done.bytes_before)} bytes into {count(done.bytes_after)}\n"
     )
     return 0
 
 
 def _rows(done: Compacted) -> str:
-    return (
-        f"merged {printed.count(done.rows_before)} delta rows into {printed.count(done.rows_after)}"
-    )
+    return f"merged {count(done.rows_before)} delta rows into {count(done.rows_after)}"

@@ -18,7 +18,7 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Final, Literal
 
-from consumers.results import printed
+from consumers.render import formatting
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +77,7 @@ class _Seldom(logging.Filter):
 class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         level = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
-        text = printed.name(record.getMessage(), 2000)
+        text = formatting.name(record.getMessage(), 2000)
         if record.exc_info:
             text += "\n" + self.formatException(record.exc_info)
         return f"{_time(record)} {level}{text}"

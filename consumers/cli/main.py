@@ -90,10 +90,6 @@ def _run(arguments: Arguments) -> int:
                 from consumers.cli.verify import verify_config
 
                 return verify_config(arguments, time.monotonic)
-            case "report":
-                from consumers.cli.report import report
-
-                return report(arguments, time.monotonic)
             case "watch":
                 from consumers.cli.watch import watch
 

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 
 from consumers.cli import logs
-from consumers.results import printed
+from consumers.render import formatting
 from consumers.worker.run_options import Progress
 
 log = logging.getLogger(__name__)
@@ -80,27 +80,14 @@ def of_bytes(what: str, monotonic: Callable[[], float]) -> Iterator[Callable[[in
 
 def described(progress: Progress, unit: str = "events") -> str:
     """One line: events so far, the rate, and the time left where the end is known."""
-    text = f"{printed.count(progress.rows)} {unit}, {progress.rows_per_second:,.0f}/s"
+    rate = formatting.count(round(progress.rows_per_second))
+    text = f"{formatting.count(progress.rows)} {unit}, {rate}/s"
     if progress.remaining is not None and progress.rows + progress.remaining:
         share = progress.rows / (progress.rows + progress.remaining)
         text += f", {share:.0%}"
         if progress.remaining and progress.seconds_left is not None:
-            text += f", {duration(progress.seconds_left)} left"
+            text += f", {formatting.duration(progress.seconds_left)} left"
     return text
-
-
-def duration(seconds: float) -> str:
-    """A time to wait, as people say it.
-
-    >>> duration(3), duration(200), duration(7300)
-    ('3 s', '3 min 20 s', '2 h 1 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
 
 
 def _lines(what: str, monotonic: Callable[[], float], unit: str) -> Report:

@@ -1,4 +1,4 @@
-"""The commands that read: results, status, quarantine, export, merge, show."""
+"""The commands that read: results, status, quarantine, export, merge, show, report."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from consumers.cli import logs, progress
 from consumers.cli.arguments import Arguments, UsageError
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.retry import count_entries
+from consumers.render import formatting
+from consumers.render.store_text import state_text, status_text
+from consumers.render.text import Style, results_text
 from consumers.results import quarantine
 from consumers.results.answers import dumps
 from consumers.results.query import Query, parse_generation, parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.results.state_files import description, export, merge_files, read_state, write_state
-from consumers.results.state_text import state_text
 from consumers.results.status import status_json
-from consumers.results.store_text import results_text, status_text
-from consumers.results.terminal import Style
+from consumers.worker.run_options import Progress
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ def read(arguments: Arguments, monotonic: Clock) -> int:
         "export": lambda given: _export(given, monotonic),
         "merge": lambda given: _merge(given, monotonic),
         "show": _show,
+        "report": lambda given: _report(given, monotonic),
     }
     commands[arguments.command](arguments)
     return 0
@@ -123,6 +125,36 @@ def _show(arguments: Arguments) -> None:
         _write(dumps(description(state)))
     else:
         _print([state_text(state, Style.of(sys.stdout), title=path.name)])
+
+
+def _report(arguments: Arguments, monotonic: Clock) -> None:
+    """Write the file; it is there whole or not at all."""
+    from consumers.render.html import report_html
+    from consumers.render.material import gather
+
+    output, query = arguments.text("output"), _query(arguments)
+    if not output:
+        raise UsageError("report: expected -o FILE, came nothing; name the file, or - for stdout")
+    logs.to_stderr("text")
+    began_s = monotonic()
+    with (
+        closing(Ledger.open(arguments.words[0])) as ledger,
+        progress.shown("drawing", monotonic, "figures") as tell,
+    ):
+        material = gather(ledger, query, lambda done, total: tell(
+            Progress(done, monotonic() - began_s, total - done)))  # fmt: skip
+    data = report_html(material)
+    if output == "-":
+        _write(data)
+        return
+    whole = Path(output)
+    part = whole.with_name(whole.name + ".part")
+    try:
+        part.write_bytes(data)
+        part.replace(whole)
+    finally:
+        part.unlink(missing_ok=True)
+    logs.say(f"{output}: {formatting.count(len(data) // 1000)} kB")
 
 
 def _query(arguments: Arguments) -> Query:

@@ -11,7 +11,7 @@ from consumers.cli.arguments import Arguments, UsageError
 from consumers.config.config import load_config
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.retry import count_entries
-from consumers.results import printed
+from consumers.render import formatting
 from consumers.results.answers import Json, dumps
 from consumers.results.quarantine import entry_json
 from consumers.worker.retry import Still, retry
@@ -63,18 +63,18 @@ def retry_quarantine(
         sys.stdout.write("nothing is open in quarantine\n")
         return 0
     sys.stdout.write(
-        f"{printed.count(n_counted)} counted now, {printed.count(n_still)} still open\n"
+        f"{formatting.count(n_counted)} counted now, {formatting.count(n_still)} still open\n"
     )
     return 0
 
 
 def _line(still: Still) -> str:
     entry = still.entry
-    place = f"{printed.name(entry.partition, 80)} offset {entry.offset}"
+    place = f"{formatting.name(entry.partition, 80)} offset {entry.offset}"
     if entry.index:
         place += f" event {entry.index}"
-    where = f" in {printed.name(still.field)}" if still.field else ""
-    return f"{place}: {still.reason}{where}: {printed.name(still.detail, 300)}"
+    where = f" in {formatting.name(still.field)}" if still.field else ""
+    return f"{place}: {still.reason}{where}: {formatting.name(still.detail, 300)}"
 
 
 def _still_json(still: Still) -> Json:

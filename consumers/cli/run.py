@@ -21,11 +21,10 @@ from consumers.config.config import Config, Override, QuarantineConfig, load_con
 from consumers.events.messages import MAX_EVENTS
 from consumers.ledger.begun import Requested
 from consumers.ledger.ledger import Ledger
-from consumers.results import printed
+from consumers.render import formatting
+from consumers.render.text import Style, results_text
 from consumers.results.query import Query, parse_time
 from consumers.results.reader import read_results
-from consumers.results.store_text import results_text
-from consumers.results.terminal import Style
 from consumers.server.health import Watched
 from consumers.server.open_connections import Limits
 from consumers.server.process import announce, serving
@@ -76,7 +75,7 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     if arguments.on("check"):
         anew = arguments.on("new-generation")
         for line in check(config, options, new_generation=anew):
-            logs.say(printed.name(line, 500))
+            logs.say(formatting.name(line, 500))
         return 0
     if arguments.on("dry-run"):
         return dry_run(config, options, monotonic)

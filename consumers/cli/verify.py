@@ -15,7 +15,7 @@ from consumers.cli.exit_codes import DONE, FATAL
 from consumers.cli.run import overrides, partitions
 from consumers.config.config import load_config
 from consumers.ledger.ledger import Ledger
-from consumers.results import printed
+from consumers.render import formatting
 from consumers.sources.names import name_of
 from consumers.sources.source import Name
 from consumers.worker.chosen_logs import Offsets, Wanted
@@ -46,7 +46,7 @@ def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
             monotonic=monotonic,
         )
     for line in lines(found):
-        sys.stdout.write(printed.name(line, 600) + "\n")
+        sys.stdout.write(formatting.name(line, 600) + "\n")
     return DONE if found.is_good else FATAL
 
 
@@ -75,18 +75,20 @@ def lines(found: Verified) -> list[str]:
     """What was found, to read."""
     text = [f"differs: {one}" for one in found.differences]
     if found.count > len(found.differences):
-        text.append(f"and {printed.count(found.count - len(found.differences))} more differences")
+        text.append(
+            f"and {formatting.count(found.count - len(found.differences))} more differences"
+        )
     text += [f"note: {one}" for one in found.notes]
     logs = f"{found.logs} log{'' if found.logs == 1 else 's'}"
     compared = (
-        f"{printed.count(found.rows)} events of {logs} read again, "
-        f"{printed.count(found.states)} states and {printed.count(found.entries)} refused events "
-        "compared"
+        f"{formatting.count(found.rows)} events of {logs} read again, "
+        f"{formatting.count(found.states)} states and "
+        f"{formatting.count(found.entries)} refused events compared"
     )
     if found.count:
-        return [*text, f"{compared}: {printed.count(found.count)} differences"]
+        return [*text, f"{compared}: {formatting.count(found.count)} differences"]
     if not found.logs:
         return [*text, "nothing could be verified"]
     if found.skipped:
-        return [*text, f"{compared}, and {printed.count(found.skipped)} could not be"]
+        return [*text, f"{compared}, and {formatting.count(found.skipped)} could not be"]
     return [*text, f"{compared}: the ledger says what the log says"]

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Final, TextIO
+from typing import TextIO
 
 from rich.console import Console
 from rich.live import Live
@@ -20,18 +20,14 @@ from rich.text import Text
 
 from consumers.cli.arguments import Arguments, UsageError
 from consumers.cli.exit_codes import DONE
-from consumers.cli.progress import duration
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
+from consumers.render.terminal import BARS, PLAIN, Shown, screen, speed
+from consumers.render.text import Style
+from consumers.render.watching import Watcher
 from consumers.results.query import parse_query
-from consumers.results.screen import Shown, screen
-from consumers.results.sparkline import BARS, PLAIN
-from consumers.results.terminal import Style
-from consumers.results.watching import Watcher
 
 Wait = Callable[[float], bool]  # wait so many seconds; whether to go on
-
-QUIET_S: Final = 30.0  # without an event, until it is said
 
 
 def watch(arguments: Arguments, monotonic: Callable[[], float]) -> int:
@@ -84,7 +80,7 @@ def live(watcher: Watcher, wait: Wait, every_s: float) -> None:
             style, height = Style.of(sys.stdout), console.size.height
             try:
                 shown = watcher.look()
-                shown = replace(shown, speed=spoken(watcher.rate, watcher.quiet_s))
+                shown = replace(shown, speed=speed(watcher.rate, watcher.quiet_s))
                 text = screen(_drawn(shown, sys.stdout), style, height - 1)
                 away = ""
             except LedgerError as error:
@@ -94,17 +90,6 @@ def live(watcher: Watcher, wait: Wait, every_s: float) -> None:
             display.update(Text("\n").join((drawn, foot)), refresh=True)
             if not wait(every_s):
                 return
-
-
-def spoken(rate: float, quiet_s: float) -> str:
-    """How quickly events come, or how long none came.
-
-    >>> spoken(1234.5, 0.0), spoken(0.0, 95.0), spoken(0.0, 3.0)
-    ('1,234 events/s', 'nothing new for 1 min 35 s', '')
-    """
-    if quiet_s >= QUIET_S:
-        return f"nothing new for {duration(quiet_s)}"
-    return f"{rate:,.0f} events/s" if rate else ""
 
 
 def _drawn(shown: Shown, stream: TextIO) -> Shown:

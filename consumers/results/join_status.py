@@ -19,7 +19,8 @@ from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline
 from consumers.ledger.rows import SHOWN, Counters, Generation, Metric, Pane, Snapshot
 from consumers.ledger.view import Moment, View, view
-from consumers.results import answers, printed
+from consumers.render.formatting import count, percent, plain
+from consumers.results import answers
 from consumers.results.answers import number
 from streammetrics import JoinRows, LabelDelays, load
 from streammetrics.results import OutcomeDelays, PendingRows
@@ -37,8 +38,8 @@ def late_warning(late: int, events: int) -> str | None:
     if late <= TOO_LATE * events:
         return None
     return (
-        f"{printed.count(late)} of {printed.count(events)} events "
-        f"({printed.percent(late / events)}) were too late to be joined. They are in quarantine, "
+        f"{count(late)} of {count(events)} events "
+        f"({percent(late / events)}) were too late to be joined. They are in quarantine, "
         "where a retry counts those whose label windows are still open; to join all of them, raise "
         "[windows] lateness_s or [join] reopen_s in a new generation. An event far ahead of the "
         "others makes those after it late"
@@ -151,19 +152,19 @@ class JoinFound:
         late = late_warning(self.late_impressions + self.late_outcomes, self.events)
         if late is not None:
             yield late
-        window = f"{printed.plain(self.label_window_s)} s"
+        window = f"{plain(self.label_window_s)} s"
         todo = "raise [join] label_window_s, or warn_cut"
-        limit = f"and {printed.percent(self.warn_cut)} are allowed; {todo} if that is meant"
+        limit = f"and {percent(self.warn_cut)} are allowed; {todo} if that is meant"
         for name, one in self.outcomes.items():
             after, last = one.share_after_window, one.delays.share_cut
             if after > self.warn_cut:
                 yield (
-                    f"the label window cuts {name} off: at least {printed.percent(after)} come "
+                    f"the label window cuts {name} off: at least {percent(after)} come "
                     f"after its {window}, {limit}"
                 )
             elif last > self.warn_cut:
                 yield (
-                    f"the label window may cut {name} off: {printed.percent(last)} come in the "
+                    f"the label window may cut {name} off: {percent(last)} come in the "
                     f"last tenth of its {window}, {limit}"
                 )
 

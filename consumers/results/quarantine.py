@@ -13,7 +13,7 @@ from typing import Final
 
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import QuarantineRow
-from consumers.results import printed
+from consumers.render import formatting
 from consumers.results.answers import Json, dumps
 
 PAGE: Final = 1000  # entries read in one transaction
@@ -37,8 +37,8 @@ def listing(ledger: Ledger) -> Iterator[str]:
     if not reasons:
         yield "nothing is in quarantine"
         return
-    parts = ", ".join(f"{printed.count(n)} {reason}" for reason, n in reasons.most_common())
-    yield f"{printed.count(reasons.total())} in quarantine: {parts}"
+    parts = ", ".join(f"{formatting.count(n)} {reason}" for reason, n in reasons.most_common())
+    yield f"{formatting.count(reasons.total())} in quarantine: {parts}"
 
 
 def as_json(ledger: Ledger) -> bytes:
@@ -77,16 +77,16 @@ def entry_json(entry: QuarantineRow) -> dict[str, Json]:
 
 
 def _lines(entry: QuarantineRow) -> Iterator[str]:
-    place = f"{printed.name(entry.partition, 80)} offset {entry.offset}"
+    place = f"{formatting.name(entry.partition, 80)} offset {entry.offset}"
     if entry.index:
         place += f" event {entry.index}"
-    field = f" in {printed.name(entry.field)}" if entry.field else ""
+    field = f" in {formatting.name(entry.field)}" if entry.field else ""
     done = " (retried)" if entry.done else ""
     yield f"{place}: {entry.reason}{field}{done}"
     if entry.detail:
-        yield f"  {printed.name(entry.detail, 300)}"
+        yield f"  {formatting.name(entry.detail, 300)}"
     yield f"  {_payload(entry)}"
-    yield f"  {printed.count(entry.size)} bytes, sha256 {entry.sha256}"
+    yield f"  {formatting.count(entry.size)} bytes, sha256 {entry.sha256}"
     yield ""
 
 
@@ -96,4 +96,4 @@ def _payload(entry: QuarantineRow) -> str:
         return "(empty)"
     # Three bytes more than are shown, so that no character is cut in two by us.
     text = entry.payload[: SHOWN_BYTES + 3].decode("utf-8", "backslashreplace")
-    return printed.name(text, SHOWN_BYTES)
+    return formatting.name(text, SHOWN_BYTES)

@@ -16,6 +16,7 @@ from starlette.routing import Route
 from consumers.experiment.reading import declared
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.view import View, view
+from consumers.render.text import Style, results_text
 from consumers.results.answers import dumps
 from consumers.results.catalogue import EFFECT, OVER_TIME, Catalogue
 from consumers.results.comparisons import experiment_json
@@ -24,8 +25,6 @@ from consumers.results.history import Effects, HistoryReader, history_json
 from consumers.results.query import Query, QueryError, parse_generation, parse_query, store_name
 from consumers.results.results import to_json
 from consumers.results.status import status_json
-from consumers.results.store_text import results_text
-from consumers.results.terminal import Style
 from consumers.server.health_monitor import HealthMonitor
 
 CHARTS: Final = 1  # worked out at once: they compute, and two take each other's time
@@ -110,18 +109,18 @@ class Api:
 
     def figure(self, request: Request) -> Response:
         """A figure with its data."""
-        from consumers.results import drawn
+        from consumers.render import charts
 
         parameters = request.query_params
         query = query_of(parameters, "kind", "view", "theme")
         metric = metric_of(query)
-        theme = cast("drawn.Theme", choice(parameters, "theme", ("light", "dark")))
+        theme = cast("charts.Theme", choice(parameters, "theme", ("light", "dark")))
         known = self._catalogue.known(metric, query.generation).figures
         kind = choice(parameters, "kind", (*known, OVER_TIME, EFFECT))
         if kind in (OVER_TIME, EFFECT):
             # Effects by window are not drawn.
             effects: Effects = "total" if kind == EFFECT else "none"
-            draw = drawn.figure_of_effects if kind == EFFECT else drawn.figure_of_history
+            draw = charts.figure_of_effects if kind == EFFECT else charts.figure_of_history
             asked, slices = parameters.get("view"), self._grouped(query)
             _, history = self._histories.read(slices, metric, asked, effects=effects)
             return _json(draw(history, metric, theme))
@@ -134,7 +133,7 @@ class Api:
         variants = self._cache.rows(query).variants
         return _json(
             self._cache.states(
-                query, lambda states: drawn.figure_of_states(states, variants, kind, metric, theme)
+                query, lambda states: charts.figure_of_states(states, variants, kind, metric, theme)
             )
         )
 

@@ -26,10 +26,10 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.rows import Snapshot
+from consumers.render.prometheus import result_gauges
 from consumers.results.follow import LatestResults, QueryCache
 from consumers.results.query_plan import watermark_ms
 from consumers.server.health import Watched
-from consumers.server.result_gauges import result_gauges
 from consumers.worker.vitals import COMMIT_BOUNDS_S, Place, Vitals
 
 __all__ = ["CONTENT_TYPE_LATEST", "exposition"]

@@ -19,10 +19,11 @@ from pathlib import Path
 import pytest
 
 from consumers.cli.main import main
-from consumers.cli.watch import lines, spoken
+from consumers.cli.watch import lines
 from consumers.ledger.ledger import Ledger
+from consumers.render.terminal import speed
+from consumers.render.watching import Watcher
 from consumers.results.query import Query
-from consumers.results.watching import Watcher
 from tests.consumers.stores import EVENTS, make_store, write_events
 from tests.requirements import ROOT
 
@@ -132,4 +133,4 @@ def test_what_cannot_be_asked_is_said(store: Path, capsys: pytest.CaptureFixture
 
 
 def test_quiet_is_said_before_a_rate() -> None:
-    assert spoken(100.0, 31.0) == "nothing new for 31 s"
+    assert speed(100.0, 31.0) == "nothing new for 31 s"

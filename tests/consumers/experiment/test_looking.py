@@ -20,11 +20,10 @@ from consumers.ledger.failures import StoreUnavailable
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.looks import read_monitor
 from consumers.ledger.schema import look as look_table
+from consumers.render.text import Style, table
 from consumers.results.query import Query, parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
-from consumers.results.table import table
-from consumers.results.terminal import Style
 from streammetrics.experiments import Monitor
 from tests.consumers.experiment_run import run, write
 

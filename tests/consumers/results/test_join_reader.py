@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from consumers.ledger.ledger import Ledger
+from consumers.render.store_text import status_text
+from consumers.render.text import Style
 from consumers.results.follow import QueryCache
 from consumers.results.join_status import JoinFound, JoinReader
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.results.status import status_json
-from consumers.results.store_text import status_text
-from consumers.results.terminal import Style
 from consumers.sources.memory_source import Log
 from tests.consumers import joined_stream
 from tests.consumers.joined_stream import LOGS, SPLIT, WHOLE, WINDOW_MS, logs_of, stream

@@ -5,13 +5,13 @@ from pathlib import Path
 from msgspec import structs
 
 from consumers.ledger.ledger import Ledger
+from consumers.render.store_text import status_text
+from consumers.render.text import Style
 from consumers.results.query import parse_query
 from consumers.results.query_plan import idle_heads, watermark_ms
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.results.status import status_json
-from consumers.results.store_text import status_text
-from consumers.results.terminal import Style
 from consumers.sources.memory_source import Log
 from consumers.worker.run_options import Options
 from tests.consumers.small_config import WINDOWS, event

@@ -12,7 +12,8 @@ import jsonschema
 import pytest
 
 from consumers.ledger.ledger import Ledger
-from consumers.results import catalogue, drawn, history
+from consumers.render import charts
+from consumers.results import catalogue, history
 from consumers.server.application import application
 from consumers.server.openapi import openapi_json
 from streammetrics.figures.spec import drawable
@@ -199,7 +200,7 @@ def test_the_size_of_every_answer_is_bounded(
 ) -> None:
     monkeypatch.setattr(history, "MAX_WINDOWS", 1)
     monkeypatch.setattr(history, "MAX_SERIES", 1)
-    monkeypatch.setattr(drawn, "MAX_SERIES", 1)
+    monkeypatch.setattr(charts, "MAX_SERIES", 1)
     monkeypatch.setattr(catalogue, "MAX_SPANS", 1)
     found = client.get("/api/history?metric=ctr").json()
     assert (found["more"], found["more_series"]) == (1, 1)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from consumers.results import drawn
+from consumers.render import charts
 from consumers.server import api
 from consumers.server.process import serving
 
@@ -56,7 +56,7 @@ def asked(stack: ExitStack, url: str, path: str) -> socket.socket:
 @pytest.mark.parametrize(
     ("path", "module", "work", "at_once", "others"),
     [
-        (CHART, drawn, "figure_of_history", api.CHARTS, ("api/results", "results.txt")),
+        (CHART, charts, "figure_of_history", api.CHARTS, ("api/results", "results.txt")),
         (HISTORY, api, "history_json", api.CHARTS, ("api/store", "api/experiment")),
         ("api/results", api, "to_json", api.TABLES, (CHART, HISTORY)),
         ("api/status", api, "status_json", api.TABLES, (CHART,)),
@@ -80,7 +80,7 @@ def test_answers_that_wait_hold_up_no_probe_and_none_of_another_kind(
 
 
 def test_what_nobody_waits_for_is_not_drawn(store: Path, slow: Slow) -> None:
-    begun, go_on = slow(drawn, "figure_of_history")
+    begun, go_on = slow(charts, "figure_of_history")
     with serving(str(store), "127.0.0.1", 0) as url:
         with ExitStack() as stack:
             for _ in range(MANY):

@@ -15,14 +15,14 @@ from consumers.ledger import schema
 from consumers.ledger.begun import Requested
 from consumers.ledger.compact import compact
 from consumers.ledger.ledger import Ledger, SettingsChanged
-from consumers.report import gather, report_html
+from consumers.render.html import report_html
+from consumers.render.material import gather
+from consumers.render.store_text import status_text
+from consumers.render.text import Style, table
 from consumers.results.query import Query, parse_query
 from consumers.results.reader import read_results
 from consumers.results.state_files import export
 from consumers.results.status import status_json
-from consumers.results.store_text import status_text
-from consumers.results.table import table
-from consumers.results.terminal import Style
 from consumers.sources.memory_source import Deliver, Log
 from consumers.worker.run_options import Options
 from streammetrics import Ratio

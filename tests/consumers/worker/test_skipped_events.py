@@ -17,17 +17,17 @@ from consumers.config.config import Config
 from consumers.ledger import schema
 from consumers.ledger.ledger import Ledger, SettingsChanged
 from consumers.ledger.rows import Counters
-from consumers.report import gather, report_html
+from consumers.render.html import report_html
+from consumers.render.material import gather
+from consumers.render.store_text import status_text
+from consumers.render.terminal import screen
+from consumers.render.text import Style, table
+from consumers.render.watching import Watcher
 from consumers.results.answers import dumps
 from consumers.results.query import Query, parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
-from consumers.results.screen import screen
 from consumers.results.status import status_json
-from consumers.results.store_text import status_text
-from consumers.results.table import table
-from consumers.results.terminal import Style
-from consumers.results.watching import Watcher
 from consumers.server.exposition import exposition
 from consumers.server.health import Watched
 from consumers.server.health_monitor import HealthMonitor

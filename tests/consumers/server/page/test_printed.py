@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from consumers.results import printed
+from consumers.render import formatting
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 
@@ -39,13 +39,13 @@ def test_numbers_are_rounded_as_the_command_line_rounds_them(
     for (value, places), shown in zip(asked, found, strict=True):
         decimals = int(places)
         assert shown == [
-            printed.number(value, decimals),
-            printed.number(value, decimals, signed=True),
-            printed.chance(value),
-            printed.interval(value, value, decimals),
-            printed.evidence(value),
-            printed.decimals_for([value]),
-            printed.decimals_for([value, 0.3, 7]),
+            formatting.number(value, decimals),
+            formatting.number(value, decimals, signed=True),
+            formatting.chance(value),
+            formatting.interval(value, value, decimals),
+            formatting.evidence(value),
+            formatting.decimals_for([value]),
+            formatting.decimals_for([value, 0.3, 7]),
         ], (value, decimals)
 
 
@@ -70,4 +70,4 @@ def test_names_are_shown_as_the_command_line_shows_them(served: Stream, open_pag
         }""",
         names,
     )
-    assert found == [printed.name(name) for name in names]
+    assert found == [formatting.name(name) for name in names]

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from consumers.results import verdict_words
+from consumers.render import verdict_words
 from consumers.server.health import Watched
 from consumers.server.process import serving
 from tests.consumers.server.page.seen import Seen

@@ -1,0 +1,197 @@
+"""Answers that between them show all that a renderer can meet, built without a store."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Final
+
+from consumers.results.join_status import JoinedOutcome, JoinFound
+from consumers.results.query import Slice
+from consumers.results.results import (
+    SINCE_THE_START,
+    ComparisonRow,
+    ResultRow,
+    Results,
+    Window,
+    in_order,
+)
+from streammetrics import Interval, Ratio, Units
+from streammetrics.experiments import Experiment, Horizon, Plan, Report, Safeguard
+from streammetrics.results import OutcomeDelays
+from tests.consumers.stores import HOSTILE
+
+HOUR: Final = 3_600_000
+
+
+def rows(slice_: Slice, n: int, window: Window = SINCE_THE_START) -> Iterator[ResultRow]:
+    """Rows of four metrics of one slice, with figures that depend on `n`."""
+    clicks: Mapping[str, int] = {"rows": 10_000 + n, "positives": 40 + n}
+    groups = {**clicks, "groups": 312, "groups_one_class": 300}
+    value = 0.7011 + n / 1000
+
+    def row(metric: str, view: str, value: float, counts: Mapping[str, int], *, width: float = 0.0,
+            headline: bool = True, interval: Interval | None = None) -> ResultRow:  # fmt: skip
+        return ResultRow(
+            window, slice_, metric, "Any", view, value, value - width, value + width, counts, "",
+            headline, interval,
+        )  # fmt: skip
+
+    known = Interval(value, value - 0.0213, value + 0.0198, method="jackknife", n=312)
+    none = Interval(math.nan, math.nan, math.nan, method="jackknife", reason="one class alone")
+    yield row("auc", "auc", value, clicks, width=0.00041, interval=known)
+    yield row("auc", "gini", 2 * value - 1, clicks, width=0.00079, headline=False)
+    yield row("ctr", "ratio", 0.00575, {"rows": 10_000 + n})
+    yield row("gauc", "gauc", math.nan if n else 0.61, groups, interval=none)
+    yield row("rank", "MRR@10", 0.25, {"rows": 100, "lists_kept": 44})
+    yield row("rank", "NDCG@10", 1.0, {"rows": 100, "lists_kept": 44})
+
+
+def results(*found: Iterator[ResultRow], late: int = 0) -> Results:
+    """Results with these rows."""
+    made = in_order(row for some in found for row in some)
+    return Results(1, {"clicks/0": 20_000}, 20_000, 3, late, 0, 0, 1_575_158_000_000, made)
+
+
+DELAYS: Final = OutcomeDelays(
+    1000, 20, 8, 5, {(1, 2): 499, (2, 4): 400, (32, 64): 101}, {(64, 128): 12}
+)
+JOINED: Final = JoinFound(
+    closed_ms=1_000_000,
+    label_window_s=60,
+    warn_cut=0.02,
+    events=100_000,
+    closed=90_000,
+    pending=10_000,
+    conflicts=0,
+    late_impressions=3,
+    late_outcomes=4,
+    repeated=20,
+    outcomes={"click": JoinedOutcome(30, DELAYS)},
+)
+NOTHING_JOINED: Final = replace(
+    JOINED,
+    closed_ms=None,
+    closed=0,
+    pending=0,
+    repeated=0,
+    outcomes={"click": JoinedOutcome(3, OutcomeDelays(0, 0, 0, 0, {}, {}))},
+)
+
+
+PLAN: Final = Plan(
+    control="old",
+    variants=("old", "new"),
+    decision=("ctr",),
+    guardrails=(Safeguard("stay", 0.1, True),),
+    horizon=Horizon(mde=0.05),
+    better={"ctr": "higher"},
+)
+
+
+def ratio(ones: int, of: int) -> Ratio:
+    """A rate."""
+    made = Ratio()
+    made.update([1] * ones + [0] * (of - ones))
+    return made
+
+
+def tested(
+    clicks: tuple[int, int],
+    stays: tuple[int, int] | None = None,
+    *,
+    of: tuple[int, int] = (2000, 2000),
+    both: int = 0,
+    better: str = "higher",
+) -> Report:
+    """The report on an experiment: ones of (old, new), of so many users each."""
+    arms = ("old", "new")
+    states: dict[str, dict[str, Ratio]] = {
+        arm: {"ctr": ratio(clicks[i], of[i])} for i, arm in enumerate(arms)
+    }
+    units: dict[str, Units] = {}
+    for i, arm in enumerate(arms):
+        if stays is not None:
+            states[arm]["stay"] = ratio(stays[i], of[i])
+        units[arm] = Units()
+        units[arm].update([f"u{n}" if n < both else f"{arm}{n}" for n in range(of[i])])
+    rails = () if stays is None else PLAN.guardrails
+    plan = replace(PLAN, guardrails=rails, better={"ctr": better})
+    return Experiment(plan, {"": states}, {"": units}).outcome().report()
+
+
+def concluded(report: Report, *, window: Window = SINCE_THE_START, looks: int = 3) -> Results:
+    """Results with what a report says."""
+    found = [replace(row, slice={"variant": arm})
+             for arm in ("old", "new") for row in rows({}, 0) if row.metric == "ctr"]  # fmt: skip
+    return replace(
+        results(iter(found)),
+        variants=("old", "new"),
+        comparisons=tuple(ComparisonRow(window, one, looks) for one in report.findings),
+        srm=report.srm,
+        notes=report.notes,
+        recommendation=report.recommendation,
+        contamination=report.contamination,
+    )
+
+
+@cache
+def corpus() -> Mapping[str, Results]:
+    """Every answer, by what it shows."""
+    by_variant = [rows({"variant": "bts"}, 0), rows({"variant": "random"}, 1), rows({}, 2)]
+    phases = [rows({"variant": v, "phase": p}, 0) for v in "ab" for p in ("eval", None)]
+    windows = [
+        rows({"variant": "a"}, 0, Window(0, HOUR, "closed")),
+        rows({"variant": "a"}, 1, Window(HOUR, 2 * HOUR, "closing")),
+        rows({"variant": "a"}, 2, Window(2 * HOUR, 3 * HOUR, "open")),
+    ]
+    others = rows({"user": "u"}, 0), rows({"(other)": ("user",)}, 1)
+    seven = [rows({"variant": f"variant {n}"}, n) for n in range(7)]
+    names = (HOSTILE, "a\nrows 99", "\u202eevil", "x" * 200, "", "\ud800")
+    hostile = [rows({"variant": one, "phase": one}, 0) for one in names]
+    small = [replace(row, value=1e-7, low=1.1e-8, high=2e-7, interval=None)
+             for row in rows({"variant": "a"}, 0)]  # fmt: skip
+    huge = [replace(row, value=1.5e200, low=-math.inf, high=math.inf)
+            for row in rows({"variant": "a"}, 0)]  # fmt: skip
+    warned = replace(JOINED, conflicts=5, warn_cut=0.01, late_outcomes=4000)
+    slow = OutcomeDelays(2, 0, 0, 0, {(1 << 20, 1 << 21): 2}, {})
+    weeks = replace(JOINED, label_window_s=1_814_400.5, outcomes={"buy": JoinedOutcome(1, slow)})
+    kept = tested((500, 1000), (1800, 1780))
+    return {
+        "variants beside all rows": results(*by_variant),
+        "other names are fixed in the heading": results(*phases),
+        "windows": results(*windows),
+        "the sum of the other keys": results(*others),
+        "declared variants come first": replace(
+            results(*(rows({"variant": v}, n) for n, v in enumerate((None, "None", "old")))),
+            variants=("old", "None"),
+        ),
+        "more variants than fit": results(*seven),
+        "hostile names": results(*hostile),
+        "small figures": results(iter(small)),
+        "huge figures": results(iter(huge)),
+        "nothing": results(),
+        "what asks for attention": replace(
+            results(rows({}, 0), late=4),
+            repeated=5,
+            skipped=20_000,
+            incomplete={"clicks/0": 30_000, "clicks/1": 7},
+            notes=("something is to be known",),
+        ),
+        "joined": replace(results(rows({}, 0)), join=JOINED),
+        "joined, with warnings": replace(results(rows({}, 0)), join=warned),
+        "joined over weeks": replace(results(), join=weeks),
+        "joined, and no label window closed": replace(results(), join=NOTHING_JOINED),
+        "win": concluded(tested((500, 1000))),
+        "kept": concluded(kept),
+        "kept, in one window": concluded(kept, window=Window(0, HOUR, "closed"), looks=0),
+        "broken": concluded(tested((500, 1000), (1800, 1000))),
+        "lost": concluded(tested((1000, 400))),
+        "no direction": concluded(tested((500, 1000), better="none")),
+        "no difference": concluded(tested((250, 250), of=(1000, 1000))),
+        "too early": concluded(tested((5, 10), of=(20, 20)), looks=0),
+        "units are not as planned": concluded(tested((750, 500), of=(3000, 1000))),
+        "units of several variants": concluded(tested((500, 1000), both=100)),
+    }

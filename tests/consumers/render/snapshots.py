@@ -1,0 +1,116 @@
+"""What each renderer makes of the corpus, and the files that say what it should.
+
+`python -m tests.consumers.render.snapshots` writes them anew; read the difference.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from consumers.experiment.reading import Declared
+from consumers.render.cells import rows_shown
+from consumers.render.html import report_html
+from consumers.render.material import Material, Picture
+from consumers.render.prometheus import result_gauges
+from consumers.render.terminal import Shown, history_key, screen
+from consumers.render.text import Style, results_text
+from consumers.results.query import Query
+from consumers.results.results import Results
+from tests.consumers.render.corpus import PLAN, corpus
+
+FOLDER: Final = Path(__file__).with_name("snapshots")
+
+
+PLAIN: Final = Style()
+COLOURED: Final = Style(100, colour=True)
+KINDS: Final = "effects", "roc"
+PLANNED: Final = Declared("", PLAN, {})
+
+
+def text(results: Results, style: Style = PLAIN, *, metric: str | None = None) -> str:
+    """As `results` prints it."""
+    return results_text(results, Query(metric=metric), style, store="obd.db")
+
+
+def terminal(results: Results, style: Style = PLAIN) -> str:
+    """As `watch` shows it, with a course for each value and each effect."""
+    course = [math.nan, 0.1, 0.3, 0.2, 0.9]
+    return screen(
+        Shown(
+            "obd.db, generation 1",
+            results,
+            "" if results.recommendation is None else "What stands below it.",
+            "1,234 events/s",
+            {history_key(row): course for row in rows_shown(results)},
+            {row.finding.contrast.name: course for row in results.comparisons},
+        ),
+        style,
+    )
+
+
+def report(results: Results) -> str:
+    """As `report` writes it, from its first heading on."""
+    verdict = "" if results.recommendation is None else "What stands below it."
+    pictures = tuple(
+        Picture("ctr", kind, "data:", f"{kind} <of> ctr") for kind in ("effects", "roc")
+    )
+    data = report_html(Material("obd.db", results, PLANNED, verdict, pictures, 2, ("auc, roc: x",)))
+    body = data.decode().partition("<main>\n")[2].partition("</main>")[0]
+    return re.sub("[0-9a-f]{64}", "(digest)", body)
+
+
+def prometheus(results: Results) -> str:
+    """As `/metrics` has it."""
+
+    class Found:
+        def collect(self) -> object:
+            return result_gauges({"total": results})
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(Found())  # type: ignore[arg-type]
+    made: bytes = generate_latest(registry)
+    # Tails of distributions depend on the processor in their last bits.
+    return re.sub(
+        r"(?m)^([^#].*) (\S+)$", lambda one: f"{one[1]} {float(one[2]):.9g}", made.decode()
+    )
+
+
+RENDERERS: Final = {
+    "text.txt": lambda one: text(one, COLOURED),
+    "terminal.txt": lambda one: terminal(one, COLOURED),
+    "report.html": report,
+    "prometheus.txt": prometheus,
+}
+
+
+def rendered(name: str) -> Mapping[str, str]:
+    """The answers of the corpus as one renderer has them."""
+    return {of: _readable(RENDERERS[name](results)) for of, results in corpus().items()}
+
+
+def _readable(text: str) -> str:
+    """With the colours of tones in braces, and without other styles."""
+    text = re.sub(r"\x1b\[((?:1;)?3[123])m(.*?)\x1b\[0m", r"{\1 \2}", text)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text)
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def joined(found: Mapping[str, str]) -> str:
+    """One file of them, in which a comment of Prometheus stands once."""
+    lines: dict[object, str] = {}
+    for of, made in found.items():
+        for i, line in enumerate([f"======== {of}", *made.splitlines()]):
+            lines.setdefault(line if line.startswith("# ") else (of, i), line)
+    return "\n".join(lines.values()) + "\n"
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name in RENDERERS:
+        (FOLDER / name).write_text(joined(rendered(name)), encoding="utf-8")
