@@ -18,7 +18,6 @@ from consumers.results.results import (
     Window,
     in_order,
 )
-from consumers.results.spans import WindowState
 from streammetrics import Interval, Ratio, Units
 from streammetrics.experiments import Experiment, Horizon, Plan, Report, Safeguard
 from streammetrics.results import OutcomeDelays
@@ -143,10 +142,10 @@ def corpus() -> Mapping[str, Results]:
     """Every answer, by what it shows."""
     by_variant = [rows({"variant": "bts"}, 0), rows({"variant": "random"}, 1), rows({}, 2)]
     phases = [rows({"variant": v, "phase": p}, 0) for v in "ab" for p in ("eval", None)]
-    states: tuple[WindowState, ...] = ("closed", "closing", "open")
     windows = [
-        rows({"variant": "a"}, n, Window(n * HOUR, (n + 1) * HOUR, state))
-        for n, state in enumerate(states)
+        rows({"variant": "a"}, 0, Window(0, HOUR, "closed")),
+        rows({"variant": "a"}, 1, Window(HOUR, 2 * HOUR, "closing")),
+        rows({"variant": "a"}, 2, Window(2 * HOUR, 3 * HOUR, "open")),
     ]
     others = rows({"user": "u"}, 0), rows({"(other)": ("user",)}, 1)
     seven = [rows({"variant": f"variant {n}"}, n) for n in range(7)]
