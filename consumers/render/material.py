@@ -1,4 +1,4 @@
-"""What a report is made of, read from the store: results, the experiment, and figures."""
+"""The contents of a report, read from the store: results, the experiment, and figures."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What is told. undrawn: figures that are too many; nothing: why some figures are not there."""
+    """The contents. undrawn: figures beyond MAX_FIGURES; nothing: why some figures are missing."""
 
     name: str
     results: Results

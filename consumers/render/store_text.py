@@ -1,4 +1,4 @@
-"""What the command line prints of a store (`status`) and of a state file (`show`)."""
+"""The texts of a store (`status`) and of a state file (`show`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks at a store again and again, for one screen: what it says now, and how quickly it moves.
+"""The contents of the screen of `watch`, read from the store again and again, with their speed.
 
 The values by window are read for the rows that are shown alone, and every few seconds at most:
 there may be a month of windows.
