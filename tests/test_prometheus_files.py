@@ -14,7 +14,7 @@ import pytest
 from consumers.counting.worker_status import WorkerStatus
 from consumers.ledger.ledger import Ledger
 from consumers.render.prometheus import join_gauges
-from consumers.results.joined import JoinFound
+from consumers.results.join_status import JoinFound
 from consumers.server.exposition import exposition
 from consumers.server.health import Watched
 from tests.consumers import experiment_run

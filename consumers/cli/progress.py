@@ -80,7 +80,8 @@ def of_bytes(what: str, monotonic: Callable[[], float]) -> Iterator[Callable[[in
 
 def described(progress: Progress, unit: str = "events") -> str:
     """One line: events so far, the rate, and the time left where the end is known."""
-    text = f"{formatting.count(progress.rows)} {unit}, {progress.rows_per_second:,.0f}/s"
+    rate = formatting.count(round(progress.rows_per_second))
+    text = f"{formatting.count(progress.rows)} {unit}, {rate}/s"
     if progress.remaining is not None and progress.rows + progress.remaining:
         share = progress.rows / (progress.rows + progress.remaining)
         text += f", {share:.0%}"

@@ -18,7 +18,7 @@ from consumers.render import formatting
 from consumers.render.store_text import state_text, status_text
 from consumers.render.text import Style, results_text
 from consumers.results import quarantine
-from consumers.results.json_text import dumps
+from consumers.results.answers import dumps
 from consumers.results.query import Query, parse_generation, parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json

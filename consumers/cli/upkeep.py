@@ -21,7 +21,7 @@ from consumers.render import formatting
 from consumers.replay.retry import Still, retry
 from consumers.replay.scratch import Findings
 from consumers.replay.verify import Offsets, Wanted, verify
-from consumers.results.json_text import Json, dumps
+from consumers.results.answers import Json, dumps
 from consumers.results.quarantine import entry_json
 
 

@@ -21,9 +21,10 @@ from typing import Final
 
 from consumers.render import formatting
 from consumers.render.verdict_words import SYMBOLS, TONES, Tone, words
-from consumers.results.joined import JoinedOutcome, JoinFound
+from consumers.results.answers import Window
+from consumers.results.join_status import JoinedOutcome, JoinFound
 from consumers.results.query import OTHER, Slice, SliceValue, iso_utc
-from consumers.results.results import ComparisonRow, ResultRow, Results, Window, slice_key
+from consumers.results.results import ComparisonRow, ResultRow, Results, slice_key
 from streammetrics.experiments import Finding, Safeguard, SampleRatioFound
 
 VARIANT: Final = "variant"  # the role whose values stand side by side
@@ -172,11 +173,14 @@ def interval_bounds(row: ResultRow) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One comparison. once: the interval at one look; always: the always-valid one, "none" where
-    there is none. p: of the column of p-values, "none" where it has none. p_always, holm, margin,
-    looks: "" where it has none."""
+    """One comparison. symbol, tone: beside the words of the verdict. once: the interval at one
+    look; always: the always-valid one, "none" where there is none. p: of the column of p-values,
+    "none" where it has none. p_always, holm, margin, looks: "" where it has none."""
 
     row: ComparisonRow
+    verdict: str
+    symbol: str
+    tone: Tone
     control: str
     treatment: str
     effect: str
@@ -189,21 +193,6 @@ class Effect:
     margin: str
     deff: str
     looks: str
-
-    @property
-    def verdict(self) -> str:
-        """In words."""
-        return words(self.row.finding.verdict)
-
-    @property
-    def symbol(self) -> str:
-        """Beside the verdict."""
-        return SYMBOLS[self.row.finding.verdict]
-
-    @property
-    def tone(self) -> Tone:
-        """Of the verdict."""
-        return TONES[self.row.finding.verdict]
 
 
 def effects_of(rows: Sequence[ComparisonRow], *, compact: bool = False) -> tuple[str, list[Effect]]:
@@ -376,6 +365,9 @@ def _effect(row: ComparisonRow, p: float, compact: bool) -> Effect:
     is_decided = rail is None and not finding.reason  # by a p-value that is always valid
     return Effect(
         row,
+        words(finding.verdict),
+        SYMBOLS[finding.verdict],
+        TONES[finding.verdict],
         control=formatting.number(found.control, decimals),
         treatment=formatting.number(found.treatment, decimals),
         effect=signed(found.effect_size),
@@ -397,4 +389,4 @@ def _share(share: float, of: str) -> str:
 
 def _within(found: JoinFound, one: JoinedOutcome, share: float) -> str:
     end_s = one.within_s(share)
-    return "" if end_s is None else f"{min(end_s, found.label_window_s):,g} s"
+    return "" if end_s is None else f"{formatting.plain(min(end_s, found.label_window_s))} s"

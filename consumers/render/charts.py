@@ -1,7 +1,7 @@
-"""A figure of what a store has counted, as a specification with its data.
+"""Charts of a store, as specifications with their data.
 
-What a state shows (curves, bins, counts) is drawn of one window, one series for each slice; what a
-view did over time is drawn of its history.
+Curves, bins and counts of states are drawn for one window, with one series for each slice; a view
+over time is drawn from its history.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, cast
 
 from consumers.render.cells import interval_bounds
+from consumers.results.answers import Json, dumps
 from consumers.results.history import History
-from consumers.results.json_text import Json, dumps
 from consumers.results.query import OTHER, Slice
-from consumers.results.states import SliceState
+from consumers.results.reader import SliceState
 from streammetrics.figures import (
     EffectValue,
     Place,
@@ -45,8 +45,8 @@ def figure_of_states(
     states: Sequence[SliceState], variants: Sequence[str], kind: str, title: str, theme: Theme
 ) -> bytes:
     """The figure of one kind of these states of one metric, in one window."""
-    places: dict[object, int] = {name: i for i, name in enumerate(variants)}
-    ordered = sorted(states, key=lambda one: places.get(one.slice.get("variant"), len(places)))
+    order: dict[object, int] = {name: i for i, name in enumerate(variants)}
+    ordered = sorted(states, key=lambda one: order.get(one.slice.get("variant"), len(order)))
     shown = {series_name(one.slice): one.state.compute() for one in ordered[:MAX_SERIES]}
     spec = figure_by_series(shown, kind, title=_counted(title, len(ordered)), theme=theme)
     return _bytes(placed(spec, _places([one.slice for one in ordered[:MAX_SERIES]], variants)))
@@ -118,7 +118,7 @@ def _places(slices: Sequence[Slice], variants: Sequence[str]) -> dict[str, Place
 
 
 def _counted(title: str, series: int) -> str:
-    """A title that says what is left out."""
+    """A title that says how many series are left out."""
     return title if series <= MAX_SERIES else f"{title} ({MAX_SERIES} of {series} are drawn)"
 
 

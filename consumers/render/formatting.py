@@ -87,6 +87,15 @@ def percent(share: float) -> str:
     return UNDEFINED if math.isnan(share) else f"{number(100 * share, 1)} %"
 
 
+def level(share: float) -> str:
+    """A level of confidence.
+
+    >>> level(0.95), level(0.995)
+    ('95 %', '99.5 %')
+    """
+    return f"{100 * share:g} %"
+
+
 def chance(value: float) -> str:
     """A p-value. It is never 0: a float of 0 stands for one that is too small.
 

@@ -31,7 +31,7 @@ from consumers.render.cells import (
 )
 from consumers.render.material import EFFECTS, Material, Picture
 from consumers.render.verdict_words import ACTION_SYMBOLS, parted, tone_of
-from consumers.results.joined import JoinFound
+from consumers.results.join_status import JoinFound
 from consumers.results.results import ComparisonRow, ResultRow, Results, to_json
 from streammetrics.experiments import Plan, Recommendation, SampleRatioFound
 
@@ -345,15 +345,13 @@ def _method(plan: Plan | None, rows: Sequence[ResultRow]) -> Iterator[str]:
 
 
 def _planned(plan: Plan) -> str:
+    name, plain = formatting.name, formatting.plain
     text = (
-        f"Declared: control {formatting.name(plan.control)}; decision by "
-        f"{', '.join(map(formatting.name, plan.decision))}, together at level {plan.level:g}; "
+        f"Declared: control {name(plan.control)}; decision by "
+        f"{', '.join(map(name, plan.decision))}, together at level {plain(plan.level)}; "
     )
     if plan.guardrails:
-        rails = (
-            f"{formatting.name(one.metric)} within {formatting.plain(one.margin)}"
-            for one in plan.guardrails
-        )
+        rails = (f"{name(one.metric)} within {plain(one.margin)}" for one in plan.guardrails)
         text += f"guardrails {', '.join(rails)}; "
     if plan.cluster == "none":
         return text + "rows are taken as independent."
@@ -366,7 +364,10 @@ def _made(row: ResultRow) -> str:
     one = row.interval
     if one is None:
         return f"{text}; no interval: there is no formula for it."
-    made, why = f"{text}; {one.level:.0%} interval by {name(one.method)}", name(one.reason, 100)
+    made, why = (
+        f"{text}; {formatting.level(one.level)} interval by {name(one.method)}",
+        name(one.reason, 100),
+    )
     if not one.reason:
         return f"{made}."
     return f"{made}; {why}." if one.defined else f"{made} (undefined for some: {why})."

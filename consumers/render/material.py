@@ -1,4 +1,4 @@
-"""What a report is made of, read from the store: results, the experiment, and figures."""
+"""The contents of a report, read from the store: results, the experiment, and figures."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from consumers.ledger.ledger import Ledger
 from consumers.render import charts
 from consumers.render.cells import names_of, rows_shown
 from consumers.render.verdict_words import standing
-from consumers.results.answers import Answers, store_name
 from consumers.results.catalogue import Catalogue, Known, watched_by
-from consumers.results.histories import Histories
-from consumers.results.query import Query, QueryError
+from consumers.results.comparisons import verdict
+from consumers.results.follow import QueryCache
+from consumers.results.history import HistoryReader
+from consumers.results.query import Query, QueryError, store_name
 from consumers.results.results import Results
-from consumers.results.verdict import verdict
 from streammetrics.figures import svg
 
 MAX_FIGURES: Final = 120
@@ -41,7 +41,7 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What is told. undrawn: figures that are too many; nothing: why some figures are not there."""
+    """The contents. undrawn: figures beyond MAX_FIGURES; nothing: why some figures are missing."""
 
     name: str
     results: Results
@@ -55,7 +55,7 @@ class Material:
 def gather(
     ledger: Ledger, query: Query, report: Callable[[int, int], None] = lambda done, total: None
 ) -> Material:
-    """Read and draw it all; `report` hears how many figures of how many are charts."""
+    """Read and draw it all; `report` hears how many figures of how many are drawn."""
     if query.window == "all":
         raise QueryError(
             expected="one window", came="'all'", where="--window",
@@ -91,9 +91,9 @@ class _Reader:
 
     def __init__(self, ledger: Ledger, query: Query) -> None:
         self._ledger, self._query = ledger, query
-        self._answers = Answers(ledger)
+        self._answers = QueryCache(ledger)
         self._catalogue = Catalogue(ledger, ledger.store.name)
-        self._histories = Histories(ledger, self._answers, self._catalogue)
+        self._histories = HistoryReader(ledger, self._answers, self._catalogue)
         self.results = self._answers.results(query)
         self.of = declared(ledger.generation(self.results.generation))
         self._rows = rows_shown(self.results)

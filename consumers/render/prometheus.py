@@ -16,7 +16,7 @@ from typing import Final
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 
 from consumers.render.cells import VARIANT, interval_bounds, margin_of, names_of
-from consumers.results.joined import JoinFound
+from consumers.results.join_status import JoinFound
 from consumers.results.query import OTHER, Slice
 from consumers.results.results import ComparisonRow, ResultRow, Results
 from streammetrics.experiments import (

@@ -1,4 +1,4 @@
-"""What the command line prints of a store (`status`) and of a state file (`show`)."""
+"""The texts of a store (`status`) and of a state file (`show`)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ from consumers.model.generation import Metric, PaneSize
 from consumers.render import formatting
 from consumers.render.cells import value_texts
 from consumers.render.text import Style, columns, join_table, rendered
-from consumers.results.join_reader import JoinReader
+from consumers.results.join_status import JoinReader
 from consumers.results.query import iso_utc
-from consumers.results.read_plan import Layout
+from consumers.results.query_plan import Layout, idle_heads
 from consumers.results.results import bounds
 from consumers.results.state_files import n_states, plain_states, settings_json
 from consumers.results.status import snapshot_of
-from consumers.results.watermark import idle_heads
 from streammetrics import Accumulator
 from streammetrics.engines import Sealed
 from streammetrics.results import counts_of, texts_of, views_of
@@ -63,14 +62,9 @@ def status_text(ledger: Ledger, style: Style, *, title: str, wanted: int | None 
 
 def _logs(seen: Snapshot) -> Table:
     idle = idle_heads(seen)
-    table = columns()
-    table.add_column("log", overflow="fold")
-    numbers = ["next offset", "read", "quarantined", "late"]
     more = [name for name in ("skipped", "tombstones", "repeated")
             if any(getattr(head.counters, name) for head in seen.logs)]  # fmt: skip
-    numbers += more
-    for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True)
+    table = columns("log", numbers=("next offset", "read", "quarantined", "late", *more))
     table.add_column("newest event", no_wrap=True)
     for head in seen.logs:
         newest = head.greatest_event_ms
@@ -96,11 +90,7 @@ def _metrics(seen: Snapshot) -> Table:
     sizes: dict[str, list[PaneSize]] = defaultdict(list)
     for size in seen.panes:
         sizes[size.pane.metric].append(size)
-    table = columns()
-    for name in ("metric", "schema"):
-        table.add_column(name, overflow="fold")
-    for name in ("states", "deltas", "bytes"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = columns("metric", "schema", numbers=("states", "deltas", "bytes"))
     for metric in seen.generation.metrics:
         mine = sizes[metric.name]
         table.add_row(
@@ -197,8 +187,7 @@ def _result(state: Accumulator) -> Table:
 
 
 def _pairs(pairs: list[tuple[str, str]]) -> Table:
-    table = columns("", header=False)
-    table.add_column(overflow="fold")
+    table = columns("", "", header=False)
     for name, text in pairs:
         table.add_row(Text(formatting.name(name)), Text(formatting.name(text, 300)))
     return table

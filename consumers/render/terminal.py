@@ -103,7 +103,7 @@ def speed(rate: float, quiet_s: float) -> str:
     """
     if quiet_s >= QUIET_S:
         return f"nothing new for {formatting.duration(quiet_s)}"
-    return f"{rate:,.0f} events/s" if rate else ""
+    return f"{formatting.count(round(rate))} events/s" if rate else ""
 
 
 def _parts(shown: Shown, style: Style) -> Iterator[RenderableType]:

@@ -20,10 +20,10 @@ from __future__ import annotations
 import io
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final, Literal, TextIO
+from typing import Final, TextIO
 
 from rich.cells import cell_len
 from rich.console import Console, RenderableType
@@ -48,9 +48,8 @@ from consumers.render.cells import (
     window_text,
 )
 from consumers.render.verdict_words import ACTION_TONES, Tone, parted
-from consumers.results.answers import store_name
-from consumers.results.joined import JoinFound
-from consumers.results.query import Query
+from consumers.results.join_status import JoinFound
+from consumers.results.query import Query, store_name
 from consumers.results.results import Results
 from streammetrics.experiments import Contamination, Recommendation, SampleRatioFound
 
@@ -117,13 +116,17 @@ def rendered(parts: Sequence[RenderableType], style: Style) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
-def columns(*names: str, style: str = "bold", header: bool = True) -> Table:
-    """A table without lines, with columns of names; others may be added."""
+def columns(
+    *names: str, numbers: Iterable[str] = (), style: str = "bold", header: bool = True
+) -> Table:
+    """A table without lines: columns of names, then of numbers, to the right; others may follow."""
     table = Table(
         box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style=style, show_header=header
     )
     for name in names:
-        table.add_column(Text(name), no_wrap=True)
+        table.add_column(Text(name), overflow="fold")
+    for name in numbers:
+        table.add_column(Text(name), justify="right", no_wrap=True)
     return table
 
 
@@ -206,10 +209,7 @@ def join_table(found: JoinFound | None) -> Iterator[RenderableType]:
         counted.add_row(*map(Text, line))
     yield counted
     yield Text("")
-    outcomes = columns()
-    for i, name in enumerate(OUTCOME_HEAD):
-        side: Literal["left", "right"] = "right" if i else "left"
-        outcomes.add_column(name, justify=side, no_wrap=bool(i), overflow="fold")
+    outcomes = columns(OUTCOME_HEAD[0], numbers=OUTCOME_HEAD[1:])
     for cells in join_outcomes(found):
         outcomes.add_row(*map(Text, cells))
     yield outcomes
@@ -378,7 +378,7 @@ def _comparison(effect: Effect) -> Table:
         "control": effect.control,
         "treatment": effect.treatment,
         "effect": effect.effect,
-        f"  at one look, {100 * one.comparison.level:g} %": effect.once,
+        f"  at one look, {formatting.level(one.comparison.level)}": effect.once,
         "  p, at one look": effect.p_once,
         "  always valid": effect.always,
         "  p, always valid": effect.p_always,

@@ -11,56 +11,35 @@ import re
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from consumers.results.verdict import State
-from streammetrics.experiments import (
-    Action,
-    Contamination,
-    Recommendation,
-    Verdict,
-)
+from consumers.results.comparisons import State
+from streammetrics.experiments import Action, Contamination, Recommendation, Verdict
 
 Tone = Literal["good", "bad", "warn", "neutral"]
 
-TONES: Final[Mapping[Verdict, Tone]] = {
-    "better": "good",
-    "worse": "bad",
-    "higher": "neutral",
-    "lower": "neutral",
-    "faded": "neutral",
-    "no_difference_yet": "neutral",
-    "kept": "good",
-    "broken": "bad",
-    "open": "neutral",
-    "disbelieved": "warn",
-    "not_started": "neutral",
+_VERDICTS: Final[Mapping[Verdict, tuple[str, Tone]]] = {
+    "better": ("✓", "good"),
+    "worse": ("✕", "bad"),
+    "higher": ("↑", "neutral"),
+    "lower": ("↓", "neutral"),
+    "faded": ("~", "neutral"),
+    "no_difference_yet": ("○", "neutral"),
+    "kept": ("✓", "good"),
+    "broken": ("✕", "bad"),
+    "open": ("○", "neutral"),
+    "disbelieved": ("!", "warn"),
+    "not_started": ("…", "neutral"),
 }
-SYMBOLS: Final[Mapping[Verdict, str]] = {
-    "better": "✓",
-    "worse": "✕",
-    "higher": "↑",
-    "lower": "↓",
-    "faded": "~",
-    "no_difference_yet": "○",
-    "kept": "✓",
-    "broken": "✕",
-    "open": "○",
-    "disbelieved": "!",
-    "not_started": "…",
+_ACTIONS: Final[Mapping[Action, tuple[str, Tone]]] = {
+    "ship": ("✓", "good"),
+    "do_not_ship": ("✕", "bad"),
+    "decide": ("◆", "neutral"),
+    "wait": ("…", "neutral"),
+    "check_setup": ("!", "warn"),
 }
-ACTION_TONES: Final[Mapping[Action, Tone]] = {
-    "ship": "good",
-    "do_not_ship": "bad",
-    "decide": "neutral",
-    "wait": "neutral",
-    "check_setup": "warn",
-}
-ACTION_SYMBOLS: Final[Mapping[Action, str]] = {
-    "ship": "✓",
-    "do_not_ship": "✕",
-    "decide": "◆",
-    "wait": "…",
-    "check_setup": "!",
-}
+SYMBOLS: Final = {verdict: symbol for verdict, (symbol, _) in _VERDICTS.items()}
+TONES: Final = {verdict: tone for verdict, (_, tone) in _VERDICTS.items()}
+ACTION_SYMBOLS: Final = {action: symbol for action, (symbol, _) in _ACTIONS.items()}
+ACTION_TONES: Final = {action: tone for action, (_, tone) in _ACTIONS.items()}
 _ENDS: Final = re.compile(r"(?<=[.]) (?=[A-Z])")  # between two sentences
 
 

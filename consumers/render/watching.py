@@ -1,4 +1,4 @@
-"""Looks at a store again and again, for one screen: what it says now, and how quickly it moves.
+"""The contents of the screen of `watch`, read from the store again and again, with their speed.
 
 The values by window are read for the rows that are shown alone, and every few seconds at most:
 there may be a month of windows.
@@ -18,11 +18,11 @@ from consumers.ledger.view import View, view
 from consumers.render.cells import names_of, rows_shown
 from consumers.render.terminal import History, Shown, history_key
 from consumers.render.verdict_words import standing
-from consumers.results.answers import Answers, store_name
+from consumers.results.comparisons import verdict
+from consumers.results.follow import QueryCache
 from consumers.results.history import MAX_WINDOWS
-from consumers.results.query import Query
+from consumers.results.query import Query, store_name
 from consumers.results.results import Results
-from consumers.results.verdict import verdict
 
 HISTORY_S: Final = 10.0  # between two readings of the values by window
 SPEED_S: Final = 10.0  # over which the rate of events is taken
@@ -36,7 +36,7 @@ class Watcher:
     def __init__(self, ledger: Ledger, query: Query, monotonic: Callable[[], float]) -> None:
         self._ledger, self._monotonic = ledger, monotonic
         self._query = replace(query, headlines=True)
-        self._answers = Answers(ledger)
+        self._answers = QueryCache(ledger)
         self._history: History = {}
         self._looks: dict[str, list[float]] = {}
         self._read: tuple[float, int, int] | None = None  # when, generation and rows

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+
+from msgspec.structs import replace
 
 from consumers.counting.experiment_plan import Declared, declared
 from consumers.ledger.ledger import Ledger
@@ -13,12 +14,9 @@ from consumers.ledger.outline import state_of
 from consumers.ledger.view import View, view
 from consumers.model.commit import Snapshot
 from consumers.model.generation import Metric
-from consumers.results.json_text import Json, dumps
-from consumers.results.query import Query, QueryError
-from consumers.results.read_plan import Layout, metrics_of
-from consumers.results.results import window_json
-from consumers.results.spans import Spans
-from consumers.results.states import window_of
+from consumers.results import answers
+from consumers.results.query import Query, QueryError, Spans
+from consumers.results.query_plan import Layout, metrics_of, window_of
 from streammetrics.results import headlines_of, kinds_of, views_of
 
 MAX_SPANS: Final = 1000  # windows that are listed, the newest
@@ -84,30 +82,27 @@ class Catalogue:
 
     def to_json(self, generation: int | None = None) -> bytes:
         """The bytes of `GET /api/store`."""
-        generations: list[Json] = [one.id for one in self._ledger.generations()]
+        generations = tuple(one.id for one in self._ledger.generations())
 
         def look(now: View) -> bytes:
             seen = now.snapshot
             experiment = declared(seen.generation)
             compared = set() if experiment is None else watched_by(experiment)
             metrics = metrics_of(seen, Query())
-            variants = next((m.variants for m in metrics if m.variants), ())
-            control = None if experiment is None else experiment.plan.control
-            found: dict[str, Json] = {
-                "name": self._name,
-                "generation": seen.generation.id,
-                "generations": generations,
-                "variants": list(variants),
-                "control": control,
-                "groupings": _groupings(metrics),
-                "metrics": [
-                    _metric_json(metric, self._of(now, metric), compared) for metric in metrics
-                ],
-                "windows": _windows_json(seen, metrics),
-                "experiment": experiment is not None,
-            }
-            outline = hashlib.sha256(dumps(found)).hexdigest()
-            return dumps({"format": "streammetrics-store/1", "outline": outline, **found})
+            found = answers.Store(
+                name=self._name,
+                outline="",
+                generation=seen.generation.id,
+                generations=generations,
+                variants=next((m.variants for m in metrics if m.variants), ()),
+                control=None if experiment is None else experiment.plan.control,
+                groupings=_groupings(metrics),
+                metrics=tuple(_metric(one, self._of(now, one), compared) for one in metrics),
+                windows=_windows(seen, metrics),
+                experiment=experiment is not None,
+            )
+            outline = hashlib.sha256(answers.dumps(found)).hexdigest()
+            return answers.dumps(replace(found, outline=outline))
 
         return view(self._ledger, look, generation=generation)
 
@@ -135,30 +130,26 @@ def _bare(now: View) -> Snapshot:
     return Snapshot(now.moment.generation, now.moment.heads, ())
 
 
-def _metric_json(metric: Metric, known: Known, compared: set[str]) -> Json:
-    over_time = [OVER_TIME, *([EFFECT] if metric.name in compared else [])]
-    return {
-        "name": metric.name,
-        "type": known.type,
-        "views": list(known.views),
-        "headlines": list(known.headlines),
-        "figures": [*known.figures, *over_time],
-    }
+def _metric(metric: Metric, known: Known, compared: set[str]) -> answers.StoreMetric:
+    over_time = (OVER_TIME, EFFECT) if metric.name in compared else (OVER_TIME,)
+    return answers.StoreMetric(
+        metric.name, known.type, known.views, known.headlines, (*known.figures, *over_time)
+    )
 
 
-def _groupings(metrics: list[Metric]) -> list[Json]:
+def _groupings(metrics: list[Metric]) -> tuple[tuple[str, ...], ...]:
     found = {names for metric in metrics for names in Layout.of(metric).groupings}
-    return [list(names) for names in sorted(found, key=lambda names: (len(names), names))]
+    return tuple(sorted(found, key=lambda names: (len(names), names)))
 
 
-def _windows_json(seen: Snapshot, metrics: list[Metric]) -> Mapping[str, Json]:
+def _windows(seen: Snapshot, metrics: list[Metric]) -> answers.Windows:
     windows = Layout.of(metrics[0]).windows if metrics else Spans(0, 0)
     starts = {size.pane.start_ms for size in seen.panes}
     kept = (start for start in starts if start is not None)
     spans = windows.over(kept, seen.generation.floor_ms) if metrics else ()
-    return {
-        "size_ms": windows.size_ms,
-        "slide_ms": windows.slide_ms,
-        "spans": [window_json(window_of(span, seen)) for span in spans[-MAX_SPANS:]],
-        "more": max(len(spans) - MAX_SPANS, 0),
-    }
+    return answers.Windows(
+        size_ms=windows.size_ms,
+        slide_ms=windows.slide_ms,
+        spans=tuple(window_of(span, seen) for span in spans[-MAX_SPANS:]),
+        more=max(len(spans) - MAX_SPANS, 0),
+    )

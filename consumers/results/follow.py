@@ -1,4 +1,4 @@
-"""A reader that answers one query again and again, and reads only what is new.
+"""The incremental view of a query: an answer that is kept up to date and reads only what is new.
 
 Its cursor is the next offset of every head. A delta row counts the offsets [start, end) of its
 head, so it is new where start is at or after the cursor, and known where end is at or before it.
@@ -7,31 +7,49 @@ its pane is then read from the beginning. Row ids say nothing: a store may give 
 
 Rows of a retry count offsets that were passed long ago. There are few, they are never merged, and
 they go only with their pane, so those that were read are remembered.
+
+The query cache keeps the views of a server: a page that asks every second costs one look at the
+heads while nothing is counted, and the new rows of the store when something was.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from threading import Event, Lock, Thread
+from typing import Final, TypeVar
 
+from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger, TooLarge
 from consumers.ledger.outline import Outline, state_of
 from consumers.ledger.view import Moment, View, view
 from consumers.ledger.witness import identity, went_back
 from consumers.model.commit import Snapshot
 from consumers.model.generation import Pane
-from consumers.results.query import Query, require_generation
-from consumers.results.read_plan import Wanted, plan
+from consumers.results.comparisons import ComparisonReader, Totals
+from consumers.results.join_status import JoinReader
+from consumers.results.query import Query, QueryError, require_generation
+from consumers.results.query_plan import Wanted, chosen, plan
 from consumers.results.reader import (
     MAX_DELTA_BYTES,
     MAX_STATE_BYTES,
+    SliceState,
     read_results,
+    results_of,
     select_states,
+    states_of,
+    with_join,
 )
 from consumers.results.results import Results
-from consumers.results.states import SliceState, chosen, results_of, states_of
 from streammetrics import PerKey
+
+T = TypeVar("T")
+
+CACHED: Final = 256  # views; a page asks for a few of each metric, again and again
+CACHED_BYTES: Final = 1 << 30  # of the states behind them
+WINDOWS: Final = ("total", "latest")  # of the latest results
+WAIT_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +64,7 @@ class _News:
     rows: Sequence[tuple[Outline, bytes]]
 
 
-class Follower:
+class IncrementalView:
     """The answer to a query, kept up to date. One thread may use it.
 
     It equals `read_results` of the same moment. `rows_read` counts the states that it has read,
@@ -171,3 +189,100 @@ def _is_around(row: Outline, cursor: Mapping[int, int]) -> bool:
     if row.retry is not None:
         return False
     return row.start_offset < cursor.get(row.head, row.start_offset) < row.end_offset
+
+
+_Cached = tuple[Lock, IncrementalView, ComparisonReader]
+
+
+class QueryCache:
+    """Reads a ledger for any number of threads. A repeated query costs what was counted since."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._cached: OrderedDict[Query, _Cached] = OrderedDict()
+        self._totals: Totals = {}
+        self._joins = JoinReader(ledger)
+        self._lock = Lock()
+
+    def results(self, query: Query) -> Results:
+        """As `read_results`."""
+        return self._with(
+            query,
+            lambda following, experiment: with_join(
+                self._joins, lambda: experiment.beside(following.results)
+            ),
+        )
+
+    def rows(self, query: Query) -> Results:
+        """As `read_results`, and nothing of an experiment."""
+        return self._with(query, lambda following, _: following.results())
+
+    def experiment(self, query: Query) -> Results:
+        """As `read_results`, and no rows."""
+
+        def read() -> Results:
+            return results_of(self._ledger.snapshot(generation=query.generation), ())
+
+        return self._with(query, lambda _, experiment: experiment.beside(read))
+
+    def states(self, query: Query, take: Callable[[Sequence[SliceState]], T]) -> T:
+        """What `take` makes of the states behind the rows; it may not keep them."""
+        return self._with(query, lambda following, _: take(following.states()))
+
+    def _with(self, query: Query, work: Callable[[IncrementalView, ComparisonReader], T]) -> T:
+        with self._lock:
+            one = self._cached.pop(query, None) or self._begin(query)
+            self._cached[query] = one  # as the last one
+        lock, following, experiment = one
+        with lock:
+            found = work(following, experiment)
+        with self._lock:
+            size = sum(cached.nbytes for _, cached, _ in self._cached.values())
+            while len(self._cached) > CACHED or (size > CACHED_BYTES and self._cached):
+                _, (_, oldest, _) = self._cached.popitem(last=False)
+                size -= oldest.nbytes
+        return found
+
+    def _begin(self, query: Query) -> _Cached:
+        return (
+            Lock(),
+            IncrementalView(self._ledger, query),
+            ComparisonReader(self._ledger, query, self._totals),
+        )
+
+
+class LatestResults:
+    """The results since the start and of the latest window, for any number of threads.
+
+    For clients that cannot wait: Prometheus gives up after 10 s, and then it has nothing, not even
+    how the process is. So the results are read in a thread of their own, and a client gets those of
+    the last reading where this one takes too long.
+    """
+
+    def __init__(self, cache: QueryCache, wait_s: float = WAIT_S) -> None:
+        self._cache, self._wait_s = cache, wait_s
+        self._lock = Lock()
+        self._read: Event | None = None  # of the reading that is under way
+        self._found: Mapping[str, Results] = {}
+
+    def by_window(self) -> Mapping[str, Results]:
+        """The results by window; empty where they cannot be read, or never were in time."""
+        with self._lock:
+            if self._read is None:
+                self._read = Event()
+                Thread(target=self._look, args=(self._read,), name="results", daemon=True).start()
+            read = self._read
+        read.wait(self._wait_s)
+        return self._found
+
+    def _look(self, read: Event) -> None:
+        found: Mapping[str, Results] = {}
+        try:
+            asked = (Query(window=window, headlines=True) for window in WINDOWS)
+            found = {str(query.window): self._cache.results(query) for query in asked}
+        except (LedgerError, QueryError):
+            pass  # the gauge of the store says that it is away
+        finally:
+            with self._lock:
+                self._found, self._read = found, None
+            read.set()

@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from dataclasses import dataclass, replace
+from typing import Final, Literal, TypeVar
 
+from consumers.counting.experiment_plan import Declared, declared
+from consumers.ledger.ledger import Ledger
 from consumers.ledger.looks import Point
-from consumers.results.json_text import Json, dumps, number
-from consumers.results.query import Slice
-from consumers.results.results import (
-    ComparisonRow,
-    ResultRow,
-    Results,
-    Window,
-    slice_json,
-    slice_key,
-    window_json,
-)
-from streammetrics.experiments import Contrast
+from consumers.ledger.view import View, view
+from consumers.results import answers
+from consumers.results.answers import Number, Window, number
+from consumers.results.catalogue import Catalogue, watched_by
+from consumers.results.follow import QueryCache
+from consumers.results.query import Query, Slice
+from consumers.results.results import ComparisonRow, ResultRow, Results, slice_key
+from streammetrics.experiments import Comparison, Contrast
 
 T = TypeVar("T")
+Effects = Literal["none", "total", "all"]  # compared over no window, since the start, or over all
 
 MAX_WINDOWS: Final = 400  # the newest
 MAX_SERIES: Final = 40
@@ -99,19 +98,18 @@ def history_of(
 
 def history_json(results: Results, history: History) -> bytes:
     """The bytes of `GET /api/history`."""
-    return dumps(
-        {
-            "format": "streammetrics-history/1",
-            "generation": results.generation,
-            "offsets": dict(results.offsets),
-            "metric": history.metric,
-            "view": history.view,
-            "windows": [window_json(window) for window in history.windows],
-            "more": history.more,
-            "series": [_series_json(one) for one in history.series],
-            "more_series": history.more_series,
-            "effects": [_effect_json(one) for one in history.effects],
-        }
+    return answers.dumps(
+        answers.History(
+            generation=results.generation,
+            offsets=results.offsets,
+            metric=history.metric,
+            view=history.view,
+            windows=history.windows,
+            more=history.more,
+            series=tuple(_series(one) for one in history.series),
+            more_series=history.more_series,
+            effects=tuple(_effect(one) for one in history.effects),
+        )
     )
 
 
@@ -151,43 +149,91 @@ def _effects(
     )
 
 
-def _series_json(series: Series) -> Json:
-    def column(cell: Callable[[ResultRow], float]) -> list[Json]:
-        return [None if row is None else number(cell(row)) for row in series.rows]
+def _series(series: Series) -> answers.HistorySeries:
+    def column(cell: Callable[[ResultRow], float]) -> tuple[Number, ...]:
+        return tuple(None if row is None else number(cell(row)) for row in series.rows)
 
-    return {
-        "slice": slice_json(series.slice),
-        "value": column(lambda row: row.value),
-        "low": column(lambda row: row.low),
-        "high": column(lambda row: row.high),
-        "lower": column(lambda row: math.nan if row.interval is None else row.interval.lower),
-        "upper": column(lambda row: math.nan if row.interval is None else row.interval.upper),
-        "rows": [None if row is None else row.counts.get("rows") for row in series.rows],
-    }
+    return answers.HistorySeries(
+        slice=series.slice,
+        value=column(lambda row: row.value),
+        low=column(lambda row: row.low),
+        high=column(lambda row: row.high),
+        lower=column(lambda row: math.nan if row.interval is None else row.interval.lower),
+        upper=column(lambda row: math.nan if row.interval is None else row.interval.upper),
+        rows=tuple(None if row is None else row.counts.get("rows") for row in series.rows),
+    )
 
 
-def _effect_json(effect: Effect) -> Json:
-    def column(field: str) -> list[Json]:
-        cells = (row and row.finding.contrast.comparison for row in effect.windows)
-        return [None if one is None else number(getattr(one, field)) for one in cells]
+def _effect(effect: Effect) -> answers.HistoryEffect:
+    cells = [None if row is None else row.finding.contrast.comparison for row in effect.windows]
+
+    def column(cell: Callable[[Comparison], float]) -> tuple[Number, ...]:
+        return tuple(None if one is None else number(cell(one)) for one in cells)
 
     contrast, looks = effect.contrast, effect.looks
-    return {
-        "metric": contrast.metric,
-        "view": contrast.view,
-        "control_variant": contrast.control_variant,
-        "treatment_variant": contrast.treatment_variant,
-        "guardrail": contrast.safeguard is not None,
-        "looks": {
-            "watermark_ms": [one.watermark_ms for one in looks],
-            "effect": [number(one.effect) for one in looks],
-            "lower": [number(one.reading.lower) for one in looks],
-            "upper": [number(one.reading.upper) for one in looks],
-            "gated": [one.reading.gated for one in looks],
-        },
-        "windows": {
-            "effect": column("effect_size"),
-            "lower": column("effect_size_ci_lower"),
-            "upper": column("effect_size_ci_upper"),
-        },
-    }
+    return answers.HistoryEffect(
+        metric=contrast.metric,
+        view=contrast.view,
+        control_variant=contrast.control_variant,
+        treatment_variant=contrast.treatment_variant,
+        guardrail=contrast.safeguard is not None,
+        looks=answers.EffectLooks(
+            watermark_ms=tuple(one.watermark_ms for one in looks),
+            effect=tuple(number(one.effect) for one in looks),
+            lower=tuple(number(one.reading.lower) for one in looks),
+            upper=tuple(number(one.reading.upper) for one in looks),
+            gated=tuple(one.reading.gated for one in looks),
+        ),
+        windows=answers.EffectWindows(
+            effect=column(lambda one: one.effect_size),
+            lower=column(lambda one: one.effect_size_ci_lower),
+            upper=column(lambda one: one.effect_size_ci_upper),
+        ),
+    )
+
+
+class HistoryReader:
+    """Reads what a view was over time, for any number of threads."""
+
+    def __init__(self, ledger: Ledger, answers: QueryCache, catalogue: Catalogue) -> None:
+        self._ledger, self._answers, self._catalogue = ledger, answers, catalogue
+
+    def read(
+        self, query: Query, metric: str, asked: str | None = None, *, effects: Effects = "all"
+    ) -> tuple[Results, History]:
+        """The history of one view, the first by default, and the answer that it is made of.
+
+        query: which slices; its window is not looked at. With `where` there are no effects, which
+        are of all rows. Raises QueryError for a metric or view that is not there.
+        """
+        known = self._catalogue.known(metric, query.generation)
+        shown = known.view(asked)
+        headlines = shown in known.headlines
+        rows = replace(query, window="all", metric=metric, headlines=headlines)
+        results = self._answers.rows(rows)
+        of = declared(self._ledger.generation(results.generation))
+        compared = [] if query.where else self._compared(query, of, metric, effects)
+        return results, history_of(
+            results,
+            metric,
+            shown,
+            [row for row in compared if row.finding.contrast.view == shown],
+            lambda name: self._points(query, of, name),
+        )
+
+    def _compared(
+        self, query: Query, of: Declared | None, metric: str, effects: Effects
+    ) -> list[ComparisonRow]:
+        if of is None or effects == "none" or metric not in watched_by(of):
+            return []
+        asked = Query(generation=query.generation)  # of the total, all metrics are read together
+        if effects == "all":
+            asked = replace(asked, window="all", metric=metric)
+        rows = self._answers.experiment(asked).comparisons
+        return [row for row in rows if row.finding.contrast.metric == metric]
+
+    def _points(self, query: Query, of: Declared | None, name: str) -> Sequence[Point]:
+        def look(now: View) -> list[Point]:
+            return [] if of is None else now.points(of.fingerprint, name)
+
+        return view(self._ledger, look, generation=query.generation)

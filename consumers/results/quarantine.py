@@ -14,7 +14,7 @@ from typing import Final
 from consumers.ledger.ledger import Ledger
 from consumers.model.commit import QuarantineRow
 from consumers.render import formatting
-from consumers.results.json_text import Json, dumps
+from consumers.results.answers import Json, dumps
 
 PAGE: Final = 1000  # entries read in one transaction
 SHOWN_BYTES: Final = 240  # of a payload that a person sees

@@ -1,4 +1,4 @@
-"""What a reader asks for: which window, which slices, which metric.
+"""The parameters of a query: which window, which slices, which metric; and the windows of a store.
 
 The same four words are flags of the command line and parameters of the HTTP interface:
 
@@ -13,13 +13,18 @@ and `generation N`, for results that were counted with older settings.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
+from math import gcd
+from pathlib import PurePath
+from typing import Final, Literal
+from urllib.parse import urlsplit
 
 SliceValue = str | int | None | tuple[str, ...]
 Slice = Mapping[str, SliceValue]  # name to value; {OTHER: names} for a sum of many
+
+WindowState = Literal["open", "closing", "closed", "total"]
 
 OTHER: Final = "(other)"  # how a slice says that it is the sum of the keys past `max_keys`
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,7 +32,7 @@ _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|\+00
 
 
 class QueryError(ValueError):
-    """A question that has no answer: what was expected, what came, where, and what to do."""
+    """A query that has no answer: what was expected, what came, where, and what to do."""
 
     def __init__(self, *, expected: str, came: str, where: str, todo: str) -> None:
         self.expected, self.came, self.where, self.todo = expected, came, where, todo
@@ -51,8 +56,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question. `window` is a word or a span; `by` is None for every grouping, `generation`
-    for the one that is counted now; `headlines` for the views alone that a metric is known by."""
+    """The parameters of one query. `window` is a word or a span; `by` is None for every grouping,
+    `generation` for the current one; `headlines` for the views alone that a metric is known by."""
 
     window: str | Span = "total"
     by: frozenset[str] | None = None
@@ -145,6 +150,15 @@ def iso_utc(ms: int) -> str:
     return text + (f".{rest:03d}Z" if rest else "Z")
 
 
+def store_name(url: str) -> str:
+    """A store as a title names it: its file, or its host and database, and never a password."""
+    if "://" not in url:
+        return PurePath(url).name
+    parts = urlsplit(url)
+    name = PurePath(parts.path).name or parts.scheme
+    return f"{parts.hostname}/{name}" if parts.hostname else name
+
+
 def _window(text: str) -> str | Span:
     if text in ("total", "all", "latest"):
         return text
@@ -181,3 +195,66 @@ def _condition(text: str) -> tuple[str, str]:
 
 def _says(value: SliceValue, text: str) -> bool:
     return text == ("null" if value is None else str(value))
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """The windows of a config: `size_ms` long, one every `slide_ms`, aligned to the Unix epoch."""
+
+    size_ms: int
+    slide_ms: int
+
+    @property
+    def pane_ms(self) -> int:
+        """Windows are sums of panes of this length."""
+        return gcd(self.size_ms, self.slide_ms)
+
+    def over(self, panes: Iterable[int], floor_ms: int | None) -> tuple[Span, ...]:
+        """The windows that hold one of these panes (start_ms) and do not start below the
+        retention floor, in order of time.
+
+        >>> Spans(20, 10).over([30], None)
+        (Span(start_ms=20, end_ms=40), Span(start_ms=30, end_ms=50))
+        """
+        starts: set[int] = set()
+        for pane in panes:
+            last = pane // self.slide_ms * self.slide_ms
+            starts.update(range(last, pane + self.pane_ms - self.size_ms - 1, -self.slide_ms))
+        return tuple(
+            Span(start, start + self.size_ms)
+            for start in sorted(starts)
+            if floor_ms is None or start >= floor_ms
+        )
+
+    def require(self, span: Span, floor_ms: int | None) -> None:
+        """Refuse a span that cuts a window in two, or reaches below the retention floor."""
+        starts = span.start_ms // self.slide_ms * self.slide_ms
+        ends = max(span.end_ms - self.size_ms, starts) // self.slide_ms * self.slide_ms
+        nearest = Span(starts, ends + self.size_ms)
+        if span != nearest:
+            raise QueryError(
+                expected=f"whole windows ({self.size_ms / 1000:g} s long, one every "
+                f"{self.slide_ms / 1000:g} s)",
+                came=str(span),
+                where="--window",
+                todo=f"ask for {nearest}, for example",
+            )
+        if floor_ms is not None and span.start_ms < floor_ms:
+            raise QueryError(
+                expected=f"a START from {iso_utc(floor_ms)} on, where the kept windows begin",
+                came=str(span),
+                where="--window",
+                todo="ask for later windows; totals are not touched by retention",
+            )
+
+
+def state_of(end_ms: int, least_ms: int | None, lateness_ms: int) -> WindowState:
+    """How far a window is that ends at `end_ms`, where every partition has read an event of
+    `least_ms` or later.
+
+    >>> [state_of(100, least, 10) for least in (None, 99, 100, 110)]
+    ['open', 'open', 'closing', 'closed']
+    """
+    if least_ms is None or least_ms < end_ms:
+        return "open"
+    return "closing" if least_ms < end_ms + lateness_ms else "closed"

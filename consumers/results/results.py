@@ -1,6 +1,6 @@
 """What a store says, as rows: one for each view of each metric of each slice of each window.
 
-`to_json` gives the bytes of INTERFACE.md. They are a function of the rows that were counted and
+`to_json` gives the bytes of the interface. They are a function of the rows that were counted and
 of the offsets read: no clock, host or worker is in them.
 """
 
@@ -10,38 +10,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from consumers.results.inference_json import (
-    comparison_json,
-    contamination_json,
-    interval_json,
-    recommendation_json,
-    srm_json,
-)
-from consumers.results.joined import JoinFound, join_json
-from consumers.results.json_text import Json, dumps, number
+from consumers.results import answers
+from consumers.results.answers import Window, number
+from consumers.results.join_status import JoinFound
 from consumers.results.query import Slice, SliceValue
-from consumers.results.spans import WindowState
 from streammetrics import Accumulator, Interval
 from streammetrics.experiments import Contamination, Finding, Recommendation, SampleRatioFound
 from streammetrics.results import Bounded, counts_of, headlines_of, interval_of, views_of
 
-FORMAT: Final = "streammetrics-results/1"
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """A span of event time [start_ms, end_ms) and how far it is; None, None since the start.
-
-    Open: the newest event of some partition lies before the end. Closing: late rows are still
-    expected. Closed: all that comes is late. It is for display, and no digest holds it.
-    """
-
-    start_ms: int | None
-    end_ms: int | None
-    state: WindowState
-
-
 SINCE_THE_START: Final = Window(None, None, "total")
+_COMPARED: Final = (  # fields of the library's Comparison that are numbers, under their own names
+    *("control", "treatment", "effect_size", "effect_size_ci_lower", "effect_size_ci_upper"),
+    *("rel_effect_size", "rel_effect_size_ci_lower", "rel_effect_size_ci_upper", "pvalue"),
+    *("statistic", "std_error", "df", "level", "n", "n_eff", "deff"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,61 +160,120 @@ def slice_key(slice_: Slice) -> tuple[object, ...]:
 
 def to_json(results: Results) -> bytes:
     """The bytes of `results --json` and of `GET /api/results`."""
-    return dumps(
-        {
-            "format": FORMAT,
-            "generation": results.generation,
-            "offsets": dict(results.offsets),
-            "incomplete": dict(results.incomplete),
-            "rows_read": results.rows_read,
-            "quarantined": results.quarantined,
-            "late": results.late,
-            "future": results.future,
-            "expired": results.expired,
-            "repeated": results.repeated,
-            "skipped": results.skipped,
-            "watermark_ms": results.watermark_ms,
-            "results": [_row_json(row) for row in results.rows],
-            "comparisons": [
-                {
-                    "window": window_json(row.window),
-                    **comparison_json(row.finding, row.looks, decides=row.window.start_ms is None),
-                }
-                for row in results.comparisons
-            ],
-            "recommendation": recommendation_json(results.recommendation),
-            "contamination": contamination_json(results.contamination),
-            "srm": srm_json(results.srm),
-            "notes": list(results.notes),
-            "join": join_json(results.join),
-        }
+    return answers.dumps(
+        answers.Results(
+            generation=results.generation,
+            offsets=results.offsets,
+            incomplete=results.incomplete,
+            rows_read=results.rows_read,
+            quarantined=results.quarantined,
+            late=results.late,
+            future=results.future,
+            expired=results.expired,
+            repeated=results.repeated,
+            skipped=results.skipped,
+            watermark_ms=results.watermark_ms,
+            results=tuple(_result(row) for row in results.rows),
+            comparisons=tuple(comparison_answer(row) for row in results.comparisons),
+            recommendation=recommendation_answer(results.recommendation),
+            contamination=contamination_answer(results.contamination),
+            srm=sample_ratio_answer(results.srm),
+            notes=results.notes,
+            join=None if results.join is None else results.join.answer(),
+        )
     )
 
 
-def _row_json(row: ResultRow) -> Json:
-    return {
-        "window": window_json(row.window),
-        "slice": slice_json(row.slice),
-        "metric": row.metric,
-        "type": row.type,
-        "view": row.view,
-        "value": number(row.value),
-        "low": number(row.low),
-        "high": number(row.high),
-        "counts": dict(row.counts),
-        "digest": row.digest,
-        "interval": interval_json(row.interval),
-    }
+def comparison_answer(row: ComparisonRow) -> answers.Comparison:
+    """A comparison over one window, as it stands after its looks."""
+    finding, contrast = row.finding, row.finding.contrast
+    found, rail, holm = contrast.comparison, contrast.safeguard, None
+    if row.window.start_ms is None and finding.holm is not None:  # decisions rest on all rows
+        holm = number(finding.holm)
+    margin = None
+    if rail is not None:
+        margin = number(-rail.margin if rail.higher_is_better else rail.margin)
+    return answers.Comparison(
+        window=row.window,
+        metric=contrast.metric,
+        view=contrast.view,
+        control_variant=contrast.control_variant,
+        treatment_variant=contrast.treatment_variant,
+        guardrail=rail is not None,
+        **{name: number(getattr(found, name)) for name in _COMPARED},
+        method=found.method,
+        reason=found.reason,
+        anytime_lower=number(finding.anytime_lower),
+        anytime_upper=number(finding.anytime_upper),
+        anytime_pvalue=number(finding.anytime_pvalue),
+        anytime_reason=finding.reason,
+        holm_pvalue=holm,
+        e_value=number(finding.e_value),
+        gated=finding.gated,
+        distrusted=finding.distrusted,
+        verdict=finding.verdict,
+        direction=answers.Direction(finding.direction.better, finding.direction.target),
+        faded=finding.faded,
+        margin=margin,
+        looks=row.looks,
+        sentence=finding.sentence,
+    )
 
 
-def slice_json(slice_: Slice) -> dict[str, Json]:
-    """A slice; the names that were summed over are a list."""
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in slice_.items()}
+def recommendation_answer(found: Recommendation | None) -> answers.Recommendation | None:
+    """What to do now; None where there is no experiment."""
+    if found is None:
+        return None
+    return answers.Recommendation(found.action, found.sentence, found.rests_on, found.treatments)
 
 
-def window_json(window: Window) -> dict[str, Json]:
-    """A window with how far it is."""
-    return {"start_ms": window.start_ms, "end_ms": window.end_ms, "state": window.state}
+def contamination_answer(found: Contamination | None) -> answers.Contamination | None:
+    """The units that were seen in several variants; None where units are not counted."""
+    if found is None:
+        return None
+    return answers.Contamination(
+        number(found.units), number(found.share), found.dropped, found.warning, found.sentence
+    )
+
+
+def sample_ratio_answer(found: SampleRatioFound | None) -> answers.SampleRatio | None:
+    """The sample ratio check; None where there is no experiment."""
+    if found is None:
+        return None
+    return answers.SampleRatio(
+        number(found.pvalue), number(found.e_value), dict(found.counts), found.reason
+    )
+
+
+def _result(row: ResultRow) -> answers.Result:
+    return answers.Result(
+        window=row.window,
+        slice=row.slice,
+        metric=row.metric,
+        type=row.type,
+        view=row.view,
+        value=number(row.value),
+        low=number(row.low),
+        high=number(row.high),
+        counts=row.counts,
+        digest=row.digest,
+        interval=_interval(row.interval),
+    )
+
+
+def _interval(found: Interval | None) -> answers.Interval | None:
+    if found is None:
+        return None
+    return answers.Interval(
+        lower=number(found.lower),
+        upper=number(found.upper),
+        level=found.level,
+        method=found.method,
+        n=found.n,
+        n_eff=number(found.n_eff),
+        deff=number(found.deff),
+        reason=found.reason,
+    )
 
 
 def _window_key(window: Window) -> tuple[int, int, int]:

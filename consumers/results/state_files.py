@@ -19,12 +19,10 @@ from typing import Final
 
 from consumers.ledger.ledger import Ledger
 from consumers.model.commit import Head
-from consumers.results.json_text import Json, number
+from consumers.results.answers import Json, number
 from consumers.results.query import OTHER, Query, QueryError, Span, iso_utc
-from consumers.results.reader import Selection, select_states
+from consumers.results.reader import Selection, SliceState, Tell, select_states, silent
 from consumers.results.results import bounds
-from consumers.results.states import SliceState
-from consumers.results.stream import Tell, silent
 from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
 from streammetrics.engines import Sealed, merge_once
 from streammetrics.results import counts_of, views_of

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Final, cast
 
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
@@ -13,79 +17,80 @@ from consumers.counting.experiment_plan import declared
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.view import View, view
 from consumers.render.text import Style, results_text
-from consumers.results.answers import Answers, store_name
+from consumers.results.answers import dumps
 from consumers.results.catalogue import EFFECT, OVER_TIME, Catalogue
-from consumers.results.histories import Effects, Histories
-from consumers.results.history import history_json
-from consumers.results.json_text import dumps
-from consumers.results.query import Query, QueryError
+from consumers.results.comparisons import experiment_json
+from consumers.results.follow import QueryCache
+from consumers.results.history import Effects, HistoryReader, history_json
+from consumers.results.query import Query, QueryError, parse_generation, parse_query, store_name
 from consumers.results.results import to_json
 from consumers.results.status import status_json
-from consumers.results.verdict import experiment_json
-from consumers.server import questions
-from consumers.server.pulse import Pulse
-from consumers.server.turns import Turns
+from consumers.server.health_monitor import HealthMonitor
 
 CHARTS: Final = 1  # worked out at once: they compute, and two take each other's time
-TABLES: Final = 8  # of other answers: fewer than there are threads, so that probes find one
+TABLES: Final = 8  # other answers: fewer than there are threads, so that probes find one
 JSON: Final = "application/json"
 VARIANT: Final = frozenset({"variant"})
+PARAMETERS: Final = ("window", "by", "where", "metric", "generation")  # flags of `results`
+REPEATED: Final = ("where",)
 
 
 class Api:
     """Answers over one ledger."""
 
-    def __init__(self, ledger: Ledger, answers: Answers, pulse: Pulse, store: str) -> None:
-        self._ledger, self._answers, self._pulse, self._store = ledger, answers, pulse, store
+    def __init__(
+        self, ledger: Ledger, cache: QueryCache, monitor: HealthMonitor, store: str
+    ) -> None:
+        self._ledger, self._cache, self._monitor, self._store = ledger, cache, monitor, store
         self._catalogue = Catalogue(ledger, store_name(store))
-        self._histories = Histories(ledger, answers, self._catalogue)
+        self._histories = HistoryReader(ledger, cache, self._catalogue)
 
     def routes(self) -> list[Route]:
         """All of it but the events, which need no thread for each who listens."""
-        charts, tables = Turns(CHARTS), Turns(TABLES)
+        charts, tables = ConcurrencyLimiter(CHARTS), ConcurrencyLimiter(TABLES)
         return [
-            Route("/api/store", tables.of(self.store)),
-            Route("/api/results", tables.of(self.results)),
-            Route("/api/history", charts.of(self.history)),
-            Route("/api/experiment", tables.of(self.experiment)),
-            Route("/api/figure", charts.of(self.figure)),
+            Route("/api/store", tables.limited(self.store)),
+            Route("/api/results", tables.limited(self.results)),
+            Route("/api/history", charts.limited(self.history)),
+            Route("/api/experiment", tables.limited(self.experiment)),
+            Route("/api/figure", charts.limited(self.figure)),
             Route("/api/health", self.health),
-            Route("/api/status", tables.of(self.status)),
-            Route("/results.txt", tables.of(self.results_txt)),
+            Route("/api/status", tables.limited(self.status)),
+            Route("/results.txt", tables.limited(self.results_txt)),
         ]
 
     def store(self, request: Request) -> Response:
         """What may be asked."""
-        return _json(self._catalogue.to_json(questions.generation_of(request.query_params)))
+        return _json(self._catalogue.to_json(generation_of(request.query_params)))
 
     def results(self, request: Request) -> Response:
         """As `results --json`, to the byte."""
-        query = questions.query_of(request.query_params, "views")
-        views = questions.choice(request.query_params, "views", ("all", "headline"))
+        query = query_of(request.query_params, "views")
+        views = choice(request.query_params, "views", ("all", "headline"))
         asked = replace(query, headlines=views == "headline")
-        return _json(to_json(self._answers.results(asked)))
+        return _json(to_json(self._cache.results(asked)))
 
     def results_txt(self, request: Request) -> Response:
         """As `results` prints them, without colours."""
-        query = questions.query_of(request.query_params)
-        results = self._answers.results(replace(query, headlines=query.metric is None))
+        query = query_of(request.query_params)
+        results = self._cache.results(replace(query, headlines=query.metric is None))
         text = results_text(results, query, Style(), store=self._store)
         return PlainTextResponse(text.encode("utf-8", "backslashreplace"))
 
     def status(self, request: Request) -> Response:
         """As `status --json`, to the byte."""
-        wanted = questions.generation_of(request.query_params)
+        wanted = generation_of(request.query_params)
         return _json(status_json(self._ledger, wanted))
 
     def health(self, request: Request) -> Response:
         """How far and how well the log is read."""
-        questions.refuse_others(request.query_params, ())
-        return _json(dumps(self._pulse.health()))
+        refuse_others(request.query_params, ())
+        return _json(dumps(self._monitor.health()))
 
     def experiment(self, request: Request) -> Response:
         """What may be concluded."""
-        wanted = questions.generation_of(request.query_params)
-        results = self._answers.experiment(Query(generation=wanted))
+        wanted = generation_of(request.query_params)
+        results = self._cache.experiment(Query(generation=wanted))
 
         def looks(now: View) -> int:
             return now.looks(of.fingerprint) if of is not None else 0
@@ -95,11 +100,9 @@ class Api:
 
     def history(self, request: Request) -> Response:
         """One view over time."""
-        questions.refuse_others(
-            request.query_params, ("metric", "view", "by", "where", "generation")
-        )
-        query = questions.query_of(request.query_params, "view")
-        metric = questions.metric_of(query)
+        refuse_others(request.query_params, ("metric", "view", "by", "where", "generation"))
+        query = query_of(request.query_params, "view")
+        metric = metric_of(query)
         asked = request.query_params.get("view")
         results, found = self._histories.read(self._grouped(query), metric, asked)
         return _json(history_json(results, found))
@@ -109,13 +112,13 @@ class Api:
         from consumers.render import charts
 
         parameters = request.query_params
-        query = questions.query_of(parameters, "kind", "view", "theme")
-        metric = questions.metric_of(query)
-        theme = cast("charts.Theme", questions.choice(parameters, "theme", ("light", "dark")))
+        query = query_of(parameters, "kind", "view", "theme")
+        metric = metric_of(query)
+        theme = cast("charts.Theme", choice(parameters, "theme", ("light", "dark")))
         known = self._catalogue.known(metric, query.generation).figures
-        kind = questions.choice(parameters, "kind", (*known, OVER_TIME, EFFECT))
+        kind = choice(parameters, "kind", (*known, OVER_TIME, EFFECT))
         if kind in (OVER_TIME, EFFECT):
-            # Effects by window are not charts.
+            # Effects by window are not drawn.
             effects: Effects = "total" if kind == EFFECT else "none"
             draw = charts.figure_of_effects if kind == EFFECT else charts.figure_of_history
             asked, slices = parameters.get("view"), self._grouped(query)
@@ -127,9 +130,9 @@ class Api:
                 todo="name total, latest or START/END, or draw the kind history",
             )  # fmt: skip
         query = self._grouped(query)
-        variants = self._answers.rows(query).variants
+        variants = self._cache.rows(query).variants
         return _json(
-            self._answers.states(
+            self._cache.states(
                 query, lambda states: charts.figure_of_states(states, variants, kind, metric, theme)
             )
         )
@@ -144,3 +147,86 @@ class Api:
 
 def _json(data: bytes) -> Response:
     return Response(data, media_type=JSON)
+
+
+class ConcurrencyLimiter:
+    """Works out a few answers of some routes at once, first come, first served.
+
+    Python works at one of them at a time, however many threads wait. A reader who scrolls past
+    fifty charts and opens another page asks fifty times and wants one answer; and a probe that
+    finds no thread free has a healthy worker killed.
+    """
+
+    def __init__(self, at_once: int) -> None:
+        self._free = asyncio.Semaphore(at_once)
+
+    def limited(
+        self, answer: Callable[[Request], Response]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """The same answer, in a thread, once fewer are being worked out; none for a client that has
+        gone."""
+
+        async def in_order(request: Request) -> Response:
+            async with self._free:
+                if await request.is_disconnected():
+                    return Response(status_code=499)  # nobody reads it
+                return await run_in_threadpool(answer, request)
+
+        return in_order
+
+
+def query_of(parameters: QueryParams, *more: str) -> Query:
+    """The query that an address asks; `more`: other parameters that it may have."""
+    refuse_others(parameters, (*PARAMETERS, *more))
+    return parse_query(
+        parameters.get("window", "total"),
+        parameters.get("by"),
+        parameters.getlist("where"),
+        parameters.get("metric"),
+        parameters.get("generation"),
+    )
+
+
+def generation_of(parameters: QueryParams) -> int | None:
+    """The generation, where an address may name nothing else."""
+    refuse_others(parameters, ("generation",))
+    return parse_generation(parameters.get("generation"))
+
+
+def metric_of(query: Query) -> str:
+    """The metric, where an answer is about one."""
+    if query.metric is None:
+        raise QueryError(
+            expected="a metric", came="none", where="metric", todo="name one, as /api/store does"
+        )
+    return query.metric
+
+
+def choice(parameters: QueryParams, name: str, known: tuple[str, ...]) -> str:
+    """One of these words; the first where there is none."""
+    found = parameters.get(name, known[0])
+    if found not in known:
+        raise QueryError(
+            expected=" or ".join(known), came=repr(found[:80]), where=name, todo="choose one"
+        )
+    return found
+
+
+def refuse_others(parameters: QueryParams, known: tuple[str, ...]) -> None:
+    """Refuse parameters that an address may not have, and those that are there twice."""
+    for name in parameters:
+        if name not in known:
+            raise QueryError(
+                expected=" or ".join(known) or "no parameter",
+                came=repr(name[:80]),
+                where="the address",
+                todo="correct the name or leave it out",
+            )
+        count = len(parameters.getlist(name))
+        if count > 1 and name not in REPEATED:
+            raise QueryError(
+                expected="one value",
+                came=f"{count}",
+                where=name,
+                todo="leave out the others; only `where` may be given again",
+            )

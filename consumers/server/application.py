@@ -28,19 +28,17 @@ from starlette.routing import Route
 
 from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
-from consumers.results.answers import Answers
-from consumers.results.json_text import dumps
+from consumers.results.answers import Error, Problem, dumps
+from consumers.results.follow import LatestResults, QueryCache
 from consumers.results.query import QueryError
 from consumers.server import assets
-from consumers.server.api import JSON, Api
+from consumers.server.api import JSON, PARAMETERS, Api, refuse_others
 from consumers.server.events import Events
 from consumers.server.guard import Guard
 from consumers.server.health import NOBODY, Watched
-from consumers.server.latest_results import LatestResults
+from consumers.server.health_monitor import HealthMonitor
 from consumers.server.openapi import openapi_json
 from consumers.server.probes import probes
-from consumers.server.pulse import Pulse
-from consumers.server.questions import PARAMETERS, refuse_others
 from consumers.server.token import Token
 
 __all__ = ["PARAMETERS", "application"]
@@ -60,8 +58,8 @@ def application(
     hosts: the names that it may be called by, beside localhost and numeric addresses. token: what
     whoever asks must have; "" asks for none. ended: whether open streams are to end.
     """
-    answers, pulse = Answers(ledger), Pulse(ledger, watched)
-    api, streams = Api(ledger, answers, pulse, store), Events(pulse, ended)
+    cache, monitor = QueryCache(ledger), HealthMonitor(ledger, watched)
+    api, streams = Api(ledger, cache, monitor, store), Events(monitor, ended)
 
     async def events(request: Request) -> Response:
         refuse_others(request.query_params, ())
@@ -74,7 +72,7 @@ def application(
             *api.routes(),
             Route("/api/events", events),
             Route("/openapi.json", _openapi),
-            *probes(ledger, watched, LatestResults(answers)),
+            *probes(ledger, watched, LatestResults(cache)),
         ],
         middleware=[Middleware(Guard, hosts=hosts), Middleware(Token, token=token)],
         exception_handlers={
@@ -111,24 +109,23 @@ def _openapi(request: Request) -> Response:
 def _bad_query(request: Request, error: Exception) -> Response:
     assert isinstance(error, QueryError)
     where = error.where.removeprefix("--")
-    return _error(
-        400, {"expected": error.expected, "came": error.came, "where": where, "todo": error.todo}
-    )
+    problem = Problem(expected=error.expected, came=error.came, where=where, todo=error.todo)
+    return _error(400, problem)
 
 
 def _no_answer(request: Request, error: Exception) -> Response:
-    return _error(503, {"came": str(error)})
+    return _error(503, Problem(str(error)))
 
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return _error(error.status_code, {"came": error.detail}, error.headers or {})
+    return _error(error.status_code, Problem(error.detail), error.headers or {})
 
 
 def _broken(request: Request, error: Exception) -> Response:
     # What went wrong inside goes to the log, which uvicorn writes, and not to whoever asks.
-    return _error(500, {"came": "an error in this server; its log says more"})
+    return _error(500, Problem("an error in this server; its log says more"))
 
 
-def _error(status: int, parts: Mapping[str, str], headers: Mapping[str, str] = {}) -> Response:
-    return Response(dumps({"error": dict(parts)}), status, headers, media_type=JSON)
+def _error(status: int, problem: Problem, headers: Mapping[str, str] = {}) -> Response:
+    return Response(dumps(Error(problem)), status, headers, media_type=JSON)

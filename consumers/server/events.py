@@ -15,8 +15,8 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.responses import Response, StreamingResponse
 
-from consumers.results.json_text import Json, dumps
-from consumers.server.pulse import Beat, Pulse
+from consumers.results.answers import Answer, Health, Json, dumps
+from consumers.server.health_monitor import HealthMonitor, HealthSnapshot
 
 LOOK_S: Final = 1.0
 HEALTH_S: Final = 5.0
@@ -30,8 +30,8 @@ HEADERS: Final = {"x-accel-buffering": "no"}
 class Events:
     """The streams of one server. ended: whether the server is about to end."""
 
-    def __init__(self, pulse: Pulse, ended: Callable[[], bool]) -> None:
-        self._pulse, self._ended = pulse, ended
+    def __init__(self, monitor: HealthMonitor, ended: Callable[[], bool]) -> None:
+        self._monitor, self._ended = monitor, ended
         self._lock = Lock()
         self._open = 0
 
@@ -51,25 +51,25 @@ class Events:
             told: dict[str, Json] = {}
             quiet_s = HEALTH_S
             while not self._ended():
-                beat, health = await run_in_threadpool(self._look)
-                found = {"moved": _moved(beat), "away": None}
-                if beat.away is not None:
-                    found = {"moved": told.get("moved"), "away": {"came": beat.away}}
+                seen, health = await run_in_threadpool(self._look)
+                found = {"moved": _moved(seen), "away": None}
+                if seen.away is not None:
+                    found = {"moved": told.get("moved"), "away": {"came": seen.away}}
                 for name, data in found.items():
                     if data != told.get(name) and data is not None:
                         yield event(name, data)
-                if health["state"] != told.get("state") or quiet_s >= HEALTH_S:
+                if health.state != told.get("state") or quiet_s >= HEALTH_S:
                     yield event("health", health)
                     quiet_s = 0.0
-                told = {**found, "state": health["state"]}
+                told = {**found, "state": health.state}
                 quiet_s += LOOK_S
                 await self._pause()
         finally:
             with self._lock:
                 self._open -= 1
 
-    def _look(self) -> tuple[Beat, dict[str, Json]]:
-        return self._pulse.beat(), self._pulse.health()
+    def _look(self) -> tuple[HealthSnapshot, Health]:
+        return self._monitor.snapshot(), self._monitor.health()
 
     async def _pause(self) -> None:
         for _ in range(round(LOOK_S / WAIT_S)):
@@ -77,7 +77,7 @@ class Events:
                 await asyncio.sleep(WAIT_S)
 
 
-def event(name: str, data: Json) -> bytes:
+def event(name: str, data: Json | Answer) -> bytes:
     r"""One event. Its data is one line: JSON has no line breaks but the last.
 
     >>> event("moved", {"looks": 1})
@@ -86,10 +86,10 @@ def event(name: str, data: Json) -> bytes:
     return b"event: " + name.encode() + b"\ndata: " + dumps(data) + b"\n"
 
 
-def _moved(beat: Beat) -> Json:
+def _moved(seen: HealthSnapshot) -> Json:
     return {
-        "moment": beat.moment,
-        "outline": beat.outline,
-        "rows_read": beat.counters.rows,
-        "looks": beat.looks,
+        "moment": seen.moment,
+        "outline": seen.outline,
+        "rows_read": seen.counters.rows,
+        "looks": seen.looks,
     }

@@ -28,10 +28,9 @@ from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
 from consumers.model.commit import Snapshot
 from consumers.render.prometheus import result_gauges
-from consumers.results.answers import Answers
-from consumers.results.watermark import watermark_ms
+from consumers.results.follow import LatestResults, QueryCache
+from consumers.results.query_plan import watermark_ms
 from consumers.server.health import Watched
-from consumers.server.latest_results import LatestResults
 
 __all__ = ["CONTENT_TYPE_LATEST", "exposition"]
 
@@ -58,7 +57,7 @@ def exposition(ledger: Ledger, watched: Watched, latest: LatestResults | None = 
     latest: the results of the ledger, where the caller keeps them.
     """
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Scrape(ledger, watched, latest or LatestResults(Answers(ledger))))
+    registry.register(_Scrape(ledger, watched, latest or LatestResults(QueryCache(ledger))))
     text: bytes = generate_latest(registry)
     return text
 

@@ -1,13 +1,20 @@
-"""The HTTP interface as OpenAPI 3.1: each path, what it takes, and the schema of its answer."""
+"""The HTTP interface as OpenAPI 3.1: each path, what it takes, and the schema of its answer.
+
+The schemas are derived from the classes of `answers`.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import version
-from typing import Final
+from typing import Final, cast
 
-from consumers.results.json_text import Json, dumps
-from consumers.server.schemas import SCHEMAS, Schema, ref
+from msgspec.json import schema_components
+
+from consumers.results import answers
+from consumers.results.answers import Json, dumps
+
+Schema = dict[str, Json]
 
 PARAMETERS: Final = {
     "window": "total (default), all, latest, or START/END in ISO UTC: whole windows, merged",
@@ -21,17 +28,23 @@ PARAMETERS: Final = {
     "theme": "light (default) or dark",
 }
 QUERY: Final = ("window", "by", "where", "metric", "generation")
-OF_JSON: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {  # path: what, schema, parameters
-    "/api/results": ("what `results --json` prints, to the byte", "Results", (*QUERY, "views")),
-    "/api/status": ("what `status --json` prints, to the byte", "Status", ("generation",)),
-    "/api/store": ("what may be asked", "Store", ("generation",)),
+OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # what, answer, parameters
+    "/api/results": (
+        "what `results --json` prints, to the byte", answers.Results, (*QUERY, "views"),
+    ),
+    "/api/status": (
+        "what `status --json` prints, to the byte", answers.Status, ("generation",),
+    ),
+    "/api/store": ("what may be asked", answers.Store, ("generation",)),
     "/api/history": (
-        "a view of a metric by window, and its effect look by look", "History",
+        "a view of a metric by window, and its effect look by look", answers.History,
         ("metric", "view", "by", "where", "generation"),
     ),
-    "/api/experiment": ("what to do now, and what may be concluded", "Experiment", ("generation",)),
-    "/api/figure": ("a figure with its data", "Figure", (*QUERY, "kind", "view", "theme")),
-    "/api/health": ("how far and how well the log is read", "Health", ()),
+    "/api/experiment": (
+        "what to do now, and what may be concluded", answers.Experiment, ("generation",),
+    ),
+    "/api/figure": ("a figure with its data", answers.Figure, (*QUERY, "kind", "view", "theme")),
+    "/api/health": ("how far and how well the log is read", answers.Health, ()),
 }  # fmt: skip
 OTHERS: Final[dict[str, tuple[str, str, tuple[str, ...]]]] = {  # path: what, type, parameters
     "/": ("the page; its own script reads the address", "text/html", ()),
@@ -51,8 +64,9 @@ REQUIRED: Final = {"/api/history": ("metric",), "/api/figure": ("metric",)}
 def openapi_json() -> bytes:
     """The bytes of `GET /openapi.json`."""
     paths: dict[str, Json] = {}
-    for path, (what, schema, parameters) in OF_JSON.items():
-        paths[path] = _get(path, what, "application/json", ref(schema), parameters)
+    schemas, components = _schemas()
+    for (path, (what, _, parameters)), schema in zip(OF_JSON.items(), schemas, strict=True):
+        paths[path] = _get(path, what, "application/json", schema, parameters)
     for path, (what, kind, parameters) in OTHERS.items():
         paths[path] = _get(path, what, kind, {"type": "string"}, parameters)
     return dumps(
@@ -65,7 +79,7 @@ def openapi_json() -> bytes:
             },
             "paths": paths,
             "components": {
-                "schemas": SCHEMAS,
+                "schemas": components,
                 "securitySchemes": {
                     "token": {
                         "type": "http",
@@ -78,13 +92,20 @@ def openapi_json() -> bytes:
     )
 
 
+def _schemas() -> tuple[list[Schema], Schema]:
+    """The schema of each answer in the order of OF_JSON, and those that they refer to by name."""
+    types = [answer for _, answer, _ in OF_JSON.values()]
+    found, components = schema_components([*types, answers.Error], ref_template=f"{_REF}{{name}}")
+    return cast("list[Schema]", list(found[:-1])), cast("Schema", components)
+
+
 def _get(path: str, what: str, kind: str, schema: Schema, parameters: tuple[str, ...]) -> Json:
     places = [_parameter(path, name) for name in parameters]
     if "{name}" in path:
         places.append({"name": "name", "in": "path", "required": True, "schema": _TEXT})
     answers: dict[str, Json] = {"200": _answer(what, kind, schema)}
     for status, why in _ERRORS.items():
-        answers[status] = _answer(why, "application/json", ref("Error"))
+        answers[status] = _answer(why, "application/json", _ERROR)
     security: list[Json] = [{}] if path in OPEN else [{}, {"token": []}]
     return {
         "get": {
@@ -97,13 +118,12 @@ def _get(path: str, what: str, kind: str, schema: Schema, parameters: tuple[str,
 
 
 def _parameter(path: str, name: str) -> Json:
-    again = name == "where"
     return {
         "name": name,
         "in": "query",
         "description": PARAMETERS[name],
         "required": name in REQUIRED.get(path, ()),
-        "schema": {"type": "array", "items": _TEXT} if again else _TEXT,
+        "schema": _PRECISE.get(name, _TEXT),
     }
 
 
@@ -112,6 +132,14 @@ def _answer(what: str, kind: str, schema: Schema) -> Json:
 
 
 _TEXT: Final[Schema] = {"type": "string"}
+_REF: Final = "#/components/schemas/"
+_ERROR: Final[Schema] = {"$ref": f"{_REF}Error"}
+_PRECISE: Final[dict[str, Schema]] = {  # parameters that are more than texts
+    "where": {"type": "array", "items": _TEXT},
+    "generation": {"type": "integer", "minimum": 1},
+    "views": {"enum": ["all", "headline"]},
+    "theme": {"enum": ["light", "dark"]},
+}
 _ERRORS: Final = {
     "400": "a question that has no answer",
     "401": "the token is missing",

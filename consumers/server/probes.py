@@ -17,9 +17,9 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from consumers.ledger.ledger import Ledger
+from consumers.results.follow import LatestResults
 from consumers.server.exposition import CONTENT_TYPE_LATEST, exposition
 from consumers.server.health import Watched
-from consumers.server.latest_results import LatestResults
 from consumers.server.readiness import unready
 
 PROBES: Final = ("/healthz", "/readyz", "/metrics")

@@ -18,7 +18,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from consumers.results.json_text import dumps
+from consumers.results.answers import Error, Problem, dumps
 
 OPEN: Final = ("/healthz", "/readyz")
 TODO: Final = (
@@ -81,6 +81,6 @@ class Token:
 def _refused(scope: Scope) -> Response:
     headers = {"www-authenticate": "Bearer"}
     if scope["path"].startswith("/api/"):
-        parts = {"expected": "the token of this server", "came": "no such token", "todo": TODO}
-        return Response(dumps({"error": parts}), 401, headers, media_type="application/json")
+        problem = Problem("no such token", expected="the token of this server", todo=TODO)
+        return Response(dumps(Error(problem)), 401, headers, media_type="application/json")
     return PlainTextResponse(f"this server asks for its token: {TODO}\n", 401, headers)

@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from consumers.results import results
+from consumers.results.answers import Window
 from consumers.results.query import Slice
-from consumers.results.results import ResultRow, Window
+from consumers.results.results import ResultRow
 from streammetrics import Accumulator
 
 
@@ -29,5 +30,5 @@ def views_computed_once() -> Iterator[None]:
         return [replace(row, window=window, slice=slice_) for row in known[key]]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("consumers.results.states.rows_of", rows_of)
+        patch.setattr("consumers.results.reader.rows_of", rows_of)
         yield

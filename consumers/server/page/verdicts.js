@@ -1,5 +1,5 @@
 // Verdicts and recommendations as a person reads them: a word, a symbol beside it, and a tone, which
-// the style sheet colours. The tables are those of consumers/results/verdict_words.py.
+// the style sheet colours. The tables are those of consumers/render/verdict_words.py.
 
 import { h } from "/assets/elements.js";
 import { value } from "/assets/printed.js";

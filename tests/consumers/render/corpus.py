@@ -8,17 +8,10 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from consumers.results.joined import JoinedOutcome, JoinFound
+from consumers.results.answers import Window
+from consumers.results.join_status import JoinedOutcome, JoinFound
 from consumers.results.query import Slice
-from consumers.results.results import (
-    SINCE_THE_START,
-    ComparisonRow,
-    ResultRow,
-    Results,
-    Window,
-    in_order,
-)
-from consumers.results.spans import WindowState
+from consumers.results.results import SINCE_THE_START, ComparisonRow, ResultRow, Results, in_order
 from streammetrics import Interval, Ratio, Units
 from streammetrics.experiments import Experiment, Horizon, Plan, Report, Safeguard
 from streammetrics.results import OutcomeDelays
@@ -82,6 +75,16 @@ NOTHING_JOINED: Final = replace(
 )
 
 
+PLAN: Final = Plan(
+    control="old",
+    variants=("old", "new"),
+    decision=("ctr",),
+    guardrails=(Safeguard("stay", 0.1, True),),
+    horizon=Horizon(mde=0.05),
+    better={"ctr": "higher"},
+)
+
+
 def ratio(ones: int, of: int) -> Ratio:
     """A rate."""
     made = Ratio()
@@ -108,14 +111,8 @@ def tested(
             states[arm]["stay"] = ratio(stays[i], of[i])
         units[arm] = Units()
         units[arm].update([f"u{n}" if n < both else f"{arm}{n}" for n in range(of[i])])
-    plan = Plan(
-        control="old",
-        variants=arms,
-        decision=("ctr",),
-        guardrails=() if stays is None else (Safeguard("stay", 0.1, True),),
-        horizon=Horizon(mde=0.05),
-        better={"ctr": better},
-    )
+    rails = () if stays is None else PLAN.guardrails
+    plan = replace(PLAN, guardrails=rails, better={"ctr": better})
     return Experiment(plan, {"": states}, {"": units}).outcome().report()
 
 
@@ -139,10 +136,10 @@ def corpus() -> Mapping[str, Results]:
     """Every answer, by what it shows."""
     by_variant = [rows({"variant": "bts"}, 0), rows({"variant": "random"}, 1), rows({}, 2)]
     phases = [rows({"variant": v, "phase": p}, 0) for v in "ab" for p in ("eval", None)]
-    states: tuple[WindowState, ...] = ("closed", "closing", "open")
     windows = [
-        rows({"variant": "a"}, n, Window(n * HOUR, (n + 1) * HOUR, state))
-        for n, state in enumerate(states)
+        rows({"variant": "a"}, 0, Window(0, HOUR, "closed")),
+        rows({"variant": "a"}, 1, Window(HOUR, 2 * HOUR, "closing")),
+        rows({"variant": "a"}, 2, Window(2 * HOUR, 3 * HOUR, "open")),
     ]
     others = rows({"user": "u"}, 0), rows({"(other)": ("user",)}, 1)
     seven = [rows({"variant": f"variant {n}"}, n) for n in range(7)]
@@ -153,6 +150,8 @@ def corpus() -> Mapping[str, Results]:
     huge = [replace(row, value=1.5e200, low=-math.inf, high=math.inf)
             for row in rows({"variant": "a"}, 0)]  # fmt: skip
     warned = replace(JOINED, conflicts=5, warn_cut=0.01, late_outcomes=4000)
+    slow = OutcomeDelays(2, 0, 0, 0, {(1 << 20, 1 << 21): 2}, {})
+    weeks = replace(JOINED, label_window_s=1_814_400.5, outcomes={"buy": JoinedOutcome(1, slow)})
     kept = tested((500, 1000), (1800, 1780))
     return {
         "variants beside all rows": results(*by_variant),
@@ -177,6 +176,7 @@ def corpus() -> Mapping[str, Results]:
         ),
         "joined": replace(results(rows({}, 0)), join=JOINED),
         "joined, with warnings": replace(results(rows({}, 0)), join=warned),
+        "joined over weeks": replace(results(), join=weeks),
         "joined, and no label window closed": replace(results(), join=NOTHING_JOINED),
         "win": concluded(tested((500, 1000))),
         "kept": concluded(kept),

@@ -13,21 +13,24 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from consumers.counting.experiment_plan import Declared
 from consumers.render.cells import rows_shown
 from consumers.render.html import report_html
-from consumers.render.material import Material
+from consumers.render.material import Material, Picture
 from consumers.render.prometheus import result_gauges
 from consumers.render.terminal import Shown, history_key, screen
 from consumers.render.text import Style, results_text
 from consumers.results.query import Query
 from consumers.results.results import Results
-from tests.consumers.render.corpus import corpus
+from tests.consumers.render.corpus import PLAN, corpus
 
 FOLDER: Final = Path(__file__).with_name("snapshots")
 
 
 PLAIN: Final = Style()
 COLOURED: Final = Style(100, colour=True)
+KINDS: Final = "effects", "roc"
+PLANNED: Final = Declared("", PLAN, {})
 
 
 def text(results: Results, style: Style = PLAIN, *, metric: str | None = None) -> str:
@@ -52,9 +55,12 @@ def terminal(results: Results, style: Style = PLAIN) -> str:
 
 
 def report(results: Results) -> str:
-    """As `report` writes it, without figures."""
+    """As `report` writes it, from its first heading on."""
     verdict = "" if results.recommendation is None else "What stands below it."
-    data = report_html(Material("obd.db", results, None, verdict, (), 2, ("auc, roc: x",)))
+    pictures = tuple(
+        Picture("ctr", kind, "data:", f"{kind} <of> ctr") for kind in ("effects", "roc")
+    )
+    data = report_html(Material("obd.db", results, PLANNED, verdict, pictures, 2, ("auc, roc: x",)))
     body = data.decode().partition("<main>\n")[2].partition("</main>")[0]
     return re.sub("[0-9a-f]{64}", "(digest)", body)
 

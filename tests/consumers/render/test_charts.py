@@ -14,10 +14,11 @@ from consumers.render.charts import (
     figure_of_states,
     series_name,
 )
+from consumers.results.answers import Window
 from consumers.results.history import Effect, History, Series
 from consumers.results.query import OTHER
-from consumers.results.results import SINCE_THE_START, ResultRow, Window
-from consumers.results.states import SliceState
+from consumers.results.reader import SliceState
+from consumers.results.results import SINCE_THE_START, ResultRow
 from streammetrics import Ratio
 from streammetrics.experiments import Anytime, Experiment, Plan
 

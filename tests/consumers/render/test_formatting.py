@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from consumers.render import formatting
+
+
+def test_no_renderer_formats_a_number_by_itself() -> None:
+    for path in Path(formatting.__file__).parent.glob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+        found = [one.lineno for one in nodes if isinstance(one, ast.FormattedValue)
+                 and one.format_spec is not None]  # fmt: skip
+        assert path.stem == "formatting" or not found, (path.name, found)
 
 
 @pytest.mark.parametrize(

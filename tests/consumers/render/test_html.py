@@ -83,14 +83,6 @@ def test_its_numbers_are_those_of_the_results(
     assert digest in Read(made).text
 
 
-def test_what_may_be_concluded_comes_first(made: bytes) -> None:
-    text = Read(made).text
-    assert "new is better: the always-valid interval of ctr" in text
-    titles = "What may be concluded", "Values", "Figures", "Method", "What was read"
-    places = [text.index(title) for title in titles]
-    assert places == sorted(places)
-
-
 @pytest.mark.slow
 def test_it_has_the_figures_with_a_description_each(made: bytes) -> None:
     found = pictures(made)
@@ -129,15 +121,6 @@ def test_hostile_names_are_text(tmp_path: Path) -> None:
     assert b"<script" not in data and b"\x1b" not in data
     assert formatting.name(HOSTILE, 24) in Read(data).cells
     assert not any("<script" in one for one in pictures(data))
-
-
-@pytest.mark.slow
-def test_an_empty_store_has_a_report_that_says_so(tmp_path: Path) -> None:
-    store = make_store(tmp_path, [])
-    assert main(["report", str(store), "-o", str(tmp_path / "r.html")]) == 0
-    read = Read((tmp_path / "r.html").read_bytes())
-    assert "No rows are counted here yet." in read.text
-    assert not list(read.of("img"))
 
 
 def test_one_metric_and_one_slice_can_be_asked_for(store: Path, tmp_path: Path) -> None:

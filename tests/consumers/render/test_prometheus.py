@@ -15,13 +15,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from consumers.ledger.ledger import Ledger, TooLarge
 from consumers.render import prometheus as module
 from consumers.render.prometheus import slice_labels
-from consumers.results.answers import Answers
+from consumers.results.follow import LatestResults, QueryCache
 from consumers.results.query import OTHER, Query, parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import Results
 from consumers.server.exposition import exposition
 from consumers.server.health import NOBODY
-from consumers.server.latest_results import LatestResults
 from tests.consumers.stores import HOSTILE, event, make_store
 
 Samples = Mapping[tuple[str, frozenset[tuple[str, str]]], float]
@@ -114,7 +113,7 @@ def test_results_that_cannot_be_read_cost_nothing_else(
     def too_large(*_: object) -> Results:
         raise TooLarge("the states are too large")
 
-    monkeypatch.setattr(Answers, "results", too_large)
+    monkeypatch.setattr(QueryCache, "results", too_large)
     found = scraped(store)
     assert found[key("streammetrics_results_up")] == 0
     assert found[key("streammetrics_store_up")] == 1
@@ -124,7 +123,7 @@ def test_results_that_cannot_be_read_cost_nothing_else(
 @pytest.mark.slow
 def test_who_asks_does_not_wait_for_long_and_gets_what_was_read_before(store: Path) -> None:
     with closing(Ledger.open(str(store))) as ledger:
-        answers = Answers(ledger)
+        answers = QueryCache(ledger)
         slow, go_on = Event(), Event()
         results, read = answers.results(Query()), 0
 

@@ -19,7 +19,7 @@ from consumers.render.terminal import screen
 from consumers.render.text import Style
 from consumers.render.verdict_words import ACTION_SYMBOLS, ACTION_TONES, SYMBOLS, TONES
 from consumers.render.watching import Watcher
-from consumers.results.answers import Answers
+from consumers.results.follow import QueryCache
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
@@ -74,7 +74,7 @@ def test_a_script_reads_the_recommendation_from_the_results(case_store: Stores, 
 @pytest.mark.slow
 def test_answers_of_one_metric_keep_the_recommendation_of_all(case_store: Stores) -> None:
     with closing(Ledger.open(str(case_store("broken")))) as ledger:
-        found = Answers(ledger).results(Query(metric="ctr"))
+        found = QueryCache(ledger).results(Query(metric="ctr"))
     assert found.recommendation is not None
     assert found.recommendation.action == "do_not_ship"
 

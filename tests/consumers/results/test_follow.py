@@ -24,7 +24,7 @@ from consumers.model.commit import Head
 from consumers.model.generation import Generation
 from consumers.model.partition import Partition
 from consumers.results import follow
-from consumers.results.follow import Follower
+from consumers.results.follow import IncrementalView
 from consumers.results.query import Query, QueryError
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
@@ -120,7 +120,7 @@ def written(tmp_path: Path) -> Iterator[Written]:
         yield Written(ledger)
 
 
-def require_fresh(follower: Follower, ledger: Ledger, query: Query) -> None:
+def require_fresh(follower: IncrementalView, ledger: Ledger, query: Query) -> None:
     assert to_json(follower.results()) == to_json(read_results(ledger, query))
 
 
@@ -133,7 +133,7 @@ def require_fresh(follower: Follower, ledger: Ledger, query: Query) -> None:
 )
 def test_it_always_equals_a_fresh_read(written: Written, seed: int, rounds: int) -> None:
     rng = random.Random(seed)
-    followers = [(Follower(written.ledger, query), query) for query in QUERIES]
+    followers = [(IncrementalView(written.ledger, query), query) for query in QUERIES]
     happened: set[str] = set()
     for _ in range(rounds):
         for _ in range(rng.choice([1, 1, 2, 5])):
@@ -169,7 +169,7 @@ def test_it_always_equals_a_fresh_read(written: Written, seed: int, rounds: int)
 
 @pytest.mark.slow
 def test_it_reads_only_what_is_new(written: Written) -> None:
-    follower = Follower(written.ledger, Query())
+    follower = IncrementalView(written.ledger, Query())
     for _ in range(10):
         written.commit(0, 30)
     follower.results()
@@ -183,7 +183,7 @@ def test_it_reads_only_what_is_new(written: Written) -> None:
 
 
 def test_what_was_merged_behind_its_cursor_is_not_read_again(written: Written) -> None:
-    follower = Follower(written.ledger, Query())
+    follower = IncrementalView(written.ledger, Query())
     for _ in range(5):
         written.commit(0, 30)
     follower.results()
@@ -195,7 +195,7 @@ def test_what_was_merged_behind_its_cursor_is_not_read_again(written: Written) -
 
 @pytest.mark.slow
 def test_it_reads_a_pane_anew_where_rows_were_merged_around_its_cursor(written: Written) -> None:
-    follower = Follower(written.ledger, Query())
+    follower = IncrementalView(written.ledger, Query())
     for _ in range(5):
         written.commit(0, 30)
     follower.results()
@@ -207,7 +207,7 @@ def test_it_reads_a_pane_anew_where_rows_were_merged_around_its_cursor(written: 
 
 @pytest.mark.slow
 def test_a_worker_that_merges_old_rows_leaves_those_that_are_new_to_it(written: Written) -> None:
-    follower = Follower(written.ledger, Query())
+    follower = IncrementalView(written.ledger, Query())
     for number in range(ABOVE + 10):
         written.commit(0, 20)
         list(Compactor(written.ledger.store).steps())
@@ -219,7 +219,7 @@ def test_a_worker_that_merges_old_rows_leaves_those_that_are_new_to_it(written: 
 
 @pytest.mark.slow
 def test_over_its_limits_it_reads_afresh(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
-    follower = Follower(written.ledger, Query("all"))
+    follower = IncrementalView(written.ledger, Query("all"))
     for limit in ("MAX_DELTA_BYTES", "MAX_STATE_BYTES"):
         with monkeypatch.context() as patch:
             patch.setattr(follow, limit, 10)
@@ -230,7 +230,7 @@ def test_over_its_limits_it_reads_afresh(written: Written, monkeypatch: pytest.M
 
 
 def test_an_error_leaves_it_as_it_was(written: Written) -> None:
-    follower = Follower(written.ledger, Query(metric="more"))
+    follower = IncrementalView(written.ledger, Query(metric="more"))
     written.commit(0, 30)
     with pytest.raises(QueryError):
         follower.results()
@@ -238,10 +238,10 @@ def test_an_error_leaves_it_as_it_was(written: Written) -> None:
     written.commit(0, 30)
     require_fresh(follower, written.ledger, Query(metric="more"))
     with pytest.raises(QueryError):
-        Follower(written.ledger, Query(generation=7)).results()
+        IncrementalView(written.ledger, Query(generation=7)).results()
 
 
 def test_a_store_that_holds_nothing_is_an_error(tmp_path: Path) -> None:
     made = Ledger.open(str(tmp_path / "b.db"), create=True, pauses_s=())
     with closing(made) as ledger, pytest.raises(NotAStore):
-        Follower(ledger, Query()).results()
+        IncrementalView(ledger, Query()).results()

@@ -15,9 +15,8 @@ import pytest
 from consumers.ledger.ledger import Ledger
 from consumers.render.store_text import status_text
 from consumers.render.text import Style
-from consumers.results.answers import Answers
-from consumers.results.join_reader import JoinReader
-from consumers.results.joined import JoinFound
+from consumers.results.follow import QueryCache
+from consumers.results.join_status import JoinFound, JoinReader
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
@@ -117,7 +116,7 @@ def test_a_store_that_joins_nothing_says_so_with_null(ledger: Ledger) -> None:
 def test_answers_results_and_status_say_the_same_of_it(ledger: Ledger) -> None:
     joined_stream.run(SPLIT, ledger, logs_of(stream(5).parts), close=False)
     alone = to_json(read_results(ledger, Query()))
-    assert to_json(Answers(ledger).results(Query())) == alone
+    assert to_json(QueryCache(ledger).results(Query())) == alone
     join = json.loads(alone)["join"]
     assert json.loads(status_json(ledger))["join"] == join
     assert join["pending"] == found(ledger).pending

@@ -6,11 +6,11 @@ import json
 import math
 from dataclasses import replace
 
+from consumers.results.answers import Window
 from consumers.results.results import (
     SINCE_THE_START,
     ResultRow,
     Results,
-    Window,
     in_order,
     rows_of,
     to_json,

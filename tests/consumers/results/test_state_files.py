@@ -51,7 +51,7 @@ def test_what_a_slice_is_cut_out_of_may_be_larger_than_memory_may_hold(
         whole = export(store, tmp_path / "whole", *words)
         with monkeypatch.context() as patch:
             patch.setattr("consumers.results.reader.MAX_DELTA_BYTES", 10)
-            patch.setattr("consumers.results.stream.RANGE_BYTES", 200)
+            patch.setattr("consumers.results.reader.RANGE_BYTES", 200)
             streamed = export(store, tmp_path / "streamed", *words)
         assert streamed.read_bytes() == whole.read_bytes()
 

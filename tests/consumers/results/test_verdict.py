@@ -10,10 +10,10 @@ import pytest
 
 from consumers.counting.experiment_plan import Declared, declared
 from consumers.ledger.ledger import Ledger
+from consumers.results.comparisons import experiment_json, verdict
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import ComparisonRow, Results
-from consumers.results.verdict import experiment_json, verdict
 from streammetrics.experiments import Safeguard, Verdict
 from tests.consumers import experiment_run
 

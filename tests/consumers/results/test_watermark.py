@@ -2,15 +2,17 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec import structs
+
 from consumers.counting.options import Options
 from consumers.ledger.ledger import Ledger
 from consumers.render.store_text import status_text
 from consumers.render.text import Style
 from consumers.results.query import parse_query
+from consumers.results.query_plan import idle_heads, watermark_ms
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.results.status import status_json
-from consumers.results.watermark import idle_heads, watermark_ms
 from consumers.sources.memory_source import Log
 from tests.consumers.small_config import WINDOWS, event
 from tests.consumers.worker.memory_run import ONE, TWO, Run
@@ -59,8 +61,10 @@ def test_what_is_shown_changes_no_value_and_no_digest(tmp_path: Path) -> None:
         run = counted(folder, seconds)
         with closing(Ledger.open(run.config.store.url)) as ledger:
             results = read_results(ledger, parse_query("all"))
-        window = [replace(row, window=replace(row.window, state="total")) for row in results.rows]
-        found.append((to_json(replace(results, rows=tuple(window))), run.config.fingerprints()))
+        rows = tuple(
+            replace(row, window=structs.replace(row.window, state="total")) for row in results.rows
+        )
+        found.append((to_json(replace(results, rows=rows)), run.config.fingerprints()))
     assert found[0] == found[1]
 
 

@@ -17,8 +17,8 @@ from consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from consumers.ledger.ledger import Ledger
 from consumers.server import events
 from consumers.server.health import Watched
+from consumers.server.health_monitor import HealthMonitor
 from consumers.server.process import serving
-from consumers.server.pulse import Pulse
 from tests.consumers.stores import EVENTS, make_store, write_events
 
 ALONE = Watched(dict, time.monotonic, time.time)
@@ -92,11 +92,11 @@ def test_more_pages_than_the_limit_are_told_so(
 def test_however_many_ask_the_store_is_looked_at_once_a_second(store: Path) -> None:
     now = [0.0]
     with closing(Ledger.open(str(store))) as ledger:
-        pulse = Pulse(ledger, Watched(dict, lambda: now[0], lambda: 0.0))
-        first = pulse.beat()
+        monitor = HealthMonitor(ledger, Watched(dict, lambda: now[0], lambda: 0.0))
+        first = monitor.snapshot()
         ledger.close()
-        assert pulse.beat() is first
-        assert pulse.health()["committed_s"] is None
+        assert monitor.snapshot() is first
+        assert monitor.health().committed_s is None
 
 
 def test_a_store_that_is_away_is_said_to_be(tmp_path: Path, store: Path) -> None:
@@ -105,9 +105,9 @@ def test_a_store_that_is_away_is_said_to_be(tmp_path: Path, store: Path) -> None
     with closing(Ledger.open(str(copy), pauses_s=())) as ledger:
         ledger.close()
         copy.unlink()
-        found = Pulse(ledger, ALONE).health()
-    assert found["state"] == "broken"
-    assert str(found["sentence"]).startswith("The store does not answer: ")
+        found = HealthMonitor(ledger, ALONE).health()
+    assert found.state == "broken"
+    assert found.sentence.startswith("The store does not answer: ")
 
 
 @pytest.mark.parametrize(
@@ -134,13 +134,13 @@ def test_health_is_what_the_workers_say(
 ) -> None:
     watched = Watched(lambda: {"0": vitals}, lambda: 100.0, lambda: 50.0)
     with closing(Ledger.open(str(store))) as ledger:
-        found = Pulse(ledger, watched).health()
-    assert found["state"] == state
-    assert str(found["sentence"]).startswith(sentence)
+        found = HealthMonitor(ledger, watched).health()
+    assert found.state == state
+    assert found.sentence.startswith(sentence)
 
 
 def test_a_commit_of_a_worker_says_when_it_was(store: Path) -> None:
     vitals = WorkerStatus(1, 100.0, 100.0, joined=True, committed_s=98.0)
     watched = Watched(lambda: {"0": vitals}, lambda: 100.0, lambda: 50.0)
     with closing(Ledger.open(str(store))) as ledger:
-        assert Pulse(ledger, watched).health()["committed_s"] == 2.0
+        assert HealthMonitor(ledger, watched).health().committed_s == 2.0

@@ -24,7 +24,7 @@ from consumers.model.chunk import Chunk
 from consumers.model.commit import Head
 from consumers.model.generation import Generation, Pane, PaneSize
 from consumers.model.partition import Partition
-from consumers.results.follow import Follower
+from consumers.results.follow import IncrementalView
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
@@ -79,7 +79,7 @@ class GroupedRun:
         self.heads: dict[Partition, Head] = {}
         self.retried: dict[Partition, int] = dict.fromkeys(named, 0)  # offsets before it
         self.begin()
-        self.followers = [Follower(self.ledger, query) for query in QUERIES]
+        self.followers = [IncrementalView(self.ledger, query) for query in QUERIES]
 
     def __enter__(self) -> GroupedRun:
         return self

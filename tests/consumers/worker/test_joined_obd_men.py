@@ -18,7 +18,7 @@ import pytest
 from consumers.ledger.ledger import Ledger
 from consumers.model.commit import Snapshot
 from consumers.model.generation import Pane
-from consumers.results.json_text import dumps
+from consumers.results.answers import dumps
 from consumers.results.query import parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json

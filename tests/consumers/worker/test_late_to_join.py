@@ -20,7 +20,7 @@ from consumers.model.partition import Partition
 from consumers.replay.retry import retry
 from consumers.replay.scratch import Findings
 from consumers.replay.verify import verify
-from consumers.results.joined import late_warning
+from consumers.results.join_status import late_warning
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import Results

@@ -27,13 +27,14 @@ from consumers.render.terminal import screen
 from consumers.render.text import Style, table
 from consumers.render.watching import Watcher
 from consumers.replay.retry import retry
+from consumers.results.answers import dumps
 from consumers.results.query import Query, parse_query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
 from consumers.results.status import status_json
 from consumers.server.exposition import exposition
 from consumers.server.health import Watched
-from consumers.server.pulse import Pulse
+from consumers.server.health_monitor import HealthMonitor
 from consumers.sources.memory_source import Deliver, Log, MemorySource
 from tests.consumers.replay.verified_run import EACH, change, tried, verified
 from tests.consumers.small_config import EVENT, config, event
@@ -126,7 +127,8 @@ def test_every_result_counts_them_by_one_name(tmp_path: Path) -> None:
         }
         status = json.loads(status_json(ledger))
         assert "skipped" in status_text(ledger, style, title="t")
-        answers = [json.loads(to_json(results)), Pulse(ledger, watched).health()]
+        health = dumps(HealthMonitor(ledger, watched).health())
+        answers = [json.loads(to_json(results)), json.loads(health)]
         scrape = exposition(ledger, watched).decode()
     for name, text in texts.items():
         assert "136 skipped" in text, name

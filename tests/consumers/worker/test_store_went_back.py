@@ -22,7 +22,7 @@ from consumers.ledger.ledger import Ledger
 from consumers.model.commit import Head
 from consumers.model.partition import Partition
 from consumers.process.stop import Stop
-from consumers.results.follow import Follower
+from consumers.results.follow import IncrementalView
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
@@ -243,7 +243,7 @@ def test_a_worker_that_has_no_partition_of_it_notices_too(run: Counting) -> None
 
 
 def test_a_reader_that_follows_begins_anew(run: Counting) -> None:
-    follower = Follower(run.ledger, Query())
+    follower = IncrementalView(run.ledger, Query())
     run.step(Deliver(15))
     before = SavedStore(run.ledger.store)
     assert to_json(follower.results()) == to_json(read_results(run.ledger, Query()))

@@ -1,4 +1,11 @@
-"""Which metrics, groupings and windows of a store a query means, or why it has no answer."""
+"""What a query needs of a store: its metrics, groupings and windows, and how far each window is.
+
+The watermark is for display, and in no value and no digest. A partition without new events must not
+hold the windows of all others open, so one whose newest event is more than `windows.idle_timeout_s`
+older than the newest of all is idle, and passed over. Both are event times: the watermark follows
+from what was counted, never from a clock, and is the same for every reader. While a backlog is
+read, a partition that is read later than the others counts as idle; its events are counted anyway.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from consumers.model.commit import Snapshot
-from consumers.model.generation import Metric, Pane
-from consumers.results.query import Query, QueryError, Span
-from consumers.results.spans import Spans
+from consumers.model.commit import Head, Snapshot
+from consumers.model.generation import SHOWN, Metric, Pane
+from consumers.results.answers import Window
+from consumers.results.query import Query, QueryError, Span, Spans, state_of
+from consumers.results.results import SINCE_THE_START
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +136,63 @@ def spans_of(snapshot: Snapshot, query: Query, windows: Spans) -> tuple[Span | N
 
 def _listed(groupings: Iterable[tuple[str, ...]]) -> str:
     return "; ".join(",".join(names) or "'' for all rows" for names in groupings)
+
+
+def chosen(seen: Snapshot, planned: Mapping[str, Wanted]) -> list[Pane]:
+    """The panes that a plan needs."""
+    return [
+        size.pane
+        for size in seen.panes
+        if (wanted := planned.get(size.pane.metric)) and wanted.wants(size.pane)
+    ]
+
+
+def window_of(span: Span | None, snapshot: Snapshot) -> Window:
+    """A span with how far it is."""
+    if span is None:
+        return SINCE_THE_START
+    least = watermark_ms(snapshot)
+    state = state_of(span.end_ms, least, snapshot.generation.lateness_ms)
+    return Window(span.start_ms, span.end_ms, state)
+
+
+def watermark_ms(seen: Snapshot) -> int | None:
+    """The event time that every partition has reached that is not idle; None before any event.
+    Where events are joined, up to which label windows are closed."""
+    idle = idle_heads(seen)
+    times = [
+        head.greatest_event_ms
+        for head in seen.logs
+        if head.greatest_event_ms is not None and not head.closed and head.id not in idle
+    ]
+    if len(seen.logs) < len(seen.heads):
+        return seen.closed_ms  # what is later waits to be joined
+    return min(times, default=None)
+
+
+def idle_heads(seen: Snapshot) -> frozenset[int]:
+    """The ids of the open heads whose newest event is old beside that of the others."""
+    limit_ms = _idle_timeout_ms(seen)
+    if limit_ms is None:
+        return frozenset()
+    return frozenset(_behind([head for head in seen.logs if not head.closed], limit_ms))
+
+
+def _behind(heads: Sequence[Head], limit_ms: int) -> list[int]:
+    times = [head.greatest_event_ms for head in heads if head.greatest_event_ms is not None]
+    newest = max(times, default=0)
+    return [
+        head.id
+        for head in heads
+        if head.greatest_event_ms is None or head.greatest_event_ms < newest - limit_ms
+    ]
+
+
+def _idle_timeout_ms(seen: Snapshot) -> int | None:
+    """What the last config says; None where a store has none written down."""
+    for metric in seen.generation.metrics:
+        shown = metric.description.get(SHOWN)
+        found = shown.get("idle_timeout_s") if isinstance(shown, dict) else None
+        if isinstance(found, int) and not metric.ended:
+            return found * 1000
+    return None

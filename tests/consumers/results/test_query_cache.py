@@ -13,8 +13,8 @@ from sqlalchemy import event
 
 from consumers.ledger.compact import compact
 from consumers.ledger.ledger import Ledger
-from consumers.results import answers as module
-from consumers.results.answers import Answers
+from consumers.results import follow as module
+from consumers.results.follow import QueryCache
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
@@ -31,12 +31,12 @@ def written(tmp_path: Path) -> Iterator[Written]:
         yield Written(ledger)
 
 
-def require_fresh(answers: Answers, ledger: Ledger) -> None:
+def require_fresh(answers: QueryCache, ledger: Ledger) -> None:
     for query in QUERIES:
         assert to_json(answers.results(query)) == to_json(read_results(ledger, query))
 
 
-def statements(ledger: Ledger, answers: Answers, query: Query) -> list[str]:
+def statements(ledger: Ledger, answers: QueryCache, query: Query) -> list[str]:
     """What a poll asks of the store."""
     asked: list[str] = []
 
@@ -52,7 +52,7 @@ def statements(ledger: Ledger, answers: Answers, query: Query) -> list[str]:
 @pytest.mark.slow
 def test_headlines_alone_are_those_rows_of_the_whole(store: Path) -> None:
     with closing(Ledger.open(str(store))) as ledger:
-        answers = Answers(ledger)
+        answers = QueryCache(ledger)
         whole, some = (answers.results(Query("all", headlines=alone)) for alone in (False, True))
     known = tuple(row for row in whole.rows if row.headline)
     assert to_json(some) == to_json(replace(whole, rows=known))
@@ -61,7 +61,7 @@ def test_headlines_alone_are_those_rows_of_the_whole(store: Path) -> None:
 
 @pytest.mark.slow
 def test_they_are_those_of_a_fresh_read_across_commits_merges_and_retries(written: Written) -> None:
-    answers = Answers(written.ledger)
+    answers = QueryCache(written.ledger)
     for _ in range(3):
         for log in (0, 1):
             written.commit(log, 40)
@@ -80,7 +80,7 @@ def test_they_are_those_of_a_fresh_read_across_commits_merges_and_retries(writte
 
 
 def test_a_poll_reads_no_delta_row_while_nothing_was_counted(written: Written) -> None:
-    answers, query = Answers(written.ledger), Query("all")
+    answers, query = QueryCache(written.ledger), Query("all")
     written.commit(0, 40)
     first = answers.results(query)
     compact(written.ledger.store)
@@ -93,12 +93,12 @@ def test_a_poll_reads_no_delta_row_while_nothing_was_counted(written: Written) -
 def test_what_is_too_large_to_be_kept_is_answered_all_the_same(
     written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, limit in (("KEPT_BYTES", 10), ("KEPT", 1)):
+    for name, limit in (("CACHED_BYTES", 10), ("CACHED", 1)):
         monkeypatch.setattr(module, name, limit)
-        answers = Answers(written.ledger)
+        answers = QueryCache(written.ledger)
         written.commit(0, 40)
         require_fresh(answers, written.ledger)
-        assert len(answers._kept) <= 1
+        assert len(answers._cached) <= 1
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_an_answer_over_the_limits_is_read_once_while_nothing_was_counted(
 ) -> None:
     monkeypatch.setattr("consumers.results.follow.MAX_STATE_BYTES", 10)
     written.commit(0, 40)
-    answers = Answers(written.ledger)
+    answers = QueryCache(written.ledger)
     require_fresh(answers, written.ledger)
     assert answers.results(Query("all")) is answers.results(Query("all"))
     written.commit(1, 40)
@@ -116,7 +116,7 @@ def test_an_answer_over_the_limits_is_read_once_while_nothing_was_counted(
 
 @pytest.mark.slow
 def test_any_number_of_threads_may_ask(written: Written) -> None:
-    answers = Answers(written.ledger)
+    answers = QueryCache(written.ledger)
     written.commit(0, 40)
     with ThreadPoolExecutor(8) as pool:
         found = set(pool.map(lambda i: to_json(answers.results(QUERIES[i % 4])), range(40)))
@@ -126,7 +126,7 @@ def test_any_number_of_threads_may_ask(written: Written) -> None:
 @pytest.mark.slow
 def test_what_is_taken_of_an_answer_belongs_to_it(written: Written) -> None:
     written.commit(0, 300)
-    answers = Answers(written.ledger)
+    answers = QueryCache(written.ledger)
     for query in QUERIES:
         whole = answers.results(query)
         assert answers.rows(query).rows == whole.rows

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import consumers.results.experiment_rows as experiment_rows
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.outline import Outline
-from consumers.results.answers import Answers
+from consumers.results import comparisons
+from consumers.results.follow import QueryCache
 from consumers.results.query import Query
 from consumers.results.reader import read_results
 from consumers.results.results import to_json
@@ -25,15 +25,15 @@ def test_windows_without_new_rows_are_not_read_again(
     config = write(tmp_path)
     store = run(config)
     made: list[int | None] = []
-    real = experiment_rows._experiment
+    real = comparisons._experiment
 
     def counted(now: object, of: object, rows: list[Outline]) -> object:
         made.append(rows[0].pane.start_ms)
         return real(now, of, rows)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(experiment_rows, "_experiment", counted)
+    monkeypatch.setattr(comparisons, "_experiment", counted)
     with closing(Ledger.open(str(store))) as ledger:
-        answers, query = Answers(ledger), Query("all")
+        answers, query = QueryCache(ledger), Query("all")
         first = answers.results(query)
         assert sorted(made, key=str) == [0, 3_600_000, None]
         assert len(first.comparisons) == 3
@@ -50,7 +50,7 @@ def test_windows_without_new_rows_are_not_read_again(
         assert to_json(again) == to_json(read_results(ledger, query)) != to_json(first)
         assert len(answers.results(Query("all", metric="ctr")).comparisons) == 3
         other = Query("all", metric="other")
-        assert not experiment_rows.ExperimentRows(ledger, other).beside(lambda: first).comparisons
+        assert not comparisons.ComparisonReader(ledger, other).beside(lambda: first).comparisons
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
     text = text.replace("[store]", 'ctr2 = { type = "Ratio" }\n[store]')
     config.write_text(text.replace('["ctr"]', '["ctr", "ctr2.ratio"]'), encoding="utf-8")
     read: list[set[str]] = []
-    real = experiment_rows._experiment
+    real = comparisons._experiment
 
     def noted(now: object, of: object, rows: list[Outline]) -> object:
         read.append({row.pane.metric for row in rows})
@@ -70,8 +70,8 @@ def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
 
     with closing(Ledger.open(str(run(config)))) as ledger:
         whole = json.loads(to_json(read_results(ledger, Query("all"))))
-        monkeypatch.setattr(experiment_rows, "_experiment", noted)
-        answers = Answers(ledger)
+        monkeypatch.setattr(comparisons, "_experiment", noted)
+        answers = QueryCache(ledger)
         for metric in ("ctr", "ctr2"):
             one = json.loads(to_json(answers.experiment(Query("all", metric=metric))))
             assert one["comparisons"] == [

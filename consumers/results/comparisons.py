@@ -1,7 +1,9 @@
-"""What an answer says of the experiment: over each of its windows, of all rows together.
+"""The experiment of an answer: comparisons over each of its windows, and the whole in one sentence.
 
-Reading looks at nothing: a look is taken by those who count, and of the total since the start
-alone. Of another window, what is always valid is what this window says now, with no look behind.
+Comparisons are of all rows together. Reading takes no look: the service takes them, at the total
+since the start alone; what is always valid of another window is what this window says now, with no
+look behind. An experiment counts its metrics in groups of users: where it has counted the rows of a
+result, the interval of that result is the one of the groups.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias
 
 from consumers.config.states import ROWS
 from consumers.counting.experiment_plan import (
@@ -25,20 +27,30 @@ from consumers.ledger.looks import heads_of
 from consumers.ledger.outline import Outline, state_of
 from consumers.ledger.view import Moment, View, view
 from consumers.model.commit import Counters, Snapshot
-from consumers.results.joined import could_be_joined, late_warning
+from consumers.results import answers
+from consumers.results.join_status import could_be_joined, late_warning
 from consumers.results.query import Query, Span
-from consumers.results.read_plan import Layout, spans_of
-from consumers.results.results import ComparisonRow, Results
-from consumers.results.states import window_of
-from consumers.results.user_intervals import Users, of_users, users_of
+from consumers.results.query_plan import Layout, spans_of, window_of
+from consumers.results.results import (
+    ComparisonRow,
+    ResultRow,
+    Results,
+    comparison_answer,
+    contamination_answer,
+    recommendation_answer,
+    sample_ratio_answer,
+)
+from streammetrics import Interval, UserGroups
 from streammetrics.experiments import (
     Contamination,
     Experiment,
     Finding,
     Outcome,
+    Plan,
     Recommendation,
     SampleRatioFound,
 )
+from streammetrics.results import counts_of
 
 MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
 TRIES: Final = 5  # to read rows and experiment of one moment, while others count
@@ -74,7 +86,7 @@ class _Found:
     users: Users = field(default_factory=dict)
 
 
-class ExperimentRows:
+class ComparisonReader:
     """What answers to one query say of the experiment. It remembers the last moment's, and what it
     read of each window, until other rows are stored of it.
 
@@ -221,3 +233,128 @@ def _late_note(seen: Snapshot) -> tuple[str, ...]:
 
 def _layout(of: Declared) -> Layout:
     return Layout.of(next(iter(of.metrics.values())))
+
+
+class _Result(Protocol):
+    """What UserGroups of a metric gives: the metric's result, and intervals of its views."""
+
+    @property
+    def value(self) -> object: ...
+    def interval(self, view: object = None) -> Interval: ...
+
+
+class InGroups:
+    """One metric of one variant and window. What has been asked for is known from then on."""
+
+    def __init__(self, state: UserGroups) -> None:
+        self._state = state
+        self._result: _Result | None = None
+        self._counts: Mapping[str, object] = {}
+        self._intervals: dict[object, Interval] = {}
+
+    def interval(self, row: ResultRow) -> Interval | None:
+        """The interval of this row, or that which it has where it is of other rows."""
+        if self._result is None:
+            self._result = self._state.compute()
+            self._counts = counts_of(self._result.value)
+        if self._counts != row.counts:
+            return row.interval
+        if row.view not in self._intervals:
+            self._intervals[row.view] = self._result.interval(row.view)
+        return self._intervals[row.view]
+
+
+_Place = tuple[int | None, int | None, str, str]  # start and end of a window, variant, metric
+Users = Mapping[_Place, InGroups]
+
+
+def users_of(experiment: Experiment, span: Span | None) -> Users:
+    """What an experiment knows of users in one window (None is the total), by variant and metric,
+    over all epochs of the allocation."""
+    sums: dict[tuple[str, str], UserGroups] = {}
+    for arms in experiment.states.values():
+        for variant, metrics in arms.items():
+            for metric, state in metrics.items():
+                if isinstance(state, UserGroups):
+                    known = sums.get((variant, metric))
+                    sums[variant, metric] = state if known is None else known + state
+    ends = (None, None) if span is None else (span.start_ms, span.end_ms)
+    return {(*ends, *one): InGroups(state) for one, state in sums.items()}
+
+
+def of_users(row: ResultRow, users: Users) -> ResultRow:
+    """The row of a variant with the interval of its users, where they are known."""
+    if row.interval is None or tuple(row.slice) != ("variant",):
+        return row
+    place = row.window.start_ms, row.window.end_ms, str(row.slice["variant"]), row.metric
+    found = users.get(place)
+    interval = row.interval if found is None else found.interval(row)
+    return row if interval is row.interval else replace(row, interval=interval)
+
+
+State = Literal["none", "waiting", "distrusted", "early", "undecided", "decided"]
+
+_SHOWN: Final = ("better", "worse", "higher", "lower")
+_NOTHING: Final = "Too early to say: no variant can be compared with the control yet."
+
+
+def verdict(of: Declared | None, rows: Sequence[ComparisonRow]) -> tuple[State, str]:
+    """The state, and what may be concluded in words; `rows`: the comparisons since the start. What
+    to do now is said by `Results.recommendation`."""
+    if of is None:
+        return "none", "No experiment is declared."
+    doubt = next((row.finding for row in rows if row.finding.verdict == "disbelieved"), None)
+    if doubt is not None:
+        return "distrusted", doubt.sentence
+    decisions = [row.finding for row in rows if row.finding.contrast.safeguard is None]
+    broken = [row.finding.sentence for row in rows if row.finding.verdict == "broken"]
+    if not decisions:
+        return "waiting", " ".join(broken) or _NOTHING
+    shown = [one for one in decisions if one.verdict in _SHOWN]
+    state: State = "undecided"
+    if shown:
+        state = "decided"
+    elif all(one.verdict == "not_started" for one in decisions):
+        state = "early"
+    told = [one.sentence for one in (shown or decisions)]
+    if len(told) > 1 and not shown:
+        told = [f"No difference shown yet in any of {len(told)} comparisons."]
+        if state == "early":
+            told = [f"Too early to say of any of {len(decisions)} comparisons."]
+        told += [one.sentence for one in decisions if one.verdict == "faded"]
+    elif shown and len(shown) < len(decisions):
+        told.append(f"{len(decisions) - len(shown)} of {len(decisions)} comparisons show none yet.")
+    return state, " ".join((*broken, *told))
+
+
+def experiment_json(results: Results, of: Declared | None, looks: int) -> bytes:
+    """The bytes of `GET /api/experiment`; results: an answer over the total."""
+    rows = [row for row in results.comparisons if row.window.start_ms is None]
+    state, sentence = verdict(of, rows)
+    return answers.dumps(
+        answers.Experiment(
+            generation=results.generation,
+            offsets=results.offsets,
+            incomplete=results.incomplete,
+            state=state,
+            sentence=sentence,
+            recommendation=recommendation_answer(results.recommendation),
+            plan=None if of is None else _plan(of.plan),
+            looks=looks,
+            comparisons=tuple(comparison_answer(row) for row in rows),
+            srm=sample_ratio_answer(results.srm),
+            contamination=contamination_answer(results.contamination),
+            notes=results.notes,
+        )
+    )
+
+
+def _plan(of: Plan) -> answers.Plan:
+    return answers.Plan(
+        control=of.control,
+        variants=of.variants,
+        decision=of.decision,
+        guardrails=tuple(one.metric for one in of.guardrails),
+        level=of.level,
+        cluster=of.cluster,
+    )

@@ -1,6 +1,6 @@
-"""Whether a store has moved, and how those stand who count into it: what a page follows.
+"""Whether a store has moved, and the health of the workers that count into it: what a page follows.
 
-However many ask, the store is looked at once a second.
+However many clients ask, the store is looked at once a second.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from consumers.ledger.failures import LedgerError
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.view import Moment, View, view
 from consumers.model.commit import Counters
-from consumers.results.json_text import Json
-from consumers.results.watermark import watermark_ms
+from consumers.results import answers
+from consumers.results.query_plan import watermark_ms
 from consumers.server.health import Watched
 from consumers.server.readiness import unready
 
@@ -28,10 +28,10 @@ State = Literal["live", "idle", "stale", "broken"]
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
-    """The store at one look. `moment`: what is counted, however many `looks` were taken at it.
-    `moved_s`: when it was first seen to stand so, by the monotonic clock; None where it has stood
-    so since the first look. `away`: why it did not answer."""
+class HealthSnapshot:
+    """The store at one look. `moment`: what is counted, whatever number of `looks` was taken at it.
+    `moved_s`: when it was first seen in this state, by the monotonic clock; None where that was the
+    first look. `away`: why it did not answer."""
 
     moment: str = ""
     outline: str = ""
@@ -43,39 +43,39 @@ class Beat:
     away: str | None = None
 
 
-class Pulse:
+class HealthMonitor:
     """Looks at a store, for any number of threads."""
 
     def __init__(self, ledger: Ledger, watched: Watched) -> None:
         self._ledger, self._watched = ledger, watched
         self._lock = Lock()
         self._seen: tuple[Moment, int] | None = None
-        self._beat: Beat | None = None
+        self._snapshot: HealthSnapshot | None = None
         self._looked_s = 0.0
         self._began_s = watched.monotonic()
 
-    def beat(self) -> Beat:
+    def snapshot(self) -> HealthSnapshot:
         """The last look, or a new one where that is older than a second."""
         with self._lock:
             now_s = self._watched.monotonic()
-            if self._beat is None or now_s - self._looked_s >= EVERY_S:
+            if self._snapshot is None or now_s - self._looked_s >= EVERY_S:
                 self._looked_s = now_s
                 try:
-                    self._beat = view(self._ledger, lambda now: self._look(now, now_s))
+                    self._snapshot = view(self._ledger, lambda now: self._look(now, now_s))
                 except LedgerError as error:
-                    self._seen, self._beat = None, Beat(away=str(error))
-            return self._beat
+                    self._seen, self._snapshot = None, HealthSnapshot(away=str(error))
+            return self._snapshot
 
-    def _look(self, now: View, now_s: float) -> Beat:
+    def _look(self, now: View, now_s: float) -> HealthSnapshot:
         of = declared(now.moment.generation)
         looks = 0 if of is None else now.looks(of.fingerprint)
         seen = now.moment, looks
-        if self._beat is not None and seen == self._seen:
-            return self._beat
-        first, self._seen = self._beat is None or self._seen is None, seen
+        if self._snapshot is not None and seen == self._seen:
+            return self._snapshot
+        first, self._seen = self._snapshot is None or self._seen is None, seen
         generation, heads = now.moment.generation, now.moment.heads
         panes = sorted({size.pane[2:] for size in now.snapshot.panes}, key=str)
-        return Beat(
+        return HealthSnapshot(
             moment=_hash(generation.id, heads, now.moment.retry),
             outline=_hash(generation, panes),
             looks=looks,
@@ -85,44 +85,43 @@ class Pulse:
             moved_s=None if first else now_s,
         )
 
-    def health(self) -> dict[str, Json]:
+    def health(self) -> answers.Health:
         """The answer of `GET /api/health`."""
-        beat, watched = self.beat(), self._watched
+        seen, watched = self.snapshot(), self._watched
         now_s, now = watched.monotonic(), watched.clock()
         workers = watched.workers()
         lags = [_lag(vitals, now) for vitals in workers.values() if vitals is not None]
         messages = [lag for lag, _ in lags if lag is not None]
         seconds = [lag for _, lag in lags if lag is not None]
-        commits = [v.committed_s for v in workers.values() if v and v.committed_s is not None]
-        last_s = max([*commits, *([] if beat.moved_s is None else [beat.moved_s])], default=None)
-        problem = None if beat.away is not None else unready(self._ledger, watched)
-        state, sentence = _state(beat, problem, bool(workers), max(seconds, default=None))
-        return {
-            "format": "streammetrics-health/1",
-            "state": state,
-            "sentence": sentence,
-            "watermark_ms": beat.watermark_ms,
-            "newest_event_ms": beat.newest_ms,
-            "rows_read": beat.counters.rows,
-            "late": beat.counters.late,
-            "future": beat.counters.future,
-            "expired": beat.counters.expired,
-            "quarantined": beat.counters.quarantined,
-            "repeated": beat.counters.repeated,
-            "skipped": beat.counters.skipped,
-            "lag_messages": sum(messages) if messages else None,
-            "lag_seconds": max(seconds, default=None),
-            "committed_s": None if last_s is None else round(now_s - last_s, 1),
-            "since_s": round(now_s - self._began_s, 1),
-            "workers": [_worker_json(name, one, watched, now) for name, one in workers.items()],
-        }
+        moves = [v.committed_s for v in workers.values() if v and v.committed_s is not None]
+        moves += [] if seen.moved_s is None else [seen.moved_s]
+        problem = None if seen.away is not None else unready(self._ledger, watched)
+        state, sentence = _state(seen, problem, bool(workers), max(seconds, default=None))
+        return answers.Health(
+            state=state,
+            sentence=sentence,
+            watermark_ms=seen.watermark_ms,
+            newest_event_ms=seen.newest_ms,
+            rows_read=seen.counters.rows,
+            late=seen.counters.late,
+            future=seen.counters.future,
+            expired=seen.counters.expired,
+            quarantined=seen.counters.quarantined,
+            repeated=seen.counters.repeated,
+            skipped=seen.counters.skipped,
+            lag_messages=sum(messages) if messages else None,
+            lag_seconds=max(seconds, default=None),
+            committed_s=round(now_s - max(moves), 1) if moves else None,
+            since_s=round(now_s - self._began_s, 1),
+            workers=tuple(_worker(name, one, watched, now) for name, one in workers.items()),
+        )
 
 
 def _state(
-    beat: Beat, problem: str | None, counts: bool, behind_s: float | None
+    seen: HealthSnapshot, problem: str | None, counts: bool, behind_s: float | None
 ) -> tuple[State, str]:
-    if beat.away is not None:
-        return "broken", f"The store does not answer: {beat.away}."
+    if seen.away is not None:
+        return "broken", f"The store does not answer: {seen.away}."
     if not counts:
         return "idle", "This server shows the store, and does not know who counts into it."
     if problem is not None:
@@ -132,17 +131,13 @@ def _state(
     return "live", f"Counting, {behind_s:.0f} s behind."
 
 
-def _worker_json(name: str, vitals: WorkerStatus | None, watched: Watched, now: float) -> Json:
+def _worker(
+    name: str, vitals: WorkerStatus | None, watched: Watched, now: float
+) -> answers.HealthWorker:
     if vitals is None:
-        return {"name": name, "problem": "it has not started yet", "lag_messages": None,
-                "partitions": 0}  # fmt: skip
+        return answers.HealthWorker(name, "it has not started yet", None, 0)
     alone = Watched(lambda: {name: vitals}, watched.monotonic, watched.clock)
-    return {
-        "name": name,
-        "problem": alone.unready(),
-        "lag_messages": _lag(vitals, now)[0],
-        "partitions": len(vitals.places),
-    }
+    return answers.HealthWorker(name, alone.unready(), _lag(vitals, now)[0], len(vitals.places))
 
 
 def _lag(vitals: WorkerStatus, now: float) -> tuple[int | None, float | None]:
