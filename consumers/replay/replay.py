@@ -39,8 +39,7 @@ from consumers.replay.scratch import Scratch
 from consumers.sources.source import Source
 from consumers.worker.pieces import commit_of
 from consumers.worker.pipeline import Delta
-from consumers.worker.repeats import without_repeats
-from consumers.worker.seen_ids import SeenIds
+from consumers.worker.seen_ids import SeenIds, without_repeats
 
 POLL_S: Final = 0.5
 FAR: Final = 50_000  # offsets that are sought over rather than read

@@ -31,9 +31,9 @@ from consumers.worker.closing import Closing
 from consumers.worker.history import History
 from consumers.worker.pieces import Limits, commit_of
 from consumers.worker.pipeline import Delta
-from consumers.worker.repeats import Repeats
 from consumers.worker.retention import raised
 from consumers.worker.run_options import Options, Progress
+from consumers.worker.seen_ids import Repeats
 from consumers.worker.starting import chosen, head_to_read, require_within, start_of
 from consumers.worker.stop import Stop
 from consumers.worker.upkeep import Upkeep

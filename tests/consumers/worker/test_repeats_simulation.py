@@ -18,8 +18,8 @@ from consumers.model.commit import Commit, Head
 from consumers.model.partition import Partition
 from consumers.sources.memory_source import Assign, Deliver, Log, Lose, MemorySource, Revoke, Step
 from consumers.worker import worker
-from consumers.worker.repeats import Repeats
 from consumers.worker.run_options import Options
+from consumers.worker.seen_ids import Repeats
 from consumers.worker.service import begin
 from consumers.worker.stop import Stop
 from consumers.worker.worker import Worker
