@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, delete, insert, select, update
 
-from consumers.ledger import outline, schema
+from consumers.ledger import audit, outline, schema
 from consumers.ledger.compact import compact
 from consumers.ledger.ledger import Ledger, SettingsChanged
 from consumers.model.generation import Requested
@@ -63,6 +63,7 @@ def test_memory_is_bounded_by_parts_and_parts_leave_no_trace(
     monkeypatch.setattr(diff, "PANES", (7, 100_000))
     monkeypatch.setattr(diff, "SUMS", (3, 2000))
     monkeypatch.setattr(outline, "_BYTES", 1000)
+    monkeypatch.setattr(audit, "_BYTES", 1000)
     assert verified(run, tmp_path) == whole
     assert whole.is_good
     change(run, gone)
