@@ -1,21 +1,27 @@
-"""Which ids a partition has seen, within a retention of event time. Pure: no clock, no I/O.
+"""Repeated events: which ids a partition has seen, within a retention of event time.
 
 Ids are remembered by panes of event time. The start of the newest pane so far is the clock: a pane
 is remembered until the clock has passed its end by the retention. So which events are repeats
-follows from the log alone, however it was cut into chunks and commits.
+follows from the log alone, however it was cut into chunks and commits. A worker loads what its
+partitions have seen when they are assigned, and stores it in the transaction of their commits.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.ledger.write import digest_of
-from consumers.model.commit import Seen
+from consumers.config.config import Config
+from consumers.events.decoder import Decoded
+from consumers.ledger.store import Store
+from consumers.ledger.write import digest_of, read_seen
+from consumers.model.commit import Commit, Head, Seen
+from consumers.model.partition import Partition
 
 Ids: TypeAlias = "NDArray[np.uint64]"
 Panes: TypeAlias = "NDArray[np.int64]"
@@ -173,3 +179,80 @@ def _merged(runs: Sequence[tuple[Ids, Panes]]) -> tuple[Ids, Panes]:
 def _above(ids: Ids, panes: Panes, floor_ms: int) -> tuple[Ids, Panes]:
     keep = panes > floor_ms
     return (ids, panes) if keep.all() else (ids[keep], panes[keep])
+
+
+@dataclass(slots=True)
+class _Log:
+    """A partition of ours. at: up to which offset its ids are known; taken: what is on its way to
+    the store."""
+
+    head: int
+    at: int
+    ids: SeenIds
+    taken: Seen | None = None
+
+
+class Repeats:
+    """What each partition of a worker has seen. Does nothing where the config has no [dedup]."""
+
+    def __init__(self, config: Config, store: Store) -> None:
+        self._dedup, self._store = config.dedup, store
+        self._logs: dict[Partition, _Log] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it holds, roughly."""
+        return sum(log.ids.nbytes for log in self._logs.values())
+
+    def begin(self, head: Head) -> None:
+        """Reading goes on at a head. Its ids are those that we hold, if we have read just so far,
+        else those of the store: what was not committed is read again."""
+        if self._dedup is None:
+            return
+        known = self._logs.get(head.partition)
+        if known is None or (known.head, known.at) != (head.id, head.next_offset):
+            rows = read_seen(self._store, head)
+            ids = SeenIds(self._dedup.retention_ms, self._dedup.pane_ms, rows)
+            self._logs[head.partition] = _Log(head.id, head.next_offset, ids)
+        elif known.taken is not None:
+            known.ids.committed(known.taken)
+            known.taken = None
+
+    def without(self, decoded: Decoded) -> Decoded:
+        """The next events of a partition of ours, without repeats."""
+        log = self._logs.get(decoded.chunk.partition)
+        if log is None:
+            return decoded
+        log.at = decoded.chunk.end
+        return without_repeats(decoded, log.ids)
+
+    def with_ids(self, commit: Commit) -> Commit:
+        """The same commit, which also stores the ids of its events."""
+        log = self._logs.get(commit.head.partition)
+        if log is None:
+            return commit
+        log.taken = log.ids.take()
+        return replace(commit, seen=log.taken)
+
+    def drop(self, partitions: Sequence[Partition]) -> None:
+        """These are not ours any more."""
+        for partition in partitions:
+            self._logs.pop(partition, None)
+
+
+def without_repeats(decoded: Decoded, seen: SeenIds) -> Decoded:
+    """The events that are no repeats, good and refused, and how many are."""
+    found = decoded.event_ids
+    if found is None:
+        return decoded
+    places = found.places[seen.repeats(found.ids, found.times_ms)]
+    if not len(places):
+        return decoded
+    chunk = decoded.chunk
+    again = {
+        (int(chunk.offsets[i]), 0 if chunk.indices is None else int(chunk.indices[i]))
+        for i in (places.tolist() if decoded.refused else ())
+    }
+    left = tuple(one for one in decoded.refused if (one.offset, one.index) not in again)
+    some = decoded.take(np.flatnonzero(~np.isin(decoded.at, places)))
+    return replace(some, refused=left, repeated=len(places))

@@ -31,6 +31,7 @@ from consumers.counting.options import (
     require_within,
     start_of,
 )
+from consumers.counting.seen_ids import Repeats
 from consumers.counting.worker_status import StatusRecorder
 from consumers.events.decoder import Decoded, Decoder
 from consumers.ledger.ledger import Ledger, count_from
@@ -40,7 +41,6 @@ from consumers.model.commit import Head
 from consumers.model.generation import Generation
 from consumers.model.partition import Partition
 from consumers.sources.source import Confirms, Source, SourceError
-from consumers.worker.repeats import Repeats
 
 log = logging.getLogger(__name__)
 

@@ -32,6 +32,7 @@ from sqlalchemy import (
 from consumers.ledger.outline import (
     Outline,
     coarser_of,
+    few,
     parts_of,
     read_outlines,
     read_states,
@@ -61,6 +62,7 @@ from consumers.model.generation import Generation, Pane
 from streammetrics import Accumulator, StreamMetricsError, load
 
 _ROWS: Final = 100  # that are copied together
+_BYTES: Final = 4 << 20  # of their states, unless it is one state
 
 Covers = Mapping[tuple[str, int], Sequence[tuple[int, int]]]
 
@@ -102,9 +104,12 @@ def copy_ledger(store: Store, copy: Store) -> Stand:
             (head, head.c.generation == found.id),
             (metric_start, metric_start.c.generation == found.id),
             (quarantine, quarantine.c.head.in_(mine)),
-            (delta, delta.c.generation == found.id),
         ):
             _copy(connection, copy, table, which)
+        sizes = select(delta.c.id, delta.c.nbytes).where(delta.c.generation == found.id)
+        held = [(int(id_), int(nbytes)) for id_, nbytes in connection.execute(sizes)]
+        for ids in few(held, _ROWS, _BYTES):
+            _copy(connection, copy, delta, delta.c.id.in_(ids))
         notes = select(retry.c.id, retry.c.note).where(retry.c.generation == found.id)
         readings = {row.id: _reading(row.id, row.note) for row in connection.execute(notes)}
         digests = seen_digests(connection, [one.id for one in heads])

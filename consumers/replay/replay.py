@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from consumers.counting.commits import commit_of
 from consumers.counting.delta import Delta
-from consumers.counting.seen_ids import SeenIds
+from consumers.counting.seen_ids import SeenIds, without_repeats
 from consumers.events.decoder import Decoded, Decoder
 from consumers.events.refusals import LATE, Refused
 from consumers.ledger.audit import Covers, covers, entries_between
@@ -40,7 +40,6 @@ from consumers.replay.dry_run import (
 )
 from consumers.replay.scratch import Scratch
 from consumers.sources.source import Source
-from consumers.worker.repeats import without_repeats
 
 POLL_S: Final = 0.5
 FAR: Final = 50_000  # offsets that are sought over rather than read

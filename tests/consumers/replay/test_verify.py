@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection, delete, insert, select, update
 
 from consumers.counting.options import Options, Progress
-from consumers.ledger import outline, schema
+from consumers.ledger import audit, outline, schema
 from consumers.ledger.compact import compact
 from consumers.ledger.ledger import Ledger
 from consumers.ledger.settings import SettingsChanged
@@ -64,6 +64,7 @@ def test_memory_is_bounded_by_parts_and_parts_leave_no_trace(
     monkeypatch.setattr(diff, "PANES", (7, 100_000))
     monkeypatch.setattr(diff, "SUMS", (3, 2000))
     monkeypatch.setattr(outline, "_BYTES", 1000)
+    monkeypatch.setattr(audit, "_BYTES", 1000)
     assert verified(run, tmp_path) == whole
     assert whole.is_good
     change(run, gone)

@@ -15,6 +15,7 @@ import pytest
 from consumers.config.config import Config
 from consumers.counting import worker
 from consumers.counting.options import Options
+from consumers.counting.seen_ids import Repeats
 from consumers.counting.worker import Worker
 from consumers.ledger.ledger import Ledger
 from consumers.model.commit import Commit, Head
@@ -22,7 +23,6 @@ from consumers.model.partition import Partition
 from consumers.process.service import begin
 from consumers.process.stop import Stop
 from consumers.sources.memory_source import Assign, Deliver, Log, Lose, MemorySource, Revoke, Step
-from consumers.worker.repeats import Repeats
 from tests.consumers.folded import Counted, counted, fold
 from tests.consumers.small_config import config
 from tests.consumers.worker.memory_run import ONE, TWO
