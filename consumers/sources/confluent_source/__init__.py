@@ -26,7 +26,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from consumers.config.tables import SourceConfig
 from consumers.sources.confluent_client import client_settings
-from consumers.sources.confluent_source import faults
+from consumers.sources.confluent_source import client as faults
 from consumers.sources.confluent_source.client import (
     ASK_S,
     FATAL,
