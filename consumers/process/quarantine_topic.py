@@ -96,10 +96,10 @@ def forwarding(
 
     def opened() -> Sender:
         if config.source.library == "confluent-kafka":
-            from consumers.sources.confluent_source import forwarding as by_librdkafka
+            from consumers.sources.confluent_source import client as by_librdkafka
 
             return by_librdkafka.Forwarding(config.source, topic)
-        from consumers.sources.kafka_source import forwarding as by_kafka_python
+        from consumers.sources.kafka_source import producer as by_kafka_python
 
         return by_kafka_python.Forwarding(config.source, topic)
 

@@ -28,7 +28,7 @@ from consumers.config.tables import SourceConfig
 from consumers.model.chunk import Chunk
 from consumers.model.partition import Name, Partition
 from consumers.sources.confluent_client import client_settings
-from consumers.sources.confluent_source import faults
+from consumers.sources.confluent_source import client as faults
 from consumers.sources.confluent_source.client import (
     ASK_S,
     FATAL,

@@ -1,4 +1,12 @@
-"""A client of librdkafka: how it is made, what it says, its messages, and the ids of its topics."""
+"""A client of librdkafka: how it is made, what it says, its messages, and the ids of its topics.
+
+Batches that cannot be read: the library names the first offset of a batch that it cannot decompress
+or whose checksum is wrong, and nothing else of it. A broker that is asked for any offset of a batch
+sends all of it, so the batch ends before the first offset at which the library finds no fault, or
+another one. Zstandard is decompressed up to `receive.message.max.bytes`, the other codecs whatever
+they become, so a record of gzip, LZ4 or Snappy that is over the limit is refused here, when it is
+there.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +15,15 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from typing import Final, TypeVar
+from dataclasses import dataclass
+from typing import Final, TypeAlias, TypeVar
 
 from confluent_kafka import (
     Consumer,
     KafkaError,
     KafkaException,
     Message,
+    Producer,
     TopicCollection,
     TopicPartition,
     Uuid,
@@ -22,20 +32,18 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._topic import TopicDescription
 
 from consumers.config.section import ConfigError, Problem
-from consumers.sources.confluent_client import connection_settings
-from consumers.sources.source import Disconnected, NotLetIn, SourceError
+from consumers.config.tables import SourceConfig
+from consumers.sources.confluent_client import client_settings, connection_settings
+from consumers.sources.source import Disconnected, NotLetIn, SourceError, over_limit
 from consumers.sources.topic_reading import Place, Topic
 
 T = TypeVar("T")
-
 RDKAFKA: Final = logging.getLogger("librdkafka")
-
 ASK_S: Final = 10.0
 TRY_S: Final = 2.0
 TOPIC_TRIES: Final = 4  # a broker that has just started may not name the topic at once
 TOPIC_PAUSE_S: Final = 0.5
 SILENT: Final = frozenset(["_ALL_BROKERS_DOWN", "_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT"])
-
 FATAL: Final = frozenset(  # names of errors after which another try would end as this one did
     [
         "_AUTHENTICATION", "_BAD_COMPRESSION", "_BAD_MSG",
@@ -53,6 +61,11 @@ REFUSALS: Final = frozenset(  # those of them that say who may not do what
         "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED",
     ]
 )  # fmt: skip
+UNREADABLE: Final = frozenset(["_BAD_COMPRESSION", "_BAD_MSG", "INVALID_MSG", "_NOT_IMPLEMENTED"])
+PROBE_S: Final = 0.5
+PROBES: Final = 30
+ANSWER_S: Final = 15.0
+Event: TypeAlias = tuple[bytes, bytes, list[tuple[str, bytes]]]  # key, value, headers
 
 
 class TopicIds:
@@ -205,3 +218,109 @@ def headers_of(message: Message) -> list[tuple[str, bytes]]:
     if not isinstance(found, list):
         return []
     return [(name, value) for name, value in found if isinstance(value, bytes)]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A batch that begins at offset `base` and cannot be read. last: its last offset, if known."""
+
+    base: int
+    came: str
+    last: int | None = None
+
+
+def fault_of(error: KafkaError, offset: int, limit: int) -> Fault:
+    """What an error that stands among the records says."""
+    came = "one that librdkafka cannot decompress or read: it is damaged, or "
+    return Fault(offset, f"{came}{over_limit(limit)}; it says {error.name()}: {error.str()}")
+
+
+def first_too_large(messages: Sequence[Message], limit: int) -> int | None:
+    """The index of the first record that is over the limit by itself."""
+    sizes = [len(message.value() or b"") for message in messages]
+    if max(sizes, default=0) <= limit:
+        return None
+    return next(i for i, size in enumerate(sizes) if size > limit)
+
+
+def last_of(settings: Mapping[str, str], place: Place, base: int, first: int, end: int) -> int:
+    """The last offset of the batch that begins at `base` and cannot be read, in a log that ends at
+    `end`. `first` is one of its offsets. Raises SourceError."""
+    inside, step = first, 1
+    while inside + step < end and _is_faulty(settings, place, base, inside + step):
+        inside, step = inside + step, 2 * step
+    outside = min(inside + step, end)
+    while outside - inside > 1:
+        middle = (inside + outside) // 2
+        if _is_faulty(settings, place, base, middle):
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+def _is_faulty(settings: Mapping[str, str], place: Place, base: int, offset: int) -> bool:
+    """Whether what a broker sends for this offset is that batch. A client that has met one with
+    another checksum reads on anywhere, so each offset is asked for by a client of its own."""
+    consumer = made(settings, lambda error: None)
+    try:
+        consumer.assign([TopicPartition(*place, offset)])
+        for _ in range(PROBES):
+            for message in ask(lambda: consumer.consume(1, PROBE_S)):
+                error = message.error()
+                if error is None or error.name() == "_PARTITION_EOF":
+                    return False
+                if error.name() in UNREADABLE:
+                    return message.offset() == base
+                raise explained(error)
+    finally:
+        consumer.close()
+    raise Disconnected(f"kafka: the broker does not answer for {place[0]}/{place[1]}")
+
+
+class Forwarding:
+    """A producer for one topic, reached as the source is."""
+
+    def __init__(self, source: SourceConfig, topic: str) -> None:
+        settings = connection_settings(client_settings(source)[0])
+        self.topic = topic
+        self._producer = Producer(
+            {
+                **settings,
+                "acks": "all",
+                "allow.auto.create.topics": "false",
+                "message.timeout.ms": str(round(ANSWER_S * 1000)),
+            },
+            logger=RDKAFKA,
+        )
+
+    def send(self, messages: Sequence[Event]) -> None:
+        """Send them, and return when all are acknowledged. Raises SourceError where they are not;
+        some may have arrived."""
+        waiting = len(messages)
+        failures: list[KafkaError] = []
+
+        def told(error: KafkaError | None, _message: Message) -> None:
+            nonlocal waiting
+            waiting -= 1
+            if error is not None:
+                failures.append(error)
+
+        try:
+            for key, value, headers in messages:
+                self._producer.produce(
+                    self.topic, value=value, key=key, headers=[*headers], on_delivery=told
+                )
+        except (BufferError, KafkaException) as error:
+            raise SourceError(f"kafka: topic {self.topic!r}: {error}") from error
+        # It returns when all have an answer, which each has after ANSWER_S at the latest.
+        self._producer.flush(ANSWER_S + 1)
+        if failures:
+            raise explained(failures[0], f"topic {self.topic!r}: ")
+        if waiting:
+            raise SourceError(f"kafka: topic {self.topic!r}: {waiting} messages have no answer")
+
+    def close(self) -> None:
+        """Let go; what is not acknowledged is sent again another time."""
+        self._producer.purge(in_flight=False)
+        self._producer.flush(1.0)

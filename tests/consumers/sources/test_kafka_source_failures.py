@@ -16,8 +16,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from consumers.sources import confluent_source, kafka_source
 from consumers.sources.kafka_source.client import Client, connected
-from consumers.sources.kafka_source.forwarding import Forwarding
-from consumers.sources.kafka_source.producer import producing
+from consumers.sources.kafka_source.producer import Forwarding, producing
 from consumers.sources.source import Confirms, Disconnected, GapError, NotLetIn, SourceError
 from tests.consumers.sources.kafka_reader import (
     LIMIT_S,

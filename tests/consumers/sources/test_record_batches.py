@@ -137,7 +137,7 @@ def test_a_client_of_an_unknown_layout_reads_the_same_records_by_its_public_poll
                 for offset, value, time in zip(
                     c.offsets, c.values, c.timestamps_ms or (), strict=True
                 )
-            )  # type: ignore[type-var]
+            )
 
     ways: list[bool] = []
     known = read_all()

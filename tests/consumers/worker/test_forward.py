@@ -24,6 +24,12 @@ from tests.consumers.small_config import config
 from tests.consumers.worker.memory_run import GOOD, ONE, Run
 from tests.kafka_broker import create_topic
 
+# Where each library forwards, by the package that reads with it.
+MODULES = {
+    "kafka_source": "consumers.sources.kafka_source.producer",
+    "confluent_source": "consumers.sources.confluent_source.client",
+}
+
 
 class Topic:
     """What a topic has, and whether it answers."""
@@ -101,7 +107,7 @@ def test_a_real_topic_has_them(
 ) -> None:
     # Of the two, the library that reads is the one that forwards.
     other = "confluent_source" if library == "kafka-python" else "kafka_source"
-    monkeypatch.setattr(f"consumers.sources.{other}.forwarding.Forwarding", None)
+    monkeypatch.setattr(f"{MODULES[other]}.Forwarding", None)
     topic = create_topic(kafka)
     run = Run(tmp_path, {ONE: Log([GOOD, b"{"])})
     source = KAFKA.replace('"h:1"', f'"{kafka}"') + f'\nlibrary = "{library}"'
@@ -126,7 +132,7 @@ def test_a_topic_that_does_not_exist_is_said_and_they_stay_in_the_ledger(
     source = KAFKA.replace('"h:1"', f'"{kafka}"') + f'\nlibrary = "{library}"'
     made = config(source=source)
     package = "kafka_source" if library == "kafka-python" else "confluent_source"
-    module = import_module(f"consumers.sources.{package}.forwarding")
+    module = import_module(MODULES[package])
     monkeypatch.setattr(module, "ANSWER_S", 2.0)
     with closing(Ledger.open(run.config.store.url)) as ledger:
         forwarder = Forwarder(ledger.store, lambda: module.Forwarding(made.source, "nowhere"))

@@ -60,7 +60,7 @@ def test_a_broker_that_stands_still_is_seen_by_a_probe_and_so_is_its_return(
     with closing(Ledger.open(config.store.url, create=True)) as ledger:
         service.begin(ledger, config)
         thread = threading.Thread(
-            target=service.run, args=(config, Options()), kwargs={"stop": stop, "watch": watch}
+            target=service.run, args=(config, Options()), kwargs={"stop": stop, "status": watch}
         )
         thread.start()
         try:
