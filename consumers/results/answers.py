@@ -210,7 +210,7 @@ class Join(Answer, frozen=True):
     label_window_s: float
     events: Count
     closed: Annotated[int, Meta(ge=0, description="impressions that are counted")]
-    pending: Annotated[int, Meta(ge=0, description="impressions that wait")]
+    pending: Annotated[int, Meta(ge=0, description="impressions that are not counted yet")]
     share_pending: Share
     conflicts: Count
     late_impressions: Count
