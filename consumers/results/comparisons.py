@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from consumers.config.joined import ROWS
 from consumers.experiment.reading import FAMILY, UNITS, Declared, declared, experiment_of, within
@@ -97,7 +97,7 @@ class ComparisonReader:
         than we read, it may be of a later one.)"""
         results = read()
         for _ in range(TRIES):
-            found = view(self._ledger, self._look, generation=results.generation)
+            found = view(self._ledger, self._at, generation=results.generation)
             if found is None or not found.rows or found.offsets == results.offsets:
                 break
             results = read()
@@ -115,7 +115,7 @@ class ComparisonReader:
             contamination=found.contamination,
         )
 
-    def _look(self, now: View) -> _Found | None:
+    def _at(self, now: View) -> _Found | None:
         of = declared(now.moment.generation)
         if of is None:
             return None
@@ -285,7 +285,7 @@ def of_users(row: ResultRow, users: Users) -> ResultRow:
     return row if interval is row.interval else replace(row, interval=interval)
 
 
-State = Literal["none", "waiting", "distrusted", "early", "undecided", "decided"]
+State: TypeAlias = answers.ExperimentState
 
 _SHOWN: Final = ("better", "worse", "higher", "lower")
 _NOTHING: Final = "Too early to say: no variant can be compared with the control yet."

@@ -201,9 +201,9 @@ class JoinReader:
     def found(self, generation: int | None = None) -> tuple[JoinFound | None, Mapping[str, int]]:
         """How the join stands, None where events are not joined; and the offsets of that moment."""
         with self._lock:
-            return view(self._ledger, self._look, generation=generation)
+            return view(self._ledger, self._at, generation=generation)
 
-    def _look(self, now: View) -> tuple[JoinFound | None, Mapping[str, int]]:
+    def _at(self, now: View) -> tuple[JoinFound | None, Mapping[str, int]]:
         if _metric(now.moment.generation) is None:
             return None, {}
         offsets = Snapshot(now.moment.generation, now.moment.heads, ()).offsets
