@@ -18,6 +18,9 @@ from streammetrics.experiments import Action, Verdict
 
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
 
+ExperimentState = Literal["none", "waiting", "distrusted", "early", "undecided", "decided"]
+HealthState = Literal["live", "idle", "stale", "broken"]
+
 Number: TypeAlias = Annotated[
     float | Literal["inf", "-inf"] | None, Meta(description="a double; null where undefined")
 ]
@@ -210,7 +213,7 @@ class Join(Answer, frozen=True):
     label_window_s: float
     events: Count
     closed: Annotated[int, Meta(ge=0, description="impressions that are counted")]
-    pending: Annotated[int, Meta(ge=0, description="impressions that wait")]
+    pending: Annotated[int, Meta(ge=0, description="impressions that are not counted yet")]
     share_pending: Share
     conflicts: Count
     late_impressions: Count
@@ -355,7 +358,7 @@ class Experiment(Answer, frozen=True, tag_field="format", tag="streammetrics-exp
     generation: Count
     offsets: Counts
     incomplete: Counts
-    state: Literal["none", "waiting", "distrusted", "early", "undecided", "decided"]
+    state: ExperimentState
     sentence: str
     recommendation: Recommendation | None
     plan: Plan | None
@@ -379,7 +382,7 @@ class Health(_Counted, frozen=True, tag_field="format", tag="streammetrics-healt
     """How far and how well the logs are read. committed_s: since the last commit that this process
     knows of; since_s: since it began."""
 
-    state: Literal["live", "idle", "stale", "broken"]
+    state: HealthState
     sentence: str
     newest_event_ms: Time | None
     lag_messages: Count | None

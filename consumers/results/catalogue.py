@@ -50,7 +50,7 @@ class Known:
 
 def watched_by(of: Declared) -> set[str]:
     """The metrics that an experiment compares; it may name a view of one, after a dot."""
-    return {of.metric_of(told) for told in of.plan.watched}
+    return {of.metric_of(named) for named in of.plan.watched}
 
 
 class Catalogue:
@@ -64,27 +64,27 @@ class Catalogue:
     def known(self, metric: str, generation: int | None = None) -> Known:
         """What is known of one metric."""
 
-        def look(now: View) -> Known:
+        def read(now: View) -> Known:
             return self._of(now, metrics_of(_bare(now), Query(metric=metric))[0])
 
-        return view(self._ledger, look, generation=generation)
+        return view(self._ledger, read, generation=generation)
 
     def grouping(self, names: frozenset[str], generation: int | None = None) -> frozenset[str]:
         """The smallest grouping that has these names, or the smallest that there is."""
 
-        def look(now: View) -> frozenset[str]:
+        def read(now: View) -> frozenset[str]:
             metrics = metrics_of(_bare(now), Query())
             found = [frozenset(one) for metric in metrics for one in Layout.of(metric).groupings]
             ordered = sorted(found, key=lambda one: (not names <= one, len(one), sorted(one)))
             return ordered[0] if ordered else names
 
-        return view(self._ledger, look, generation=generation)
+        return view(self._ledger, read, generation=generation)
 
     def to_json(self, generation: int | None = None) -> bytes:
         """The bytes of `GET /api/store`."""
         generations = tuple(one.id for one in self._ledger.generations())
 
-        def look(now: View) -> bytes:
+        def read(now: View) -> bytes:
             seen = now.snapshot
             experiment = declared(seen.generation)
             compared = set() if experiment is None else watched_by(experiment)
@@ -104,7 +104,7 @@ class Catalogue:
             outline = hashlib.sha256(answers.dumps(found)).hexdigest()
             return answers.dumps(replace(found, outline=outline))
 
-        return view(self._ledger, look, generation=generation)
+        return view(self._ledger, read, generation=generation)
 
     def _of(self, now: View, metric: Metric) -> Known:
         if metric.fingerprint not in self._known:
@@ -126,7 +126,7 @@ class Catalogue:
 
 
 def _bare(now: View) -> Snapshot:
-    """The moment without a look at which panes there are."""
+    """The snapshot without the list of its panes."""
     return Snapshot(now.moment.generation, now.moment.heads, ())
 
 

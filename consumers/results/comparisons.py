@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from consumers.config.states import ROWS
 from consumers.counting.experiment_plan import (
@@ -104,7 +104,7 @@ class ComparisonReader:
         than we read, it may be of a later one.)"""
         results = read()
         for _ in range(TRIES):
-            found = view(self._ledger, self._look, generation=results.generation)
+            found = view(self._ledger, self._at, generation=results.generation)
             if found is None or not found.rows or found.offsets == results.offsets:
                 break
             results = read()
@@ -122,23 +122,23 @@ class ComparisonReader:
             contamination=found.contamination,
         )
 
-    def _look(self, now: View) -> _Found | None:
+    def _at(self, now: View) -> _Found | None:
         of = declared(now.moment.generation)
         if of is None:
             return None
-        place = sum(heads_of(now.moment.heads, now.moment.retry).values())
+        position = sum(heads_of(now.moment.heads, now.moment.retry).values())
         looks = now.looks(of.fingerprint)
         if self._found is not None and self._last == (now.moment, looks):
             return self._found
-        found = self._read(now, of, place)
+        found = self._read(now, of, position)
         self._last = now.moment, looks
         return found
 
-    def _read(self, now: View, of: Declared, place: int) -> _Found:
+    def _read(self, now: View, of: Declared, position: int) -> _Found:
         panes = of.panes(size.pane for size in now.snapshot.panes)
         total = self._of(now, of, None, now.outlines(within(panes, None, None)))
         names = {one.name: of.alphas[one.watched] for one in total.outcome.contrasts}
-        watched = now.watched(of.fingerprint, names, place)
+        watched = now.watched(of.fingerprint, names, position)
         report = total.outcome.report(watched)
         windows = _layout(of).windows
         spans = list(spans_of(now.snapshot, self._query, windows))
@@ -187,8 +187,8 @@ class ComparisonReader:
         names = set(of.metrics)
         if metric:
             names = {f"{FAMILY}/{one}" for one in (*of.needed_for(metric), UNITS)}
-        ends = min(one.start_ms for one in spans), max(one.end_ms for one in spans)
-        panes = within(of.panes(size.pane for size in now.snapshot.panes), *ends)
+        bounds = min(one.start_ms for one in spans), max(one.end_ms for one in spans)
+        panes = within(of.panes(size.pane for size in now.snapshot.panes), *bounds)
         for row in now.outlines([pane for pane in panes if pane.metric in names]):
             found[row.pane.start_ms].append(row)
         return found
@@ -264,8 +264,8 @@ class InGroups:
         return self._intervals[row.view]
 
 
-_Place = tuple[int | None, int | None, str, str]  # start and end of a window, variant, metric
-Users = Mapping[_Place, InGroups]
+_Key = tuple[int | None, int | None, str, str]  # start and end of a window, variant, metric
+Users = Mapping[_Key, InGroups]
 
 
 def users_of(experiment: Experiment, span: Span | None) -> Users:
@@ -278,21 +278,21 @@ def users_of(experiment: Experiment, span: Span | None) -> Users:
                 if isinstance(state, UserGroups):
                     known = sums.get((variant, metric))
                     sums[variant, metric] = state if known is None else known + state
-    ends = (None, None) if span is None else (span.start_ms, span.end_ms)
-    return {(*ends, *one): InGroups(state) for one, state in sums.items()}
+    bounds = (None, None) if span is None else (span.start_ms, span.end_ms)
+    return {(*bounds, *one): InGroups(state) for one, state in sums.items()}
 
 
 def of_users(row: ResultRow, users: Users) -> ResultRow:
     """The row of a variant with the interval of its users, where they are known."""
     if row.interval is None or tuple(row.slice) != ("variant",):
         return row
-    place = row.window.start_ms, row.window.end_ms, str(row.slice["variant"]), row.metric
-    found = users.get(place)
+    key = row.window.start_ms, row.window.end_ms, str(row.slice["variant"]), row.metric
+    found = users.get(key)
     interval = row.interval if found is None else found.interval(row)
     return row if interval is row.interval else replace(row, interval=interval)
 
 
-State = Literal["none", "waiting", "distrusted", "early", "undecided", "decided"]
+State: TypeAlias = answers.ExperimentState
 
 _SHOWN: Final = ("better", "worse", "higher", "lower")
 _NOTHING: Final = "Too early to say: no variant can be compared with the control yet."
@@ -303,9 +303,9 @@ def verdict(of: Declared | None, rows: Sequence[ComparisonRow]) -> tuple[State, 
     to do now is said by `Results.recommendation`."""
     if of is None:
         return "none", "No experiment is declared."
-    doubt = next((row.finding for row in rows if row.finding.verdict == "disbelieved"), None)
-    if doubt is not None:
-        return "distrusted", doubt.sentence
+    distrusted = next((row.finding for row in rows if row.finding.verdict == "disbelieved"), None)
+    if distrusted is not None:
+        return "distrusted", distrusted.sentence
     decisions = [row.finding for row in rows if row.finding.contrast.safeguard is None]
     broken = [row.finding.sentence for row in rows if row.finding.verdict == "broken"]
     if not decisions:
@@ -316,15 +316,17 @@ def verdict(of: Declared | None, rows: Sequence[ComparisonRow]) -> tuple[State, 
         state = "decided"
     elif all(one.verdict == "not_started" for one in decisions):
         state = "early"
-    told = [one.sentence for one in (shown or decisions)]
-    if len(told) > 1 and not shown:
-        told = [f"No difference shown yet in any of {len(told)} comparisons."]
+    sentences = [one.sentence for one in (shown or decisions)]
+    if len(sentences) > 1 and not shown:
+        sentences = [f"No difference shown yet in any of {len(sentences)} comparisons."]
         if state == "early":
-            told = [f"Too early to say of any of {len(decisions)} comparisons."]
-        told += [one.sentence for one in decisions if one.verdict == "faded"]
+            sentences = [f"Too early to say of any of {len(decisions)} comparisons."]
+        sentences += [one.sentence for one in decisions if one.verdict == "faded"]
     elif shown and len(shown) < len(decisions):
-        told.append(f"{len(decisions) - len(shown)} of {len(decisions)} comparisons show none yet.")
-    return state, " ".join((*broken, *told))
+        sentences.append(
+            f"{len(decisions) - len(shown)} of {len(decisions)} comparisons show none yet."
+        )
+    return state, " ".join((*broken, *sentences))
 
 
 def experiment_json(results: Results, of: Declared | None, looks: int) -> bytes:

@@ -54,7 +54,7 @@ WAIT_S: Final = 3.0
 
 @dataclass(frozen=True, slots=True)
 class _News:
-    """What one look found: rows to add to panes that are kept, and to begin others with."""
+    """What one transaction found: rows to add to panes that are kept, and to begin others with."""
 
     moment: Moment
     snapshot: Snapshot
@@ -89,7 +89,7 @@ class IncrementalView:
         if self._last is not None and self._last[0] == seen:
             return self._last[1]
         try:
-            news = view(self._ledger, self._look, generation=wanted)
+            news = view(self._ledger, self._news, generation=wanted)
             self._take(news)
         except TooLarge:
             self._forget()
@@ -112,7 +112,7 @@ class IncrementalView:
         """Bytes of the states that it holds, roughly."""
         return self._nbytes
 
-    def _look(self, now: View) -> _News:
+    def _news(self, now: View) -> _News:
         """Within the transaction: what is there and was not taken yet. Changes nothing of ours."""
         seen = now.snapshot
         planned = plan(seen, self._query)
@@ -270,12 +270,14 @@ class LatestResults:
         with self._lock:
             if self._read is None:
                 self._read = Event()
-                Thread(target=self._look, args=(self._read,), name="results", daemon=True).start()
+                Thread(
+                    target=self._read_all, args=(self._read,), name="results", daemon=True
+                ).start()
             read = self._read
         read.wait(self._wait_s)
         return self._found
 
-    def _look(self, read: Event) -> None:
+    def _read_all(self, read: Event) -> None:
         found: Mapping[str, Results] = {}
         try:
             asked = (Query(window=window, headlines=True) for window in WINDOWS)

@@ -76,12 +76,12 @@ def history_of(
     rows = [r for r in results.rows if r.view == view and r.window.start_ms is not None]
     windows = tuple(dict.fromkeys(row.window for row in rows))
     shown = windows[-MAX_WINDOWS:]
-    place = {window: i for i, window in enumerate(shown)}
+    positions = {window: i for i, window in enumerate(shown)}
     found: dict[tuple[object, ...], tuple[Slice, list[ResultRow | None]]] = {}
     for row in rows:
-        if row.window in place:
+        if row.window in positions:
             _, cells = found.setdefault(slice_key(row.slice), (row.slice, [None] * len(shown)))
-            cells[place[row.window]] = row
+            cells[positions[row.window]] = row
     slices = _in_order([slice_ for slice_, _ in found.values()], results.variants)
     series = tuple(Series(one, tuple(found[slice_key(one)][1])) for one in slices)
     return History(
@@ -89,7 +89,7 @@ def history_of(
         view=view,
         windows=shown,
         series=series[:MAX_SERIES],
-        effects=_effects(comparisons, place, points),
+        effects=_effects(comparisons, positions, points),
         more=len(windows) - len(shown),
         more_series=max(len(series) - MAX_SERIES, 0),
         variants=results.variants,
@@ -126,23 +126,23 @@ def thinned(points: Sequence[T], most: int = MAX_POINTS) -> list[T]:
 
 def _in_order(slices: list[Slice], variants: Sequence[str]) -> list[Slice]:
     """Variants as they are declared, and other values in order."""
-    places: dict[object, int] = {name: i for i, name in enumerate(variants)}
+    positions: dict[object, int] = {name: i for i, name in enumerate(variants)}
     return sorted(
-        slices, key=lambda one: (places.get(one.get("variant"), len(places)), slice_key(one))
+        slices, key=lambda one: (positions.get(one.get("variant"), len(positions)), slice_key(one))
     )
 
 
 def _effects(
     comparisons: Sequence[ComparisonRow],
-    place: dict[Window, int],
+    positions: dict[Window, int],
     points: Callable[[str], Sequence[Point]],
 ) -> tuple[Effect, ...]:
     found: dict[str, tuple[Contrast, list[ComparisonRow | None]]] = {}
     for row in comparisons:
         contrast = row.finding.contrast
-        _, cells = found.setdefault(contrast.name, (contrast, [None] * len(place)))
-        if row.window in place:
-            cells[place[row.window]] = row
+        _, cells = found.setdefault(contrast.name, (contrast, [None] * len(positions)))
+        if row.window in positions:
+            cells[positions[row.window]] = row
     return tuple(
         Effect(contrast, tuple(thinned(points(name))), tuple(cells))
         for name, (contrast, cells) in found.items()
@@ -233,7 +233,7 @@ class HistoryReader:
         return [row for row in rows if row.finding.contrast.metric == metric]
 
     def _points(self, query: Query, of: Declared | None, name: str) -> Sequence[Point]:
-        def look(now: View) -> list[Point]:
+        def read(now: View) -> list[Point]:
             return [] if of is None else now.points(of.fingerprint, name)
 
-        return view(self._ledger, look, generation=query.generation)
+        return view(self._ledger, read, generation=query.generation)

@@ -1,7 +1,7 @@
-"""How a join stands: the pending impressions, repeated and late events, the delays of
-outcomes, and whether the label window is long enough.
+"""How a join stands: pending impressions, repeated and late events, delays of outcomes, and
+whether the label window is long enough.
 
-It costs a look at the pending rows: pane by pane, each again only where rows of it were added or
+It costs a read of the pending rows: pane by pane, each again only where rows of it were added or
 merged, and one of them in memory at a time.
 """
 
@@ -49,8 +49,8 @@ def late_warning(late: int, events: int) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class JoinedOutcome:
-    """One outcome. waiting: those that have come and belong to nothing yet for certain. delays: of
-    those whose label windows have closed."""
+    """One outcome. waiting: outcomes that belong to no impression yet for certain. delays: of the
+    impressions whose label windows have closed."""
 
     waiting: int
     delays: OutcomeDelays
@@ -98,9 +98,9 @@ class JoinFound:
     """How a join stands, since the start.
 
     events: those that could be joined or were late. closed: impressions that are counted, all
-    before `closed_ms`; pending: those that wait; conflicts: those left out, as another one of their
-    id stands before them. late_impressions, late_outcomes: too late by their log to be joined, and
-    in quarantine. repeated: events that had come before.
+    before `closed_ms`; pending: those that are not yet; conflicts: those left out, since another
+    one of their id comes before them. late_impressions, late_outcomes: too late by their log to be
+    joined, and in quarantine. repeated: events that had come before.
     """
 
     closed_ms: int | None
@@ -183,29 +183,29 @@ _TOTAL: Final = Pane(DELAYS, 0, None, None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Waiting:
-    """What waits in one pane, and the rows that say so."""
+class _PanePending:
+    """The pending rows of one pane, and the delta rows that hold them."""
 
     made_of: frozenset[Outline]
     found: PendingRows
 
 
 class JoinReader:
-    """For any number of threads; it remembers what the last look found."""
+    """For any number of threads; it remembers the last status."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._lock = Lock()
-        self._panes: dict[Pane, _Waiting] = {}
+        self._panes: dict[Pane, _PanePending] = {}
         self._last: tuple[Moment, JoinFound | None] | None = None
         self.panes_read = 0
 
     def found(self, generation: int | None = None) -> tuple[JoinFound | None, Mapping[str, int]]:
         """How the join stands, None where events are not joined; and the offsets of that moment."""
         with self._lock:
-            return view(self._ledger, self._look, generation=generation)
+            return view(self._ledger, self._at, generation=generation)
 
-    def _look(self, now: View) -> tuple[JoinFound | None, Mapping[str, int]]:
+    def _at(self, now: View) -> tuple[JoinFound | None, Mapping[str, int]]:
         if _metric(now.moment.generation) is None:
             return None, {}
         offsets = Snapshot(now.moment.generation, now.moment.heads, ()).offsets
@@ -217,13 +217,13 @@ class JoinReader:
         seen = now.snapshot
         of = _metric(now.moment.generation)
         assert of is not None
-        waiting = list(self._waiting(now))
+        panes = list(self._pending_panes(now))
         left = _delays(now)
         logs = sum((head.counters for head in seen.logs), Counters())
         mine = sum((head.counters for head in seen.heads if head.is_join), Counters())
-        pending = sum(one.impressions for one in waiting)
+        pending = sum(one.impressions for one in panes)
         outcomes: Counter[str] = Counter()
-        for one in waiting:
+        for one in panes:
             outcomes.update(one.outcomes)
         events = could_be_joined(logs)
         apart = mine.closed + mine.conflicts + pending + sum(outcomes.values())
@@ -242,8 +242,8 @@ class JoinReader:
             outcomes={name: JoinedOutcome(outcomes[name], left[name]) for name in sorted(left)},
         )
 
-    def _waiting(self, now: View) -> Iterator[PendingRows]:
-        """What waits in each pane that is not closed."""
+    def _pending_panes(self, now: View) -> Iterator[PendingRows]:
+        """The pending rows of each pane that is not closed."""
         closed_ms = now.snapshot.closed_ms
         panes = {
             size.pane
@@ -258,7 +258,7 @@ class JoinReader:
         for pane, made_of in rows.items():
             known = self._panes.get(pane)
             if known is None or known.made_of != made_of:
-                known = _Waiting(frozenset(made_of), _pending(now, made_of))
+                known = _PanePending(frozenset(made_of), _pending(now, made_of))
                 self._panes[pane] = known
                 self.panes_read += 1
             yield known.found

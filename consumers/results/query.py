@@ -229,8 +229,8 @@ class Spans:
     def require(self, span: Span, floor_ms: int | None) -> None:
         """Refuse a span that cuts a window in two, or reaches below the retention floor."""
         starts = span.start_ms // self.slide_ms * self.slide_ms
-        ends = max(span.end_ms - self.size_ms, starts) // self.slide_ms * self.slide_ms
-        nearest = Span(starts, ends + self.size_ms)
+        last = max(span.end_ms - self.size_ms, starts) // self.slide_ms * self.slide_ms
+        nearest = Span(starts, last + self.size_ms)
         if span != nearest:
             raise QueryError(
                 expected=f"whole windows ({self.size_ms / 1000:g} s long, one every "

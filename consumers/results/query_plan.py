@@ -40,7 +40,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Of one metric: the groupings by their place, and the spans, None being the total."""
+    """Of one metric: the groupings by their positions, and the spans, None being the total."""
 
     layout: Layout
     groupings: frozenset[int]
@@ -98,7 +98,7 @@ def metrics_of(snapshot: Snapshot, query: Query) -> list[Metric]:
 
 
 def groupings_of(layout: Layout, query: Query) -> frozenset[int]:
-    """The groupings, by their place, that are `by` and have every name of `where`."""
+    """The groupings, by their positions, that are `by` and have every name of `where`."""
     known = [frozenset(names) for names in layout.groupings]
     if query.by is not None and query.by not in known:
         raise QueryError(
@@ -166,7 +166,7 @@ def watermark_ms(seen: Snapshot) -> int | None:
         if head.greatest_event_ms is not None and not head.closed and head.id not in idle
     ]
     if len(seen.logs) < len(seen.heads):
-        return seen.closed_ms  # what is later waits to be joined
+        return seen.closed_ms  # later events are not joined yet
     return min(times, default=None)
 
 

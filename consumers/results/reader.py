@@ -40,7 +40,7 @@ from consumers.results.results import ResultRow, Results, in_order, rows_of
 from streammetrics import Accumulator, PerKey, Ratio
 
 T = TypeVar("T")
-Tell = Callable[[int, int], None]  # bytes of stored states: how many are read, of how many
+Progress = Callable[[int, int], None]  # bytes of stored states: read so far, and in all
 _Key = SliceValue | tuple[SliceValue, ...]
 
 MAX_DELTA_BYTES: Final = 512 << 20  # of the deltas of one answer, which one snapshot holds
@@ -51,7 +51,7 @@ TRIES: Final = 5  # to read rows and join of one moment, while others count
 MAX_HOLES: Final = 5  # that a sentence names
 
 
-def silent(done: int, total: int) -> None:
+def no_report(done: int, total: int) -> None:
     """Report to nobody."""
 
 
@@ -164,7 +164,7 @@ class Selection:
     query: Query
     snapshot: Snapshot
     wanted: Mapping[str, Wanted]
-    tell: Tell = silent
+    report: Progress = no_report
 
     def states(self) -> Iterator[SliceState]:
         """Every state that the query asks for. Those of a metric and grouping are merged together
@@ -176,7 +176,7 @@ class Selection:
             by_state[pane.metric, pane.grouping].setdefault(pane, []).append(row)
             total += len(row.piece.state)
         for name, grouping in sorted(by_state):
-            self.tell(done, total)
+            self.report(done, total)
             rows = by_state[name, grouping]
             panes = _merged(rows)
             done += sum(len(row.piece.state) for some in rows.values() for row in some)
@@ -187,7 +187,7 @@ class Selection:
         return results_of(self.snapshot, self.states(), headlines=self.query.headlines)
 
 
-def select(ledger: Ledger, query: Query, tell: Tell = silent) -> Selection:
+def select(ledger: Ledger, query: Query, report: Progress = no_report) -> Selection:
     """The deltas that a query needs, in one read transaction.
 
     Raises QueryError where the store has no such window, grouping, name or metric, and
@@ -202,25 +202,25 @@ def select(ledger: Ledger, query: Query, tell: Tell = silent) -> Selection:
     if query.generation is not None:
         require_generation(query.generation, [one.id for one in ledger.generations()])
     snapshot = ledger.snapshot(choose, generation=query.generation, max_bytes=MAX_DELTA_BYTES)
-    return Selection(query, snapshot, planned, tell)
+    return Selection(query, snapshot, planned, report)
 
 
 def select_states(
-    ledger: Ledger, query: Query, tell: Tell = silent
+    ledger: Ledger, query: Query, report: Progress = no_report
 ) -> tuple[Selection, list[SliceState]]:
     """Every state of an answer of few, such as that of one slice; see `select` for what it raises.
     What it is cut out of may be too large to be in memory: see `read_results`."""
     try:
-        selection = select(ledger, query, tell)
+        selection = select(ledger, query, report)
         return selection, list(selection.states())
     except TooLarge:
         return streamed(ledger, query, lambda seen, wanted, states: (
-            Selection(query, seen, wanted), list(states)), tell)  # fmt: skip
+            Selection(query, seen, wanted), list(states)), report)  # fmt: skip
 
 
-def read_results(ledger: Ledger, query: Query, tell: Tell = silent) -> Results:
-    """The answer to a query; see `select` for what it raises. `tell` hears how many bytes of states
-    are read, and of how many.
+def read_results(ledger: Ledger, query: Query, report: Progress = no_report) -> Results:
+    """The answer to a query; see `select` for what it raises. `report` is called with the
+    bytes of states that are read so far, and in all.
 
     An experiment of the store is read beside it, and how its join stands. Where the states are too
     large to be in memory together they are read one range of keys at a time, and QueryError says so
@@ -229,9 +229,9 @@ def read_results(ledger: Ledger, query: Query, tell: Tell = silent) -> Results:
 
     def read() -> Results:
         try:
-            return select(ledger, query, tell).results()
+            return select(ledger, query, report).results()
         except TooLarge:
-            return streamed_results(ledger, query, tell)
+            return streamed_results(ledger, query, report)
 
     experiment = ComparisonReader(ledger, query)
     return with_join(JoinReader(ledger), lambda: experiment.beside(read))
@@ -297,32 +297,32 @@ class _Keys:
             self.other.merge(state)
 
 
-def streamed_results(ledger: Ledger, query: Query, tell: Tell = silent) -> Results:
+def streamed_results(ledger: Ledger, query: Query, report: Progress = no_report) -> Results:
     """As `read_results`, in the memory of one range of keys.
 
     Raises QueryError where even that is too much: one key alone is too large then.
     """
     return streamed(ledger, query, lambda seen, _, states: results_of(
-        seen, states, headlines=query.headlines), tell)  # fmt: skip
+        seen, states, headlines=query.headlines), report)  # fmt: skip
 
 
 def streamed(
     ledger: Ledger,
     query: Query,
     take: Callable[[Snapshot, Mapping[str, Wanted], Iterator[SliceState]], T],
-    tell: Tell = silent,
+    report: Progress = no_report,
 ) -> T:
     """What `take` makes of the states that a query asks for, one range of keys after the other."""
 
     def look(now: View) -> T:
         planned = plan(now.snapshot, query)
-        return take(now.snapshot, planned, _states(now, query, planned, tell))
+        return take(now.snapshot, planned, _states(now, query, planned, report))
 
     return view(ledger, look, generation=query.generation)
 
 
 def _states(
-    now: View, query: Query, planned: Mapping[str, Wanted], tell: Tell
+    now: View, query: Query, planned: Mapping[str, Wanted], report: Progress
 ) -> Iterator[SliceState]:
     by_state: dict[tuple[str, int], list[Pane]] = defaultdict(list)
     panes = chosen(now.snapshot, planned)
@@ -337,7 +337,7 @@ def _states(
         ranges = _how_many(rows)
         size = sum(sizes[pane] for pane in panes)
         for at in range(ranges):
-            tell(done + size * at // ranges, whole)
+            report(done + size * at // ranges, whole)
             states = _range_merged(now, _over(rows, at, ranges), at, ranges)
             for span in planned[name].spans:
                 total = sum_over(span, states)

@@ -21,7 +21,7 @@ from consumers.ledger.ledger import Ledger
 from consumers.model.commit import Head
 from consumers.results.answers import Json, number
 from consumers.results.query import OTHER, Query, QueryError, Span, iso_utc
-from consumers.results.reader import Selection, SliceState, Tell, select_states, silent
+from consumers.results.reader import Progress, Selection, SliceState, no_report, select_states
 from consumers.results.results import bounds
 from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
 from streammetrics.engines import Sealed, merge_once
@@ -46,8 +46,8 @@ class PlainState:
     state: Accumulator
 
 
-def export(ledger: Ledger, query: Query, tell: Tell = silent) -> Accumulator:
-    """One state of a store, with its provenance; `tell` as in `read_results`.
+def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumulator:
+    """One state of a store, with its provenance; `report` as in `read_results`.
 
     It is that of one slice: the one that `where` names whole, or all rows without it. A metric
     that is asked for by name is that metric's state, whose digest stands in `results`; else it is
@@ -62,7 +62,7 @@ def export(ledger: Ledger, query: Query, tell: Tell = silent) -> Accumulator:
         )
     names = frozenset(name for name, _ in query.where)
     try:
-        selection, found = select_states(ledger, replace(query, by=names), tell)
+        selection, found = select_states(ledger, replace(query, by=names), report)
     except QueryError as error:
         if error.where != "--by":
             raise

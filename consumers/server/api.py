@@ -166,13 +166,13 @@ class ConcurrencyLimiter:
         """The same answer, in a thread, once fewer are being worked out; none for a client that has
         gone."""
 
-        async def in_order(request: Request) -> Response:
+        async def in_turn(request: Request) -> Response:
             async with self._free:
                 if await request.is_disconnected():
                     return Response(status_code=499)  # nobody reads it
                 return await run_in_threadpool(answer, request)
 
-        return in_order
+        return in_turn
 
 
 def query_of(parameters: QueryParams, *more: str) -> Query:

@@ -48,20 +48,20 @@ class Events:
             self._open += 1
         try:
             yield b"retry: 2000\n\n"
-            told: dict[str, Json] = {}
+            sent: dict[str, Json] = {}
             quiet_s = HEALTH_S
             while not self._ended():
                 seen, health = await run_in_threadpool(self._look)
                 found = {"moved": _moved(seen), "away": None}
                 if seen.away is not None:
-                    found = {"moved": told.get("moved"), "away": {"came": seen.away}}
+                    found = {"moved": sent.get("moved"), "away": {"came": seen.away}}
                 for name, data in found.items():
-                    if data != told.get(name) and data is not None:
+                    if data != sent.get(name) and data is not None:
                         yield event(name, data)
-                if health.state != told.get("state") or quiet_s >= HEALTH_S:
+                if health.state != sent.get("state") or quiet_s >= HEALTH_S:
                     yield event("health", health)
                     quiet_s = 0.0
-                told = {**found, "state": health.state}
+                sent = {**found, "state": health.state}
                 quiet_s += LOOK_S
                 await self._pause()
         finally:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from threading import Lock
-from typing import Final, Literal
+from typing import Final
 
 from consumers.counting.experiment_plan import declared
 from consumers.counting.worker_status import PartitionStatus, WorkerStatus
@@ -23,8 +23,6 @@ from consumers.server.readiness import unready
 
 NOTHING: Final = Counters()
 EVERY_S: Final = 1.0
-
-State = Literal["live", "idle", "stale", "broken"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +59,12 @@ class HealthMonitor:
             if self._snapshot is None or now_s - self._looked_s >= EVERY_S:
                 self._looked_s = now_s
                 try:
-                    self._snapshot = view(self._ledger, lambda now: self._look(now, now_s))
+                    self._snapshot = view(self._ledger, lambda now: self._read(now, now_s))
                 except LedgerError as error:
                     self._seen, self._snapshot = None, HealthSnapshot(away=str(error))
             return self._snapshot
 
-    def _look(self, now: View, now_s: float) -> HealthSnapshot:
+    def _read(self, now: View, now_s: float) -> HealthSnapshot:
         of = declared(now.moment.generation)
         looks = 0 if of is None else now.looks(of.fingerprint)
         seen = now.moment, looks
@@ -119,7 +117,7 @@ class HealthMonitor:
 
 def _state(
     seen: HealthSnapshot, problem: str | None, counts: bool, behind_s: float | None
-) -> tuple[State, str]:
+) -> tuple[answers.HealthState, str]:
     if seen.away is not None:
         return "broken", f"The store does not answer: {seen.away}."
     if not counts:

@@ -100,9 +100,9 @@ def _schemas() -> tuple[list[Schema], Schema]:
 
 
 def _get(path: str, what: str, kind: str, schema: Schema, parameters: tuple[str, ...]) -> Json:
-    places = [_parameter(path, name) for name in parameters]
+    taken = [_parameter(path, name) for name in parameters]
     if "{name}" in path:
-        places.append({"name": "name", "in": "path", "required": True, "schema": _TEXT})
+        taken.append({"name": "name", "in": "path", "required": True, "schema": _TEXT})
     answers: dict[str, Json] = {"200": _answer(what, kind, schema)}
     for status, why in _ERRORS.items():
         answers[status] = _answer(why, "application/json", _ERROR)
@@ -110,7 +110,7 @@ def _get(path: str, what: str, kind: str, schema: Schema, parameters: tuple[str,
     return {
         "get": {
             "summary": what,
-            "parameters": places,
+            "parameters": taken,
             "responses": answers,
             "security": security,
         }
