@@ -14,7 +14,8 @@ from consumers.cli.arguments import COMMANDS
 from consumers.cli.main import main
 from consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from consumers.ledger.ledger import Ledger
-from consumers.server.application import PARAMETERS, application
+from consumers.server.api import PARAMETERS
+from consumers.server.application import application
 from consumers.server.exposition import exposition
 from consumers.server.health import Watched
 from tests.consumers import verdict_cases

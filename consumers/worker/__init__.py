@@ -1,1 +1,0 @@
-"""The loop: source, decoder, delta, commit."""
