@@ -103,8 +103,8 @@ def lines(found: Findings) -> list[str]:
     logs = f"{found.logs} log{'' if found.logs == 1 else 's'}"
     compared = (
         f"{formatting.count(found.rows)} events of {logs} read again, "
-        f"{formatting.count(found.states)} states and {formatting.count(found.entries)} refused events "
-        "compared"
+        f"{formatting.count(found.states)} states and "
+        f"{formatting.count(found.entries)} refused events compared"
     )
     if found.count:
         return [*text, f"{compared}: {formatting.count(found.count)} differences"]

@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from consumers.events.columns import Bad, Column, from_store, from_text, taken
-from consumers.events.fields import Use, paths
+from consumers.events.columns import Bad, Column, from_text, taken
+from consumers.events.fields import Use, from_store, paths
 from consumers.events.json_and_csv import JsonReader, parsed_slowly, read_csv, require_columns
 from consumers.events.messages import Opened
 from consumers.events.refusals import Reason, Unfit, shown
