@@ -56,7 +56,7 @@ screenshots: .venv/.dev  ## pictures of the page, three sizes and two themes; AR
 	$(BIN)/python -m tests.screenshots $(ARGS)
 
 demo: .venv/.serve  ## the main job on a simulated stream; ARGS=--once prints the table and ends
-	$(BIN)/python -m consumers.demo $(ARGS)
+	$(BIN)/python -m streammetrics_consumers.demo $(ARGS)
 
 bench: .cache/bench/.made .cache/ranx/.made  ## speed beside peers; ARGS=--quick, --json FILE, --help
 	.cache/bench/bin/python -m benchmarks $(ARGS)

@@ -8,10 +8,10 @@ from collections.abc import Sized
 from contextlib import closing
 from typing import Final, TypeVar
 
-from consumers.config.tables import SourceConfig
-from consumers.sources import confluent_client, kafka_client
-from consumers.sources.confluent_source.client import made
-from consumers.sources.kafka_source.client import DEFAULTS, Shipped
+from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.sources import confluent_client, kafka_client
+from streammetrics_consumers.sources.confluent_source.client import made
+from streammetrics_consumers.sources.kafka_source.client import DEFAULTS, Shipped
 
 PATIENCE_S: Final = 60.0
 T = TypeVar("T", bound=Sized)

@@ -23,17 +23,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-
-from consumers.config.config import Config, load_config
-from consumers.counting.commits import commit_of
-from consumers.counting.delta import Delta
-from consumers.events.decoder import Decoder
-from consumers.ledger.ledger import Ledger
-from consumers.model.chunk import Chunk
-from consumers.model.commit import Commit, Head
-from consumers.model.generation import Generation
-from consumers.model.partition import Partition
-from consumers.process import service
+from streammetrics_consumers.config.config import Config, load_config
+from streammetrics_consumers.counting.commits import commit_of
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Commit, Head
+from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process import service
 
 PARTITIONS = 8
 SLICES = 1000

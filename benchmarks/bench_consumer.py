@@ -28,21 +28,21 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
+from streammetrics_consumers.config.config import Config, load_config
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.demo import CONFIG
+from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.simulate.output import write
+from streammetrics_consumers.simulate.stream import Format, Simulation
+from streammetrics_consumers.sources.open_source import open_source
 
 from benchmarks.bare_poll import Patience, bare_poll
 from benchmarks.kafka_topics import topics
-from consumers.config.config import Config, load_config
-from consumers.counting.delta import Delta
-from consumers.counting.options import Options
-from consumers.demo import CONFIG
-from consumers.events.decoder import Decoded, Decoder
-from consumers.model.chunk import Chunk
-from consumers.model.partition import Partition
-from consumers.process import service
-from consumers.process.stop import Stop
-from consumers.simulate.output import write
-from consumers.simulate.stream import Format, Simulation
-from consumers.sources.open_source import open_source
 
 LAYERS = ("bare poll", "source", "decoding", "metrics", "commit")
 OPTIONS = Options(until_end=True, partitions=(0,))  # by hand: a group may be rebalanced

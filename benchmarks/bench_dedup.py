@@ -21,19 +21,19 @@ from pathlib import Path
 from zlib import crc32
 
 import numpy as np
+from streammetrics_consumers.config.config import Config, load_config
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.counting.seen_ids import SeenIds
+from streammetrics_consumers.counting.worker import Worker
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.write import read_seen
+from streammetrics_consumers.model.commit import Commit, Counters
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources.memory_source import Log, MemorySource
 
 from benchmarks.harness import versions
-from consumers.config.config import Config, load_config
-from consumers.counting.options import Options
-from consumers.counting.seen_ids import SeenIds
-from consumers.counting.worker import Worker
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.write import read_seen
-from consumers.model.commit import Commit, Counters
-from consumers.model.partition import Partition
-from consumers.process.service import begin
-from consumers.process.stop import Stop
-from consumers.sources.memory_source import Log, MemorySource
 from streammetrics import hash_ids
 
 DAY_MS = 86_400_000

@@ -17,9 +17,9 @@ import time
 import urllib.request
 from pathlib import Path
 
-from consumers.cli.main import main as streammetrics
-from consumers.server.health import Watched
-from consumers.server.process import serving
+from streammetrics_consumers.cli.main import main as streammetrics
+from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.process import serving
 
 EVENTS = 60_000
 DAYS = 30

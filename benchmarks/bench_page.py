@@ -20,11 +20,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.process import serving
+
 from benchmarks.bench_http import EVENTS, append, asked, count, write
 from benchmarks.browser import Unavailable, running_browser
 from benchmarks.main_thread import CATEGORIES, NOTHING, Busy, Ms, busy
-from consumers.server.health import Watched
-from consumers.server.process import serving
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -19,23 +19,23 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from consumers.config.config import Config, load_config
-from consumers.counting.commits import commit_of
-from consumers.counting.delta import Delta
-from consumers.demo import CONFIG
-from consumers.events.decoder import Decoder
-from consumers.ledger.ledger import Ledger
-from consumers.model.partition import Partition
-from consumers.process import service
-from consumers.simulate.output import write
-from consumers.simulate.stream import Simulation
-from consumers.sources.file_source import FileSource
+from streammetrics_consumers.config.config import Config, load_config
+from streammetrics_consumers.counting.commits import commit_of
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.demo import CONFIG
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process import service
+from streammetrics_consumers.simulate.output import write
+from streammetrics_consumers.simulate.stream import Simulation
+from streammetrics_consumers.sources.file_source import FileSource
 
 EVENTS = 1_000_000  # of the file that is counted
 ROUNDS = 5
 SIZES = (1 << 20, 1 << 30)
 LIMIT_S = 60.0
-IMPORTS = "import consumers.cli.run, consumers.sources.file_source"
+IMPORTS = "import streammetrics_consumers.cli.run, streammetrics_consumers.sources.file_source"
 
 
 def first_delta(config: Config, rows: int) -> Delta:
@@ -95,7 +95,14 @@ def until_past(ledger: Ledger, topic: str, offset: int) -> int:
 
 def recovery_s(config: Config) -> list[float]:
     """Seconds from the start of a process to its first commit, after each of several kills."""
-    command = [sys.executable, "-m", "consumers.cli", "run", str(config.path), "--no-serve"]
+    command = [
+        sys.executable,
+        "-m",
+        "streammetrics_consumers.cli",
+        "run",
+        str(config.path),
+        "--no-serve",
+    ]
     command += ["--store", config.store.url]
     assert config.source.path is not None
     topic, times = config.source.path.name, []

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from streammetrics.figures import Spec, svg, theme
+from streammetrics.present import Spec, svg, theme
 
 Point = Mapping[str, Any]
 _NAME: Final = 1.5  # times as many nanoseconds lie between the middles of two names, at least

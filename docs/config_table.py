@@ -1,6 +1,6 @@
 """Write the tables of config keys in `docs/interface.md`; `make docs` runs it.
 
-What stands between the two marks is made of `consumers/config/keys.py` and of the settings that
+What stands between the two marks is made of `consumers/streammetrics_consumers/config/keys.py` and of the settings that
 the Kafka clients declare. With `--check` nothing is written, and the exit code says whether the
 page is stale.
 """
@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from consumers.config.keys import (
+from streammetrics_consumers.config.keys import (
     ENTRIES,
     TABLES,
     Choice,
@@ -26,7 +26,7 @@ from consumers.config.keys import (
     Whole,
     default_of,
 )
-from consumers.sources import confluent_client, kafka_client
+from streammetrics_consumers.sources import confluent_client, kafka_client
 
 PAGE = Path(__file__).with_name("interface.md")
 START = "<!-- `make docs` writes the keys from their declarations, down to the next mark -->\n"

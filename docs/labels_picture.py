@@ -13,9 +13,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from consumers.simulate.joined import JoinedSimulation, share_within
-from consumers.simulate.stream import VARIANTS, Simulation
-from streammetrics.figures import Spec, svg, theme
+from streammetrics_consumers.simulate.joined import JoinedSimulation, share_within
+from streammetrics_consumers.simulate.stream import VARIANTS, Simulation
+
+from streammetrics.present import Spec, svg, theme
 
 EVENTS: Final = 200_000
 WINDOW: Final = 30  # minutes

@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import get_args, get_type_hints
 
-from streammetrics import classification, combine, ranking
+from streammetrics import classification, combine, join, ranking
 from streammetrics.ranking.measures import MEASURES
 
 PAGE = Path(__file__).with_name("metrics.md")
@@ -27,7 +27,9 @@ HEADINGS = ["Settings", "Rows", "State", "Result", "Undefined", "Exactness", "Co
 def metrics() -> dict[str, type]:
     """Every public metric by its name: what has `update` and `compute`."""
     named = {
-        name: getattr(p, name) for p in (classification, ranking, combine) for name in p.__all__
+        name: getattr(p, name)
+        for p in (classification, ranking, combine, join)
+        for name in p.__all__
     }
     return {
         name: kind

@@ -21,17 +21,7 @@ from streammetrics.classification import (
     Regression,
     SlidingAUC,
 )
-from streammetrics.combine import (
-    END_OF_TIME,
-    Joined,
-    JoinRows,
-    LabelDelays,
-    Panel,
-    PerKey,
-    Units,
-    UserGroups,
-    Windows,
-)
+from streammetrics.combine import Panel, PerKey, Units, UserGroups, Windows
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import (
     InputError,
@@ -40,12 +30,13 @@ from streammetrics.core.errors import (
     StateError,
     StreamMetricsError,
 )
-from streammetrics.core.id_hashes import HashedIds, hash_ids, hash_texts
+from streammetrics.core.ids.id_hashes import HashedIds, hash_ids, hash_texts
 from streammetrics.core.interval import Interval
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Coded
 from streammetrics.experiments import ConfidenceSequence, compare
-from streammetrics.kernels.reliability import recalibrated
+from streammetrics.join import END_OF_TIME, Joined, JoinRows, LabelDelays
+from streammetrics.kernels.tables.probabilities import recalibrated
 from streammetrics.ranking import (
     AP,
     CG,

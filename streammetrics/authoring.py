@@ -31,13 +31,11 @@ the page need nothing more.
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.arrays import array_of
-from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows
-from streammetrics.core.bags import Bags
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.class_checks import check_number, class_numbers, label_table, score_table
-from streammetrics.core.codec import damaged
-from streammetrics.core.counts import Counts
+from streammetrics.core.conversion import FLOAT64, array_of, as_float, exact, whole
 from streammetrics.core.errors import (
     InputError,
     SettingsError,
@@ -45,24 +43,25 @@ from streammetrics.core.errors import (
     StreamMetricsError,
     shown,
 )
-from streammetrics.core.exact_sum import ExactSum
-from streammetrics.core.exact_sums import ExactSums
-from streammetrics.core.float_bits import CHUNK
 from streammetrics.core.interval import Interval
 from streammetrics.core.looks import Look
-from streammetrics.core.parts import Column, Extreme, Slots
-from streammetrics.core.plain_values import FLOAT64, as_float, exact, whole
-from streammetrics.core.possible import (
+from streammetrics.core.multiset.bag import Bag, Bags
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.core.parts.exact_sums import ExactSums
+from streammetrics.core.parts.float_bits import CHUNK
+from streammetrics.core.parts.part import Column, Extreme, Slots
+from streammetrics.core.parts.state_checks import (
     QUANTA,
     require,
     require_finite,
     require_moments,
     small_integers,
 )
+from streammetrics.core.parts.unit_set import UnitSet
+from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Coded, Ragged, Rows
 from streammetrics.core.settings import Setting
-from streammetrics.core.units import UnitSet
-from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     ONE,
     Unit,
@@ -71,14 +70,12 @@ from streammetrics.core.weights import (
     weighed,
     weighted_rows,
 )
-from streammetrics.kernels.first_hit import hit, reciprocal_rank
-from streammetrics.kernels.hits import cumulative_gain, relevant_shown
-from streammetrics.kernels.lists import Ranked
-from streammetrics.kernels.rounding import ratio
+from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.ranking.graded_lists import Ranked
+from streammetrics.kernels.ranking.hits import cumulative_gain, hit, reciprocal_rank, relevant_shown
+from streammetrics.present.direction import Direction, Directions, directed
 from streammetrics.ranking.measure import Measure, Values
-from streammetrics.ranking.measure_texts import register_measure
-from streammetrics.results.bounded import Bounded
-from streammetrics.results.direction import Direction, Directions, directed
+from streammetrics.ranking.measures import register_measure
 from streammetrics.results.interval import Asked
 from streammetrics.results.interval import HasIntervals as Result
 from streammetrics.results.rates import Rates

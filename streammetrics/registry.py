@@ -14,18 +14,17 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Final
 
-from streammetrics import classification, combine, ranking
+from streammetrics import classification, combine, join, ranking
 from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.codec import FILE_MAGIC
-from streammetrics.core.errors import SettingsError, StateError, StreamMetricsError, shown
+from streammetrics.core.bytes.codec import FILE_MAGIC
+from streammetrics.core.errors import SettingsError, StateError, StreamMetricsError, nearest, shown
 from streammetrics.core.installed import METRICS, entry_points_of
-from streammetrics.core.nearest import nearest
 from streammetrics.core.settings import Setting
 
 __all__ = ["load", "metric", "metric_names", "metric_type", "metric_types"]
 
-_PACKAGES = (classification, ranking, combine)
+_PACKAGES = (classification, ranking, combine, join)
 _OUTPUTS = (Sealed,)  # what is read from bytes as metrics are, and counts nothing
 _PLACE: Final = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<name>[^\W\d]\w*)")
 

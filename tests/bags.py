@@ -8,12 +8,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from streammetrics.core.bag import BagColumn
-from streammetrics.core.bag_layout import Rule
-from streammetrics.core.bag_table import read_table
-from streammetrics.core.codec import Reader, Writer
+from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.multiset.bag import BagColumn
+from streammetrics.core.multiset.bag_layout import Rule
+from streammetrics.core.multiset.bag_table import read_table
+from streammetrics.core.multiset.score_bits import integers_of, scores_of
 from streammetrics.core.rows import Coded
-from streammetrics.core.score_bits import integers_of, scores_of
 
 Row = tuple[int, object, float, int]  # slot, group, value, label
 RULES = [

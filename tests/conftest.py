@@ -144,8 +144,8 @@ def data() -> Path:
 def kafka() -> Iterator[str]:
     """The bootstrap servers of a real Apache Kafka broker, shared by the whole run."""
     from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+    from streammetrics_consumers.sources.kafka_source.client import Client
 
-    from consumers.sources.kafka_source.client import Client
     from tests.kafka_broker import Unavailable, running_broker
 
     for kind in (KafkaAdminClient, KafkaConsumer, KafkaProducer):

@@ -223,13 +223,14 @@ def worker_step() -> Iterator[Figure]:
 
 def step_crosses() -> set[CodeType]:
     """The functions of ours, with those of the metrics, that a step enters."""
-    from consumers.counting.options import Options
-    from consumers.counting.worker import Worker
-    from consumers.ledger.ledger import Ledger
-    from consumers.model.partition import Partition
-    from consumers.process.service import begin
-    from consumers.process.stop import Stop
-    from consumers.sources.memory_source import Deliver, Log, MemorySource
+    from streammetrics_consumers.counting.options import Options
+    from streammetrics_consumers.counting.worker import Worker
+    from streammetrics_consumers.ledger.ledger import Ledger
+    from streammetrics_consumers.model.partition import Partition
+    from streammetrics_consumers.process.service import begin
+    from streammetrics_consumers.process.stop import Stop
+    from streammetrics_consumers.sources.memory_source import Deliver, Log, MemorySource
+
     from tests.consumers.small_config import config, event
 
     found, seconds = set[CodeType](), count()

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from streammetrics import Joined, JoinRows, LabelDelays, Panel, Ratio, Windows
-from streammetrics.combine.join_settings import ATTRIBUTIONS
+from streammetrics.join.join_events import ATTRIBUTIONS
 from streammetrics.testing import Case, strategies
 from tests.oracles import joins
 from tests.oracles.joins import Outcome, Shown, Terms

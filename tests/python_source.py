@@ -21,6 +21,8 @@ class Source:
     def read(cls, root: Path, path: Path) -> Source:
         """The source of a file below the root of the repository."""
         parts = path.relative_to(root).with_suffix("").parts
+        if parts[:2] == ("consumers", "streammetrics_consumers"):  # a package in a folder
+            parts = parts[1:]
         module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         return cls(module, str(path.relative_to(root)), path.read_text(encoding="utf-8"))
 

@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Final
 from rich.console import Console
 from rich.terminal_theme import MONOKAI
 from rich.text import Text
+from streammetrics_consumers.cli.main import main as streammetrics
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.render.terminal import screen
+from streammetrics_consumers.render.text import Style
+from streammetrics_consumers.render.watching import Watcher
 
 from benchmarks.browser import Unavailable, running_browser
-from consumers.cli.main import main as streammetrics
-from consumers.ledger.ledger import Ledger
-from consumers.render.terminal import screen
-from consumers.render.text import Style
-from consumers.render.watching import Watcher
-from consumers.results.query import Query
 from tests.consumers.running import Running
 from tests.requirements import ROOT, data_folder
 

@@ -20,7 +20,8 @@ from tests.python_source import Source, exported, under
 from tests.requirements import ROOT
 
 PAGE = ROOT / "docs" / "architecture.md"
-PACKAGES = ("streammetrics", "consumers", "benchmarks")
+PACKAGES = ("streammetrics", "streammetrics_consumers", "benchmarks")
+FOLDERS = {"streammetrics_consumers": "consumers/streammetrics_consumers"}
 WITH_TESTS = (*PACKAGES, "tests")
 LINES, META_LINES = 500, 250
 Rule = Callable[[Source], list[str]]
@@ -45,7 +46,7 @@ def quoted(cell: str) -> list[str]:
 @cache
 def sources() -> tuple[Source, ...]:
     """Every Python file of the three packages, and of the tests."""
-    files = [path for package in WITH_TESTS for path in sorted((ROOT / package).rglob("*.py"))]
+    files = [path for package in WITH_TESTS for path in sorted((ROOT / FOLDERS.get(package, package)).rglob("*.py"))]
     return tuple(Source.read(ROOT, path) for path in files)
 
 
@@ -99,13 +100,13 @@ def test_imports_point_down_only() -> None:
 @pytest.mark.parametrize(
     ("module", "text"),
     [
-        ("streammetrics.core.thing", "from streammetrics.kernels.area import twice_u"),
-        ("streammetrics.core.thing", "def f():\n    import streammetrics.kernels.area"),
+        ("streammetrics.core.thing", "from streammetrics.kernels.curves.area import twice_u"),
+        ("streammetrics.core.thing", "def f():\n    import streammetrics.kernels.curves.area"),
         ("streammetrics.kernels.thing", "from streammetrics import results"),
         ("streammetrics.results.thing", "from streammetrics import load"),
         ("streammetrics.ranking.thing", "from streammetrics.classification import Ratio"),
         ("streammetrics.classification.thing", "from ..ranking import RankingMetrics"),
-        ("streammetrics.combine.thing", "import consumers.config.config"),
+        ("streammetrics.combine.thing", "import streammetrics_consumers.config.config"),
         ("streammetrics.nowhere.thing", ""),
         ("streammetrics.combine.thing", "import streammetrics.nowhere"),
     ],
@@ -120,15 +121,19 @@ def test_an_import_that_points_down_is_fine() -> None:
         "from streammetrics.core.errors import StateError\nfrom streammetrics.kernels import area"
     )
     source = bad(text, "streammetrics.classification.thing")
-    assert not import_rules.upward_imports(source, layers(), {"streammetrics.kernels.area"})
+    assert not import_rules.upward_imports(source, layers(), {"streammetrics.kernels.curves.area"})
 
 
 def test_the_model_imports_no_other_part_of_the_shell() -> None:
-    model = [source for source in sources() if under(source.module, "consumers.model")]
+    model = [
+        source for source in sources() if under(source.module, "streammetrics_consumers.model")
+    ]
     imported = {one.module for source in model for one in source.imports}
     assert model
     assert not [
-        name for name in imported if under(name, "consumers") and not under(name, "consumers.model")
+        name
+        for name in imported
+        if under(name, "consumers") and not under(name, "streammetrics_consumers.model")
     ]
 
 
@@ -141,9 +146,11 @@ def test_no_modules_of_the_shell_import_each_other_in_a_circle() -> None:
 
 
 def test_the_config_knows_nothing_of_those_who_read_it() -> None:
-    config = [source for source in sources() if under(source.module, "consumers.config")]
+    config = [
+        source for source in sources() if under(source.module, "streammetrics_consumers.config")
+    ]
     imported = {one.module for source in config for one in source.imports}
-    assert not [name for name in imported if under(name, "consumers.events")]
+    assert not [name for name in imported if under(name, "streammetrics_consumers.events")]
 
 
 def outside() -> dict[str, list[str]]:
@@ -162,9 +169,10 @@ def test_third_party_packages_are_imported_only_where_the_page_says() -> None:
 
 
 def test_kafka_is_imported_in_kafka_source_only() -> None:
-    assert outside()["kafka"] == ["consumers.sources.kafka_source"]
+    assert outside()["kafka"] == ["streammetrics_consumers.sources.kafka_source"]
     elsewhere = bad(
-        "def f():\n    from kafka.errors import KafkaError", "consumers.process.service"
+        "def f():\n    from kafka.errors import KafkaError",
+        "streammetrics_consumers.process.service",
     )
     assert import_rules.outside_imports(elsewhere, outside(), PACKAGES)
 
@@ -190,18 +198,18 @@ def test_the_library_loads_only_numpy_and_sortedcontainers() -> None:
 
 def test_consumers_use_public_names_of_the_library_only() -> None:
     assert public_names()["streammetrics"], "streammetrics exports nothing"
-    among = ("consumers", "benchmarks")
+    among = ("streammetrics_consumers", "benchmarks")
     holds(lambda one: import_rules.not_public(one, "streammetrics", public_names()), among=among)
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "from streammetrics.core.parts import Counts",
+        "from streammetrics.core.parts.part import Counts",
         "from streammetrics import _private",
         "from streammetrics import Unheard",
         "from streammetrics.registry import _PACKAGES",
-        "import streammetrics.core.codec",
+        "import streammetrics.core.bytes.codec",
         "import streammetrics\nstreammetrics._private",
         "import streammetrics as sm\nsm.core.codec.Writer()",
         "from streammetrics import registry\nregistry._PACKAGES",
@@ -238,7 +246,7 @@ def test_no_file_is_called_utils_or_the_like() -> None:
     holds(rules.vague_name)
     assert rules.vague_name(bad("", "consumers.utils"))
     assert rules.vague_name(bad("", "consumers.kafka_helpers"))
-    assert not rules.vague_name(bad("", "streammetrics.core.codec"))
+    assert not rules.vague_name(bad("", "streammetrics.core.bytes.codec"))
 
 
 # -- what code may do --------------------------------------------------------------------------
@@ -300,7 +308,7 @@ def test_exact_float_operations_are_fine() -> None:
 
 
 def test_the_clock_is_an_argument_below_the_service() -> None:
-    among = ("streammetrics", "consumers")
+    among = ("streammetrics", "streammetrics_consumers")
     holds(rules.clock_reads, among=among, sparing="clock")
 
 
@@ -338,7 +346,7 @@ def test_code_that_runs_data_is_found(text: str) -> None:
 
 
 def test_no_public_signature_says_any() -> None:
-    holds(rules.any_in_signatures, among=("streammetrics", "consumers"), sparing="any")
+    holds(rules.any_in_signatures, among=("streammetrics", "streammetrics_consumers"), sparing="any")
 
 
 @pytest.mark.parametrize(

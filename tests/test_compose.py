@@ -1,4 +1,4 @@
-"""What can be known of docs/compose.yaml without Docker."""
+"""What can be known of consumers/compose.yaml without Docker."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 import textwrap
 from pathlib import Path
 
-from consumers.cli.arguments import parse
-from consumers.config.config import load_config
+from streammetrics_consumers.cli.arguments import parse
+from streammetrics_consumers.config.config import load_config
 
-TEXT = (Path(__file__).parents[1] / "docs/compose.yaml").read_text()
+TEXT = (Path(__file__).parents[1] / "consumers/compose.yaml").read_text()
 
 
 def test_its_config_is_one(tmp_path: Path) -> None:

@@ -7,8 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-
-from consumers.demo import JOINED_CONFIG, main
+from streammetrics_consumers.demo import JOINED_CONFIG, main
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "labels.md").read_text(encoding="utf-8")

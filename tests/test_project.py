@@ -116,7 +116,7 @@ def test_the_version_has_an_entry_in_the_changelog_with_its_state_format() -> No
 
 def test_both_packages_ship_their_types() -> None:
     assert (ROOT / "streammetrics" / "py.typed").is_file()
-    assert (ROOT / "consumers" / "py.typed").is_file()
+    assert (ROOT / "consumers" / "streammetrics_consumers" / "py.typed").is_file()
 
 
 def test_each_file_of_the_faults_is_there_and_ci_runs_them() -> None:

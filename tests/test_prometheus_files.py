@@ -10,20 +10,20 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.counting.worker_status import WorkerStatus
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.join_status import JoinFound
+from streammetrics_consumers.render.prometheus import join_gauges
+from streammetrics_consumers.server.exposition import exposition
+from streammetrics_consumers.server.health import Watched
 
-from consumers.counting.worker_status import WorkerStatus
-from consumers.ledger.ledger import Ledger
-from consumers.render.prometheus import join_gauges
-from consumers.results.join_status import JoinFound
-from consumers.server.exposition import exposition
-from consumers.server.health import Watched
 from tests.consumers import experiment_run
 from tests.consumers.running import Running, until
 from tests.prometheus_server import Prometheus, program
 from tests.requirements import ROOT, absent
 
-RULES = ROOT / "docs/alerts.yml"
-DASHBOARD = json.loads((ROOT / "docs/grafana-dashboard.json").read_text(encoding="utf-8"))
+RULES = ROOT / "consumers/alerts.yml"
+DASHBOARD = json.loads((ROOT / "consumers/grafana-dashboard.json").read_text(encoding="utf-8"))
 SERIES = re.compile(r"\bstreammetrics_\w+")
 NO_JOIN = JoinFound(None, 0, 0, 0, 0, 0, 0, 0, 0, 0, {})  # its series are there all the same
 VARIABLES = {

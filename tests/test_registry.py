@@ -13,11 +13,10 @@ import pytest
 
 from streammetrics import Ratio, SettingsError, StateError, authoring, load, parse_measure
 from streammetrics.core import installed
-from streammetrics.core.codec import STATE_MAGIC, Writer, frame
-from streammetrics.core.counts import CountsColumn
+from streammetrics.core.bytes.codec import STATE_MAGIC, Writer, frame
+from streammetrics.core.parts.counts import CountsColumn
 from streammetrics.ranking.measure import Measure
-from streammetrics.ranking.measure_texts import register_measure
-from streammetrics.ranking.measures import MEASURES
+from streammetrics.ranking.measures import MEASURES, register_measure
 from streammetrics.registry import metric_names, metric_type
 from tests.requirements import ROOT
 

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.checks import integers, same_length
-from streammetrics.core.counts import Counts
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.parts import Extreme, Slots
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.part import Extreme, Slots
 from streammetrics.core.rows import Rows
 
 

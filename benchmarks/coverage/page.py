@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.coverage.looks import COUNTS, NAIVE, SEQUENCE
-from streammetrics.figures import Spec, svg, theme
+from streammetrics.present import Spec, svg, theme
 
 DOCS: Final = Path(__file__).parents[2] / "docs"
 PAGE: Final = DOCS / "inference.md"

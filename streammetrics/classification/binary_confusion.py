@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.classification.given_counts import add_counts
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.counts import Counts
+from streammetrics.core.conversion import FLOAT64, as_float
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.parts import Slots
-from streammetrics.core.plain_values import FLOAT64, as_float
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Rows
-from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     ONE,
     Unit,
@@ -26,7 +26,7 @@ from streammetrics.core.weights import (
     weighed,
     weighted_rows,
 )
-from streammetrics.kernels.confusion import binary_cells, binary_counts
+from streammetrics.kernels.tables.cells import binary_cells, binary_counts
 from streammetrics.results.rates import Rates
 
 _CELLS: Final = np.arange(4)

@@ -12,17 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.counts import Counts
+from streammetrics.core.conversion import as_float, whole
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.exact_sum import ExactSum
-from streammetrics.core.exact_sums import ExactSums
-from streammetrics.core.parts import Column, Slots
-from streammetrics.core.plain_values import as_float, whole
-from streammetrics.core.possible import QUANTA, require, require_finite, require_moments
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.core.parts.exact_sums import ExactSums
+from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.state_checks import QUANTA, require, require_finite, require_moments
+from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.row_pieces import pieces
 from streammetrics.core.rows import Rows
 from streammetrics.core.weight_units import Units
-from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     ONE,
     Unit,
@@ -31,9 +31,9 @@ from streammetrics.core.weights import (
     weighed,
     weighted_rows,
 )
-from streammetrics.kernels.double_double import Pair
-from streammetrics.kernels.exact_products import exact_parts, of_scales, ordinary, weighted
-from streammetrics.kernels.reliability import equal_bins, log_losses
+from streammetrics.kernels.exact.double_double import Pair
+from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary, weighted
+from streammetrics.kernels.tables.probabilities import equal_bins, log_losses
 from streammetrics.results.calibration import CalibrationFigures
 
 Floats = NDArray[np.float64]

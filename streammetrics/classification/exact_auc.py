@@ -10,12 +10,12 @@ from numpy.typing import ArrayLike
 
 from streammetrics.classification.state_curves import bag_curve
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows
 from streammetrics.core.checks import binary_labels, check_positive, same_length
 from streammetrics.core.checks import scores as checked_scores
-from streammetrics.core.counts import Counts
-from streammetrics.core.parts import Slots
+from streammetrics.core.multiset.bag import Bag
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Rows
 from streammetrics.core.weights import (
     ONE,

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.parts.weighted_counts import WeightedCountsColumn
 from streammetrics.core.settings import Setting
-from streammetrics.core.weighted_counts import WeightedCountsColumn
 
 A = TypeVar("A", bound=Accumulator)
 

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike
 from streammetrics.classification.given_counts import add_counts
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.counts import Counts
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Rows
-from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     ONE,
     Unit,
@@ -24,7 +24,7 @@ from streammetrics.core.weights import (
     weighed,
     weighted_rows,
 )
-from streammetrics.kernels.grids import check_grid, grid_of
+from streammetrics.kernels.tables.grids import check_grid, grid_of
 from streammetrics.results.score_curve import ScoreCurve
 
 

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike
 from streammetrics.classification.state_curves import bag_curve, bucket_curves
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.arrays import array_of
 from streammetrics.core.bag_checks import check_choice, check_max_rows
-from streammetrics.core.bags import Bags
 from streammetrics.core.class_checks import check_number, class_numbers, label_table, score_table
-from streammetrics.core.counts import Counts
-from streammetrics.core.parts import Slots
+from streammetrics.core.conversion import array_of
+from streammetrics.core.multiset.bag import Bags
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Rows
 from streammetrics.core.stage import STAGE_ROWS
-from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     Unit,
     add_excess,
@@ -29,8 +29,8 @@ from streammetrics.core.weights import (
     weighed,
     weighted_rows,
 )
-from streammetrics.kernels.confusion import scored_cells
-from streammetrics.kernels.grids import check_grid, grid_of, refused_setting
+from streammetrics.kernels.tables.cells import scored_cells
+from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
 from streammetrics.results.class_curves import ClassCurves
 
 MAX_CLASSES: Final = 1 << 15

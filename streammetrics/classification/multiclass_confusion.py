@@ -9,19 +9,19 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core import checks, parts
+from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.arrays import array_of
-from streammetrics.core.cells import exact_total
 from streammetrics.core.class_checks import check_number, class_numbers, score_table
-from streammetrics.core.counts import Counts, CountsColumn
+from streammetrics.core.conversion import array_of, whole
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.parts import Slots
-from streammetrics.core.plain_values import whole
-from streammetrics.core.possible import require
+from streammetrics.core.parts import part
+from streammetrics.core.parts.cells import exact_total
+from streammetrics.core.parts.counts import Counts, CountsColumn
+from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.state_checks import require
+from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Column, Rows
 from streammetrics.core.weight_units import Units
-from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     Unit,
     add_excess,
@@ -30,7 +30,7 @@ from streammetrics.core.weights import (
     weighed,
     weighted_rows,
 )
-from streammetrics.kernels.confusion import among_first, class_cells, largest
+from streammetrics.kernels.tables.cells import among_first, class_cells, largest
 from streammetrics.results.class_rates import ClassRates
 
 MAX_CLASSES: Final = 1 << 15  # a table of so many by so many classes is 8 GB, where all occur
@@ -183,7 +183,7 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
             for j in range(self.n_top_k):
                 into_first.add(codes[:, j].astype(np.intp) + 4 * j, slots, units)
 
-    def _read(self, columns: Mapping[str, parts.Column], width: int) -> Self:
+    def _read(self, columns: Mapping[str, part.Column], width: int) -> Self:
         new = super()._read(columns, width)
         if new.top_k:
             pairs: list[tuple[CountsColumn, CountsColumn]] = [(new.cells, new.first)]

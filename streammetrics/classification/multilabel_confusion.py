@@ -11,16 +11,15 @@ from numpy.typing import ArrayLike
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.arrays import array_of
 from streammetrics.core.class_checks import check_number, label_table, score_table
-from streammetrics.core.counts import Counts, CountsColumn
+from streammetrics.core.conversion import FLOAT64, array_of, as_float
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.parts import Slots
-from streammetrics.core.plain_values import FLOAT64, as_float
+from streammetrics.core.parts.counts import Counts, CountsColumn
+from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.rows import Rows
 from streammetrics.core.stage import STAGE_ROWS
 from streammetrics.core.weight_units import Units
-from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     Unit,
     add_excess,
@@ -29,7 +28,7 @@ from streammetrics.core.weights import (
     weighed,
     weighted_rows,
 )
-from streammetrics.kernels.confusion import label_cells, label_codes
+from streammetrics.kernels.tables.cells import label_cells, label_codes
 from streammetrics.results.label_rates import LabelRates
 
 MAX_LABELS: Final = 10_000  # the cells of `sizes` are its cube, and some states stay within int64

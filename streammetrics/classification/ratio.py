@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.counts import Counts
-from streammetrics.core.exact_sum import ExactSum
-from streammetrics.core.float_bits import CHUNK
 from streammetrics.core.looks import Look
-from streammetrics.core.parts import Column, Slots
-from streammetrics.core.possible import QUANTA, require, small_integers
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.core.parts.float_bits import CHUNK
+from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.state_checks import QUANTA, require, small_integers
 from streammetrics.core.rows import Rows
 from streammetrics.results.sums import Quotient
 

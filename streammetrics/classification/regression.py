@@ -12,17 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.counts import Counts
 from streammetrics.core.errors import InputError
-from streammetrics.core.exact_sum import ExactSum, ExactSumColumn
-from streammetrics.core.exact_sums import ExactSums
 from streammetrics.core.looks import Look
-from streammetrics.core.parts import Column, Slots
-from streammetrics.core.possible import QUANTA, Number, require, require_finite, require_moments
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
+from streammetrics.core.parts.exact_sums import ExactSums
+from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.state_checks import (
+    QUANTA,
+    Number,
+    require,
+    require_finite,
+    require_moments,
+)
+from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.row_pieces import pieces
 from streammetrics.core.rows import Rows
 from streammetrics.core.weight_units import Units
-from streammetrics.core.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     ONE,
     Unit,
@@ -31,7 +37,7 @@ from streammetrics.core.weights import (
     weighed,
     weighted_rows,
 )
-from streammetrics.kernels.exact_products import exact_parts, of_scales, ordinary
+from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary
 from streammetrics.results.sums import RegressionErrors
 
 Floats = NDArray[np.float64]

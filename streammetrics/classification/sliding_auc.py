@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sortedcontainers import SortedList
 
-from streammetrics.core.arrays import array_of
 from streammetrics.core.checks import binary_labels, check_positive, numbers, same_length
 from streammetrics.core.checks import scores as checked_scores
+from streammetrics.core.conversion import array_of, plain, whole
 from streammetrics.core.declared import named_settings
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.plain_values import plain, whole
 from streammetrics.core.slips import FIRST_MS, refuse_milliseconds
-from streammetrics.kernels.rounding import ratio
+from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.results.areas import SlidingArea
 
 _NEVER: Final = -inf  # earlier than any time

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from streammetrics.core.bag import BagColumn
-from streammetrics.core.weighted_counts import WeightedCountsColumn
-from streammetrics.kernels.grids import Gridded, grid_of
-from streammetrics.kernels.segments import joined_pairs, sorted_pairs
+from streammetrics.core.multiset.bag import BagColumn
+from streammetrics.core.parts.weighted_counts import WeightedCountsColumn
+from streammetrics.kernels.curves.segments import joined_pairs, sorted_pairs
+from streammetrics.kernels.tables.grids import Gridded, grid_of
 from streammetrics.results.score_curve import ExactCurve, ScoreCurve
 
 

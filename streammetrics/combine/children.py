@@ -9,13 +9,13 @@ from typing import Final, Self
 import numpy as np
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.codec import Reader, Writer, damaged
+from streammetrics.core.bytes.codec import Reader, Writer, damaged
+from streammetrics.core.bytes.stack import Stack
 from streammetrics.core.declared import Declared
-from streammetrics.core.distinct import distinct
-from streammetrics.core.keys import MAX_KEY_BYTES, decode_key, encode_key, key_hash
-from streammetrics.core.parts import Column, Part, Slots
+from streammetrics.core.ids.keys import MAX_KEY_BYTES, decode_key, encode_key, key_hash
+from streammetrics.core.parts.cells import distinct
+from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import Coded, Key, keys_nbytes
-from streammetrics.core.stack import Stack
 
 Rank = tuple[int, bytes]
 _SHARED: Final = 257  # small numbers, of which Python has one object each

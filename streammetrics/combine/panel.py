@@ -13,9 +13,9 @@ from streammetrics.combine.children import Product
 from streammetrics.combine.panel_columns import Plan, Reader, plan_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Coded, Rows
-from streammetrics.results.shown import Shown
+from streammetrics.present.notebook import Shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from streammetrics.combine.children import Map, MapColumn
 from streammetrics.combine.panel import Panel, part_of, require_empty
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.keys import coded, encode_key, key_hash
-from streammetrics.core.parts import Slots
+from streammetrics.core.ids.keys import coded, encode_key, key_hash
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Coded, Key, Rows
-from streammetrics.results.shown import Shown
+from streammetrics.present.notebook import Shown
 
 
 @dataclass(frozen=True, slots=True)

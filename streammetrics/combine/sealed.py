@@ -10,13 +10,13 @@ from typing import ClassVar, Final
 from streammetrics.combine.children import ProductColumn
 from streammetrics.combine.panel import require_empty
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.codec import Reader
+from streammetrics.core.bytes.codec import Reader
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import OverlapError, SettingsError, StateError, shown
-from streammetrics.core.parts import Part, Slots
+from streammetrics.core.parts.exact_sums import no_rows
+from streammetrics.core.parts.part import Part, Slots
 from streammetrics.core.rows import Rows
 from streammetrics.core.settings import Setting
-from streammetrics.core.totals import no_rows
 
 _PREFIX: Final = "sealed/"
 _SOURCE: Final = re.compile(r"sealed/[^/]*\([^/]*\) mod ([1-9][0-9]{0,9})/(.*)", re.DOTALL)

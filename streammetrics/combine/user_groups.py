@@ -7,20 +7,18 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.combine.coarse import coarse_form
-from streammetrics.combine.group_states import GroupStates, WholeState
-from streammetrics.combine.left_out import summed
+from streammetrics.combine.group_states import GroupStates, WholeState, coarse_form
 from streammetrics.combine.panel import Panel, part_of, require_empty
 from streammetrics.combine.per_key import PerKey, require_as_many
-from streammetrics.combine.user_groups_result import UserGroupsResult
+from streammetrics.combine.user_groups_result import UserGroupsResult, summed
 from streammetrics.combine.windows import Windows
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.counts import Counts
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.core.interval import Interval
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Coded, Rows
-from streammetrics.core.unit_hashes import salt_word, unit_hashes
 
 
 class UserGroups(Accumulator, schema="user-groups/1"):

@@ -12,17 +12,25 @@ from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
-from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, Reader, Writer, frame, opened, unframe
+from streammetrics.core.bytes.codec import (
+    FILE_MAGIC,
+    STATE_MAGIC,
+    Reader,
+    Writer,
+    frame,
+    opened,
+    unframe,
+)
+from streammetrics.core.bytes.stack import Stack
 from streammetrics.core.content import contents
 from streammetrics.core.declared import CLASSES, Declared, operands
 from streammetrics.core.errors import StateError
 from streammetrics.core.interval import Interval, interval_of
 from streammetrics.core.looks import Look
-from streammetrics.core.parts import Column, Slots
+from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.provenance import Provenance
 from streammetrics.core.rows import Rows
 from streammetrics.core.settings import decode_head
-from streammetrics.core.stack import Stack
 from streammetrics.core.stage import SMALL, Stage, narrow
 
 MAX_MASS: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.arrays import vector
 from streammetrics.core.checks import integers
+from streammetrics.core.conversion import vector
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.id_hashes import HashedIds, hashes_of
-from streammetrics.core.keys import coded, whole
+from streammetrics.core.ids.id_hashes import HashedIds, hashes_of
+from streammetrics.core.ids.keys import coded, whole
 from streammetrics.core.rows import Coded, Key
 from streammetrics.core.slips import ids_instead
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.arrays import array_of, require_strings, vector
+from streammetrics.core.conversion import array_of, require_strings, vector
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.rows import Coded
 from streammetrics.core.slips import labels_instead, refuse_other_spellings, refuse_rounded

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
-from streammetrics.core.arrays import listed, shape_of, vector
+from streammetrics.core.conversion import listed, plain, shape_of, vector, whole
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.plain_values import plain, whole
 
 _UNSIGNED: Final = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.codec import damaged
+from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.errors import StateError
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from inspect import signature
 from os import PathLike
 from typing import ClassVar, Final, ParamSpec, dataclass_transform
 
+from streammetrics.core.conversion import plain
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.parts import Column, Part
-from streammetrics.core.plain_values import plain
+from streammetrics.core.parts.part import Column, Part
 from streammetrics.core.settings import Setting, difference, encode_head, forget_heads, frozen
 
 P = ParamSpec("P")

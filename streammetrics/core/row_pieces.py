@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Rows
 from streammetrics.core.weight_units import Units
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from streammetrics.core.codec import damaged
+from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.content import Content
 from streammetrics.core.errors import SettingsError, StateError, shown
 from streammetrics.core.installed import METRICS, load_all

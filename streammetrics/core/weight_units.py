@@ -14,8 +14,8 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core.arrays import vector
 from streammetrics.core.checks import numbers, same_length
+from streammetrics.core.conversion import vector
 from streammetrics.core.errors import InputError, shown
 
 Units: TypeAlias = NDArray[np.int64]

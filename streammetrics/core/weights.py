@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Column, Rows
 from streammetrics.core.settings import Setting
 from streammetrics.core.weight_units import Units, rounded_units, units_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.unit_hashes import salt_word, unit_hashes
+from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 
 if TYPE_CHECKING:
     import pyarrow as pa

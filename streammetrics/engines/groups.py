@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 import numpy as np
 
 from streammetrics.core.errors import InputError
-from streammetrics.core.keys import encode_key
+from streammetrics.core.ids.keys import encode_key
 from streammetrics.core.rows import Coded, Scalar
 from streammetrics.engines.arrow import coded_values
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from streammetrics.combine import KeyedResult, PanelResult, WindowsResult
 from streammetrics.combine.sealed import Sealed
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.bytes.stacked import summed
 from streammetrics.core.errors import InputError, SettingsError, StateError, shown
-from streammetrics.core.stacked import summed
+from streammetrics.present.views import views_of
 from streammetrics.registry import load
-from streammetrics.results.bounded import Bounded
-from streammetrics.results.figures import views_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,7 @@ from streammetrics.combine.per_key import require_as_many
 from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError
-from streammetrics.core.keys import coded
+from streammetrics.core.ids.keys import coded
 from streammetrics.core.rows import Rows
 from streammetrics.engines.arrow import arguments_of
 from streammetrics.engines.groups import (

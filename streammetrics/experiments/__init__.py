@@ -1,9 +1,15 @@
 """Two variants compared: intervals and e-values that hold at every look, and what to check."""
 
-from streammetrics.combine.without_units import keeps_units
-from streammetrics.experiments.assignment import Contamination
+from streammetrics.combine.units import keeps_units
+from streammetrics.experiments.assignment import Contamination, SampleRatio, SampleRatioFound
 from streammetrics.experiments.compare import Comparison, compare
-from streammetrics.experiments.confidence_sequence import ConfidenceSequence
+from streammetrics.experiments.confidence_sequence import (
+    Anytime,
+    ConfidenceSequence,
+    Evidence,
+    Guarded,
+    Guardrail,
+)
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.experiments.covariate import (
     Covariate,
@@ -11,15 +17,11 @@ from streammetrics.experiments.covariate import (
     UserTotals,
     user_slope,
 )
-from streammetrics.experiments.evidence import Anytime, Evidence
 from streammetrics.experiments.experiment import Experiment
-from streammetrics.experiments.guardrail import Guarded, Guardrail
-from streammetrics.experiments.horizon import Horizon
 from streammetrics.experiments.monitor import Look, Monitor, Watched
 from streammetrics.experiments.multiplicity import adjust_fdr, adjust_fwer
-from streammetrics.experiments.plan import Plan, Safeguard
+from streammetrics.experiments.plan import Horizon, Plan, Safeguard
 from streammetrics.experiments.report import Finding, Outcome, Report
-from streammetrics.experiments.sample_ratio import SampleRatio, SampleRatioFound
 from streammetrics.experiments.verdict import ACTIONS, VERDICTS, Action, Recommendation, Verdict
 
 __all__ = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal, Protocol, cast
@@ -11,14 +12,66 @@ from streammetrics.combine.user_groups_result import UserGroupsResult
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.proportions import share_variance
-from streammetrics.kernels.skewness import KISH, kish_number, needed, skewness_number
-from streammetrics.results.direction import NONE, Direction, direction_of
-from streammetrics.results.figures import counts_of
+from streammetrics.kernels.inference.proportions import share_variance
+from streammetrics.present.direction import NONE, Direction, direction_of
+from streammetrics.present.views import counts_of, view_of
 from streammetrics.results.interval import HasIntervals
 from streammetrics.results.list_results import Averages
 from streammetrics.results.sums import Quotient
-from streammetrics.results.view_texts import view_of
+
+# How far the sum of independent contributions is from normal, in the number of values it rests
+# on.
+
+LEAST: Final = 10.0  # of an arm as large as the other, or larger
+MOST: Final = 40.0  # of an arm that is tiny beside the other
+KISH: Final = 20.0
+
+
+def skewness_number(contributions: Sequence[float]) -> float:
+    """(Σ d²)³ / (Σ d³)², d the contributions less their mean; infinite where they are symmetric.
+
+    0 where all are alike, of which nothing is known.
+
+    >>> round(skewness_number([1.0] * 10 + [0.0] * 9_990), 1), skewness_number([1.0, 2.0, 3.0])
+    (10.0, inf)
+    """
+    if not contributions or not all(map(math.isfinite, contributions)):
+        return 0.0
+    mean = math.fsum(one / len(contributions) for one in contributions)
+    apart = [one - mean for one in contributions]
+    scale = max(map(abs, apart))
+    if not 0 < scale < math.inf:
+        return 0.0
+    apart = [one / scale for one in apart]
+    squares = math.fsum(one * one for one in apart)
+    cubes = math.fsum(one * one * one for one in apart)
+    return squares * squares * squares / (cubes * cubes) if cubes * cubes else math.inf
+
+
+def needed(mine: int, other: int) -> float:
+    """The skewness number that an arm of so many rows needs beside the other one's.
+
+    40 (1 - w)², w its share of the rows, and at least 10. In arms of one size the skewness cancels
+    in the difference, which 10 is enough for; in a small one it does not.
+
+    >>> needed(500, 500), needed(0, 100), needed(900, 100)
+    (10.0, 40.0, 10.0)
+    """
+    rest = other / (mine + other) if mine + other else 1.0
+    return max(LEAST, MOST * rest * rest)
+
+
+def kish_number(n: int, mean: float, variance: float) -> float:
+    """(Σ x)² / Σ x² of n values, from their mean and the variance of it: how many equal values
+    weigh as much; 0 where that is not known.
+
+    >>> round(kish_number(100, 0.1, 0.1 * 0.9 / 99), 9)  # ten ones among a hundred
+    10.0
+    """
+    square = mean * mean
+    below = square + (n - 1) * variance  # Σ x² / n
+    return n * square / below if below > 0 else 0.0
+
 
 Kind = Literal["rate", "cells", "area", "mean"]
 BURN_IN: Final[dict[Kind, int]] = {"rate": 10, "cells": 10, "area": 30, "mean": 100}

@@ -4,13 +4,101 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.experiments.evidence import Anytime, Compared
-from streammetrics.kernels import empirical_bernstein, success_labels
-from streammetrics.kernels.gaussianised import as_t, gaussianised
-from streammetrics.kernels.normal_mixture import log_e, multiplier, tuned
+from streammetrics.kernels.inference import empirical_bernstein, success_labels
+from streammetrics.kernels.inference.empirical_bernstein import Moments
+from streammetrics.kernels.inference.normal_mixture import (
+    anytime_p,
+    as_t,
+    gaussianised,
+    log_e,
+    multiplier,
+    one_sided_log_e,
+    one_sided_multiplier,
+    tuned,
+)
+from streammetrics.kernels.inference.success_labels import Successes
+
+# What one look at an experiment knows, and what it may conclude however often one looks.
+
+
+class Compared(Protocol):
+    """What a confidence sequence reads of a comparison; a part that it has not got is None.
+
+    effect_size: treatment - control. df: of the standard error, inf where it is not from groups.
+    least_count: the least of what the burn-in counts in either arm: successes and failures of a
+    rate, positives and negatives of an area, units of a mean. too_skew: why an arm is too far from
+    normal, or "". successes: by epoch. moments: of control and treatment, values in [0, 1].
+    """
+
+    @property
+    def effect_size(self) -> float: ...
+    @property
+    def std_error(self) -> float: ...
+    @property
+    def df(self) -> float: ...
+    @property
+    def least_count(self) -> int: ...
+    @property
+    def too_skew(self) -> str: ...
+    @property
+    def successes(self) -> tuple[Successes, ...] | None: ...
+    @property
+    def moments(self) -> tuple[Moments, Moments] | None: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """The same as plain values."""
+
+    effect_size: float = math.nan
+    std_error: float = math.nan
+    df: float = math.inf
+    least_count: int = 0
+    too_skew: str = ""
+    successes: tuple[Successes, ...] | None = None
+    moments: tuple[Moments, Moments] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Anytime:
+    """One look at a confidence sequence.
+
+    lower, upper: they hold the true effect at all looks together; lower > upper where nothing is
+    left. e_value, p_value: of this look, against no effect (1 where there is none). gated: before
+    the burn-in. reason: why there is no interval, or "".
+    """
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    log_e: float = 0.0
+    gated: bool = False
+    reason: str = ""
+
+    @property
+    def e_value(self) -> float:
+        """Infinite past the largest float."""
+        return e_value(self.log_e)
+
+    @property
+    def p_value(self) -> float:
+        """min(1, 1 / e_value); over several looks the monitor takes their largest e-value."""
+        return anytime_p(self.log_e)
+
+
+def e_value(log_e: float) -> float:
+    """exp(log_e), infinite past the largest float.
+
+    >>> e_value(0.0), e_value(1000.0)
+    (1.0, inf)
+    """
+    try:
+        return math.exp(log_e)
+    except OverflowError:
+        return math.inf
+
 
 Kind = Literal["asymptotic", "empirical_bernstein", "label"]
 
@@ -34,7 +122,7 @@ class ConfidenceSequence:
 
     Raises SettingsError for settings out of range.
 
-    >>> from streammetrics.experiments.evidence import Evidence
+    >>> from streammetrics.experiments.confidence_sequence import Evidence
     >>> look = Evidence(effect_size=0.0065, std_error=0.003230854197, least_count=520)
     >>> found = ConfidenceSequence(v_opt=210526.3).at(look)
     >>> f"{found.lower:.4f} {found.upper:.4f} {found.p_value:.3f}"
@@ -135,3 +223,77 @@ def _positive(name: str, value: float | None) -> None:
             where=name,
             todo="derive it from a horizon, or leave it None" if name == "v_opt" else "pass one",
         )
+
+
+# Guardrails: metrics that must not get worse than a margin, watched from one side.
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """One look at a guardrail.
+
+    bound: the worst change that is not excluded, in units of the metric, at all looks together.
+    passed: it is better than the margin. log_e: against a change by the margin or worse.
+    """
+
+    bound: float
+    passed: bool = False
+    log_e: float = 0.0
+    gated: bool = False
+    reason: str = ""
+
+    @property
+    def e_value(self) -> float:
+        """Infinite past the largest float."""
+        return e_value(self.log_e)
+
+    @property
+    def p_value(self) -> float:
+        """min(1, 1 / e_value)."""
+        return anytime_p(self.log_e)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guardrail:
+    """Non-inferiority by `margin` >= 0: a one-sided confidence sequence at alpha.
+
+    Guardrails that must all pass need no correction among themselves, since one false pass
+    already needs its own error. v_opt and min_count are as in `ConfidenceSequence`.
+
+    >>> from streammetrics.experiments.confidence_sequence import Evidence
+    >>> look = Evidence(effect_size=0.0065, std_error=0.00323, least_count=520)
+    >>> Guardrail(margin=0.004, v_opt=210526.3).at(look).passed
+    True
+    """
+
+    margin: float
+    v_opt: float | None
+    higher_is_better: bool = True
+    alpha: float = 0.05
+    min_count: int = 10
+
+    def __post_init__(self) -> None:
+        check_share("alpha", self.alpha, most=0.5)
+        if not 0 <= self.margin < math.inf:
+            raise SettingsError(
+                expected="a margin of 0 or more",
+                came=shown(self.margin),
+                where="margin",
+                todo="pass the size of the change for the worse that you can accept",
+            )
+
+    def at(self, comparison: Compared) -> Guarded:
+        """What this look says; never raises on thin data."""
+        worst = -math.inf if self.higher_is_better else math.inf
+        if self.v_opt is None:
+            return Guarded(worst, reason=UNDECLARED)
+        missing = not_ready(comparison, self.min_count)
+        if missing is not None:
+            return Guarded(worst, gated=True, reason=missing.reason)
+        sign = 1.0 if self.higher_is_better else -1.0
+        effect, error, df = comparison.effect_size, comparison.std_error, comparison.df
+        v, rho = information(comparison), tuned(self.v_opt, 2.0 * self.alpha)
+        z = gaussianised((sign * effect + self.margin) / error, df)
+        reach = as_t(one_sided_multiplier(v, rho, self.alpha), df) * error
+        bound = effect - sign * reach
+        return Guarded(bound, sign * bound > -self.margin, one_sided_log_e(z, v, rho))

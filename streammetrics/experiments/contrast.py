@@ -9,14 +9,16 @@ from fractions import Fraction
 
 from streammetrics.experiments.arm import BURN_IN, GROUPS, Arm
 from streammetrics.experiments.compare import Comparison, compared
-from streammetrics.experiments.confidence_sequence import ConfidenceSequence
-from streammetrics.experiments.evidence import Anytime
-from streammetrics.experiments.guardrail import Guarded, Guardrail
-from streammetrics.experiments.horizon import Horizon
-from streammetrics.experiments.plan import Plan, Safeguard
+from streammetrics.experiments.confidence_sequence import (
+    Anytime,
+    ConfidenceSequence,
+    Guarded,
+    Guardrail,
+)
+from streammetrics.experiments.plan import Horizon, Plan, Safeguard
 from streammetrics.experiments.strata import Pair, by_epoch
-from streammetrics.kernels.success_labels import Successes
-from streammetrics.results.direction import NONE, Direction
+from streammetrics.kernels.inference.success_labels import Successes
+from streammetrics.present.direction import NONE, Direction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,8 +25,8 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.experiments.arm import Arm, arm_of
 from streammetrics.experiments.strata import Pair
-from streammetrics.kernels.cuped import ArmTotals, theta
-from streammetrics.kernels.groups import jackknife_variance
+from streammetrics.kernels.inference.clustered_variance import jackknife_variance
+from streammetrics.kernels.inference.cuped import ArmTotals, theta
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from streammetrics.combine.units import Units, UnitsResult
-from streammetrics.combine.without_units import without_units
+from streammetrics.combine.units import Units, UnitsResult, without_units
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.experiments.arm import Arm, arm_of, no_arm
 from streammetrics.experiments.assignment import (
     Found,
+    SampleRatioFound,
     contamination,
     left,
     sample_ratio,
@@ -18,14 +18,12 @@ from streammetrics.experiments.assignment import (
     units_of,
     why_unknown,
 )
+from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.contrast import Contrast, contrast_of
 from streammetrics.experiments.covariate import adjusted_arms
-from streammetrics.experiments.evidence import Anytime
 from streammetrics.experiments.monitor import Watched
-from streammetrics.experiments.plan import Plan
-from streammetrics.experiments.plan_checks import known
+from streammetrics.experiments.plan import Plan, known
 from streammetrics.experiments.report import Outcome, Report
-from streammetrics.experiments.sample_ratio import SampleRatioFound
 
 States = Mapping[str, Mapping[str, Mapping[str, Accumulator]]]
 UnitStates = Mapping[str, Mapping[str, Units]]

@@ -12,11 +12,91 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from streammetrics.core.errors import StateError, shown
-from streammetrics.experiments.evidence import Anytime
-from streammetrics.kernels.normal_mixture import anytime_p
+from streammetrics.experiments.arm import Arm
+from streammetrics.experiments.confidence_sequence import Anytime
+from streammetrics.experiments.contrast import Contrast
+from streammetrics.kernels.inference.normal_mixture import anytime_p, as_t, multiplier, tuned
+from streammetrics.kernels.inference.t_interval import EVERYTHING, fieller_ends, welch_df
+
+# The lift of a treatment over the control, at all looks together.
+
+_STEPS: Final = 60  # three are usual
+_EXACT: Final = 1e-6
+
+
+def anytime_lift(contrast: Contrast, side: int) -> float:
+    """The lower (side 0) or upper (side 1) end of the always-valid interval of treatment / control
+    - 1; infinite where there is none."""
+    pair, v_opt = contrast.pair, contrast.horizon.v_opt
+    if pair is None or v_opt is None or contrast.anytime.gated or contrast.safeguard is not None:
+        return EVERYTHING[side]
+    if contrast.comparison.resolution:
+        return EVERYTHING[side]
+    return _end(pair.control, pair.treatment, tuned(v_opt, contrast.alpha), contrast.alpha, side)
+
+
+def _end(a: Arm, b: Arm, rho: float, alpha: float, side: int) -> float:
+    ratio, found = 1.0, EVERYTHING[side]
+    for _ in range(_STEPS):
+        scaled = ratio * ratio * a.variance
+        variance, df = scaled + b.variance, welch_df(scaled, a.df, b.variance, b.df)
+        if not variance > 0:
+            return EVERYTHING[side]
+        q = as_t(multiplier(1.0 / variance, rho, alpha), df)
+        following = fieller_ends(a.estimate, a.variance, b.estimate, b.variance, q)[side]
+        if not math.isfinite(following):
+            return EVERYTHING[side]
+        near = abs(following - found) <= _EXACT * (1.0 + abs(following))
+        found, ratio = following, 1.0 + following
+        if near:
+            break
+    return found
+
+
+# Which of two arms is nearer to a target, where that is certain at all looks together.
+
+Ends = tuple[float, float]
+
+
+def treatment_is_nearer(contrast: Contrast) -> bool | None:
+    """Whether the treatment is nearer to the target than the control; None where nobody knows."""
+    pair, target, v_opt = contrast.pair, contrast.direction.target, contrast.horizon.v_opt
+    if pair is None or target is None or v_opt is None:
+        return None
+    # Each of two arms that are known equally well has twice the information of their difference.
+    control, treatment = (
+        distances(arm, target, 2.0 * v_opt, contrast.alpha / 2.0)
+        for arm in (pair.control, pair.treatment)
+    )
+    if treatment[1] < control[0]:
+        return True
+    return False if control[1] < treatment[0] else None
+
+
+def distances(arm: Arm, target: float, v_opt: float, alpha: float) -> Ends:
+    """The least and the greatest distance of an arm from its target that is not excluded."""
+    value, error = arm.estimate, math.sqrt(arm.variance) if arm.variance > 0 else math.nan
+    value, resolution = value - (0.0 if target else target), arm.resolution
+    if not (math.isfinite(value) and error > 0):
+        return 0.0, math.inf
+    if target:
+        if not value / target > 0:
+            return 0.0, math.inf
+        value, error, resolution = (
+            math.log(value / target),
+            error / abs(value),
+            resolution / abs(value),
+        )
+        v_opt *= target * target
+    information = 1.0 / error / error
+    reach = as_t(multiplier(information, tuned(v_opt, alpha), alpha), arm.df) * error + resolution
+    if not reach < math.inf:
+        return 0.0, math.inf
+    return max(0.0, abs(value) - reach), abs(value) + reach
+
 
 Heads = tuple[tuple[str, int], ...]
 T = TypeVar("T")
@@ -155,3 +235,67 @@ def _within(early: Heads, late: Heads) -> bool:
     """Whether the later look has read all that the earlier one had."""
     offsets = dict(late)
     return all(offsets.get(source, -1) >= offset for source, offset in early)
+
+
+# What all looks at one contrast say together, beside what the last look says alone.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What holds at all looks together. consistent: the looks do not exclude one another.
+
+    looks: how many were taken; last: what the last of them says alone, or the states of now where
+    none was taken; estimate: the effect that it was read of, nan where that is not known.
+    """
+
+    lower: float
+    upper: float
+    pvalue: float
+    gated: bool
+    reason: str
+    consistent: bool = True
+    looks: int = 0
+    last: Anytime = field(default_factory=Anytime)
+    estimate: float = math.nan
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval."""
+        return self.lower > -math.inf or self.upper < math.inf
+
+
+def reading_of(contrast: Contrast, seen: Watched | None) -> Reading:
+    """The reading of a contrast; seen: what the looks at it say, None where none was taken."""
+    now = contrast.anytime
+    if seen is None or seen.latest is None:
+        return Reading(
+            lower=now.lower,
+            upper=now.upper,
+            pvalue=now.p_value,
+            gated=now.gated,
+            reason=now.reason,
+            consistent=now.lower <= now.upper,
+            last=now,
+            estimate=contrast.comparison.effect_size,
+        )
+    last = seen.latest
+    return Reading(
+        lower=seen.lower,
+        upper=seen.upper,
+        pvalue=seen.p_value,
+        gated=last.gated,
+        reason=last.reason,
+        consistent=seen.consistent,
+        looks=seen.looks,
+        last=last,
+        estimate=_estimate(contrast, last),
+    )
+
+
+def _estimate(contrast: Contrast, last: Anytime) -> float:
+    """The effect at a look: an interval of two sides lies evenly about it."""
+    if last == contrast.anytime:
+        return contrast.comparison.effect_size
+    if contrast.safeguard is None and math.isfinite(last.lower) and math.isfinite(last.upper):
+        return last.lower + (last.upper - last.lower) / 2
+    return math.nan

@@ -3,14 +3,249 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Final, Literal, NoReturn
 
+from streammetrics.core.errors import SettingsError, nearest, shown
+from streammetrics.experiments.confidence_sequence import check_share
 from streammetrics.experiments.covariate import PlannedCovariate
-from streammetrics.experiments.horizon import Horizon
-from streammetrics.experiments.plan_checks import check_plan, direction_from, refuse
-from streammetrics.results.direction import HIGHER, LOWER, Direction
+from streammetrics.kernels.inference.tails import normal_isf
+from streammetrics.present.direction import HIGHER, LOWER, NONE, Direction
+
+# How much information an experiment will have when it ends, said before it has any data.
+
+
+def at_horizon(
+    units: float, variance: float, *, treatment_share: float = 0.5, deff: float = 1.0
+) -> float:
+    """1 / (σ² deff (1/n_A + 1/n_B)) at `units` of both arms together.
+
+    variance: σ² of one unit, p (1 - p) for a rate p; deff: the design effect, from an earlier
+    period. nan where this is no amount: units, variance or deff not above 0, a share not between.
+
+    >>> at_horizon(10_000, 0.25)
+    10000.0
+    """
+    good = 0 < units < math.inf and 0 < variance < math.inf and 0 < deff < math.inf
+    if not (good and 0 < treatment_share < 1):
+        return math.nan
+    return units * treatment_share * (1.0 - treatment_share) / (variance * deff)
+
+
+def for_effect(effect: float, *, alpha: float = 0.05, power: float = 0.8) -> float:
+    """The information at which a fixed two-sided test finds this effect with this power.
+
+    ((z_{1-α/2} + z_power) / effect)². (Lachin 1981, Control. Clin. Trials 2, 93-113.) nan where
+    the effect is 0 or not finite.
+
+    >>> round(for_effect(0.01), 3)
+    78488.797
+    """
+    if not 0 < abs(effect) < math.inf:
+        return math.nan
+    root = (normal_isf(alpha / 2) + normal_isf(1 - power)) / effect
+    return root * root
+
+
+# What is declared before the data, so that intervals can be narrow at the right time.
+
+_ONE_OF_TWO: Final = (
+    "leave out one of the two: the information at the end follows from the units and what one of "
+    "them varies, or from the effect that shall be found"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Horizon:
+    """The planned end of an experiment: units with what one of them varies, or an effect.
+
+    units: of both arms together; with baseline, the rate of an earlier period, or variance, that
+    of one unit. mde: instead, the least absolute effect that matters, found with this power by a
+    fixed test. treatment_share, deff (the design effect) belong to units. `v_opt` is the share
+    `optimize_at` of the information at that end. It is frozen: to declare it again once there are
+    data voids what the intervals promise.
+
+    >>> Horizon(units=10_000, baseline=0.5).v_opt
+    5000.0
+    >>> Horizon().v_opt, Horizon().reason
+    (None, 'neither a horizon nor an mde was declared before the data')
+    """
+
+    units: float | None = None
+    baseline: float | None = None
+    variance: float | None = None
+    mde: float | None = None
+    treatment_share: float = 0.5
+    deff: float = 1.0
+    alpha: float = 0.05
+    power: float = 0.8
+    optimize_at: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.mde is not None and self.mde < 0:
+            _refuse("mde", "a size, from 0", self.mde, "pass it without its sign")
+        for name in ("units", "variance", "mde"):
+            if self._has(name) and not 0 <= getattr(self, name) < math.inf:
+                todo = "pass what is planned or was measured before"
+                _refuse(name, "a finite number from 0", getattr(self, name), todo)
+        if self.baseline is not None and not 0 <= self.baseline <= 1:
+            todo = "pass a rate as a share of 1; of a mean pass variance="
+            _refuse("baseline", "a rate from 0 to 1", self.baseline, todo)
+        others = [name for name in ("units", "baseline", "variance") if self._has(name)]
+        if self.mde is not None and others:
+            came = ", ".join([*others, "mde"])
+            _refuse("mde", "either mde, or units with baseline or variance", came, _ONE_OF_TWO)
+
+    def _has(self, name: str) -> bool:
+        return getattr(self, name) is not None
+
+    @property
+    def v_opt(self) -> float | None:
+        """What `ConfidenceSequence` takes, or None."""
+        v = self.optimize_at * self._information()
+        return v if 0 < v < math.inf else None
+
+    @property
+    def reason(self) -> str:
+        """Why there is no `v_opt`; "" where there is one."""
+        if self.v_opt is not None:
+            return ""
+        if self.units is None and self.mde is None:
+            return "neither a horizon nor an mde was declared before the data"
+        if self.mde is None and self._variance() is None:
+            return "a horizon was declared without the baseline or the variance that it needs"
+        return "the declared horizon gives no positive amount of information"
+
+    def _information(self) -> float:
+        if self.mde is not None:
+            return for_effect(self.mde, alpha=self.alpha, power=self.power)
+        variance = self._variance()
+        if self.units is None or variance is None:
+            return math.nan
+        return at_horizon(
+            self.units, variance, treatment_share=self.treatment_share, deff=self.deff
+        )
+
+    def _variance(self) -> float | None:
+        if self.variance is not None or self.baseline is None:
+            return self.variance
+        return self.baseline * (1.0 - self.baseline)
+
+
+def _refuse(name: str, expected: str, came: object, todo: str) -> NoReturn:
+    text = came if isinstance(came, str) else shown(came)
+    raise SettingsError(expected=expected, came=text, where=f"Horizon({name})", todo=todo)
+
+
+# What a plan may say: each slip is an error that names it, with the nearest name.
+
+_WORDS: Final = {"higher": HIGHER, "lower": LOWER, "none": NONE}
+
+
+def direction_from(said: str | float) -> Direction:
+    """The direction that a plan says in a word or as a target.
+
+    >>> print(direction_from("lower"), direction_from(1))
+    lower target 1
+    """
+    if isinstance(said, str):
+        return _WORDS[said]
+    return Direction("target", float(said))
+
+
+def check_plan(plan: Plan) -> None:
+    """Raise SettingsError for the first thing that is wrong with a plan."""
+    check_share("level", plan.level)
+    _one_of("correction", plan.correction, ("bonferroni", "none"))
+    _one_of("cluster", plan.cluster, ("groups", "none"))
+    _one_of("on_several_variants", plan.on_several_variants, ("keep", "drop", "error"))
+    for where in ("variants", "decision", "epochs", "lower_is_better"):
+        _names(where, getattr(plan, where))
+    _check_safeguards(plan)
+    if not plan.watched:
+        refuse("decision", "a metric, or a guardrail", plan.decision, 'pass decision=("ctr",)')
+    if plan.control not in plan.variants:
+        todo = f"{nearest(plan.control, plan.variants)}, or name it in variants as well"
+        refuse("control", "one of the variants", plan.control, todo)
+    if len(set(plan.variants)) != len(plan.variants):
+        refuse("variants", "each variant once", plan.variants, "leave out the repeated one")
+    if not plan.treatments:
+        refuse("variants", "the control and another", plan.variants, "name a treatment")
+    if len(set(plan.watched)) != len(plan.watched):
+        todo = "make it a decision metric or a guardrail, once"
+        refuse("decision and guardrails", "each metric once", plan.watched, todo)
+    for where in ("horizons", "covariates"):
+        known(getattr(plan, where), plan.watched, where, "metrics of decision and guardrails")
+    _check_directions(plan)
+    for where, weights in (("shares", plan.shares), *plan.epoch_shares.items()):
+        label = "shares" if where == "shares" else f"epoch_shares ({where})"
+        known(weights, plan.variants, label, "weights of variants")
+        if weights and not (min(weights.values()) >= 0 and 0 < sum(weights.values()) < math.inf):
+            todo = "pass the planned share of units of each variant"
+            refuse(label, "weights from 0, one above it", dict(weights), todo)
+
+
+def known(names: Iterable[str], expected: Collection[str], where: str, what: str) -> None:
+    """Refuse the first name that is not among those that are expected."""
+    for name in names:
+        if name not in expected:
+            refuse(where, f"{what}: {', '.join(expected)}", name, nearest(name, expected))
+
+
+def refuse(where: str, expected: str, came: object, todo: str) -> NoReturn:
+    """Raise the SettingsError of these four parts."""
+    raise SettingsError(expected=expected, came=shown(came), where=where, todo=todo)
+
+
+def _names(where: str, given: object) -> None:
+    if isinstance(given, str):
+        refuse(where, "a tuple of names", given, f"write ({given!r},)")
+    if not (isinstance(given, (tuple, list)) and all(isinstance(one, str) for one in given)):
+        refuse(where, "a tuple of names", given, 'write them as in ("ctr", "auc")')
+
+
+def _check_safeguards(plan: Plan) -> None:
+    todo = 'write guardrails=(Safeguard("auc", margin=0.01),)'
+    if not isinstance(plan.guardrails, (tuple, list)):
+        refuse("guardrails", "a tuple of Safeguard", plan.guardrails, todo)
+    for one in plan.guardrails:
+        if not hasattr(one, "margin"):
+            refuse("guardrails", "a tuple of Safeguard", one, todo)
+
+
+def _check_directions(plan: Plan) -> None:
+    """Names are those of the plan, or a metric of which it names a view, or a view of a metric."""
+    for where, names in (("lower_is_better", plan.lower_is_better), ("better", plan.better)):
+        strangers = [name for name in names if not _is_of(name, plan.watched)]
+        known(strangers, plan.watched, where, "metrics of decision and guardrails")
+    if not isinstance(plan.better, Mapping):
+        refuse("better", "directions by metric", plan.better, 'write {"bounce": "lower"}')
+    for name, said in plan.better.items():
+        number = isinstance(said, (int, float)) and not isinstance(said, bool)
+        if not (said in _WORDS if isinstance(said, str) else number and math.isfinite(said)):
+            expected = '"higher", "lower", "none", or a number that it should be near to'
+            todo = nearest(said, _WORDS) if isinstance(said, str) else "choose one of these"
+            refuse(f"better ({name})", expected, said, todo)
+        if name in plan.lower_is_better and said != "lower":
+            todo = "remove it from one of the two"
+            refuse(f"better ({name})", '"lower", as in lower_is_better', said, todo)
+    for rail in plan.guardrails:
+        if rail.higher_is_better and rail.metric in plan.lower_is_better:
+            todo = "remove it from lower_is_better, or pass higher_is_better=False"
+            refuse(f"guardrails ({rail.metric})", "one direction", "two", todo)
+
+
+def _is_of(name: str, watched: Collection[str]) -> bool:
+    return any(
+        name == one or name.startswith(f"{one}.") or one.startswith(f"{name}.") for one in watched
+    )
+
+
+def _one_of(where: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        refuse(where, " or ".join(f'"{one}"' for one in allowed), value, nearest(value, allowed))
+
 
 Weights = Mapping[str, int | float]
 

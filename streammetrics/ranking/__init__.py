@@ -5,7 +5,6 @@ from streammetrics.ranking.grouped_auc import GroupedAUC
 from streammetrics.ranking.grouped_scores import GroupedScores
 from streammetrics.ranking.list_similarity import IntraListSimilarity
 from streammetrics.ranking.measure import Measure
-from streammetrics.ranking.measure_texts import parse_measure
 from streammetrics.ranking.measures import (
     AP,
     CG,
@@ -20,6 +19,7 @@ from streammetrics.ranking.measures import (
     PooledHR,
     R,
     RPrec,
+    parse_measure,
 )
 from streammetrics.ranking.ranking_metrics import RankingMetrics
 from streammetrics.ranking.similarities import register_similarity

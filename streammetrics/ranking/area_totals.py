@@ -7,14 +7,13 @@ from fractions import Fraction
 from typing import NamedTuple, Self
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.exact_sums import ExactSums
-from streammetrics.core.parts import Column, Slots
+from streammetrics.core.parts.exact_sums import ExactSums, add_whole, no_rows, require_whole
+from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.rows import Rows
 from streammetrics.core.settings import Setting
-from streammetrics.core.totals import add_whole, no_rows, require_whole
-from streammetrics.kernels.area_totals import AreaSpread, AreaSums, area_spread, area_sums
-from streammetrics.kernels.fraction_mean import ExactArea
-from streammetrics.kernels.segments import GroupPairs
+from streammetrics.kernels.curves.area_sums import AreaSpread, AreaSums, area_spread, area_sums
+from streammetrics.kernels.curves.segments import GroupPairs
+from streammetrics.kernels.exact.fraction_mean import ExactArea
 from streammetrics.results.areas import as_float
 from streammetrics.results.grouped import GroupedArea
 from streammetrics.results.weighted import units_counted

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.counts import Counts
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Ragged, Rows
-from streammetrics.kernels.rounding import ratio
-from streammetrics.kernels.self_information import mean_self_information
+from streammetrics.kernels.exact.elementary import mean_self_information
+from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.ranking.item_lists import ItemLists, check_cut, first_of, item_lists
 from streammetrics.results.list_results import CatalogShare
 

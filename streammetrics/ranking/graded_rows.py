@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
-from streammetrics.core.arrays import vector
 from streammetrics.core.bag_checks import group_ids
+from streammetrics.core.conversion import vector
 from streammetrics.core.errors import InputError
 from streammetrics.core.errors import shown as printed
+from streammetrics.core.multiset.score_bits import Scores
 from streammetrics.core.rows import Coded, Rows
-from streammetrics.core.score_bits import Scores
 from streammetrics.ranking.measure import Measure, too_high
 
 NOT_JUDGED: Final = 16  # in place of a grade

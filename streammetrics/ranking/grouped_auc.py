@@ -12,15 +12,14 @@ from numpy.typing import ArrayLike
 
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows, group_ids
-from streammetrics.core.bags import Bags
 from streammetrics.core.looks import Look
-from streammetrics.core.parts import Column, Slots
-from streammetrics.core.possible import require
+from streammetrics.core.multiset.bag import Bag, Bags
+from streammetrics.core.multiset.score_bits import codes_of
+from streammetrics.core.parts.exact_sums import unlimited
+from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.state_checks import require
 from streammetrics.core.rows import Coded, Rows
-from streammetrics.core.score_bits import codes_of
-from streammetrics.core.totals import unlimited
 from streammetrics.core.weights import (
     ONE,
     Unit,
@@ -29,10 +28,10 @@ from streammetrics.core.weights import (
     weighed,
     weighted_rows,
 )
-from streammetrics.kernels.exact_mean import mean_area
-from streammetrics.kernels.fraction_mean import ExactArea
-from streammetrics.kernels.grids import check_grid, grid_of, refused_setting
-from streammetrics.kernels.segments import GroupPairs, group_pairs
+from streammetrics.kernels.curves.exact_mean import mean_area
+from streammetrics.kernels.curves.segments import GroupPairs, group_pairs
+from streammetrics.kernels.exact.fraction_mean import ExactArea
+from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
 from streammetrics.ranking.area_totals import AreaCounts, AreaTotals, area_result
 from streammetrics.results.areas import as_float
 from streammetrics.results.grouped import GroupedArea

@@ -9,17 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bag import Bag
 from streammetrics.core.bag_checks import check_choice, check_max_rows
-from streammetrics.core.bag_groups import Groups
+from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.checks import MAX_GRADE
-from streammetrics.core.codec import damaged
-from streammetrics.core.parts import Column, Slots
+from streammetrics.core.multiset.bag import Bag
+from streammetrics.core.multiset.bag_keys import Groups
+from streammetrics.core.multiset.score_bits import scores_of
+from streammetrics.core.parts.exact_sums import unlimited
+from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.rows import Coded, Rows
-from streammetrics.core.score_bits import scores_of
-from streammetrics.core.totals import unlimited
-from streammetrics.kernels.lists import Lists
-from streammetrics.ranking.empty_setting import EmptySetting
+from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.graded_rows import (
     NOT_JUDGED,
     graded_rows,
@@ -34,9 +33,9 @@ from streammetrics.ranking.list_totals import (
     too_long,
     undefined,
 )
-from streammetrics.ranking.list_values import measured
+from streammetrics.ranking.list_values import EmptySetting, measured
 from streammetrics.ranking.measure import Measure
-from streammetrics.ranking.measure_texts import measures_of
+from streammetrics.ranking.measures import measures_of
 from streammetrics.ranking.moments import MomentsColumn
 from streammetrics.results.list_results import Averages
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from streammetrics.core.checks import MAX_GRADE
 from streammetrics.core.checks import scores as checked_scores
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.score_bits import Scores
+from streammetrics.core.multiset.score_bits import Scores
 from streammetrics.core.slips import ids_instead
-from streammetrics.kernels.lists import Lists
+from streammetrics.kernels.ranking.graded_lists import Lists
 
 
 def id_lists(lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hashable]]) -> Lists:

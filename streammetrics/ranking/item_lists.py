@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
-from streammetrics.core.arrays import array_of, vector
+from streammetrics.core.conversion import array_of, vector
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.rows import Ragged
-from streammetrics.kernels.same_length import by_length
-from streammetrics.ranking.offsets import list_offsets
+from streammetrics.kernels.ranking.item_similarity import by_length
+from streammetrics.ranking.lists import list_offsets
 
 ItemLists: TypeAlias = "ArrayLike | Sequence[Sequence[int]] | Sequence[NDArray[np.integer]]"
 _FORMS = "lists [lists, items], a sequence of lists, or flat items with offsets [lists + 1]"

@@ -9,13 +9,12 @@ from typing import Final, NamedTuple, Self, cast
 import numpy as np
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.exact_sums import ExactSums
-from streammetrics.core.parts import Column, Extreme, Slots
+from streammetrics.core.parts.exact_sums import ExactSums, add_whole, no_rows, require_whole
+from streammetrics.core.parts.part import Column, Extreme, Slots
 from streammetrics.core.rows import Rows
 from streammetrics.core.settings import Setting
-from streammetrics.core.totals import add_whole, no_rows, require_whole
 from streammetrics.ranking.list_values import list_moments, means
-from streammetrics.ranking.measure_texts import measures_of
+from streammetrics.ranking.measures import measures_of
 from streammetrics.ranking.moments import Moments, MomentsColumn
 from streammetrics.results.list_results import Averages
 

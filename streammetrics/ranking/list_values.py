@@ -2,18 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import nan
+from types import MethodType
+from typing import TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.kernels.lists import Lists, of_shown
-from streammetrics.kernels.ranked import ranked
-from streammetrics.kernels.rounding import ratio
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.ranking.graded_lists import Lists, of_shown
+from streammetrics.kernels.ranking.ranked import ranked
 from streammetrics.ranking.measure import Measure, Values, too_high
 from streammetrics.ranking.moments import MomentsColumn
 from streammetrics.results.list_results import ListMoments
+
+# A setting that has the name of a method.
+
+M = TypeVar("M", bound=Accumulator)
+
+
+class EmptySetting:
+    """The setting `empty`, beside the method `empty()` of every accumulator.
+
+    Both names are part of the interface. On an instance the name is the method; the setting is
+    given to `__init__` and found in `settings()`. (A descriptor as the default of a field of a
+    data class: on the class it gives the default, and `__init__` calls `__set__`.)
+    """
+
+    @overload
+    def __get__(self, metric: None, kind: type) -> str: ...
+    @overload
+    def __get__(self, metric: M, kind: type) -> Callable[[], M]: ...
+    def __get__(self, metric: M | None, kind: type) -> str | Callable[[], M]:
+        return "skip" if metric is None else MethodType(Accumulator.empty, metric)
+
+    def __set__(self, metric: Accumulator, value: str) -> None:
+        metric.__dict__["empty"] = value
 
 
 def measured(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.checks import MAX_GRADE
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.kernels.lists import Ranked
+from streammetrics.kernels.ranking.graded_lists import Ranked
 
 Parameter: TypeAlias = str | int | float
 Floats: TypeAlias = NDArray[np.float64]

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final, Self
 
-from streammetrics.core.codec import Reader, Writer
+from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.declared import Declared
-from streammetrics.core.exact_sum import ExactSum, ExactSumColumn
-from streammetrics.core.parts import Column, Part, Slots
-from streammetrics.core.possible import require, require_finite, require_rounded_moments
+from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
+from streammetrics.core.parts.part import Column, Part, Slots
+from streammetrics.core.parts.state_checks import require, require_finite, require_rounded_moments
 from streammetrics.ranking.measure import Measure, Values
-from streammetrics.ranking.measure_texts import measures_of
+from streammetrics.ranking.measures import measures_of
 
 _PLAIN: Final = 2  # sums of values v, v²
 _POOLED: Final = 5  # and, with weights w, of w, w², v w

@@ -11,16 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag_checks import check_choice
-from streammetrics.core.counts import Counts
-from streammetrics.core.parts import Column, Slots
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.rows import Ragged, Rows
-from streammetrics.kernels.lists import Lists
-from streammetrics.ranking.empty_setting import EmptySetting
+from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.id_lists import id_lists
-from streammetrics.ranking.list_values import list_moments, means, measured, require_grades
+from streammetrics.ranking.list_values import (
+    EmptySetting,
+    list_moments,
+    means,
+    measured,
+    require_grades,
+)
 from streammetrics.ranking.lists import graded_lists
 from streammetrics.ranking.measure import Measure
-from streammetrics.ranking.measure_texts import measures_of
+from streammetrics.ranking.measures import measures_of
 from streammetrics.ranking.moments import Moments
 from streammetrics.results.list_results import Averages
 

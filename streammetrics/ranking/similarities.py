@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from streammetrics.core.content import Content
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.rows import Ragged
-from streammetrics.kernels.double_double import Pair
-from streammetrics.kernels.pair_means import OfPairs, Places, pair_means
-from streammetrics.kernels.similarity import (
+from streammetrics.kernels.exact.double_double import Pair
+from streammetrics.kernels.ranking.item_similarity import (
+    OfPairs,
+    Places,
     cosines,
     equal_features,
     looked_up,
+    pair_means,
     scaled_vectors,
     squared_lengths,
 )

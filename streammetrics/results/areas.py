@@ -9,15 +9,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.area_interval import area_ends
-from streammetrics.kernels.area_totals import AreaSpread
-from streammetrics.kernels.delong import placements
-from streammetrics.kernels.fraction_mean import ExactArea, rounded
-from streammetrics.kernels.rela_impr import improvement
-from streammetrics.kernels.rounding import rounded_down, rounded_up
-from streammetrics.results.bounded import Bounded
-from streammetrics.results.direction import Directions, directed
+from streammetrics.kernels.curves.area_sums import AreaSpread
+from streammetrics.kernels.curves.rela_impr import improvement
+from streammetrics.kernels.exact.fraction_mean import ExactArea, rounded
+from streammetrics.kernels.exact.rounding import rounded_down, rounded_up
+from streammetrics.kernels.inference.area_interval import area_ends, placements
+from streammetrics.present.direction import Directions, directed
 from streammetrics.results.interval import Asked, HasIntervals
 
 _GUARDED = "few rows are misplaced: widened to hold Hanley and McNeil's interval"

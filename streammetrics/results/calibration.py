@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.reliability import bin_edges, binary_entropy
-from streammetrics.kernels.rounding import ratio
-from streammetrics.kernels.sums_variance import mean_variance, ratio_variance
-from streammetrics.results.direction import Directions, directed
+from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.inference.sums_variance import mean_variance, ratio_variance
+from streammetrics.kernels.tables.probabilities import bin_edges, binary_entropy
+from streammetrics.present.direction import Directions, directed
 from streammetrics.results.interval import Asked
 from streammetrics.results.weighted import OfWeightedRows
 

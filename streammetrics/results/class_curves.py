@@ -9,15 +9,15 @@ from typing import ClassVar, TypeAlias
 
 import numpy as np
 
+from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.curves import Exact, unrounded
-from streammetrics.kernels.exact_mean import mean_area
-from streammetrics.kernels.fraction_mean import ExactArea, mean_of
-from streammetrics.kernels.segments import GroupPairs
+from streammetrics.kernels.curves.exact_mean import mean_area
+from streammetrics.kernels.curves.precision_recall import Exact, unrounded
+from streammetrics.kernels.curves.segments import GroupPairs
+from streammetrics.kernels.exact.fraction_mean import ExactArea, mean_of
+from streammetrics.present.direction import Directions, directed
 from streammetrics.results.areas import as_float
-from streammetrics.results.bounded import Bounded
-from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import USERS, Asked
 from streammetrics.results.score_curve import ScoreCurve
 from streammetrics.results.weighted import RoundedWeights

@@ -11,17 +11,17 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.conversion import whole
 from streammetrics.core.interval import Interval
-from streammetrics.core.plain_values import whole
-from streammetrics.kernels import agreement
-from streammetrics.kernels.agreement import kappa_variance, matthews_variance
-from streammetrics.kernels.influence import cells_number
-from streammetrics.kernels.rounding import ratio
-from streammetrics.kernels.term_means import Hits
-from streammetrics.results.direction import Directions, directed
+from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.exact.term_means import Hits
+from streammetrics.kernels.inference import agreement
+from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
+from streammetrics.kernels.inference.influence import cells_number
+from streammetrics.present.direction import Directions, directed
+from streammetrics.present.views import ViewText
 from streammetrics.results.interval import Asked
 from streammetrics.results.one_vs_rest import OneVsRest, averaged_influence, mean_interval
-from streammetrics.results.view_texts import ViewText
 
 _POWERS: Final = {"linear": 1, "quadratic": 2}
 

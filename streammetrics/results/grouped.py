@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
+from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.area_totals import AreaSpread, area_spread
-from streammetrics.kernels.fraction_mean import ExactArea
-from streammetrics.kernels.segments import GroupPairs
+from streammetrics.kernels.curves.area_sums import AreaSpread, area_spread
+from streammetrics.kernels.curves.segments import GroupPairs
+from streammetrics.kernels.exact.fraction_mean import ExactArea
+from streammetrics.present.direction import Directions, directed
 from streammetrics.results.areas import groups_interval, relative
-from streammetrics.results.bounded import Bounded
-from streammetrics.results.direction import Directions, directed
 from streammetrics.results.interval import Asked, widened
 from streammetrics.results.weighted import RoundedWeights
 

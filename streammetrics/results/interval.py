@@ -7,14 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval
-from streammetrics.core.plain_values import as_float
-from streammetrics.kernels.proportions import share_variance, wilson_ends
-from streammetrics.kernels.t_interval import Ends, critical, logit_ends, symmetric_ends
-from streammetrics.results.bounded import Bounded
-from streammetrics.results.shown import Shown
-from streammetrics.results.view_texts import ViewText, value_of, view_of
+from streammetrics.kernels.inference.proportions import share_variance, wilson_ends
+from streammetrics.kernels.inference.t_interval import Ends, critical, logit_ends, symmetric_ends
+from streammetrics.present.notebook import Shown
+from streammetrics.present.views import ViewText, value_of, view_of
 
 __all__ = ["METHODS", "Asked", "HasIntervals", "Interval", "widened"]
 

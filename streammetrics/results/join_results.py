@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.rows import Coded
-from streammetrics.kernels.delay_bins import ends_s
-from streammetrics.results.direction import Directions, directed
-from streammetrics.results.shown import Shown
+from streammetrics.present.direction import Directions, directed
+from streammetrics.present.notebook import Shown
+from streammetrics.results.label_delays import ends_s
 
 Histogram = Mapping[tuple[int, int], int]  # [start, end) in seconds -> outcomes; no empty ones
 Labels: TypeAlias = "NDArray[np.uint8] | NDArray[np.int64] | NDArray[np.float64]"

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.interval import Interval
-from streammetrics.kernels import term_means
-from streammetrics.kernels.rounding import ratio
-from streammetrics.kernels.term_means import Hits, Term
-from streammetrics.results.direction import Directions, directed
+from streammetrics.kernels.exact import term_means
+from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.exact.term_means import Hits, Term
+from streammetrics.present.direction import Directions, directed
 from streammetrics.results.interval import Asked
 from streammetrics.results.one_vs_rest import OneVsRest, of_rows_interval, of_values
 from streammetrics.results.rates import Rates

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.sums_variance import mean_variance, ratio_variance
-from streammetrics.results.direction import ENTRIES, HIGHER, Directions, directed
+from streammetrics.kernels.inference.sums_variance import mean_variance, ratio_variance
+from streammetrics.present.direction import ENTRIES, HIGHER, Directions, directed
 from streammetrics.results.interval import Asked, HasIntervals
 
 

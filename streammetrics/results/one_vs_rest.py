@@ -11,18 +11,17 @@ from typing import ClassVar, Final, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.conversion import refused, share, weight_of_recall, whole, worth_of_nothing
 from streammetrics.core.errors import InputError
 from streammetrics.core.interval import Interval
-from streammetrics.core.plain_values import whole
-from streammetrics.kernels import term_means
-from streammetrics.kernels.influence import counts_variance, hit_influence, mean_influence
-from streammetrics.kernels.sums_variance import mean_variance, ratio_variance
-from streammetrics.kernels.term_means import Hits, Term
-from streammetrics.results.arguments import refused, share, weight_of_recall, worth_of_nothing
-from streammetrics.results.direction import Directions, directed
+from streammetrics.kernels.exact import term_means
+from streammetrics.kernels.exact.term_means import Hits, Term
+from streammetrics.kernels.inference.influence import counts_variance, hit_influence, mean_influence
+from streammetrics.kernels.inference.sums_variance import mean_variance, ratio_variance
+from streammetrics.present.direction import Directions, directed
+from streammetrics.present.views import ViewText
 from streammetrics.results.interval import USERS, Asked
 from streammetrics.results.rates import Rates, weight_of_precision
-from streammetrics.results.view_texts import ViewText
 from streammetrics.results.weighted import OfWeightedRows
 
 Floats: TypeAlias = NDArray[np.float64]

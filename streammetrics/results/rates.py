@@ -12,16 +12,15 @@ from typing import ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.conversion import exact, refused, share, weight_of_recall, worth_of_nothing
 from streammetrics.core.interval import Interval
-from streammetrics.core.plain_values import exact
-from streammetrics.kernels.agreement import kappa_variance, matthews_variance
-from streammetrics.kernels.proportions import f_beta_variance
-from streammetrics.kernels.rounding import over_root, ratio
-from streammetrics.results.arguments import refused, share, weight_of_recall, worth_of_nothing
-from streammetrics.results.bounded import Bounded
-from streammetrics.results.direction import Directions, directed
+from streammetrics.kernels.exact.rounding import over_root, ratio
+from streammetrics.kernels.inference.agreement import kappa_variance, matthews_variance
+from streammetrics.kernels.inference.proportions import f_beta_variance
+from streammetrics.present.direction import Directions, directed
+from streammetrics.present.views import ViewText, value_of
 from streammetrics.results.interval import Asked, widened
-from streammetrics.results.view_texts import ViewText, value_of
 from streammetrics.results.weighted import OfWeightedRows
 
 Value = TypeVar("Value", float, Bounded)

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import ClassVar
 
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.rounding import over_root, ratio
-from streammetrics.kernels.sums_variance import mean_variance
-from streammetrics.results.direction import Directions, directed
+from streammetrics.kernels.exact.rounding import over_root, ratio
+from streammetrics.kernels.inference.sums_variance import mean_variance
+from streammetrics.present.direction import Directions, directed
 from streammetrics.results.interval import USERS, Asked, HasIntervals
 from streammetrics.results.weighted import OfWeightedRows
 

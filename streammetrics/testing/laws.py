@@ -16,11 +16,112 @@ from typing import Final
 
 from streammetrics.core.accumulator import MAX_MASS, Accumulator
 from streammetrics.core.errors import InputError, SettingsError, StateError
-from streammetrics.testing.bytes_law import readable
+from streammetrics.present.views import views_of
 from streammetrics.testing.callers import as_array, completed, is_kept, spoil
 from streammetrics.testing.case import Case, Row, compare
-from streammetrics.testing.idempotence_law import idempotence
-from streammetrics.testing.interval_law import intervals
+
+# The law of bytes in between: a file of its own, as `laws.py` is long.
+
+_OFTEN: Final = 0.6  # the share of steps after which a state goes through bytes
+
+
+def readable(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+    """`to_bytes` never writes what `from_bytes` refuses, whatever a state went through, and a state
+    that is read goes on as the one that was written."""
+    n = random.randint(2, 4)
+    shards: list[list[Row]] = [[] for _ in range(n)]
+    for row in rows:
+        random.choice(shards).append(row)
+    pairs = [_fed(case, shard, random) for shard in shards]
+    while len(pairs) > 1:
+        state, twin = pairs.pop(random.randrange(len(pairs)))
+        other, its_twin = pairs.pop(random.randrange(len(pairs)))
+        state.merge(other)
+        twin.merge(its_twin)
+        pairs.append((_read(state, "merges", random), twin))
+    ((state, twin),) = pairs
+    assert _again(state, "merges").to_bytes() == twin.to_bytes(), (
+        "a state that went through bytes in between is not the one that did not"
+    )
+
+
+def _fed(case: Case[Row], rows: Sequence[Row], random: Random) -> tuple[Accumulator, Accumulator]:
+    """The state of these rows, which went through bytes in between, and the one that did not."""
+    state, twin = _read(case.empty.empty(), "nothing", random), case.empty.empty()
+    while rows:
+        cut = random.randint(1, len(rows))
+        columns, rows = case.columns(rows[:cut]), rows[cut:]
+        state = completed(state, case.empty, columns)
+        state.update(**columns)
+        twin.update(**columns)
+        state = _read(state, "updates", random)
+    return state, twin
+
+
+def _read(state: Accumulator, after: str, random: Random) -> Accumulator:
+    """The state, or what its bytes lead back to."""
+    return _again(state, after) if random.random() < _OFTEN else state
+
+
+def _again(state: Accumulator, after: str) -> Accumulator:
+    data = state.to_bytes()
+    try:
+        back = type(state).from_bytes(data)
+    except StateError as error:
+        raise AssertionError(f"from_bytes refuses what to_bytes wrote after {after}") from error
+    assert back.to_bytes() == data, f"other bytes after {after} once they were read"
+    return back
+
+
+# The law of sets: a file of its own, as `laws.py` is long.
+
+
+def idempotence(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+    """Of a metric that says so, `a + a` is `a`, and rows count once however often they come."""
+    if not case.empty.idempotent:
+        return
+    state = case.fed(rows)
+    _equal(state + state, state, "a + a", "a")
+    some = random.sample(list(rows), random.randint(0, len(rows)))
+    _equal(state + case.fed(some), state, "a and some of its rows", "a")
+    if some:
+        again = state.copy()
+        again.update(**case.columns(some))
+        _equal(again, state, "a fed with some of its rows", "a")
+
+
+def _equal(a: Accumulator, b: Accumulator, name_a: str, name_b: str) -> None:
+    assert a.to_bytes() == b.to_bytes(), f"{name_a} is not {name_b}"
+
+
+# The law of intervals: a file of its own, as `laws.py` is long.
+
+
+def intervals(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
+    """Every field of every interval has the same bits however rows are split; thin data, and none,
+    is no error."""
+    whole = case.fed(rows)
+    if not hasattr(whole.compute(), "interval"):
+        return
+    shuffled = list(rows)
+    random.shuffle(shuffled)
+    cut = random.randint(0, len(rows))
+    parts = case.fed(shuffled[cut:]) + case.fed(shuffled[:cut])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found, resharded = _intervals(whole), _intervals(parts)
+        nothing = _intervals(case.empty.empty())
+    for view, interval in found.items():
+        assert resharded[view] == interval, f"{view}: {resharded[view]} sharded, else {interval}"
+    assert all("[-inf, inf]" in printed for _, printed in nothing.values()), "intervals of nothing"
+
+
+def _intervals(state: Accumulator) -> dict[str, tuple[str, str]]:
+    """Of each view: repr, in which equal bits are equal, and as it prints."""
+    views = views_of(state.compute())
+    found = {view: state.confidence_interval(view=view) for view in views}
+    return {view: (repr(interval), str(interval)) for view, interval in found.items()}
+
 
 _LARGE_BATCH: Final = 9_000  # rows that are not staged, but go straight into the state
 # Doublings after which a count of a few is just above 2**24 or 2**53, where floats begin to drop

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import text
+from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.partition import Partition
 
-from consumers.ledger.failures import LedgerError
-from consumers.ledger.ledger import Ledger
-from consumers.model.partition import Partition
 from tests.chaos.fleet import SESSION_S, Fleet
 from tests.consumers.folded import BROKEN, counted, fold, records
 from tests.consumers.small_config import toml
@@ -220,7 +220,7 @@ class Siege:
 
     def _compact(self) -> None:
         with (self.folder / "compact.log").open("ab") as log:
-            command = [sys.executable, "-m", "consumers.cli", "compact", self.url]
+            command = [sys.executable, "-m", "streammetrics_consumers.cli", "compact", self.url]
             self.compactors.append(
                 subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log)
             )  # fmt: skip

@@ -22,7 +22,7 @@ import pytest
 from numpy.typing import NDArray
 
 from streammetrics import Bounded, ExactAUC, HistogramAUC
-from streammetrics.kernels.rounding import ratio
+from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.results.rates import BoundedRates, Rates
 from streammetrics.results.score_curve import ScoreCurve
 from tests.depth import further_are_slow

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streammetrics.classification import HistogramAUC
+from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, SettingsError
-from streammetrics.kernels.grids import grid_of
-from streammetrics.results.bounded import Bounded
+from streammetrics.kernels.tables.grids import grid_of
 from tests.oracles import binary
 
 METRICS = [

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from streammetrics.classification import BinaryConfusion, HistogramAUC, Ratio
 from streammetrics.combine import PerKey
-from streammetrics.results.bounded import Bounded
+from streammetrics.core.bounded import Bounded
 from tests.expected import cases_of
 
 Event = Mapping[str, Any]

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from streammetrics import Calibration
-from streammetrics.kernels.elementary import log
+from streammetrics.kernels.exact.elementary import log
 from tests.depth import further_are_slow
 from tests.expected import cases_of
 

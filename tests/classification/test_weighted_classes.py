@@ -13,9 +13,9 @@ import pytest
 
 from streammetrics.classification import MulticlassAUC, MulticlassConfusion, MultilabelConfusion
 from streammetrics.combine import Panel, PerKey
+from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, SettingsError, StateError
-from streammetrics.results.bounded import Bounded
-from streammetrics.results.figures import counts_of
+from streammetrics.present.views import counts_of
 from tests.classification.test_multiclass_confusion import averaged, same
 from tests.oracles import many_classes as brute
 from tests.oracles import weighted_classes

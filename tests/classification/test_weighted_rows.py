@@ -14,9 +14,9 @@ import pytest
 
 from streammetrics.classification import BinaryConfusion, ExactAUC, HistogramAUC
 from streammetrics.combine import Panel, PerKey
+from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, SettingsError, StateError
-from streammetrics.results.bounded import Bounded
-from streammetrics.results.figures import counts_of
+from streammetrics.present.views import counts_of
 from tests.expected import cases_of
 from tests.oracles import binary, weighted
 

@@ -11,9 +11,9 @@ import pytest
 
 from streammetrics.combine import Panel, PerKey, children
 from streammetrics.combine.children import Map, MapColumn
-from streammetrics.core.codec import Reader, Writer
+from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.errors import StateError
-from streammetrics.core.keys import coded, encode_key
+from streammetrics.core.ids.keys import coded, encode_key
 from streammetrics.core.rows import Key
 from tests.oracles.maps import rank
 from tests.toys import Reach, Tally

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from streammetrics import Calibration, ExactAUC, HistogramAUC, InputError
-from streammetrics.combine.clustered import clustered
+from streammetrics.combine.user_groups_result import clustered
+from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.area_interval import area_ends
-from streammetrics.kernels.groups import GroupVariance
-from streammetrics.kernels.proportions import wilson_ends
-from streammetrics.kernels.t_interval import critical, logit_ends
-from streammetrics.results.bounded import Bounded
+from streammetrics.kernels.inference.area_interval import area_ends
+from streammetrics.kernels.inference.clustered_variance import GroupVariance
+from streammetrics.kernels.inference.proportions import wilson_ends
+from streammetrics.kernels.inference.t_interval import critical, logit_ends
 from streammetrics.results.rates import Rates
 from streammetrics.results.score_curve import ScoreCurve
 from streammetrics.results.sums import Quotient

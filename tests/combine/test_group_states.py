@@ -6,7 +6,7 @@ import numpy as np
 
 from streammetrics import HistogramAUC, Ratio, UserGroups
 from streammetrics.combine.group_states import GroupsColumn, GroupStates, WholeState
-from streammetrics.core.codec import Reader, Writer
+from streammetrics.core.bytes.codec import Reader, Writer
 
 K = 4
 OWNER = UserGroups(Ratio(), k=K)

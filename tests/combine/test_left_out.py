@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import streammetrics.combine.left_out as module
+import streammetrics.combine.user_groups_result as module
 from streammetrics import Calibration, ExactAUC, HistogramAUC, Ratio
-from streammetrics.combine.left_out import left_out, summed
+from streammetrics.combine.user_groups_result import left_out, summed
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.testing import Case
 from tests.cases import CASES

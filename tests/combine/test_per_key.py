@@ -24,7 +24,7 @@ from streammetrics import (
 )
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import StateError
-from streammetrics.core.keys import encode_key
+from streammetrics.core.ids.keys import encode_key
 from streammetrics.core.rows import Key
 from streammetrics.testing import Case, strategies
 from tests.cases import panel, per_key

@@ -29,7 +29,7 @@ from streammetrics import (
     load,
 )
 from streammetrics.combine.sealed import Sealed, Sealing, seal
-from streammetrics.kernels import area_totals
+from streammetrics.kernels.curves import area_sums
 from streammetrics.ranking import area_totals as of_groups
 from streammetrics.testing import Case
 from tests.cases import CASES
@@ -149,14 +149,14 @@ def test_metrics_without_users_are_sealed_as_they_are() -> None:
 # -- mutants: what would break the law is seen by it
 
 
-def in_a_float32(*args: Any, **named: Any) -> area_totals.AreaSums:
-    found = area_totals.area_sums(*args, **named)
+def in_a_float32(*args: Any, **named: Any) -> area_sums.AreaSums:
+    found = area_sums.area_sums(*args, **named)
     return found._replace(value=int(np.float32(found.value)))
 
 
-def of_the_mean(groups: Any, weight: str, **named: Any) -> area_totals.AreaSums:
+def of_the_mean(groups: Any, weight: str, **named: Any) -> area_sums.AreaSums:
     """Rounds the sum of a bucket, and not each area."""
-    found = area_totals.area_sums(groups, weight, **named)
+    found = area_sums.area_sums(groups, weight, **named)
     return found._replace(value=(found.value >> 93) << 93)
 
 

@@ -17,7 +17,7 @@ from streammetrics import (
     load,
 )
 from streammetrics.combine.sealed import Sealed, seal
-from streammetrics.core.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
 from streammetrics.ranking import grouped_scores, list_totals
 from streammetrics.results import views_of
 from tests.combine.sealed_states import fed, sealing, some_rows

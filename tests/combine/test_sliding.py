@@ -18,8 +18,8 @@ from streammetrics import (
     Windows,
     load,
 )
-from streammetrics.combine.sliding import runs
-from streammetrics.core.codec import STATE_MAGIC, frame, unframe
+from streammetrics.combine.windows import runs
+from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
 from tests.toys import Reach, Tally
 
 RNG = np.random.default_rng(22)

@@ -9,7 +9,7 @@ import pytest
 
 from streammetrics import PerKey, SettingsError, StateError, Units, Windows
 from streammetrics.combine import UnitsResult, in_several
-from streammetrics.core.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
 from tests.oracles.users import hash_of
 
 

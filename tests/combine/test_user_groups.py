@@ -30,9 +30,9 @@ from streammetrics import (
     load,
 )
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.kernels.delong import grouped_placements
-from streammetrics.kernels.groups import jackknife_variance
-from streammetrics.kernels.sums_variance import ratio_replicates
+from streammetrics.kernels.inference.area_interval import grouped_placements
+from streammetrics.kernels.inference.clustered_variance import jackknife_variance
+from streammetrics.kernels.inference.sums_variance import ratio_replicates
 from streammetrics.results import headlines_of, views_of
 from tests.oracles.users import hash_of
 

@@ -18,7 +18,7 @@ from streammetrics import (
     Units,
     UserGroups,
 )
-from streammetrics.combine.without_units import keeps_units, without_units
+from streammetrics.combine.units import keeps_units, without_units
 
 Names = Callable[[NDArray[np.int64]], list[int] | list[str]]
 

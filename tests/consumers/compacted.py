@@ -6,10 +6,11 @@ import random
 from collections import Counter
 from contextlib import suppress
 
-from consumers.ledger.compact import Compactor, Strand
-from consumers.ledger.compaction import Group
-from consumers.ledger.failures import StoreReplaced, StoreUnavailable
-from consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.compact import Compactor, Strand
+from streammetrics_consumers.ledger.compaction import Group
+from streammetrics_consumers.ledger.failures import StoreReplaced, StoreUnavailable
+from streammetrics_consumers.ledger.ledger import Ledger
+
 from tests.consumers.lives import Unsteady
 
 

@@ -38,7 +38,7 @@ def each_store(databases: Databases | None, monkeypatch: pytest.MonkeyPatch) -> 
         yield
         return
     before = tuple(databases.urls)
-    monkeypatch.setattr("consumers.ledger.store.connect", databases.connect)
+    monkeypatch.setattr("streammetrics_consumers.ledger.store.connect", databases.connect)
     yield
     databases.drop(*before)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from consumers.counting.delta import Delta
-from consumers.ledger.outline import summed
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.ledger.outline import summed
+
 from streammetrics import PerKey
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from consumers.cli.main import main
+from streammetrics_consumers.cli.main import main
 
 CONFIG = """\
 [source]

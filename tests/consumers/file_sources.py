@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from consumers.config.tables import SourceConfig
-from consumers.model.chunk import Chunk
-from consumers.model.partition import Partition
-from consumers.sources.file_source import FileSource
-from consumers.sources.source import Listener
+from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources.file_source import FileSource
+from streammetrics_consumers.sources.source import Listener
 
 _OPEN: list[FileSource] = []
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from consumers.config.states import JOIN_PREFIX
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Counters
-from consumers.model.partition import Partition
-from consumers.sources.memory_source import Log
+from streammetrics_consumers.config.states import JOIN_PREFIX
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Counters
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources.memory_source import Log
+
 from streammetrics import Accumulator, HistogramAUC, PerKey, Ratio
 from tests.consumers.poison import POISON
 from tests.consumers.small_config import event

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from consumers.ledger.failures import LedgerError
-from consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.ledger.settings import SettingsChanged
+
 from tests.consumers.interleaved import Simulation, interleave
 from tests.consumers.lives import FusedLedger
 from tests.consumers.upsets import Differs

@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from consumers.config.config import load_config
-from consumers.counting.options import Options
-from consumers.ledger.ledger import Ledger
-from consumers.process import service
-from consumers.process.stop import Stop
-from consumers.results.query import parse_query
-from consumers.results.reader import read_results
-from consumers.results.results import Results
+from streammetrics_consumers.config.config import load_config
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.query.query import parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import Results
 
 DAY_MS = 1_704_067_200_000  # 2024-01-01T00:00:00Z
 HOUR_MS = 3_600_000

@@ -18,15 +18,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from consumers.config.config import Config
-from consumers.counting.worker import Worker
-from consumers.ledger.compact import Compactor
-from consumers.ledger.failures import StoreReplaced, StoreUnavailable
-from consumers.ledger.settings import SettingsChanged
-from consumers.model.generation import Generation, Requested
-from consumers.model.partition import Partition
-from consumers.replay.retry import retry
-from consumers.sources.memory_source import (
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.worker import Worker
+from streammetrics_consumers.ledger.compact import Compactor
+from streammetrics_consumers.ledger.failures import StoreReplaced, StoreUnavailable
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.model.generation import Generation, Requested
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.replay.retry import retry
+from streammetrics_consumers.sources.memory_source import (
     Again,
     Assign,
     Deliver,
@@ -36,6 +36,7 @@ from consumers.sources.memory_source import (
     Stall,
     Step,
 )
+
 from tests.consumers.compacted import Compactions
 from tests.consumers.folded import Span, counted
 from tests.consumers.lives import (

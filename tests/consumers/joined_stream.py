@@ -9,16 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from consumers.config.config import Config
-from consumers.counting.options import Options
-from consumers.counting.worker import Worker
-from consumers.ledger.ledger import Ledger
-from consumers.model.partition import Partition
-from consumers.process.service import begin
-from consumers.process.stop import Stop
-from consumers.results.query import parse_query
-from consumers.results.reader import read_results
-from consumers.sources.memory_source import Log, MemorySource, Step
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.counting.worker import Worker
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.query.query import parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.sources.memory_source import Log, MemorySource, Step
+
 from tests.consumers.small_config import config
 
 WINDOW_MS = 40_000

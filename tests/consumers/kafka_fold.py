@@ -10,8 +10,9 @@ from contextlib import closing, contextmanager
 from itertools import pairwise
 from pathlib import Path
 
-from consumers.ledger.failures import NotAStore
-from consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.failures import NotAStore
+from streammetrics_consumers.ledger.ledger import Ledger
+
 from tests.consumers.folded import Counted, counted, fold, records
 from tests.consumers.killed_worker import Tally
 from tests.consumers.small_config import toml

@@ -12,10 +12,10 @@ from functools import partial
 from multiprocessing import connection as pipes
 from typing import Any
 
+import streammetrics_consumers.process.experiment_looks as looking
 from sqlalchemy import Connection, Engine, event
+from streammetrics_consumers.ledger.ledger import Ledger
 
-import consumers.process.experiment_looks as looking
-from consumers.ledger.ledger import Ledger
 from tests.consumers.killed_worker import Fuse
 
 POINTS = ("before the claim", "in the claim", "after the claim", "with the states read",

@@ -9,17 +9,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+import streammetrics_consumers.ledger.quarantine as in_ledger
+import streammetrics_consumers.replay.retry as of_worker
 from sqlalchemy import Connection
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.ledger.quarantine import Counted
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Commit
+from streammetrics_consumers.model.generation import Generation
 
-import consumers.ledger.quarantine as in_ledger
-import consumers.replay.retry as of_worker
-from consumers.cli.main import main
-from consumers.events.decoder import Decoded, Decoder
-from consumers.ledger.quarantine import Counted
-from consumers.ledger.store import Store
-from consumers.model.chunk import Chunk
-from consumers.model.commit import Commit
-from consumers.model.generation import Generation
 from tests.consumers.killed_worker import Fuse
 
 POINTS = ("in the middle of a page", "before the transaction", "inside it", "after its last write",

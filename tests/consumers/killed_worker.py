@@ -17,21 +17,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import streammetrics_consumers.ledger.ledger as ledger_module
 from sqlalchemy import Connection
-
-import consumers.ledger.ledger as ledger_module
-from consumers.cli.main import main
-from consumers.counting import worker
-from consumers.counting.worker import Worker
-from consumers.events.decoder import Decoded, Decoder
-from consumers.ledger import write as ledger_write
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.write import Fenced
-from consumers.model.chunk import Chunk
-from consumers.model.commit import Commit, Head
-from consumers.model.generation import Generation
-from consumers.model.partition import Partition
-from consumers.process import service
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.counting import worker
+from streammetrics_consumers.counting.worker import Worker
+from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.ledger import write as ledger_write
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.write import Fenced
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Commit, Head
+from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process import service
 
 
 class Tally:

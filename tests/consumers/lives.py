@@ -9,22 +9,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import streammetrics_consumers.ledger.ledger as ledger_module
+import streammetrics_consumers.ledger.write as ledger_write
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
-
-import consumers.ledger.ledger as ledger_module
-import consumers.ledger.write as ledger_write
-from consumers.config.config import Config
-from consumers.counting.options import Options
-from consumers.counting.worker import Worker
-from consumers.events.decoder import Decoded, Decoder
-from consumers.ledger.ledger import Ledger
-from consumers.model.chunk import Chunk
-from consumers.model.commit import Commit, Head
-from consumers.model.generation import Generation
-from consumers.model.partition import Partition
-from consumers.process.stop import Stop
-from consumers.sources.memory_source import Log, MemorySource, Step
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.counting.worker import Worker
+from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Commit, Head
+from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources.memory_source import Log, MemorySource, Step
 
 POINTS = (
     "in the listener",

@@ -6,10 +6,11 @@ import random
 from collections import Counter
 from contextlib import suppress
 
-from consumers.ledger.failures import StoreReplaced
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.looks import LookRow, claim, heads_of, read_monitor, take
-from consumers.ledger.view import view
+from streammetrics_consumers.ledger.failures import StoreReplaced
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, read_monitor, take
+from streammetrics_consumers.ledger.view import view
+
 from streammetrics.experiments import Look
 
 PRINT = "print of an experiment"

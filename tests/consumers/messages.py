@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.ipc
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.model.chunk import Chunk
 
-from consumers.config.config import Config
-from consumers.counting.delta import Delta
-from consumers.events.decoder import Decoder
-from consumers.model.chunk import Chunk
 from tests.consumers.delta_states import states_of
 from tests.consumers.small_config import LOG, config
 

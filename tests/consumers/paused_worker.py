@@ -18,10 +18,11 @@ import sys
 import time
 from pathlib import Path
 
-from consumers.cli.main import main
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Commit, Head
-from consumers.model.generation import Generation
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Commit, Head
+from streammetrics_consumers.model.generation import Generation
+
 from tests.consumers.killed_worker import Fuse, Tally, install
 
 PAUSED = "the worker pauses"

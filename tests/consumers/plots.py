@@ -15,9 +15,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from consumers.config.config import Config
-from consumers.model.partition import Partition
-from consumers.sources.memory_source import Log
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources.memory_source import Log
+
 from streammetrics import Accumulator, HistogramAUC
 from tests.consumers.folded import (
     EPOCH,

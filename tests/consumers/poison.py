@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from consumers.events.refusals import Reason
+from streammetrics_consumers.events.refusals import Reason
+
 from tests.consumers.small_config import event
 
 GOOD: Final = event()

@@ -23,7 +23,7 @@ class Running:
 
     def __init__(self, config: Path, *flags: str, environ: Mapping[str, str] | None = None) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "consumers.cli", "run", str(config), *flags],
+            [sys.executable, "-m", "streammetrics_consumers.cli", "run", str(config), *flags],
             cwd=ROOT,
             stderr=subprocess.PIPE,
             text=True,

@@ -7,9 +7,8 @@ import secrets
 from collections.abc import Collection
 
 from sqlalchemy import Connection, Row, Table, delete, func, insert, select, text, update
-
-from consumers.ledger import schema
-from consumers.ledger.store import Store
+from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.store import Store
 
 
 class SavedStore:

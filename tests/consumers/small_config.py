@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from consumers.config.config import Config, load_config
-from consumers.model.chunk import Chunk
-from consumers.model.partition import Partition
+from streammetrics_consumers.config.config import Config, load_config
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.partition import Partition
 
 SOURCE = 'kind = "file"\npath = "events.jsonl"'
 EVENT = """

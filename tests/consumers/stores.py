@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlalchemy import Engine
 from sqlalchemy.engine import make_url
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger import store as store_module
+from streammetrics_consumers.ledger.connect import connect
+from streammetrics_consumers.ledger.ledger import Ledger
 
-from consumers.cli.main import main
-from consumers.ledger import schema
-from consumers.ledger import store as store_module
-from consumers.ledger.connect import connect
-from consumers.ledger.ledger import Ledger
 from tests.postgres_server import Postgres
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.demo import main, truth_of
 
-from consumers.demo import main, truth_of
 from tests.requirements import ROOT
 
 
@@ -66,7 +66,7 @@ def test_it_can_be_run_again(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.slow
 def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "consumers.demo", "--events", "2000", "--port", "0"],
+        [sys.executable, "-m", "streammetrics_consumers.demo", "--events", "2000", "--port", "0"],
         cwd=tmp_path,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
         stdout=subprocess.PIPE,

@@ -13,9 +13,10 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from consumers.ledger.failures import StoreReplaced
-from consumers.model.partition import Partition
-from consumers.sources.memory_source import Assign, Deliver, Log, Stall
+from streammetrics_consumers.ledger.failures import StoreReplaced
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources.memory_source import Assign, Deliver, Log, Stall
+
 from tests.consumers.folded import counted
 from tests.consumers.lives import Life
 from tests.consumers.looked import require_in_order

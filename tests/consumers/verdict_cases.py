@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from consumers.cli.main import main
+from streammetrics_consumers.cli.main import main
 
 CONFIG: Final = """\
 [source]

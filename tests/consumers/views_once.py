@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+from streammetrics_consumers.query import results
+from streammetrics_consumers.query.answers import Window
+from streammetrics_consumers.query.query import Slice
+from streammetrics_consumers.query.results import ResultRow
 
-from consumers.results import results
-from consumers.results.answers import Window
-from consumers.results.query import Slice
-from consumers.results.results import ResultRow
 from streammetrics import Accumulator
 
 
@@ -30,5 +30,5 @@ def views_computed_once() -> Iterator[None]:
         return [replace(row, window=window, slice=slice_) for row in known[key]]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("consumers.results.reader.rows_of", rows_of)
+        patch.setattr("streammetrics_consumers.query.reader.rows_of", rows_of)
         yield

@@ -282,7 +282,7 @@ def test_bytes_name_their_metric() -> None:
 
 
 def test_bytes_after_the_last_part_are_refused() -> None:
-    from streammetrics.core.codec import STATE_MAGIC, frame, unframe
+    from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
 
     head, body = unframe(STATE_MAGIC, fed(1).to_bytes())
     with pytest.raises(StateError, match="1 bytes too many"):
@@ -307,7 +307,7 @@ def test_a_state_file_is_saved_and_read(tmp_path: Path) -> None:
 
 
 def test_a_damaged_state_inside_an_undamaged_file_is_refused() -> None:
-    from streammetrics.core.codec import FILE_MAGIC, frame
+    from streammetrics.core.bytes.codec import FILE_MAGIC, frame
 
     data = fed(1).to_bytes()
     for bad in (data[:-1], b"", data[:-1] + b"\0", frame(FILE_MAGIC, b"[]", data)):

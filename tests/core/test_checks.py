@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics.core.arrays import vector
 from streammetrics.core.checks import (
     binary_labels,
     booleans,
@@ -21,6 +20,7 @@ from streammetrics.core.checks import (
     same_length,
     scores,
 )
+from streammetrics.core.conversion import vector
 from streammetrics.core.errors import InputError
 
 Check = Callable[..., Any]

@@ -18,7 +18,7 @@ from streammetrics import (
     Windows,
 )
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Rows as CheckedRows
 
 

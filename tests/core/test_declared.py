@@ -9,8 +9,8 @@ import pytest
 
 from streammetrics import MulticlassConfusion
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.counts import Counts, CountsColumn
 from streammetrics.core.errors import SettingsError
+from streammetrics.core.parts.counts import Counts, CountsColumn
 from streammetrics.core.rows import Rows
 from tests.cases import CASES
 from tests.toys import Tally

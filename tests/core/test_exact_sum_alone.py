@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given
 
 from streammetrics import Ratio
-from streammetrics.core.codec import Reader, Writer
-from streammetrics.core.exact_sum import ExactSum, ExactSumColumn
+from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 
 VALUES = st.lists(
     st.floats(allow_nan=False, allow_infinity=True) | st.integers(-(1 << 60), 1 << 60).map(float),

@@ -7,9 +7,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from streammetrics.core.codec import Reader, Writer
+from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.errors import StateError
-from streammetrics.core.parts import Extreme, ExtremeColumn
+from streammetrics.core.parts.part import Extreme, ExtremeColumn
 from tests.toys import Reach
 
 ENDS = [-(2**63) + 1, -1, 0, 1, 2**63 - 1]  # all but -2**63, which has no negative

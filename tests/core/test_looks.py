@@ -22,7 +22,7 @@ from streammetrics import (
     registry,
 )
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.id_hashes import hash_ids
+from streammetrics.core.ids.id_hashes import hash_ids
 from streammetrics.core.looks import Look, joined, keeper, look_at
 from tests.cases import CASES
 

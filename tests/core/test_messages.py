@@ -19,7 +19,7 @@ from streammetrics import (
     SlidingAUC,
     StreamMetricsError,
 )
-from streammetrics.core.plain_values import FLOAT64
+from streammetrics.core.conversion import FLOAT64
 
 TWO = np.array([[0.2, 0.8], [0.7, 0.3]])
 LONG = np.longdouble("0.1")

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from streammetrics.core.plain_values import as_float, exact, plain, whole
+from streammetrics.core.conversion import as_float, exact, plain, whole
 
 
 @pytest.mark.parametrize(

@@ -18,10 +18,10 @@ from streammetrics import (
     load,
 )
 from streammetrics.combine.sealed import Sealing, seal
-from streammetrics.core import stacked as module
-from streammetrics.core.codec import FILE_MAGIC, STATE_MAGIC, frame, unframe
+from streammetrics.core.bytes import stacked as module
+from streammetrics.core.bytes.codec import FILE_MAGIC, STATE_MAGIC, frame, unframe
 from streammetrics.engines import merge_once, merged
-from tests.core.test_stacked import area, widths
+from tests.core.bytes.test_stacked import area, widths
 
 GOOD = area(3_000)
 HEAD, BODY = unframe(STATE_MAGIC, GOOD.to_bytes())

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from streammetrics_consumers.cli.main import main
 
-from consumers.cli.main import main
 from streammetrics import Accumulator, load
 from tests.engines.log_rows import log_table
 from tests.kafka_broker import Record, create_topic, produce

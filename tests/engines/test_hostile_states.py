@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from streammetrics import GroupedAUC, HistogramAUC, InputError, Panel, StateError
-from streammetrics.core.codec import FILE_MAGIC, frame, unframe
+from streammetrics.core.bytes.codec import FILE_MAGIC, frame, unframe
 from streammetrics.engines import Sealed, Sealing, merge_all, merged, results_rows, seal
 from tests.depth import tries
 

@@ -18,9 +18,8 @@ from streammetrics import (
 )
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.experiments import ConfidenceSequence, Evidence, Experiment, Horizon, compare
-from streammetrics.experiments.arm import Arm, arm_of
+from streammetrics.experiments.arm import Arm, arm_of, kish_number, needed, skewness_number
 from streammetrics.experiments.contrast import Contrast
-from streammetrics.kernels.skewness import kish_number, needed, skewness_number
 from tests.experiments.arms import clicks, grouped_clicks, plan
 
 

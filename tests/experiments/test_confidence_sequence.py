@@ -7,12 +7,16 @@ import math
 import pytest
 
 from streammetrics.core.errors import SettingsError
-from streammetrics.experiments.confidence_sequence import ConfidenceSequence
-from streammetrics.experiments.evidence import Anytime, Evidence
-from streammetrics.kernels.empirical_bernstein import Moments, difference
-from streammetrics.kernels.gaussianised import as_t, gaussianised
-from streammetrics.kernels.normal_mixture import log_e, multiplier, tuned
-from streammetrics.kernels.success_labels import Successes, relative_rates
+from streammetrics.experiments.confidence_sequence import Anytime, ConfidenceSequence, Evidence
+from streammetrics.kernels.inference.empirical_bernstein import Moments, difference
+from streammetrics.kernels.inference.normal_mixture import (
+    as_t,
+    gaussianised,
+    log_e,
+    multiplier,
+    tuned,
+)
+from streammetrics.kernels.inference.success_labels import Successes, relative_rates
 
 LOOK = Evidence(effect_size=0.02, std_error=0.005, df=30.0, least_count=40)
 NOTHING = (-math.inf, math.inf, 1.0, 1.0)

@@ -18,7 +18,7 @@ from benchmarks.coverage.streams import linear, logarithmic
 from benchmarks.coverage.table import Row
 from streammetrics import MRR, BinaryConfusion, RankingMetrics, Ratio, UserGroups
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.unit_hashes import salt_word, unit_hashes
+from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.experiments import Contrast, Experiment, Horizon, Plan
 
 REPLICATES = 400

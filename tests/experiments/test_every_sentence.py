@@ -19,7 +19,7 @@ from streammetrics.experiments import (
     Report,
     Safeguard,
 )
-from streammetrics.experiments.evidence import Anytime
+from streammetrics.experiments.confidence_sequence import Anytime
 from tests.experiments.arms import plan, two, units
 
 BAD = re.compile(

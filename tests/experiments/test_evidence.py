@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from streammetrics.experiments.evidence import Anytime, e_value
+from streammetrics.experiments.confidence_sequence import Anytime, e_value
 
 
 def test_a_look_that_knows_nothing_concludes_nothing() -> None:

@@ -7,10 +7,8 @@ import math
 import pytest
 
 from streammetrics.core.errors import SettingsError
-from streammetrics.experiments.confidence_sequence import ConfidenceSequence
-from streammetrics.experiments.evidence import Evidence
-from streammetrics.experiments.guardrail import Guardrail
-from streammetrics.kernels.normal_mixture import one_sided_multiplier, tuned
+from streammetrics.experiments.confidence_sequence import ConfidenceSequence, Evidence, Guardrail
+from streammetrics.kernels.inference.normal_mixture import one_sided_multiplier, tuned
 
 
 def look(effect: float, df: float = math.inf) -> Evidence:

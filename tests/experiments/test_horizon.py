@@ -7,8 +7,7 @@ import math
 import pytest
 
 from streammetrics.core.errors import SettingsError
-from streammetrics.experiments.horizon import Horizon
-from streammetrics.kernels.planned_information import at_horizon, for_effect
+from streammetrics.experiments.plan import Horizon, at_horizon, for_effect
 
 
 def test_a_horizon_of_units_is_tuned_at_its_half() -> None:

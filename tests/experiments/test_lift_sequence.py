@@ -10,8 +10,8 @@ import numpy as np
 
 from streammetrics.experiments import Experiment, Horizon, Look, Monitor
 from streammetrics.experiments.contrast import Contrast
-from streammetrics.experiments.lift_sequence import anytime_lift
-from streammetrics.kernels.normal_mixture import multiplier, tuned
+from streammetrics.experiments.monitor import anytime_lift
+from streammetrics.kernels.inference.normal_mixture import multiplier, tuned
 from tests.experiments.arms import area, clicks, plan, two
 
 NAME = "ctr.ratio/bts"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streammetrics.core.errors import StateError
-from streammetrics.experiments.evidence import Anytime
+from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.monitor import Look, Monitor
 
 GATED = Anytime(gated=True, reason="burn-in")

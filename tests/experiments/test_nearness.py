@@ -7,8 +7,8 @@ import math
 import pytest
 
 from streammetrics.experiments import Horizon
-from streammetrics.experiments.nearness import distances, treatment_is_nearer
-from streammetrics.kernels.normal_mixture import multiplier, tuned
+from streammetrics.experiments.monitor import distances, treatment_is_nearer
+from streammetrics.kernels.inference.normal_mixture import multiplier, tuned
 from tests.experiments.arms import two
 
 N, MDE = 9000, 0.02

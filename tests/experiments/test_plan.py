@@ -8,7 +8,7 @@ import pytest
 
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments import Horizon, Safeguard
-from streammetrics.results.direction import LOWER, NONE, Direction
+from streammetrics.present.direction import LOWER, NONE, Direction
 from tests.experiments.arms import plan
 
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from streammetrics.experiments import Experiment, Horizon
-from streammetrics.experiments.planned_size import more_units
+from streammetrics.experiments.sentence import more_units
 from tests.experiments.arms import clicks, grouped_clicks, plan, two, units
 
 

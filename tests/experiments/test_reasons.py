@@ -9,7 +9,7 @@ from streammetrics import Calibration, HistogramAUC, InputError, Ratio, UserGrou
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import SettingsError
 from streammetrics.experiments import Experiment, Finding, Horizon, Look, Monitor
-from streammetrics.experiments.evidence import Anytime
+from streammetrics.experiments.confidence_sequence import Anytime
 from tests.experiments.arms import clicks, grouped_clicks, plan, two, units
 
 

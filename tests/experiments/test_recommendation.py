@@ -16,7 +16,7 @@ from streammetrics.experiments import (
     Recommendation,
     Safeguard,
 )
-from streammetrics.experiments.evidence import Anytime
+from streammetrics.experiments.confidence_sequence import Anytime
 from tests.experiments.arms import area, clicks, units
 
 OWN = {"auc": Horizon(mde=0.02)}

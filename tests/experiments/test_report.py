@@ -6,7 +6,7 @@ import math
 
 from streammetrics import Ratio
 from streammetrics.experiments import Experiment, Horizon, Look, Monitor, Safeguard
-from streammetrics.experiments.evidence import Anytime
+from streammetrics.experiments.confidence_sequence import Anytime
 from tests.experiments.arms import area, clicks, grouped_clicks, plan, two
 
 NAME = "ctr.ratio/bts"

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from streammetrics.core.errors import InputError, SettingsError
-from streammetrics.experiments.sample_ratio import SampleRatio
+from streammetrics.experiments.assignment import SampleRatio
 
 EQUAL = SampleRatio({"a": 1, "b": 1})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from streammetrics.experiments import Experiment, Horizon, Look, Monitor, Safeguard
-from streammetrics.experiments.evidence import Anytime
+from streammetrics.experiments.confidence_sequence import Anytime
 from tests.experiments.arms import clicks, plan, two, units
 
 

@@ -18,7 +18,7 @@ from streammetrics.experiments import (
     Monitor,
     Safeguard,
 )
-from streammetrics.experiments.evidence import Anytime
+from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.monitor import Watched
 from tests.experiments.arms import area, clicks, plan, two, units
 

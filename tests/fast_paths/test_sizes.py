@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from streammetrics import HistogramAUC, PerKey, Windows
-from streammetrics.core.exact_sum import ExactSumColumn
-from streammetrics.kernels.grids import grid_of
+from streammetrics.core.parts.exact_sum import ExactSumColumn
+from streammetrics.kernels.tables.grids import grid_of
 from tests.fast_paths.drawn import FINITE, METRICS, UNIT, UNIT_32, simple
 
 every_metric = pytest.mark.parametrize("name", METRICS)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from streammetrics.figures import theme
-from streammetrics.figures.theme import DASHES, SHAPES
+from streammetrics.present import theme
+from streammetrics.present.theme import DASHES, SHAPES
 
 Colours = NDArray[np.float64]
 SIGHT = {

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from streammetrics import ExactAUC, HistogramAUC
-from streammetrics.figures.curves import Drawn, kept, pr, pr_points, roc, roc_points
-from streammetrics.figures.spec import CURVE
-from streammetrics.results.sources import curve_of
+from streammetrics.present.curves import Drawn, kept, pr, pr_points, roc, roc_points
+from streammetrics.present.figures import curve_of
+from streammetrics.present.spec import CURVE
 from tests.depth import further_are_slow
 from tests.figures.specs import check, fed, pair
 

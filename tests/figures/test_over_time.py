@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from streammetrics.figures import EffectValue, WindowValue, effect_over_time, over_time, svg
+from streammetrics.present import EffectValue, WindowValue, effect_over_time, over_time, svg
 from tests.figures.specs import check
 
 DAY = 86_400_000

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from streammetrics import ExactAUC, InputError, SettingsError
-from streammetrics.figures import NamedValue, charts_javascript, svg, theme, themed, values
-from streammetrics.figures.confusion import confusion
-from streammetrics.figures.distribution import Scores, distribution
-from streammetrics.figures.reliability import Bin, reliability
+from streammetrics.present import NamedValue, charts_javascript, svg, theme, themed, values
+from streammetrics.present.confusion import confusion
+from streammetrics.present.distribution import Scores, distribution
+from streammetrics.present.reliability import Bin, reliability
 from streammetrics.results import figure_of
 from tests.figures.specs import check, fed
 

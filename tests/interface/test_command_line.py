@@ -7,12 +7,12 @@ import re
 from collections.abc import Mapping
 
 import pytest
+from streammetrics_consumers.cli import exit_codes
+from streammetrics_consumers.cli.arguments import COMMANDS, Flag, _parser, parse
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.query.query import Span, parse_query
 
-from consumers.cli import exit_codes
-from consumers.cli.arguments import COMMANDS, Flag, _parser, parse
-from consumers.cli.main import main
-from consumers.ledger.failures import LedgerError
-from consumers.results.query import Span, parse_query
 from tests.interface.page import PAGE, spans, table
 
 Capture = pytest.CaptureFixture[str]

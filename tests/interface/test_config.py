@@ -12,14 +12,13 @@ from types import ModuleType
 from typing import get_args
 
 import pytest
-
-from consumers.config.config import load_config
-from consumers.config.event import ROLE_ARGUMENTS, read_event
-from consumers.config.join import read_join
-from consumers.config.keys import FORMATS, MAX_AHEAD_S, TABLES
-from consumers.config.read_experiment import read_experiment
-from consumers.config.section import Problem, Section
-from consumers.config.tables import (
+from streammetrics_consumers.config.config import load_config
+from streammetrics_consumers.config.event import ROLE_ARGUMENTS, read_event
+from streammetrics_consumers.config.join import read_join
+from streammetrics_consumers.config.keys import FORMATS, MAX_AHEAD_S, TABLES
+from streammetrics_consumers.config.read_experiment import read_experiment
+from streammetrics_consumers.config.section import Problem, Section
+from streammetrics_consumers.config.tables import (
     read_dedup,
     read_quarantine,
     read_server,
@@ -28,7 +27,8 @@ from consumers.config.tables import (
     read_store,
     read_windows,
 )
-from consumers.events.refusals import PAYLOAD_BYTES, Reason
+from streammetrics_consumers.events.refusals import PAYLOAD_BYTES, Reason
+
 from tests.interface.page import PAGE, block, spans, table
 from tests.requirements import ROOT
 

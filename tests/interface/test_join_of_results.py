@@ -10,13 +10,13 @@ from pathlib import Path
 import jsonschema
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.demo import JOINED_CONFIG
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.server.application import application
+from streammetrics_consumers.server.exposition import exposition
+from streammetrics_consumers.server.health import Watched
 
-from consumers.cli.main import main
-from consumers.demo import JOINED_CONFIG
-from consumers.ledger.ledger import Ledger
-from consumers.server.application import application
-from consumers.server.exposition import exposition
-from consumers.server.health import Watched
 from tests.consumers.server.asking import Client
 from tests.interface.page import PAGE, spans, table
 

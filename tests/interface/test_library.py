@@ -12,12 +12,12 @@ from collections.abc import Iterator, Mapping
 import streammetrics
 from streammetrics import Accumulator, Measure, SlidingAUC, parse_measure
 from streammetrics.core.errors import StreamMetricsError
-from streammetrics.core.parts import Part
+from streammetrics.core.parts.part import Part
+from streammetrics.present.figures import KINDS
+from streammetrics.present.notebook import Shown
 from streammetrics.ranking.measures import MEASURES
 from streammetrics.registry import metric_types
-from streammetrics.results.drawn import KINDS
 from streammetrics.results.interval import METHODS, HasIntervals
-from streammetrics.results.shown import Shown
 from tests.cases import CASES
 from tests.interface.page import PAGE, bare, signature, spans, table
 from tests.requirements import ROOT

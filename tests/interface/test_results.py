@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from streammetrics_consumers.cli.arguments import COMMANDS
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.server.api import PARAMETERS
+from streammetrics_consumers.server.application import application
+from streammetrics_consumers.server.exposition import exposition
+from streammetrics_consumers.server.health import Watched
 
-from consumers.cli.arguments import COMMANDS
-from consumers.cli.main import main
-from consumers.counting.worker_status import PartitionStatus, WorkerStatus
-from consumers.ledger.ledger import Ledger
-from consumers.server.api import PARAMETERS
-from consumers.server.application import application
-from consumers.server.exposition import exposition
-from consumers.server.health import Watched
 from tests.consumers import verdict_cases
 from tests.consumers.server.asking import Client
 from tests.interface.page import PAGE, block, spans, table

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.interval import Interval
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Rows
 
 

@@ -10,10 +10,10 @@ import numpy as np
 from streammetrics import Bounded
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.codec import unframe
-from streammetrics.core.counts import Counts
+from streammetrics.core.bytes.codec import unframe
 from streammetrics.core.errors import InputError
-from streammetrics.core.parts import Slots
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Rows
 from tests.laws.clicks import Clicked, Clicks, WithInterval, clicked, column
 from tests.laws.no_set import CallsItselfASet as CallsItselfASet

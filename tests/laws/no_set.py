@@ -7,9 +7,9 @@ from typing import Self
 import numpy as np
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.codec import Reader, damaged
-from streammetrics.core.counts import Counts
-from streammetrics.core.parts import Slots
+from streammetrics.core.bytes.codec import Reader, damaged
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Rows
 from tests.laws.clicks import Clicks
 

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.codec import Reader, Writer
-from streammetrics.core.parts import Column, Part, Slots
+from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.parts.part import Column, Part, Slots
 
 
 class ArrayColumn(Column):

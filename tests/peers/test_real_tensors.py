@@ -1,6 +1,6 @@
 """Real tensors of torch passed to `update`: the same bits as of the same numbers in numpy.
 
-`tests/core/test_arrays.py` plays tensors with small classes wherever torch is not. Here the metric
+`tests/core/test_conversion.py` plays tensors with small classes wherever torch is not. Here the metric
 runs in the environment that has it, and hands back the digest of its state.
 """
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from streammetrics import PerKey
-from streammetrics.kernels.lists import Lists
+from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking import CG, HR, MRR, NDCG, Bpref, Measure, RankingMetrics
 from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import measured

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from streammetrics import Bounded, GroupedAUC, HistogramAUC
-from streammetrics.core import bag
 from streammetrics.core.errors import InputError, SettingsError
-from streammetrics.kernels.grids import grid_of
+from streammetrics.core.multiset import bag
+from streammetrics.kernels.tables.grids import grid_of
 from tests.oracles import grouped
 
 WEIGHTS = ("impressions", "positives", "uniform")

@@ -8,10 +8,10 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from streammetrics.core.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
 from streammetrics.core.errors import StateError
 from streammetrics.ranking import GroupedAUC
-from streammetrics.results.bounded import Bounded
 from tests.oracles import weighted
 
 WEIGHTS = ("impressions", "positives", "uniform")
@@ -136,8 +136,8 @@ def test_without_the_setting_a_state_has_no_room_for_rounded_rows() -> None:
 def test_the_state_of_a_grid_does_not_grow_with_rounded_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("streammetrics.core.bag._FEW", 1 << 10)
-    monkeypatch.setattr("streammetrics.core.bag._WAIT", 1 << 10)
+    monkeypatch.setattr("streammetrics.core.multiset.bag._FEW", 1 << 10)
+    monkeypatch.setattr("streammetrics.core.multiset.bag._WAIT", 1 << 10)
     random = np.random.default_rng(5)
     metric = GroupedAUC(grid="equal", resolution=2, round_weights=True)
     n, sizes = 20_000, []  # so many that none wait

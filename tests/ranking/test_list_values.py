@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from streammetrics.core.errors import InputError
-from streammetrics.kernels import ranked as ranking
-from streammetrics.kernels.lists import Lists
+from streammetrics.kernels.ranking import ranked as ranking
+from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking import CG, ERR, MRR, NDCG, Measure, P, PooledHR
 from streammetrics.ranking.list_values import measured, require_grades
 from tests.depth import further_are_slow

@@ -6,7 +6,7 @@ from numpy.typing import ArrayLike
 
 from streammetrics import R, RankingMetrics
 from streammetrics.core.errors import InputError
-from streammetrics.kernels.lists import Lists
+from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.lists import graded_lists
 
 

@@ -23,7 +23,7 @@ from streammetrics.ranking import (
     R,
     RPrec,
 )
-from streammetrics.ranking.measure_texts import measures_of, parse_measure
+from streammetrics.ranking.measures import measures_of, parse_measure
 
 PRINTED = {
     NDCG: "NDCG",

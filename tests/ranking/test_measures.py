@@ -23,8 +23,7 @@ from streammetrics.ranking import (
     R,
     RPrec,
 )
-from streammetrics.ranking.measure_texts import parse_measure
-from streammetrics.ranking.measures import MEASURES
+from streammetrics.ranking.measures import MEASURES, parse_measure
 
 EVERY = (NDCG, DCG, CG, MRR, HR, PooledHR, P, R, AP, ERR, RBP, RPrec, Bpref)
 WITH_CUT = tuple(measure for measure in EVERY if measure not in (RPrec, Bpref))

@@ -11,8 +11,7 @@ import pytest
 from pytest import approx
 
 from streammetrics import ExactAUC, GroupedAUC, HistogramAUC, MulticlassAUC
-from streammetrics.kernels.area_interval import area_ends
-from streammetrics.kernels.delong import placements
+from streammetrics.kernels.inference.area_interval import area_ends, placements
 from streammetrics.results.score_curve import ScoreCurve
 
 S = [0.1, 0.2, 0.2, 0.3, 0.4, 0.4, 0.4, 0.5, 0.6, 0.7, 0.7, 0.8, 0.9]

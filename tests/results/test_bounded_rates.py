@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from streammetrics.results.bounded import Bounded
+from streammetrics.core.bounded import Bounded
 from streammetrics.results.rates import BoundedRates, Rates
 from tests.depth import further_are_slow
 

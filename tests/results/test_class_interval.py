@@ -23,7 +23,7 @@ FINE = 10**5  # counts are scaled, so that one row more is a small step
 
 def numeric(view: str) -> float:
     """The multinomial variance of a view, by the difference that a row of each cell makes."""
-    from streammetrics.results.view_texts import value_of
+    from streammetrics.present.views import value_of
 
     counts, total = MATRIX * FINE, [0.0, 0.0]
     for cell in range(9):

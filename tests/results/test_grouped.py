@@ -7,7 +7,7 @@ import math
 import pytest
 
 from streammetrics import Bounded, GroupedAUC
-from streammetrics.results.figures import counts_of, headlines_of
+from streammetrics.present.views import counts_of, headlines_of
 from streammetrics.results.grouped import GroupedArea
 
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from streammetrics.kernels.area import Pairs
-from streammetrics.results.bounded import Bounded
-from streammetrics.results.figures import counts_of, views_of
+from streammetrics.core.bounded import Bounded
+from streammetrics.kernels.curves.area import Pairs
+from streammetrics.present.views import counts_of, views_of
 from streammetrics.results.score_curve import ExactCurve, Points, ScoreCurve
 
 

@@ -20,8 +20,8 @@ from streammetrics import (
     load,
 )
 from streammetrics.combine import KeyedResult, PanelResult, WindowsResult
+from streammetrics.core.parts.weighted_counts import WeightedCounts, WeightedCountsColumn
 from streammetrics.core.rows import Key
-from streammetrics.core.weighted_counts import WeightedCounts, WeightedCountsColumn
 from streammetrics.results.areas import SlidingArea
 from streammetrics.results.list_results import Averages
 from streammetrics.results.rates import Rates

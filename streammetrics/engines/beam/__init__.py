@@ -12,8 +12,7 @@ except ImportError as error:
         "streammetrics.engines.beam needs apache_beam: pip install 'streammetrics[beam]'"
     ) from error
 
-from streammetrics.engines.beam.coder import StateCoder
-from streammetrics.engines.beam.states_fn import StatesFn
+from streammetrics.engines.beam.states_fn import StateCoder, StatesFn
 from streammetrics.engines.beam.transforms import Aggregate, Merge, Results, States
 
 __all__ = ["Aggregate", "Merge", "Results", "StateCoder", "States", "StatesFn"]

@@ -13,13 +13,26 @@ from apache_beam.utils.windowed_value import WindowedValue
 from streammetrics.combine.sealed import Sealing
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.rows import Scalar
-from streammetrics.engines.beam.batches import batches_of
 from streammetrics.engines.buckets import user_buckets
 from streammetrics.engines.partial import partial
 from streammetrics.engines.task import Positions, Task
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+# Tables as the batches that are counted at a time.
+
+_BATCH_ROWS: Final = 1 << 16
+
+
+def batches_of(rows: pa.Table | pa.RecordBatch) -> list[pa.RecordBatch]:
+    """The batches of a table, of at most 65,536 rows; a batch as it is."""
+    if hasattr(rows, "to_batches"):
+        batches: list[pa.RecordBatch] = rows.to_batches(max_chunksize=_BATCH_ROWS)
+        return batches
+    return [rows]
+
 
 Group: TypeAlias = tuple[Scalar, ...]  # the values of `by`, and the bucket last where it stands
 Rows: TypeAlias = "pa.Table | pa.RecordBatch | tuple[int, pa.Table]"

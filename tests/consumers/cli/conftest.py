@@ -16,7 +16,7 @@ def spawn(tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
 
     def start(*words: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "consumers.cli", *words],
+            [sys.executable, "-m", "streammetrics_consumers.cli", *words],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
 
-from consumers.cli.main import main
 from tests.consumers.stores import EVENTS, HOSTILE, event, make_store, write_config, write_events
 
 Capture = pytest.CaptureFixture[str]
@@ -234,15 +234,15 @@ def test_a_missing_package_is_named_with_its_extra(
     def missing(*_: object) -> None:
         raise ModuleNotFoundError("No module named 'sqlalchemy'", name="sqlalchemy.engine")
 
-    monkeypatch.setattr("consumers.cli.read.Ledger.open", missing)
+    monkeypatch.setattr("streammetrics_consumers.cli.read.Ledger.open", missing)
     assert main(["results", str(store)]) == 1
     assert "pip install 'streammetrics[serve]'" in capsys.readouterr().err
 
 
 def test_status_loads_no_http_server(store: Path) -> None:
     code = (
-        "import sys; from consumers.cli.main import main; main(['status', sys.argv[1]]); "
-        "sys.exit(bool({'consumers.server', 'starlette', 'uvicorn'} & set(sys.modules)))"
+        "import sys; from streammetrics_consumers.cli.main import main; main(['status', sys.argv[1]]); "
+        "sys.exit(bool({'streammetrics_consumers.server', 'starlette', 'uvicorn'} & set(sys.modules)))"
     )
     command = [sys.executable, "-c", code, str(store)]
     assert subprocess.run(command, capture_output=True, check=False, timeout=60).returncode == 0
@@ -264,7 +264,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(
 )
 def test_a_command_that_serves_nothing_loads_no_server(store: Path, words: tuple[str, ...]) -> None:
     script = (
-        "import sys\nfrom consumers.cli.main import main\n"
+        "import sys\nfrom streammetrics_consumers.cli.main import main\n"
         "try: main(sys.argv[1:])\n"
         "finally: print(*sys.modules, file=sys.stderr)"
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
 
-from consumers.cli.main import main
 from tests.consumers.joined_stream import JOIN
 from tests.consumers.small_config import toml
 

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli import progress
+from streammetrics_consumers.cli.main import main
 
-from consumers.cli import progress
-from consumers.cli.main import main
 from tests.consumers.stores import EVENTS, filled_once, write_config, write_events
 
 pytestmark = pytest.mark.usefixtures("each_store")

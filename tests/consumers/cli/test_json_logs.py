@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streammetrics_consumers.cli import logs, progress
+from streammetrics_consumers.counting.options import Progress
+from streammetrics_consumers.process import supervise as supervision
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.process.supervise import StatusChannel
 
-from consumers.cli import logs, progress
-from consumers.counting.options import Progress
-from consumers.process import supervise as supervision
-from consumers.process.stop import Stop
-from consumers.process.supervise import StatusChannel
 from tests.consumers.running import Running, until
 from tests.consumers.stores import write_config, write_events
 from tests.requirements import ROOT
@@ -42,7 +42,7 @@ def lines(text: str) -> list[dict[str, Any]]:
 
 def ran(*words: str, **environ: str) -> tuple[int, list[dict[str, Any]]]:
     done = subprocess.run(
-        [sys.executable, "-m", "consumers.cli", *words],
+        [sys.executable, "-m", "streammetrics_consumers.cli", *words],
         cwd=ROOT, env={**os.environ, **environ}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return done.returncode, lines(done.stderr)
@@ -103,7 +103,7 @@ def test_the_form_is_known_before_the_words_are_read(
 
 FAULTS = """
 import threading, warnings
-from consumers.cli import logs
+from streammetrics_consumers.cli import logs
 
 class Unclosed:
     def __del__(self):

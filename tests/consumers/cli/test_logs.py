@@ -9,8 +9,7 @@ import re
 import sys
 
 import pytest
-
-from consumers.cli import logs
+from streammetrics_consumers.cli import logs
 
 Capture = pytest.CaptureFixture[str]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.arguments import UsageError
+from streammetrics_consumers.cli.run import partitions
+from streammetrics_consumers.cli.upkeep import offsets
+from streammetrics_consumers.config.config import load_config
 
-from consumers.cli.arguments import UsageError
-from consumers.cli.run import partitions
-from consumers.cli.upkeep import offsets
-from consumers.config.config import load_config
 from tests.consumers.small_config import toml
 
 

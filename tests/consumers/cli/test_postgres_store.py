@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy.engine import make_url
+from streammetrics_consumers.cli.main import main
 
-from consumers.cli.main import main
 from tests.consumers.stores import make_store, write_config, write_events
 from tests.postgres_server import Postgres
 

@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from consumers.cli import logs, progress
-from consumers.cli.main import main
-from consumers.counting.options import Progress
+from streammetrics_consumers.cli import logs, progress
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.counting.options import Progress
 
 
 def test_where_the_end_is_known_the_share_and_the_time_left_are_told() -> None:

@@ -17,8 +17,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
 
-from consumers.cli.main import main
 from tests.consumers.stores import EVENTS, event, make_store, write_config, write_events
 
 Capture = pytest.CaptureFixture[str]

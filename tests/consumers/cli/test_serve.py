@@ -12,9 +12,9 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.cli.run import warn_where_open
 
-from consumers.cli.main import main
-from consumers.cli.run import warn_where_open
 from tests.requirements import ROOT
 
 TOKEN = "0123456789abcdef"
@@ -22,7 +22,7 @@ TOKEN = "0123456789abcdef"
 
 def served(store: Path, **environ: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "consumers.cli", "serve", str(store), "--port", "0"],
+        [sys.executable, "-m", "streammetrics_consumers.cli", "serve", str(store), "--port", "0"],
         cwd=ROOT,
         stderr=subprocess.PIPE,
         text=True,

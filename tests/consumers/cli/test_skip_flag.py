@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from streammetrics_consumers.cli.arguments import UsageError
+from streammetrics_consumers.cli.run import skips
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.process.preflight import require_options
+from streammetrics_consumers.sources.source import Skips, UnreadableBatch, Unsuitable
 
-from consumers.cli.arguments import UsageError
-from consumers.cli.run import skips
-from consumers.counting.options import Options
-from consumers.process.preflight import require_options
-from consumers.sources.source import Skips, UnreadableBatch, Unsuitable
 from tests.consumers.small_config import config
 
 KAFKA = 'kind = "kafka"\nbootstrap_servers = "h:1"\ntopic = "clicks,a/b"\ngroup = "g"'

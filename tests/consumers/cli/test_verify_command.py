@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import delete
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.schema import delta
 
-from consumers.cli.main import main
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.schema import delta
 from tests.consumers.stores import EVENTS, event, make_store, write_config
 
 pytestmark = pytest.mark.usefixtures("each_store")

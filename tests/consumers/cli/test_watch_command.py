@@ -17,13 +17,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.cli.watch import lines
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.render.terminal import speed
+from streammetrics_consumers.render.watching import Watcher
 
-from consumers.cli.main import main
-from consumers.cli.watch import lines
-from consumers.ledger.ledger import Ledger
-from consumers.render.terminal import speed
-from consumers.render.watching import Watcher
-from consumers.results.query import Query
 from tests.consumers.stores import EVENTS, make_store, write_events
 from tests.requirements import ROOT
 
@@ -37,7 +37,7 @@ class Terminal:
         self.before = termios.tcgetattr(theirs)
         self.theirs = theirs
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "consumers.cli", *words],
+            [sys.executable, "-m", "streammetrics_consumers.cli", *words],
             cwd=ROOT, stdin=theirs, stdout=theirs, stderr=theirs,
             env={**os.environ, "TERM": "xterm-256color", "LANG": "C.UTF-8"},
         )  # fmt: skip

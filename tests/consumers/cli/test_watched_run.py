@@ -12,18 +12,18 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.arguments import parse
+from streammetrics_consumers.cli.run import worker_command
+from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.counting.worker_status import StatusRecorder
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.process import service
+from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.process import serving
+from streammetrics_consumers.sources.memory_source import MemorySource
 
-from consumers.cli.arguments import parse
-from consumers.cli.run import worker_command
-from consumers.config.keys import LIBRARIES
-from consumers.counting.options import Options
-from consumers.counting.worker_status import StatusRecorder
-from consumers.ledger.ledger import Ledger
-from consumers.model.chunk import Chunk
-from consumers.process import service
-from consumers.server.health import Watched
-from consumers.server.process import serving
-from consumers.sources.memory_source import MemorySource
 from tests.consumers.running import Running, until
 from tests.consumers.small_config import event, toml
 from tests.consumers.stores import EVENTS, write_config, write_events

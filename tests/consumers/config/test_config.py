@@ -1,10 +1,10 @@
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.config.config import Config, load_config
+from streammetrics_consumers.config.event import Field
+from streammetrics_consumers.config.section import ConfigError, Override
 
-from consumers.config.config import Config, load_config
-from consumers.config.event import Field
-from consumers.config.section import ConfigError, Override
 from tests.consumers.small_config import EVENT, METRICS, SOURCE, config, toml
 from tests.consumers.stores import write_config
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from streammetrics_consumers.config.section import ConfigError
+from streammetrics_consumers.config.tables import DedupConfig, require_keyed
+from streammetrics_consumers.model.partition import Partition
 
-from consumers.config.section import ConfigError
-from consumers.config.tables import DedupConfig, require_keyed
-from consumers.model.partition import Partition
 from tests.consumers.small_config import config
 
 KAFKA = 'kind = "kafka"\nbootstrap_servers = "h:1"\ngroup = "g"\n'

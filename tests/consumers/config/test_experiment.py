@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.experiment import (
+    CovariateConfig,
+    ExperimentConfig,
+    GuardrailConfig,
+)
+from streammetrics_consumers.config.section import ConfigError
 
-from consumers.config.config import Config
-from consumers.config.experiment import CovariateConfig, ExperimentConfig, GuardrailConfig
-from consumers.config.section import ConfigError
 from tests.consumers.small_config import EVENT, METRICS, config, toml
 
 PLAIN = 'control = "a"\ndecision = ["ctr"]\ncluster = "none"'

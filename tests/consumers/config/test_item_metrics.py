@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from streammetrics_consumers.config.config import Config, load_config
+from streammetrics_consumers.config.section import ConfigError
 
-from consumers.config.config import Config, load_config
-from consumers.config.section import ConfigError
 from streammetrics import CatalogMetrics, IntraListSimilarity
 from streammetrics.registry import metric
 from tests.consumers.small_config import toml
@@ -127,7 +127,7 @@ def test_what_is_wrong_with_vectors_is_said_with_its_place(
 def test_a_file_that_is_too_large_is_not_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("consumers.config.metrics.MAX_SETTING_BYTES", 20)
+    monkeypatch.setattr("streammetrics_consumers.config.metrics.MAX_SETTING_BYTES", 20)
     (tmp_path / "items.csv").write_text(CSV)
     assert "more than 20 bytes" in str(said(tmp_path, 'vectors = { path = "items.csv" }'))
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.join import Mark
+from streammetrics_consumers.config.section import ConfigError
 
-from consumers.config.config import Config
-from consumers.config.join import Mark
-from consumers.config.section import ConfigError
 from tests.consumers.small_config import config
 
 EVENT = 'time = "ts"\nvariant = "variant"\nvariants = ["a", "b"]\nuser = "user"\nscore = "score"'

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from streammetrics_consumers.config.event import Field
+from streammetrics_consumers.config.metrics import MetricConfig
+from streammetrics_consumers.config.section import ConfigError
 
-from consumers.config.event import Field
-from consumers.config.metrics import MetricConfig
-from consumers.config.section import ConfigError
 from streammetrics import GroupedScores
 from tests.consumers.small_config import config
 

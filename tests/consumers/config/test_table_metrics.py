@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.event import Field
+from streammetrics_consumers.config.section import ConfigError
 
-from consumers.config.config import Config
-from consumers.config.event import Field
-from consumers.config.section import ConfigError
 from tests.consumers.small_config import config
 
 EVENT = 'time = "ts"\nlabel = "kind"\nscore = "probs"'

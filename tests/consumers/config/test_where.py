@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.event import Condition
+from streammetrics_consumers.config.section import ConfigError
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.model.generation import Generation, Metric
+from streammetrics_consumers.replay.event_reading import (
+    reading_of,
+    require_same_states,
+    with_reading,
+)
 
-from consumers.config.config import Config
-from consumers.config.event import Condition
-from consumers.config.section import ConfigError
-from consumers.ledger.settings import SettingsChanged
-from consumers.model.generation import Generation, Metric
-from consumers.replay.event_reading import reading_of, require_same_states, with_reading
 from tests.consumers.messages import of_format
 from tests.consumers.small_config import EVENT, config
 

@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from consumers.config.config import Config
-from consumers.counting.options import Options
-from consumers.engines.batch_ledger import BatchLedger, Gap
-from consumers.engines.tasks import (
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.engines.batch_ledger import BatchLedger, Gap
+from streammetrics_consumers.engines.tasks import (
     Job,
     TaskReport,
     count_rows,
@@ -22,13 +21,14 @@ from consumers.engines.tasks import (
     read_merged,
     require_schema,
 )
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Snapshot
-from consumers.model.generation import Pane, Piece
-from consumers.process import service
-from consumers.process.stop import Stop
-from consumers.results.query import Query
-from consumers.results.reader import read_results
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Snapshot
+from streammetrics_consumers.model.generation import Pane, Piece
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
+
 from streammetrics import PerKey
 from tests.consumers.small_config import config
 

@@ -9,16 +9,16 @@ from random import Random
 
 import pyarrow as pa
 import pytest
+from streammetrics_consumers.counting.commits import ErrorBudgetExceeded
+from streammetrics_consumers.engines.batch_ledger import BatchLedger
+from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.ledger.view import view
+from streammetrics_consumers.ledger.write import Fenced
+from streammetrics_consumers.query.experiment_plan import declared
+from streammetrics_consumers.sources.source import GapError, SourceError
 
-from consumers.counting.commits import ErrorBudgetExceeded
-from consumers.counting.experiment_plan import declared
-from consumers.engines.batch_ledger import BatchLedger
-from consumers.ledger.compaction import ABOVE, LEAVE
-from consumers.ledger.ledger import Ledger, LogChanged, NewSource
-from consumers.ledger.settings import SettingsChanged
-from consumers.ledger.view import view
-from consumers.ledger.write import Fenced
-from consumers.sources.source import GapError, SourceError
 from tests.consumers.engines.fed_store import (
     SCHEMA,
     Fed,

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
 
-from consumers.cli.main import main
 from streammetrics import load
 from tests.consumers.engines.fed_store import SPARK, Fed, row
 from tests.consumers.small_config import toml

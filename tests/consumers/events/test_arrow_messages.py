@@ -11,8 +11,8 @@ import pyarrow.ipc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streammetrics_consumers.events.decoder import Decoder
 
-from consumers.events.decoder import Decoder
 from tests.consumers.events.test_messages import CUTS, GOOD
 from tests.consumers.messages import (
     arrow,

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Counters
+from streammetrics_consumers.sources.source import SourceError
 
-from consumers.config.config import Config
-from consumers.counting.delta import Delta
-from consumers.events.decoder import Decoder
-from consumers.model.chunk import Chunk
-from consumers.model.commit import Counters
-from consumers.sources.arrow_columns import ArrowColumns, RowTexts
-from consumers.sources.source import SourceError
 from tests.consumers.messages import (
     FORMATS,
     arrow,

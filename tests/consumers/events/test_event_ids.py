@@ -6,9 +6,9 @@ import json
 
 import numpy as np
 import pytest
+from streammetrics_consumers.events.decoder import Decoder, EventIds
+from streammetrics_consumers.events.fields import EVENT_ID
 
-from consumers.events.decoder import Decoder, EventIds
-from consumers.events.fields import EVENT_ID
 from streammetrics import hash_ids
 from tests.consumers.joined_stream import EVENT as SPLIT_EVENT
 from tests.consumers.joined_stream import JOIN, click, shown

@@ -3,8 +3,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from consumers.model.times import GREATEST_MS, LEAST_MS, iso_to_ms
+from streammetrics_consumers.model.times import GREATEST_MS, LEAST_MS, iso_to_ms
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ZONES = st.integers(-23 * 60, 23 * 60).map(lambda m: timezone(timedelta(minutes=m)))

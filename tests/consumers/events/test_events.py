@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.model.chunk import Cut
+from streammetrics_consumers.sources.source import SourceError
 
-from consumers.events.decoder import Decoded, Decoder
-from consumers.model.chunk import Cut
-from consumers.sources.source import SourceError
 from streammetrics import Coded, HashedIds, hash_ids
 from tests.consumers.small_config import EVENT, SLICES, chunk, config, event
 

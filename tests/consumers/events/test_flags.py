@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from streammetrics_consumers.events.columns import Lists
+from streammetrics_consumers.events.decoder import Decoded, Decoder
 
-from consumers.events.columns import Lists
-from consumers.events.decoder import Decoded, Decoder
 from tests.consumers.file_sources import From, close_all, drained, source
 from tests.consumers.small_config import chunk, config
 

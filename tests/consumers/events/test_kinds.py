@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.events.fields import ID, VALUE
+from streammetrics_consumers.model.chunk import Values
 
-from consumers.config.config import Config
-from consumers.events.decoder import Decoded, Decoder
-from consumers.events.fields import ID, VALUE
-from consumers.model.chunk import Values
 from streammetrics import Coded, hash_ids
 from tests.consumers.small_config import chunk, config
 

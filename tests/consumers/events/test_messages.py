@@ -3,10 +3,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streammetrics_consumers.events import messages
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.model.commit import Counters
 
-from consumers.events import messages
-from consumers.events.decoder import Decoder
-from consumers.model.commit import Counters
 from tests.consumers.messages import (
     FORMATS,
     TEXTS,
@@ -133,7 +133,7 @@ def test_the_size_limit_is_that_of_an_event(format: str) -> None:
 def test_a_message_has_a_size_limit_of_its_own(
     format: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("consumers.events.decoder.MAX_MESSAGE_BYTES", 3000)
+    monkeypatch.setattr("streammetrics_consumers.events.decoder.MAX_MESSAGE_BYTES", 3000)
     values = [message(format, [event()]), message(format, [event(user="u" * 99)] * 100)]
     assert len(values[0]) < 3000 < len(values[1])
     delta = counted(CONFIGS[format], in_chunks(values, []))

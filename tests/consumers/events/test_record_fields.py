@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.model.commit import Counters
 
-from consumers.counting.delta import Delta
-from consumers.events.decoder import Decoder
-from consumers.model.commit import Counters
 from streammetrics import HashedIds, hash_ids
 from tests.consumers.messages import counted, digests, in_chunks, message, of_format, places
 from tests.consumers.small_config import event

@@ -7,11 +7,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import Results
 
-from consumers.ledger.ledger import Ledger
-from consumers.results.query import Query
-from consumers.results.reader import read_results
-from consumers.results.results import Results
 from streammetrics.experiments import Contamination
 from tests.consumers.experiment_run import CONFIG, run
 

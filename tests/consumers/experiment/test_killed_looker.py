@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.config.config import load_config
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.schema import look, look_reading
+from streammetrics_consumers.process import experiment_looks as looking
 
-from consumers.cli.main import main
-from consumers.config.config import load_config
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.schema import look, look_reading
-from consumers.process import experiment_looks as looking
 from tests.consumers.experiment_run import write
 from tests.consumers.forked import forked
 from tests.consumers.killed_looker import POINTS, answering

@@ -10,20 +10,20 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import streammetrics_consumers.process.experiment_looks as looking
 from sqlalchemy import func, select
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.ledger.failures import StoreUnavailable
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.looks import read_monitor
+from streammetrics_consumers.ledger.schema import look as look_table
+from streammetrics_consumers.process.experiment_looks import Looker, look_now
+from streammetrics_consumers.query.experiment_plan import declared
+from streammetrics_consumers.query.query import Query, parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.render.text import Style, table
 
-import consumers.process.experiment_looks as looking
-from consumers.cli.main import main
-from consumers.counting.experiment_plan import declared
-from consumers.ledger.failures import StoreUnavailable
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.looks import read_monitor
-from consumers.ledger.schema import look as look_table
-from consumers.process.experiment_looks import Looker, look_now
-from consumers.render.text import Style, table
-from consumers.results.query import Query, parse_query
-from consumers.results.reader import read_results
-from consumers.results.results import to_json
 from streammetrics.experiments import Monitor
 from tests.consumers.experiment_run import run, write
 

@@ -7,12 +7,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
 
-from consumers.cli.main import main
-from consumers.ledger.ledger import Ledger
-from consumers.results.query import Query
-from consumers.results.reader import read_results
-from consumers.results.results import to_json
 from tests.consumers.obd_men import FILE, METRICS, TOML
 
 EXPERIMENT = """\

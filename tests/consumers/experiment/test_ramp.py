@@ -7,15 +7,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.looks import count_looks
+from streammetrics_consumers.ledger.schema import retry
+from streammetrics_consumers.ledger.settings import counted_to_ms, starts_after
+from streammetrics_consumers.query.experiment_plan import declared
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
 
-from consumers.cli.main import main
-from consumers.counting.experiment_plan import declared
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.looks import count_looks
-from consumers.ledger.schema import retry
-from consumers.ledger.settings import counted_to_ms, starts_after
-from consumers.results.query import Query
-from consumers.results.reader import read_results
 from tests.consumers.experiment_run import CONFIG, run, write
 
 LAST = "1970-01-01T01:29:57.300Z"  # of the newest event

@@ -6,13 +6,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.config.config import load_config
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.experiment_plan import declared, plan_of
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
 
-from consumers.cli.main import main
-from consumers.config.config import load_config
-from consumers.counting.experiment_plan import declared, plan_of
-from consumers.ledger.ledger import Ledger
-from consumers.results.query import Query
-from consumers.results.reader import read_results
 from streammetrics import SettingsError
 from streammetrics.experiments import Horizon, Safeguard
 from tests.consumers.experiment_run import run, write

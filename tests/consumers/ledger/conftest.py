@@ -7,10 +7,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import Generation
 
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Head
-from consumers.model.generation import Generation
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,
     LOG,

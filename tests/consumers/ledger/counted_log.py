@@ -7,11 +7,12 @@ import functools
 import random
 from collections.abc import Sequence
 
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.outline import PIECE_BYTES, split
-from consumers.model.commit import Commit, Counters, Head, Snapshot
-from consumers.model.generation import DeltaRow, Generation, Pane
-from consumers.model.partition import Partition
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.outline import PIECE_BYTES, split
+from streammetrics_consumers.model.commit import Commit, Counters, Head, Snapshot
+from streammetrics_consumers.model.generation import DeltaRow, Generation, Pane
+from streammetrics_consumers.model.partition import Partition
+
 from streammetrics import PerKey, Ratio
 from tests.consumers.ledger.small_ledger import DESCRIPTIONS, PRINTS
 

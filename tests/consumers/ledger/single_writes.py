@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Commit, Counters, Head, Snapshot
-from consumers.model.generation import Generation, Pane, Piece
-from consumers.model.partition import Partition
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Commit, Counters, Head, Snapshot
+from streammetrics_consumers.model.generation import Generation, Pane, Piece
+from streammetrics_consumers.model.partition import Partition
 
 LOG = Partition("cluster", "clicks", "id-1", 0)
 TOTAL = Pane("auc", 0, None, None)

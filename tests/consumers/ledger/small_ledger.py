@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Commit, Counters, Head
-from consumers.model.generation import Pane, Piece
-from consumers.model.partition import Partition
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Commit, Counters, Head
+from streammetrics_consumers.model.generation import Pane, Piece
+from streammetrics_consumers.model.partition import Partition
 
 LOG = Partition("cluster", "clicks", "id-1", 0)
 TOTAL, HOUR = Pane("auc", 0, None, None), Pane("auc", 0, 3_600_000, 7_200_000)

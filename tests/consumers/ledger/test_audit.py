@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from consumers.ledger.audit import overlapping
-from consumers.ledger.outline import Outline
-from consumers.model.generation import Pane
+from streammetrics_consumers.ledger.audit import overlapping
+from streammetrics_consumers.ledger.outline import Outline
+from streammetrics_consumers.model.generation import Pane
 
 PANE = Pane("auc", 0, None, None)
 

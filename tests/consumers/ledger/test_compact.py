@@ -9,15 +9,15 @@ from itertools import pairwise
 
 import pytest
 from sqlalchemy import insert, update
+from streammetrics_consumers.ledger import compact as compact_module
+from streammetrics_consumers.ledger.compact import Compacted, Compactor, compact
+from streammetrics_consumers.ledger.compaction import ABOVE, depth
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.outline import split
+from streammetrics_consumers.ledger.schema import delta, retry
+from streammetrics_consumers.model.commit import Commit, Counters, Snapshot
+from streammetrics_consumers.model.generation import Pane
 
-from consumers.ledger import compact as compact_module
-from consumers.ledger.compact import Compacted, Compactor, compact
-from consumers.ledger.compaction import ABOVE, depth
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.outline import split
-from consumers.ledger.schema import delta, retry
-from consumers.model.commit import Commit, Counters, Snapshot
-from consumers.model.generation import Pane
 from streammetrics import ExactAUC, PerKey
 from tests.consumers.ledger.counted_log import (
     HOUR,

@@ -11,11 +11,11 @@ from pathlib import Path
 from threading import Barrier, Event
 
 import pytest
+from streammetrics_consumers.ledger.compact import Compactor
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import Generation
 
-from consumers.ledger.compact import Compactor
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Head
-from consumers.model.generation import Generation
 from tests.consumers.ledger.counted_log import (
     HOUR,
     PANES,
@@ -30,7 +30,7 @@ from tests.consumers.ledger.counted_log import (
 from tests.requirements import ROOT
 
 KEYS = 20
-COMMAND = (sys.executable, "-m", "consumers.cli", "compact")
+COMMAND = (sys.executable, "-m", "streammetrics_consumers.cli", "compact")
 
 
 @pytest.mark.usefixtures("each_store")

@@ -6,8 +6,7 @@ import random
 from collections.abc import Sequence
 
 import pytest
-
-from consumers.ledger.compaction import ABOVE, LEAVE, Box, Group, depth, plan
+from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE, Box, Group, depth, plan
 
 
 def in_a_row(n: int, nbytes: int = 100, ranges: int = 1, at: int = 0, first: int = 0) -> list[Box]:

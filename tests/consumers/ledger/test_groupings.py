@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from streammetrics_consumers.ledger.outline import (
+    Key,
+    bases,
+    can_stand_for_coarser,
+    finest,
+    split,
+    summed,
+)
+from streammetrics_consumers.model.generation import Pane
 
-from consumers.ledger.outline import Key, bases, can_stand_for_coarser, finest, split, summed
-from consumers.model.generation import Pane
 from streammetrics import PerKey, Ratio
 
 PANE = Pane("ctr", 0, None, None)

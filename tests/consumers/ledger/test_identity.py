@@ -12,18 +12,24 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, delete, select, update
+from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.closing import join_head, write_closing
+from streammetrics_consumers.ledger.compact import (
+    Compactor,
+    _exchange,
+    _NotAsRead,
+    _states,
+    compact,
+)
+from streammetrics_consumers.ledger.failures import StoreReplaced
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.looks import claim, take
+from streammetrics_consumers.ledger.quarantine import Counted, NotOpen, mark_forwarded, write_retry
+from streammetrics_consumers.ledger.witness import Witness, read_now, went_back
+from streammetrics_consumers.ledger.write import Fenced, after_commit
+from streammetrics_consumers.model.commit import JOIN_START, Commit, Counters, Head
+from streammetrics_consumers.model.generation import Generation
 
-from consumers.ledger import schema
-from consumers.ledger.closing import join_head, write_closing
-from consumers.ledger.compact import Compactor, _exchange, _NotAsRead, _states, compact
-from consumers.ledger.failures import StoreReplaced
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.looks import claim, take
-from consumers.ledger.quarantine import Counted, NotOpen, mark_forwarded, write_retry
-from consumers.ledger.witness import Witness, read_now, went_back
-from consumers.ledger.write import Fenced, after_commit
-from consumers.model.commit import JOIN_START, Commit, Counters, Head
-from consumers.model.generation import Generation
 from tests.consumers.ledger.counted_log import begun, committed
 from tests.consumers.ledger.single_writes import WRITES
 from tests.consumers.ledger.small_ledger import (

@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import streammetrics_consumers.ledger.ledger as ledger_module
 from sqlalchemy import Connection
+from streammetrics_consumers.ledger.closing import join_head, write_closing
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, TooLarge
+from streammetrics_consumers.ledger.write import Fenced
+from streammetrics_consumers.model.commit import Commit, Counters, Head
+from streammetrics_consumers.model.generation import Generation, Pane, Piece
+from streammetrics_consumers.model.partition import Partition
 
-import consumers.ledger.ledger as ledger_module
-from consumers.ledger.closing import join_head, write_closing
-from consumers.ledger.ledger import Ledger, LogChanged, TooLarge
-from consumers.ledger.write import Fenced
-from consumers.model.commit import Commit, Counters, Head
-from consumers.model.generation import Generation, Pane, Piece
-from consumers.model.partition import Partition
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,
     HOUR,

@@ -12,14 +12,14 @@ from typing import TypeVar
 
 import pytest
 from sqlalchemy import Connection, select, update
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged
+from streammetrics_consumers.ledger.schema import head as head_table
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.ledger.store import open_store
+from streammetrics_consumers.ledger.write import Fenced
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import Generation
 
-from consumers.ledger.ledger import Ledger, LogChanged
-from consumers.ledger.schema import head as head_table
-from consumers.ledger.settings import SettingsChanged
-from consumers.ledger.store import open_store
-from consumers.ledger.write import Fenced
-from consumers.model.commit import Head
-from consumers.model.generation import Generation
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,
     HOUR,

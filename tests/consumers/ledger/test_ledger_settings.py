@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import SHOWN, Generation, Requested
 
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.settings import SettingsChanged
-from consumers.model.commit import Head
-from consumers.model.generation import SHOWN, Generation, Requested
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,
     LOG,

@@ -11,13 +11,18 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event
+from streammetrics_consumers.ledger.failures import (
+    LedgerError,
+    NotAStore,
+    SchemaMismatch,
+    StoreUnavailable,
+)
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.schema import VERSION
+from streammetrics_consumers.ledger.store import open_store
+from streammetrics_consumers.ledger.write import Fenced
+from streammetrics_consumers.model.commit import Commit, Counters
 
-from consumers.ledger.failures import LedgerError, NotAStore, SchemaMismatch, StoreUnavailable
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.schema import VERSION
-from consumers.ledger.store import open_store
-from consumers.ledger.write import Fenced
-from consumers.model.commit import Commit, Counters
 from tests.consumers.ledger.single_writes import TOTAL, WRITES, begun, four_rows, happened_once
 
 

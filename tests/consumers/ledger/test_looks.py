@@ -12,9 +12,8 @@ from threading import Barrier
 
 import pytest
 from sqlalchemy import select
-
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.looks import (
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.looks import (
     LookRow,
     claim,
     heads_of,
@@ -23,9 +22,10 @@ from consumers.ledger.looks import (
     read_watched,
     take,
 )
-from consumers.ledger.schema import experiment
-from consumers.model.commit import Head
-from consumers.model.generation import Generation
+from streammetrics_consumers.ledger.schema import experiment
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import Generation
+
 from streammetrics.experiments import Anytime, Look, Monitor, Watched
 from tests.consumers.ledger.small_ledger import (
     DESCRIPTIONS,

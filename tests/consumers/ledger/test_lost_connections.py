@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.ledger.failures import StoreUnavailable
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.write import Fenced
+from streammetrics_consumers.model.commit import Commit, Counters
+from streammetrics_consumers.sources.memory_source import Deliver, Log
 
-from consumers.ledger.failures import StoreUnavailable
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.write import Fenced
-from consumers.model.commit import Commit, Counters
-from consumers.sources.memory_source import Deliver, Log
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.ledger.cutting_proxy import MOMENTS, CuttingProxy, Moment
 from tests.consumers.ledger.single_writes import TOTAL, WRITES, begun, four_rows, happened_once

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, inspect
+from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.failures import SchemaMismatch
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.schema import VERSION
+from streammetrics_consumers.ledger.store import open_store
+from streammetrics_consumers.model.commit import Commit, Counters
+from streammetrics_consumers.model.generation import Pane
 
-from consumers.ledger import schema
-from consumers.ledger.failures import SchemaMismatch
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.schema import VERSION
-from consumers.ledger.store import open_store
-from consumers.model.commit import Commit, Counters
-from consumers.model.generation import Pane
 from tests.postgres_server import Postgres
 
 HERE = Path(__file__).parent

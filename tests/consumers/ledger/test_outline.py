@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event
-
-from consumers.ledger.compact import Compactor, Strand
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.view import view
-from consumers.model.commit import Head
-from consumers.model.generation import Generation, Pane
+from streammetrics_consumers.ledger.compact import Compactor, Strand
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.view import view
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import Generation, Pane
 
 PANES = [Pane("auc", 0, None, None), Pane("auc", 0, 0, 3_600_000)]
 

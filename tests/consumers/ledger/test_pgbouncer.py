@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection
 from sqlalchemy.engine import make_url
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.partition import Partition
 
-from consumers.cli.main import main
-from consumers.ledger.failures import LedgerError
-from consumers.ledger.ledger import Ledger
-from consumers.model.partition import Partition
 from tests.consumers.ledger.small_ledger import DESCRIPTIONS, LOG, PRINTS, TOTAL, commit
 from tests.consumers.stores import make_store, write_config, write_events
 from tests.pgbouncer_server import PgBouncer

@@ -11,9 +11,8 @@ from contextlib import closing
 import psycopg
 import pytest
 from sqlalchemy.engine import make_url
-
-from consumers.cli.main import main
-from consumers.ledger.failures import (
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.ledger.failures import (
     LedgerError,
     NoStoreYet,
     NotAStore,
@@ -21,7 +20,8 @@ from consumers.ledger.failures import (
     StoreRefusesUs,
     StoreUnavailable,
 )
-from consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.ledger import Ledger
+
 from tests.consumers.ledger.single_writes import begun, four_rows
 from tests.postgres_server import Postgres, Server
 

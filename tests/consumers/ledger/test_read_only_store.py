@@ -11,14 +11,13 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-
-from consumers.ledger.failures import LedgerError, StoreUnavailable
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Snapshot
-from consumers.model.generation import Pane
-from consumers.results.query import Query
-from consumers.results.reader import read_results
-from consumers.results.results import to_json
+from streammetrics_consumers.ledger.failures import LedgerError, StoreUnavailable
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Snapshot
+from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
 
 NOBODY = 65534
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.write import Fenced, read_seen
+from streammetrics_consumers.model.commit import Seen
+from streammetrics_consumers.model.generation import Generation
 
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.write import Fenced, read_seen
-from consumers.model.commit import Seen
-from consumers.model.generation import Generation
 from tests.consumers.ledger.small_ledger import LOG, commit
 
 pytestmark = pytest.mark.usefixtures("each_store")

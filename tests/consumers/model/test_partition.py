@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import pytest
-
-from consumers.model.partition import Name, Partition, name_of, names_of, names_without
+from streammetrics_consumers.model.partition import (
+    Name,
+    Partition,
+    name_of,
+    names_of,
+    names_without,
+)
 
 VIEWS, MORE, CLICKS = (
     Partition("c", topic, topic, number)

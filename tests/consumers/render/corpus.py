@@ -8,10 +8,17 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from consumers.results.answers import Window
-from consumers.results.join_status import JoinedOutcome, JoinFound
-from consumers.results.query import Slice
-from consumers.results.results import SINCE_THE_START, ComparisonRow, ResultRow, Results, in_order
+from streammetrics_consumers.query.answers import Window
+from streammetrics_consumers.query.join_status import JoinedOutcome, JoinFound
+from streammetrics_consumers.query.query import Slice
+from streammetrics_consumers.query.results import (
+    SINCE_THE_START,
+    ComparisonRow,
+    ResultRow,
+    Results,
+    in_order,
+)
+
 from streammetrics import Interval, Ratio, Units
 from streammetrics.experiments import Experiment, Horizon, Plan, Report, Safeguard
 from streammetrics.results import OutcomeDelays

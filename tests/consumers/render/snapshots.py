@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
+from streammetrics_consumers.query.experiment_plan import Declared
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.results import Results
+from streammetrics_consumers.render.cells import rows_shown
+from streammetrics_consumers.render.html import report_html
+from streammetrics_consumers.render.material import Material, Picture
+from streammetrics_consumers.render.prometheus import result_gauges
+from streammetrics_consumers.render.terminal import Shown, history_key, screen
+from streammetrics_consumers.render.text import Style, results_text
 
-from consumers.counting.experiment_plan import Declared
-from consumers.render.cells import rows_shown
-from consumers.render.html import report_html
-from consumers.render.material import Material, Picture
-from consumers.render.prometheus import result_gauges
-from consumers.render.terminal import Shown, history_key, screen
-from consumers.render.text import Style, results_text
-from consumers.results.query import Query
-from consumers.results.results import Results
 from tests.consumers.render.corpus import PLAN, corpus
 
 FOLDER: Final = Path(__file__).with_name("snapshots")

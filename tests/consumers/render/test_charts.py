@@ -6,19 +6,20 @@ import json
 import math
 from typing import Any
 
-from consumers.ledger.looks import Point
-from consumers.render.charts import (
+from streammetrics_consumers.ledger.looks import Point
+from streammetrics_consumers.query.answers import Window
+from streammetrics_consumers.query.history import Effect, History, Series
+from streammetrics_consumers.query.query import OTHER
+from streammetrics_consumers.query.reader import SliceState
+from streammetrics_consumers.query.results import SINCE_THE_START, ResultRow
+from streammetrics_consumers.render.charts import (
     MAX_SERIES,
     figure_of_effects,
     figure_of_history,
     figure_of_states,
     series_name,
 )
-from consumers.results.answers import Window
-from consumers.results.history import Effect, History, Series
-from consumers.results.query import OTHER
-from consumers.results.reader import SliceState
-from consumers.results.results import SINCE_THE_START, ResultRow
+
 from streammetrics import Ratio
 from streammetrics.experiments import Anytime, Experiment, Plan
 

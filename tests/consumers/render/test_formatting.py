@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from consumers.render import formatting
+from streammetrics_consumers.model import formatting
 
 
 def test_no_renderer_formats_a_number_by_itself() -> None:

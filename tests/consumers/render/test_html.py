@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.model import formatting
 
-from consumers.cli.main import main
-from consumers.render import formatting
 from tests.consumers import experiment_run
 from tests.consumers.stores import HOSTILE, event, make_store
 

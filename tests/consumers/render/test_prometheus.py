@@ -11,16 +11,16 @@ from threading import Event
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
+from streammetrics_consumers.query.follow import LatestResults, QueryCache
+from streammetrics_consumers.query.query import OTHER, Query, parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import Results
+from streammetrics_consumers.render import prometheus as module
+from streammetrics_consumers.render.prometheus import slice_labels
+from streammetrics_consumers.server.exposition import exposition
+from streammetrics_consumers.server.health import NOBODY
 
-from consumers.ledger.ledger import Ledger, TooLarge
-from consumers.render import prometheus as module
-from consumers.render.prometheus import slice_labels
-from consumers.results.follow import LatestResults, QueryCache
-from consumers.results.query import OTHER, Query, parse_query
-from consumers.results.reader import read_results
-from consumers.results.results import Results
-from consumers.server.exposition import exposition
-from consumers.server.health import NOBODY
 from tests.consumers.stores import HOSTILE, event, make_store
 
 Samples = Mapping[tuple[str, frozenset[tuple[str, str]]], float]

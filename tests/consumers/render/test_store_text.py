@@ -5,10 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
-from consumers.ledger.ledger import Ledger
-from consumers.render.store_text import state_text, status_text
-from consumers.render.text import Style
-from consumers.results.state_files import description, n_states
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.state_files import description, n_states
+from streammetrics_consumers.render.store_text import state_text, status_text
+from streammetrics_consumers.render.text import Style
+
 from streammetrics import Accumulator, GroupedAUC, Panel, Ratio, Windows, load
 from streammetrics.engines import Sealed, Sealing, seal
 from tests.consumers.worker.memory_run import ONE, Run, log

@@ -9,12 +9,19 @@ from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.query import Query, parse_query
+from streammetrics_consumers.render.terminal import (
+    BARS,
+    PLAIN,
+    history_key,
+    scale,
+    screen,
+    sparkline,
+)
+from streammetrics_consumers.render.text import Style
+from streammetrics_consumers.render.watching import HISTORY_S, Watcher
 
-from consumers.ledger.ledger import Ledger
-from consumers.render.terminal import BARS, PLAIN, history_key, scale, screen, sparkline
-from consumers.render.text import Style
-from consumers.render.watching import HISTORY_S, Watcher
-from consumers.results.query import Query, parse_query
 from tests.consumers import experiment_run
 from tests.consumers.stores import EVENTS, make_store, write_events
 
@@ -99,7 +106,7 @@ def test_the_rate_and_the_quiet_are_by_the_clock(tmp_path: Path) -> None:
 
 
 def make_more(folder: Path) -> None:
-    from consumers.cli.main import main
+    from streammetrics_consumers.cli.main import main
 
     write_events(folder, EVENTS)
     assert main(["run", str(folder / "clicks.toml"), "--until-end", "--no-serve"]) == 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import pytest
+from streammetrics_consumers.render.text import Style, Truth, table
 
-from consumers.render.text import Style, Truth, table
 from tests.consumers.render.corpus import corpus, results, rows
 from tests.consumers.render.snapshots import COLOURED, terminal, text
 

@@ -12,17 +12,22 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.render.cells import p_column
+from streammetrics_consumers.render.terminal import screen
+from streammetrics_consumers.render.text import Style
+from streammetrics_consumers.render.verdict_words import (
+    ACTION_SYMBOLS,
+    ACTION_TONES,
+    SYMBOLS,
+    TONES,
+)
+from streammetrics_consumers.render.watching import Watcher
 
-from consumers.ledger.ledger import Ledger
-from consumers.render.cells import p_column
-from consumers.render.terminal import screen
-from consumers.render.text import Style
-from consumers.render.verdict_words import ACTION_SYMBOLS, ACTION_TONES, SYMBOLS, TONES
-from consumers.render.watching import Watcher
-from consumers.results.follow import QueryCache
-from consumers.results.query import Query
-from consumers.results.reader import read_results
-from consumers.results.results import to_json
 from streammetrics.experiments import ACTIONS, VERDICTS
 from tests.consumers.render.corpus import corpus
 from tests.consumers.render.snapshots import report, terminal, text

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import and_, update
+from streammetrics_consumers.ledger.compact import compact
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.schema import delta
+from streammetrics_consumers.replay.verify import Wanted
+from streammetrics_consumers.sources.memory_source import Log
+from streammetrics_consumers.sources.source import Unsuitable
 
-from consumers.ledger.compact import compact
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.schema import delta
-from consumers.replay.verify import Wanted
-from consumers.sources.memory_source import Log
-from consumers.sources.source import Unsuitable
 from tests.consumers.replay.verified_run import WITH_C, change, run_of, tried, verified, with_others
 from tests.consumers.small_config import config
 from tests.consumers.stores import over_stores

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-
-from consumers.model.generation import Metric
-from consumers.replay.replay import Coverage
+from streammetrics_consumers.model.generation import Metric
+from streammetrics_consumers.replay.replay import Coverage
 
 AUC, CTR = ("auc", 0), ("ctr", 0)
 

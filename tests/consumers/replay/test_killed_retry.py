@@ -12,13 +12,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.config.config import load_config
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
 
-from consumers.cli.main import main
-from consumers.config.config import load_config
-from consumers.counting.options import Options
-from consumers.ledger.ledger import Ledger
-from consumers.process import service
-from consumers.process.stop import Stop
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.killed_retry import POINTS
 from tests.consumers.small_config import EVENT, event, toml

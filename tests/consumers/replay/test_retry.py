@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.events import messages
+from streammetrics_consumers.ledger import quarantine as in_ledger
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.quarantine import NotOpen
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.model.commit import Commit, Counters, QuarantineRow
+from streammetrics_consumers.replay.retry import Page, retry
+from streammetrics_consumers.sources.memory_source import Log, MemorySource
 
-from consumers.config.config import Config
-from consumers.counting.options import Options
-from consumers.events import messages
-from consumers.ledger import quarantine as in_ledger
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.quarantine import NotOpen
-from consumers.ledger.settings import SettingsChanged
-from consumers.ledger.store import Store
-from consumers.model.commit import Commit, Counters, QuarantineRow
-from consumers.replay.retry import Page, retry
-from consumers.sources.memory_source import Log, MemorySource
 from streammetrics import PerKey
 from tests.consumers.folded import counted
 from tests.consumers.replay.verified_run import verified
@@ -118,7 +118,7 @@ def test_of_two_retries_at_once_one_counts(run: Run, monkeypatch: pytest.MonkeyP
             tried(config(event=WITH_C), run)  # another process, between our read and our write
         return write(*arguments, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("consumers.replay.retry.write_retry", late)
+    monkeypatch.setattr("streammetrics_consumers.replay.retry.write_retry", late)
     pages = tried(config(event=WITH_C), run)
     assert [len(one.counted) for one in pages] == [0]
     with closing(Ledger.open(run.config.store.url)) as ledger:
@@ -133,7 +133,7 @@ def test_a_crash_in_the_middle_leaves_all_open(run: Run, monkeypatch: pytest.Mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr("consumers.ledger.quarantine.write_pieces", crash)
+        patched.setattr("streammetrics_consumers.ledger.quarantine.write_pieces", crash)
         tried(config(event=WITH_C), run)
     assert (states(run), run.seen().counters) == before
     with closing(Ledger.open(run.config.store.url)) as ledger:

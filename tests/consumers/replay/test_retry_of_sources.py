@@ -13,16 +13,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.replay.retry import retry
+from streammetrics_consumers.replay.scratch import Findings
+from streammetrics_consumers.replay.verify import verify
 
-from consumers.config.config import Config
-from consumers.config.keys import LIBRARIES
-from consumers.counting.options import Options
-from consumers.ledger.ledger import Ledger
-from consumers.process import service
-from consumers.process.stop import Stop
-from consumers.replay.retry import retry
-from consumers.replay.scratch import Findings
-from consumers.replay.verify import verify
 from tests.consumers import folded
 from tests.consumers.messages import records
 from tests.consumers.small_config import EVENT, LOG, config, event

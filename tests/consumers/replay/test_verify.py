@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, delete, insert, select, update
+from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.ledger import audit, outline, schema
+from streammetrics_consumers.ledger.compact import compact
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.model.generation import Requested
+from streammetrics_consumers.replay import diff, replay
+from streammetrics_consumers.replay.verify import Wanted
+from streammetrics_consumers.sources.memory_source import Log
 
-from consumers.counting.options import Options, Progress
-from consumers.ledger import audit, outline, schema
-from consumers.ledger.compact import compact
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.settings import SettingsChanged
-from consumers.model.generation import Requested
-from consumers.replay import diff, replay
-from consumers.replay.verify import Wanted
-from consumers.sources.memory_source import Log
 from tests.consumers.folded import records
 from tests.consumers.replay.verified_run import (
     CHUNKS,

@@ -11,13 +11,13 @@ from threading import Event, Thread
 import pytest
 from sqlalchemy import ColumnElement, Connection
 from sqlalchemy.exc import OperationalError
+from streammetrics_consumers.counting.options import Progress
+from streammetrics_consumers.ledger import audit
+from streammetrics_consumers.ledger.compact import compact
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.write import seen_digests
+from streammetrics_consumers.model.commit import Head
 
-from consumers.counting.options import Progress
-from consumers.ledger import audit
-from consumers.ledger.compact import compact
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.write import seen_digests
-from consumers.model.commit import Head
 from tests.consumers.folded import records
 from tests.consumers.replay.verified_run import (
     CHUNKS,

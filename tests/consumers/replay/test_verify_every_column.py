@@ -12,12 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.replay.scratch import Findings
+from streammetrics_consumers.sources.memory_source import Deliver, Log
 
-from consumers.ledger import schema
-from consumers.ledger.failures import LedgerError
-from consumers.ledger.ledger import Ledger
-from consumers.replay.scratch import Findings
-from consumers.sources.memory_source import Deliver, Log
 from tests.consumers.folded import KNOWN_BROKEN, records
 from tests.consumers.replay.verified_run import WITH_C, tried, verified
 from tests.consumers.small_config import config, event

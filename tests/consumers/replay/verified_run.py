@@ -8,14 +8,14 @@ from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy import Connection
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.replay.retry import retry
+from streammetrics_consumers.replay.scratch import Findings
+from streammetrics_consumers.replay.verify import ALL, Wanted, verify
+from streammetrics_consumers.sources.memory_source import Deliver, Log, MemorySource
 
-from consumers.config.config import Config
-from consumers.counting.options import Options, Progress
-from consumers.ledger.ledger import Ledger
-from consumers.replay.retry import retry
-from consumers.replay.scratch import Findings
-from consumers.replay.verify import ALL, Wanted, verify
-from consumers.sources.memory_source import Deliver, Log, MemorySource
 from tests.consumers.folded import records
 from tests.consumers.small_config import EVENT, event
 from tests.consumers.stores import filled_once

@@ -11,11 +11,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
-from consumers.cli.main import main
-from consumers.counting.worker_status import PartitionStatus, WorkerStatus
-from consumers.ledger.ledger import Ledger
-from consumers.server.application import application
-from consumers.server.health import Watched
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.server.application import application
+from streammetrics_consumers.server.health import Watched
+
 from tests.consumers import joined_stream
 from tests.consumers.server.asking import Client
 from tests.consumers.server.test_api import EXPERIMENT

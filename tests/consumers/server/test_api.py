@@ -10,13 +10,13 @@ from pathlib import Path
 import httpx
 import jsonschema
 import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query import catalogue, history
+from streammetrics_consumers.render import charts
+from streammetrics_consumers.server.application import application
+from streammetrics_consumers.server.openapi import openapi_json
 
-from consumers.ledger.ledger import Ledger
-from consumers.render import charts
-from consumers.results import catalogue, history
-from consumers.server.application import application
-from consumers.server.openapi import openapi_json
-from streammetrics.figures.spec import drawable
+from streammetrics.present.spec import drawable
 from tests.consumers.server.asking import Client
 from tests.consumers.stores import HOSTILE, event, make_store
 

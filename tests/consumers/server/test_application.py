@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from sqlalchemy.pool import QueuePool
 from starlette.types import Message, Receive, Scope, Send
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.server.application import application
 
-from consumers.cli.main import main
-from consumers.ledger.ledger import Ledger
-from consumers.server.application import application
 from tests.consumers.server.asking import Client
 from tests.consumers.stores import EVENTS, HOSTILE, event, make_store, write_events
 
@@ -200,8 +200,10 @@ def test_a_commit_shows_in_the_next_answer(tmp_path: Path) -> None:
 def test_no_transaction_lasts_while_a_client_reads(
     store: Path, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("consumers.results.follow.MAX_DELTA_BYTES", 10)
-    monkeypatch.setattr("consumers.results.reader.MAX_DELTA_BYTES", 10)  # so that it is streamed
+    monkeypatch.setattr("streammetrics_consumers.query.follow.MAX_DELTA_BYTES", 10)
+    monkeypatch.setattr(
+        "streammetrics_consumers.query.reader.MAX_DELTA_BYTES", 10
+    )  # so that it is streamed
     open_at: list[int] = []
     with closing(Ledger.open(str(store))) as ledger:
         app = application(ledger, store=str(store))

@@ -9,10 +9,10 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.server import assets
+from streammetrics_consumers.server.application import application
 
-from consumers.ledger.ledger import Ledger
-from consumers.server import assets
-from consumers.server.application import application
 from tests.consumers.server.asking import Client
 
 
@@ -24,7 +24,7 @@ def client(store: Path) -> Iterator[Client]:
 
 def names() -> list[str]:
     """The files of the page."""
-    return sorted(one.name for one in (files("consumers.server") / "page").iterdir())
+    return sorted(one.name for one in (files("streammetrics_consumers.server") / "page").iterdir())
 
 
 def test_every_file_of_the_page_is_served_with_its_type(client: Client) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import httpx
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.server import events
+from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health_monitor import HealthMonitor
+from streammetrics_consumers.server.process import serving
 
-from consumers.cli.main import main
-from consumers.counting.worker_status import PartitionStatus, WorkerStatus
-from consumers.ledger.ledger import Ledger
-from consumers.server import events
-from consumers.server.health import Watched
-from consumers.server.health_monitor import HealthMonitor
-from consumers.server.process import serving
 from tests.consumers.stores import EVENTS, make_store, write_events
 
 ALONE = Watched(dict, time.monotonic, time.time)

@@ -9,13 +9,17 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from streammetrics_consumers.counting.worker_status import (
+    COMMIT_BOUNDS_S,
+    PartitionStatus,
+    WorkerStatus,
+)
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.server import exposition as module
+from streammetrics_consumers.server.application import application
+from streammetrics_consumers.server.exposition import exposition
+from streammetrics_consumers.server.health import Watched
 
-from consumers.counting.worker_status import COMMIT_BOUNDS_S, PartitionStatus, WorkerStatus
-from consumers.ledger.ledger import Ledger
-from consumers.server import exposition as module
-from consumers.server.application import application
-from consumers.server.exposition import exposition
-from consumers.server.health import Watched
 from tests.consumers.server.asking import Client
 from tests.consumers.stores import EVENTS, HOSTILE
 

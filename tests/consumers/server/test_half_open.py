@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from streammetrics_consumers.server import assets
+from streammetrics_consumers.server.connections import Limits
+from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.process import serving
 
-from consumers.server import assets
-from consumers.server.health import Watched
-from consumers.server.open_connections import Limits
-from consumers.server.process import serving
 from tests.consumers.server.test_events import heard, until
 from tests.requirements import ROOT
 
@@ -86,7 +86,15 @@ def test_probes_are_answered_in_a_second_whoever_holds_connections_half_open(
     def few_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 
-    command = [sys.executable, "-m", "consumers.cli", "serve", str(store), "--port", "0"]
+    command = [
+        sys.executable,
+        "-m",
+        "streammetrics_consumers.cli",
+        "serve",
+        str(store),
+        "--port",
+        "0",
+    ]
     with ExitStack() as stack:
         process = stack.enter_context(
             subprocess.Popen(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from streammetrics_consumers.counting.worker_status import WorkerStatus
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.server.application import application
+from streammetrics_consumers.server.health import FETCH_LIMIT_S, POLL_LIMIT_S, Watched
 
-from consumers.counting.worker_status import WorkerStatus
-from consumers.ledger.ledger import Ledger
-from consumers.server.application import application
-from consumers.server.health import FETCH_LIMIT_S, POLL_LIMIT_S, Watched
 from tests.consumers.server.asking import Client
 from tests.consumers.stores import make_store
 

@@ -8,8 +8,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 import pytest
-
-from consumers.server.open_connections import RESERVED, Limits, OpenConnections
+from streammetrics_consumers.server.connections import RESERVED, Limits, OpenConnections
 
 
 @dataclass(eq=False)

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-
-from consumers.ledger.failures import LedgerError
-from consumers.server import ServeError
-from consumers.server.process import serving
+from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.server import ServeError
+from streammetrics_consumers.server.process import serving
 
 
 @pytest.mark.slow

@@ -9,9 +9,8 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 import pytest
-
-from consumers.cli.main import main
-from consumers.server.process import serving
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.server.process import serving
 
 
 @pytest.fixture(scope="module")

@@ -8,9 +8,9 @@ from http.cookies import SimpleCookie
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.server.application import application
 
-from consumers.ledger.ledger import Ledger
-from consumers.server.application import application
 from tests.consumers.server.asking import Client
 
 TOKEN = "0123456789abcdef&=%;"

@@ -11,10 +11,9 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-
-from consumers.render import charts
-from consumers.server import api
-from consumers.server.process import serving
+from streammetrics_consumers.render import charts
+from streammetrics_consumers.server import api
+from streammetrics_consumers.server.process import serving
 
 CHART = "api/figure?metric=auc&kind=history"
 HISTORY = "api/history?metric=auc"

@@ -5,10 +5,10 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.simulate.stream import _CLICKS, Format, Simulation
 
-from consumers.counting.delta import Delta
-from consumers.events.decoder import Decoder
-from consumers.simulate.stream import _CLICKS, Format, Simulation
 from streammetrics import Coded, ExactAUC
 from tests.consumers.small_config import LOG, chunk, config
 

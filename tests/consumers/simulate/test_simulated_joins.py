@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from consumers.cli.main import main
-from consumers.simulate.joined import JoinedSimulation, is_outcome, share_within
-from consumers.simulate.output import write
-from consumers.simulate.stream import Format, Simulation
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.simulate.joined import JoinedSimulation, is_outcome, share_within
+from streammetrics_consumers.simulate.output import write
+from streammetrics_consumers.simulate.stream import Format, Simulation
 
 Event = dict[str, Any]
 
@@ -147,7 +146,9 @@ def test_of_two_topics_the_second_has_the_outcomes(monkeypatch: pytest.MonkeyPat
         def __exit__(self, *_: object) -> None:
             pass
 
-    monkeypatch.setattr("consumers.sources.kafka_source.producer.producing", Producing)
+    monkeypatch.setattr(
+        "streammetrics_consumers.sources.kafka_source.producer.producing", Producing
+    )
     stream = JoinedSimulation(Simulation(20_000))
     write(stream, "kafka://host:1/shown,clicks", None, lambda _: None, lambda: 0.0)
     assert sorted(sent) == ["host:1/clicks", "host:1/shown"]

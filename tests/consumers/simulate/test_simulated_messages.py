@@ -1,9 +1,9 @@
 import pyarrow.ipc
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.simulate.output import MESSAGES, packed
+from streammetrics_consumers.simulate.stream import Format, Simulation
 
-from consumers.cli.main import main
-from consumers.simulate.output import MESSAGES, packed
-from consumers.simulate.stream import Format, Simulation
 from tests.consumers.messages import counted, in_chunks, of_format
 from tests.consumers.small_config import SLICES
 

@@ -7,14 +7,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.config.config import load_config
+from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.demo import JOINED_CONFIG
+from streammetrics_consumers.simulate.output import write
+from streammetrics_consumers.simulate.stream import Simulation
+from streammetrics_consumers.sources.open_source import open_source
 
-from consumers.cli.main import main
-from consumers.config.config import load_config
-from consumers.counting.options import Options, Progress
-from consumers.demo import JOINED_CONFIG
-from consumers.simulate.output import write
-from consumers.simulate.stream import Simulation
-from consumers.sources.open_source import open_source
 from tests.kafka_broker import create_topic
 
 CONFIG = """\
@@ -43,7 +43,7 @@ def test_a_rate_is_kept_by_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         waits.append(wait_s)
         seconds[0] += wait_s
 
-    monkeypatch.setattr("consumers.simulate.output.time.sleep", sleep)
+    monkeypatch.setattr("streammetrics_consumers.simulate.output.time.sleep", sleep)
     told: list[Progress] = []
     write(Simulation(100, 1), str(tmp_path / "x"), 50.0, told.append, lambda: seconds[0])
     assert len((tmp_path / "x").read_bytes().splitlines()) == 100

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from streammetrics_consumers.config.keys import LIBRARIES
 
-from consumers.config.keys import LIBRARIES
 from tests.consumers.sources.kafka_reader import Library
 
 

@@ -9,12 +9,13 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from consumers.config.tables import KafkaLibrary, SourceConfig
-from consumers.model.chunk import Chunk
-from consumers.model.partition import Name, Partition
-from consumers.sources.confluent_source import ConfluentSource
-from consumers.sources.kafka_source import KafkaSource
-from consumers.sources.topic_reading import place_of
+from streammetrics_consumers.config.tables import KafkaLibrary, SourceConfig
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.partition import Name, Partition
+from streammetrics_consumers.sources.confluent_source import ConfluentSource
+from streammetrics_consumers.sources.kafka_source import KafkaSource
+from streammetrics_consumers.sources.topic_reading import place_of
+
 from tests.kafka_broker import unique_topic
 
 LIMIT_S = 20.0

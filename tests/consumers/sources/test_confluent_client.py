@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-
-from consumers.config.section import ConfigError
-from consumers.config.tables import SourceConfig
-from consumers.sources.confluent_client import (
+from streammetrics_consumers.config.section import ConfigError
+from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.sources.confluent_client import (
     DEFAULTS,
     OWNED,
     client_settings,

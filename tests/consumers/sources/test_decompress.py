@@ -10,8 +10,7 @@ import pytest
 pytest.importorskip("kafka", reason="needs the extra kafka")
 
 from kafka import codec
-
-from consumers.sources.kafka_source.decompress import Damaged, OverLimit, decompressed
+from streammetrics_consumers.sources.kafka_source.decompress import Damaged, OverLimit, decompressed
 
 LIMIT = 1 << 20
 ENCODED = {

@@ -3,10 +3,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.sources import text_file
+from streammetrics_consumers.sources.source import GapError, SourceError
 
-from consumers.model.chunk import Chunk
-from consumers.sources import text_file
-from consumers.sources.source import GapError, SourceError
 from tests.consumers.file_sources import From, close_all, drained, source
 
 
@@ -62,7 +62,7 @@ def test_the_end_is_the_number_of_records(lines: Path) -> None:
 
 
 def test_chunks_follow_each_other(lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("consumers.sources.file_source.CHUNK_RECORDS", 3)
+    monkeypatch.setattr("streammetrics_consumers.sources.file_source.CHUNK_RECORDS", 3)
     monkeypatch.setattr(text_file, "BLOCK_BYTES", 5)
     chunks = read(lines, 2)
     assert [(c.start, c.end) for c in chunks] == [(2, 5), (5, 8), (8, 10)]

@@ -7,9 +7,9 @@ import time
 from contextlib import ExitStack
 
 import pytest
+from streammetrics_consumers.config.section import ConfigError
+from streammetrics_consumers.sources.confluent_source.client import FATAL, made
 
-from consumers.config.section import ConfigError
-from consumers.sources.confluent_source.client import FATAL, made
 from tests.consumers.sources.kafka_reader import (
     LIMIT_S,
     Library,

@@ -6,9 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.sources.source import Disconnected, SourceError
 
-from consumers.model.chunk import Chunk
-from consumers.sources.source import Disconnected, SourceError
 from tests.consumers.sources.kafka_reader import Library, Reader, read_to_end, threads, values
 from tests.kafka_broker import Broker, Record, create_topic, produce
 

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.ledger.ledger import Ledger
 
-from consumers.config.keys import LIBRARIES
-from consumers.ledger.ledger import Ledger
 from tests.consumers.running import Running
 from tests.consumers.small_config import event, toml
 from tests.kafka_broker import Record, create_topic, missing, produce

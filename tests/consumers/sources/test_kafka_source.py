@@ -7,9 +7,9 @@ from contextlib import ExitStack, closing
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources import confluent_source, kafka_source
 
-from consumers.model.partition import Partition
-from consumers.sources import confluent_source, kafka_source
 from tests.consumers.sources.kafka_reader import (
     Library,
     Reader,

@@ -13,11 +13,17 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from kafka.protocol.metadata import MetadataRequest
+from streammetrics_consumers.sources import confluent_source, kafka_source
+from streammetrics_consumers.sources.kafka_source.client import Client, connected
+from streammetrics_consumers.sources.kafka_source.producer import Forwarding, producing
+from streammetrics_consumers.sources.source import (
+    Confirms,
+    Disconnected,
+    GapError,
+    NotLetIn,
+    SourceError,
+)
 
-from consumers.sources import confluent_source, kafka_source
-from consumers.sources.kafka_source.client import Client, connected
-from consumers.sources.kafka_source.producer import Forwarding, producing
-from consumers.sources.source import Confirms, Disconnected, GapError, NotLetIn, SourceError
 from tests.consumers.sources.kafka_reader import (
     LIMIT_S,
     Library,

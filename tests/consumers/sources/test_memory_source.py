@@ -1,8 +1,7 @@
 import pytest
-
-from consumers.model.chunk import Chunk
-from consumers.model.partition import Partition
-from consumers.sources.memory_source import (
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources.memory_source import (
     Again,
     Assign,
     Deliver,
@@ -13,7 +12,7 @@ from consumers.sources.memory_source import (
     Revoke,
     Stall,
 )
-from consumers.sources.source import GapError, Listener, SourceError
+from streammetrics_consumers.sources.source import GapError, Listener, SourceError
 
 ONE, TWO = Partition("c", "t", "i", 1), Partition("c", "t", "i", 2)
 

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.sources.source import GapError, SourceError
 
-from consumers.events.decoder import Decoded, Decoder
-from consumers.model.chunk import Chunk
-from consumers.sources.source import GapError, SourceError
 from streammetrics import Coded
 from tests.consumers.file_sources import From, close_all, drained, source
 from tests.consumers.small_config import EVENT, config

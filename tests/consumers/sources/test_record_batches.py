@@ -15,8 +15,12 @@ from kafka.errors import CorruptRecordError
 from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
+from streammetrics_consumers.sources.kafka_source.record_batches import (
+    Batch,
+    PlainRecord,
+    is_known_layout,
+)
 
-from consumers.sources.kafka_source.record_batches import Batch, PlainRecord, is_known_layout
 from tests.consumers.sources.kafka_reader import Library, Reader, read_to_end
 
 texts = st.one_of(st.none(), st.binary(max_size=20), st.binary(min_size=60, max_size=300))
@@ -141,7 +145,9 @@ def test_a_client_of_an_unknown_layout_reads_the_same_records_by_its_public_poll
 
     ways: list[bool] = []
     known = read_all()
-    monkeypatch.setattr("consumers.sources.kafka_source.client.is_known_layout", lambda: False)
+    monkeypatch.setattr(
+        "streammetrics_consumers.sources.kafka_source.client.is_known_layout", lambda: False
+    )
     assert read_all() == known and len(known) == 30
     assert ways == [False, True]
     assert "max_batch_bytes does not hold" in caplog.text

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources.source import Disconnected, GapError, SourceError
 
-from consumers.model.chunk import Chunk
-from consumers.model.partition import Partition
-from consumers.sources.source import Disconnected, GapError, SourceError
 from tests.consumers.sources.kafka_reader import Library, read, read_to_end
 from tests.kafka_broker import (
     Record,

@@ -3,10 +3,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
+from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.sources.source import SourceError
+from streammetrics_consumers.sources.stdin_source import StdinSource
 
-from consumers.config.tables import SourceConfig
-from consumers.sources.source import SourceError
-from consumers.sources.stdin_source import StdinSource
 from tests.consumers.file_sources import From
 
 

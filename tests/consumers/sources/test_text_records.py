@@ -3,8 +3,7 @@ import hashlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from consumers.sources.text_file import Overlong, Record, Records
+from streammetrics_consumers.sources.text_file import Overlong, Record, Records
 
 LIMIT = 20
 

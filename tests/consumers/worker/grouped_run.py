@@ -11,24 +11,24 @@ from itertools import islice
 from pathlib import Path
 
 from sqlalchemy import select
+from streammetrics_consumers.counting.commits import commit_of
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.compact import Compactor
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.outline import PIECE_BYTES, Outline, split, state_of
+from streammetrics_consumers.ledger.view import View, view
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import Generation, Pane, PaneSize
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.query.follow import IncrementalView
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.sources.memory_source import Log
 
-from consumers.counting.commits import commit_of
-from consumers.counting.delta import Delta
-from consumers.events.decoder import Decoder
-from consumers.ledger import schema
-from consumers.ledger.compact import Compactor
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.outline import PIECE_BYTES, Outline, split, state_of
-from consumers.ledger.view import View, view
-from consumers.model.chunk import Chunk
-from consumers.model.commit import Head
-from consumers.model.generation import Generation, Pane, PaneSize
-from consumers.model.partition import Partition
-from consumers.results.follow import IncrementalView
-from consumers.results.query import Query
-from consumers.results.reader import read_results
-from consumers.results.results import to_json
-from consumers.sources.memory_source import Log
 from streammetrics import PerKey
 from tests.consumers.delta_states import states_of
 from tests.consumers.folded import METRICS, SIZE_MS, State, counted, fold

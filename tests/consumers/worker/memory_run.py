@@ -7,15 +7,16 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from consumers.config.config import Config
-from consumers.counting.options import Options, Progress
-from consumers.counting.worker_status import StatusRecorder
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Snapshot
-from consumers.model.partition import Partition
-from consumers.process import service
-from consumers.process.stop import Stop
-from consumers.sources.memory_source import Log, MemorySource, Step
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.worker_status import StatusRecorder
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Snapshot
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources.memory_source import Log, MemorySource, Step
+
 from tests.consumers.small_config import config, event
 
 ONE, TWO = (Partition("test", "events", "id", n) for n in range(2))

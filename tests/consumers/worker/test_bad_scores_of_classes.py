@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from streammetrics_consumers.cli.main import main
 
-from consumers.cli.main import main
 from streammetrics import MulticlassAUC, MulticlassConfusion, MultilabelConfusion
 
 Capture = pytest.CaptureFixture[str]

@@ -14,16 +14,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import streammetrics_consumers.ledger.looks as ledger_looks
+import streammetrics_consumers.ledger.write as ledger_write
 from sqlalchemy import ColumnElement, Connection
+from streammetrics_consumers.counting.seen_ids import SeenIds
+from streammetrics_consumers.ledger import ledger as ledger_module
+from streammetrics_consumers.ledger.schema import generation, head
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.model.commit import Commit, Head, Seen
+from streammetrics_consumers.model.generation import Generation
 
-import consumers.ledger.looks as ledger_looks
-import consumers.ledger.write as ledger_write
-from consumers.counting.seen_ids import SeenIds
-from consumers.ledger import ledger as ledger_module
-from consumers.ledger.schema import generation, head
-from consumers.ledger.store import Store
-from consumers.model.commit import Commit, Head, Seen
-from consumers.model.generation import Generation
 from tests.consumers.found_out import first_found, opened
 from tests.consumers.interleaved import Simulation
 from tests.consumers.lives import SHORT

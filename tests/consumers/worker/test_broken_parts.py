@@ -10,18 +10,18 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import streammetrics_consumers.ledger.compact as ledger_compact
+import streammetrics_consumers.ledger.quarantine as ledger_retry
 from sqlalchemy import Connection, delete, insert, update
+from streammetrics_consumers.counting.worker import Worker
+from streammetrics_consumers.ledger.compact import Strand
+from streammetrics_consumers.ledger.compaction import Group as Rows
+from streammetrics_consumers.ledger.quarantine import Counted
+from streammetrics_consumers.ledger.schema import delta, head
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.partition import Partition
 
-import consumers.ledger.compact as ledger_compact
-import consumers.ledger.quarantine as ledger_retry
-from consumers.counting.worker import Worker
-from consumers.ledger.compact import Strand
-from consumers.ledger.compaction import Group as Rows
-from consumers.ledger.quarantine import Counted
-from consumers.ledger.schema import delta, head
-from consumers.model.chunk import Chunk
-from consumers.model.commit import Head
-from consumers.model.partition import Partition
 from tests.consumers.found_out import is_found_out, opened
 from tests.consumers.interleaved import Simulation
 from tests.consumers.lives import SHORT, FusedSource

@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
 
-from consumers.cli.main import main
 from streammetrics import Calibration, Regression
 from streammetrics.results import views_of
 

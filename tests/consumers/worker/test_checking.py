@@ -8,19 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.ledger.failures import NotAStore
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.model.generation import Requested
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.preflight import check, require_options
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources.memory_source import Log, MemorySource
+from streammetrics_consumers.sources.source import Disconnected, GapError, SourceError, Unsuitable
 
-from consumers.config.config import Config
-from consumers.counting.options import Options
-from consumers.ledger.failures import NotAStore
-from consumers.ledger.ledger import Ledger, LogChanged, NewSource
-from consumers.ledger.settings import SettingsChanged
-from consumers.model.generation import Requested
-from consumers.model.partition import Partition
-from consumers.process import service
-from consumers.process.preflight import check, require_options
-from consumers.process.stop import Stop
-from consumers.sources.memory_source import Log, MemorySource
-from consumers.sources.source import Disconnected, GapError, SourceError, Unsuitable
 from tests.consumers.small_config import config, event
 
 ONE = Partition("test", "events", "id", 0)
@@ -142,8 +142,8 @@ def test_a_broker_that_is_away_is_not_asked_twice(tmp_path: Path) -> None:
 def test_a_missing_client_is_named_with_its_extra_before_a_store_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "consumers.sources.kafka_source", raising=False)
-    monkeypatch.delattr("consumers.sources.kafka_source", raising=False)
+    monkeypatch.delitem(sys.modules, "streammetrics_consumers.sources.kafka_source", raising=False)
+    monkeypatch.delattr("streammetrics_consumers.sources.kafka_source", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == "kafka"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "kafka", None)

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.config.section import ConfigError
 
-from consumers.cli.main import main
-from consumers.config.section import ConfigError
 from tests.consumers.small_config import config
 
 TOML = """\

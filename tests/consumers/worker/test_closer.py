@@ -8,17 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.states import DELAYS
+from streammetrics_consumers.counting.label_windows import Closer, closable_ms
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Counters, Head
+from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.replay.retry import retry
+from streammetrics_consumers.replay.verify import verify
+from streammetrics_consumers.sources.memory_source import MemorySource
 
-from consumers.config.config import Config
-from consumers.config.states import DELAYS
-from consumers.counting.label_windows import Closer, closable_ms
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Counters, Head
-from consumers.model.generation import Pane
-from consumers.process.service import begin
-from consumers.replay.retry import retry
-from consumers.replay.verify import verify
-from consumers.sources.memory_source import MemorySource
 from streammetrics import LabelDelays, load
 from tests.consumers import joined_stream as joined
 from tests.consumers.joined_stream import LOGS, SPLIT, START_MS, Event, click, shown

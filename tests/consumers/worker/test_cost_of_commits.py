@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.ledger.outline import PIECE_BYTES
 
 from benchmarks.bench_commits import PANES, PARTITIONS, SLICES, costs, loaded
-from consumers.ledger.outline import PIECE_BYTES
 
 METRICS = 3  # a row for each and each pane: its finest grouping stands for the coarser ones
 

@@ -2,12 +2,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Commit, Counters, Head
+from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.sources.memory_source import Log
 
-from consumers.counting.options import Options
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Commit, Counters, Head
-from consumers.model.generation import Generation
-from consumers.sources.memory_source import Log
 from tests.consumers.messages import KAFKA, message
 from tests.consumers.small_config import event
 from tests.consumers.worker.memory_run import ONE, Run
@@ -45,7 +45,7 @@ def test_a_message_larger_than_a_delta_is_a_delta_of_its_own(
     values = [message("array", [event()] * size) for size in sizes]
     # Each is a piece of its own, as messages of a megabyte are.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("consumers.events.messages.PIECE_BYTES", 1)
+        patch.setattr("streammetrics_consumers.events.messages.PIECE_BYTES", 1)
         run = Run(tmp_path, {ONE: Log(list(values))}, source=f'{KAFKA}\nformat = "array"')
         run(Options(until_end=True, max_delta_rows=10))
     assert commits == [(0, 1, 3), (1, 2, 40), (2, 4, 6)]

@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.commits import ErrorBudgetExceeded
+from streammetrics_consumers.sources.memory_source import Deliver, Log
 
-from consumers.config.config import Config
-from consumers.counting.commits import ErrorBudgetExceeded
-from consumers.sources.memory_source import Deliver, Log
 from tests.consumers.small_config import config
 from tests.consumers.worker.memory_run import GOOD, ONE, UNTIL_END, Run
 

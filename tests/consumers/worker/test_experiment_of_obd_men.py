@@ -7,9 +7,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.ledger.ledger import Ledger
 
-from consumers.cli.main import main
-from consumers.ledger.ledger import Ledger
 from streammetrics import PerKey, Ratio, Units, UserGroups
 from tests.consumers.folded import State, counted
 from tests.consumers.obd_men import METRICS, from_file, lines, write_config

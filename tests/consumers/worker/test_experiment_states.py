@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 from sqlalchemy import delete, select
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.compact import compact
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.outline import groupings_of
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.model.generation import Requested
+from streammetrics_consumers.query.query import Query, QueryError
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.sources.memory_source import Log
 
-from consumers.config.config import Config
-from consumers.counting.delta import Delta
-from consumers.events.decoder import Decoder
-from consumers.ledger import schema
-from consumers.ledger.compact import compact
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.outline import groupings_of
-from consumers.ledger.settings import SettingsChanged
-from consumers.model.generation import Requested
-from consumers.results.query import Query, QueryError
-from consumers.results.reader import read_results
-from consumers.sources.memory_source import Log
 from streammetrics import HistogramAUC, PerKey, Ratio, Units, UserGroups
 from tests.consumers.delta_states import states_of
 from tests.consumers.folded import METRICS as PLAIN

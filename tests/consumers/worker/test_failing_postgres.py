@@ -11,18 +11,18 @@ from pathlib import Path
 
 import psycopg
 import pytest
+import streammetrics_consumers.ledger.ledger as ledger_module
+import streammetrics_consumers.ledger.write as ledger_write
 from sqlalchemy import Connection, event
 from sqlalchemy.engine import make_url
+from streammetrics_consumers.ledger.failures import StoreUnavailable
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Commit, Head
+from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process import service
+from streammetrics_consumers.sources.memory_source import Deliver, Log
 
-import consumers.ledger.ledger as ledger_module
-import consumers.ledger.write as ledger_write
-from consumers.ledger.failures import StoreUnavailable
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Commit, Head
-from consumers.model.generation import Generation
-from consumers.model.partition import Partition
-from consumers.process import service
-from consumers.sources.memory_source import Deliver, Log
 from tests.consumers.folded import Records, counted, fold, records
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 from tests.postgres_server import Postgres, Server

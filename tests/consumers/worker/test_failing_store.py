@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event
+from streammetrics_consumers.counting.options import Progress
+from streammetrics_consumers.ledger.failures import LedgerError, NotAStore, StoreUnavailable
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process import service
+from streammetrics_consumers.sources.memory_source import Deliver, Log
 
-from consumers.counting.options import Progress
-from consumers.ledger.failures import LedgerError, NotAStore, StoreUnavailable
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.store import Store
-from consumers.model.partition import Partition
-from consumers.process import service
-from consumers.sources.memory_source import Deliver, Log
 from tests.consumers.folded import Records, counted, fold, records
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
 

@@ -11,14 +11,14 @@ from threading import Event
 
 import pytest
 from kafka import KafkaConsumer
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.section import ConfigError
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.quarantine import not_forwarded
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.process.quarantine_topic import Forwarder, Message, forwarding
+from streammetrics_consumers.sources.memory_source import Log
 
-from consumers.config.config import Config
-from consumers.config.section import ConfigError
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.quarantine import not_forwarded
-from consumers.model.commit import Head
-from consumers.process.quarantine_topic import Forwarder, Message, forwarding
-from consumers.sources.memory_source import Log
 from tests.consumers.messages import KAFKA
 from tests.consumers.small_config import config
 from tests.consumers.worker.memory_run import GOOD, ONE, Run
@@ -26,8 +26,8 @@ from tests.kafka_broker import create_topic
 
 # Where each library forwards, by the package that reads with it.
 MODULES = {
-    "kafka_source": "consumers.sources.kafka_source.producer",
-    "confluent_source": "consumers.sources.confluent_source.client",
+    "kafka_source": "streammetrics_consumers.sources.kafka_source.producer",
+    "confluent_source": "streammetrics_consumers.sources.confluent_source.client",
 }
 
 

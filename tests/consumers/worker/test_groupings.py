@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
+from streammetrics_consumers.ledger import compact
+from streammetrics_consumers.ledger.compact import Compactor
+from streammetrics_consumers.ledger.outline import PIECE_BYTES
+from streammetrics_consumers.ledger.schema import delta
+from streammetrics_consumers.replay.scratch import Findings
+from streammetrics_consumers.sources.memory_source import Log
 
-from consumers.ledger import compact
-from consumers.ledger.compact import Compactor
-from consumers.ledger.outline import PIECE_BYTES
-from consumers.ledger.schema import delta
-from consumers.replay.scratch import Findings
-from consumers.sources.memory_source import Log
 from tests.consumers.replay.verified_run import change, verified
 from tests.consumers.small_config import event
 from tests.consumers.stores import filled_once, over_stores

@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.counting.housekeeping import SHARE, IdleCompactor
+from streammetrics_consumers.ledger.compact import Compactor
+from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE
+from streammetrics_consumers.ledger.failures import StoreUnavailable
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.sources.memory_source import Deliver
 
-from consumers.counting.housekeeping import SHARE, IdleCompactor
-from consumers.ledger.compact import Compactor
-from consumers.ledger.compaction import ABOVE, LEAVE
-from consumers.ledger.failures import StoreUnavailable
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Head
-from consumers.model.generation import Generation
-from consumers.sources.memory_source import Deliver
 from tests.consumers.folded import records
 from tests.consumers.ledger.conftest import *  # noqa: F403 - the fixtures of a ledger
 from tests.consumers.ledger.counted_log import PANES, begun, committed, require_true_rows, rows_of

@@ -19,13 +19,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import streammetrics_consumers.ledger.ledger as ledger_module
+import streammetrics_consumers.ledger.write as ledger_write
 from sqlalchemy import ColumnElement, Connection
+from streammetrics_consumers.ledger.schema import generation, head
+from streammetrics_consumers.model.commit import Commit, Head
+from streammetrics_consumers.model.generation import Generation
 
-import consumers.ledger.ledger as ledger_module
-import consumers.ledger.write as ledger_write
-from consumers.ledger.schema import generation, head
-from consumers.model.commit import Commit, Head
-from consumers.model.generation import Generation
 from tests.consumers.found_out import FEW, is_found_out, opened
 from tests.consumers.interleaved import (
     EVENTS,

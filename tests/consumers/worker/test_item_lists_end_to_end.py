@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streammetrics_consumers.cli.main import main
 
-from consumers.cli.main import main
 from streammetrics import CatalogMetrics, IntraListSimilarity, load
 from tests.obd_lists import FEATURES, ITEMS, first_items, ils_cases
 

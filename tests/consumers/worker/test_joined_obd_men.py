@@ -14,21 +14,21 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Snapshot
+from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.query.answers import dumps
+from streammetrics_consumers.query.query import parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
 
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Snapshot
-from consumers.model.generation import Pane
-from consumers.results.answers import dumps
-from consumers.results.query import parse_query
-from consumers.results.reader import read_results
-from consumers.results.results import to_json
 from streammetrics import Accumulator, load
 from tests.consumers.split_obd_men import JOIN, TOML, as_lines, split
 from tests.requirements import ROOT
 
 pytestmark = pytest.mark.slow
 
-WHOLE = [sys.executable, "-m", "consumers.cli", "run", "--until-end", "--no-serve"]
+WHOLE = [sys.executable, "-m", "streammetrics_consumers.cli", "run", "--until-end", "--no-serve"]
 COMMAND = [*WHOLE, "--close"]
 EVENTS = 4_000
 EXPERIMENT = """
@@ -84,7 +84,7 @@ def test_the_split_events_give_the_same_bytes_and_verify(folder: Path) -> None:
     config = write(folder, "parts", "", JOIN)
     run(config)
     assert results(config) == results(folder / "whole.toml")
-    command = [sys.executable, "-m", "consumers.cli", "verify", str(config)]
+    command = [sys.executable, "-m", "streammetrics_consumers.cli", "verify", str(config)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
 

@@ -11,15 +11,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-
-from consumers.counting.worker import Worker
-from consumers.ledger import closing as ledger_closing
-from consumers.ledger.compact import Compactor
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.write import write_delta
-from consumers.model.commit import Commit
-from consumers.replay.verify import verify
-from consumers.sources.memory_source import (
+from streammetrics_consumers.counting.worker import Worker
+from streammetrics_consumers.ledger import closing as ledger_closing
+from streammetrics_consumers.ledger.compact import Compactor
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.write import write_delta
+from streammetrics_consumers.model.commit import Commit
+from streammetrics_consumers.replay.verify import verify
+from streammetrics_consumers.sources.memory_source import (
     Again,
     Deliver,
     Lose,
@@ -28,6 +27,7 @@ from consumers.sources.memory_source import (
     Stall,
     Step,
 )
+
 from tests.consumers import joined_stream as joined
 from tests.consumers.lives import Killed
 from tests.postgres_server import Postgres

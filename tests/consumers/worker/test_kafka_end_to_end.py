@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.query import parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import Results, to_json
 
-from consumers.cli.main import main
-from consumers.config.keys import LIBRARIES
-from consumers.ledger.ledger import Ledger
-from consumers.results.query import parse_query
-from consumers.results.reader import read_results
-from consumers.results.results import Results, to_json
 from streammetrics import Accumulator, ExactAUC, GroupedAUC, HistogramAUC, Ratio
 from tests.consumers.obd_men import EVENTS, from_file, from_kafka, lines, produced, write_config
 from tests.kafka_broker import unique_topic
@@ -25,7 +25,7 @@ from tests.requirements import ROOT
 
 pytestmark = pytest.mark.slow
 
-COMMAND = (sys.executable, "-m", "consumers.cli", "run", "--until-end", "--no-serve")
+COMMAND = (sys.executable, "-m", "streammetrics_consumers.cli", "run", "--until-end", "--no-serve")
 
 
 def run(config: Path) -> None:

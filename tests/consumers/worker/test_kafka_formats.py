@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaProducer
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources.open_source import require_package
+from streammetrics_consumers.sources.source import Disconnected, SourceError
 
-from consumers.config.config import Config
-from consumers.config.keys import LIBRARIES
-from consumers.counting.options import Options
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Head
-from consumers.model.partition import Partition
-from consumers.process import service
-from consumers.process.stop import Stop
-from consumers.sources.open_source import require_package
-from consumers.sources.source import Disconnected, SourceError
 from tests.consumers import folded
 from tests.consumers.messages import records
 from tests.consumers.small_config import EVENT, config, event
@@ -127,7 +127,7 @@ def test_a_missing_codec_is_named_with_the_extra_that_brings_it(
 def test_arrow_needs_a_package_and_says_which(
     kafka: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("consumers.sources.open_source.find_spec", lambda name: None)
+    monkeypatch.setattr("streammetrics_consumers.sources.open_source.find_spec", lambda name: None)
     found = made(kafka, "t", tmp_path, "arrow", "kafka-python", EVENT)
     with pytest.raises(SourceError, match=r"pyarrow.*'streammetrics\[kafka,parquet\]'"):
         require_package(found)

@@ -12,17 +12,17 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.config.config import Config, load_config
+from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.counting import worker_status
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.counting.worker_status import StatusRecorder
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.process import serving
 
-from consumers.config.config import Config, load_config
-from consumers.config.keys import LIBRARIES
-from consumers.counting import worker_status
-from consumers.counting.options import Options
-from consumers.counting.worker_status import StatusRecorder
-from consumers.ledger.ledger import Ledger
-from consumers.process import service
-from consumers.process.stop import Stop
-from consumers.server.health import Watched
-from consumers.server.process import serving
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.small_config import toml
 from tests.kafka_broker import Broker, Record, create_topic, produce, unique_topic

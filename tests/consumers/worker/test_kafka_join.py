@@ -14,11 +14,11 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
+from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.ledger.failures import NotAStore
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.partition import Partition
 
-from consumers.config.keys import LIBRARIES
-from consumers.ledger.failures import NotAStore
-from consumers.ledger.ledger import Ledger
-from consumers.model.partition import Partition
 from tests.consumers.joined_stream import (
     EVENT,
     METRICS,
@@ -40,7 +40,7 @@ from tests.requirements import ROOT
 pytestmark = pytest.mark.slow
 
 PARTITIONS = 2
-COMMAND = (sys.executable, "-m", "consumers.cli")
+COMMAND = (sys.executable, "-m", "streammetrics_consumers.cli")
 SOURCE = """\
 kind = "kafka"
 bootstrap_servers = "{bootstrap}"

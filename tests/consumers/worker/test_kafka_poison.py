@@ -9,14 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.events.refusals import PAYLOAD_BYTES
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
 
-from consumers.config.keys import LIBRARIES
-from consumers.counting.options import Options
-from consumers.events.refusals import PAYLOAD_BYTES
-from consumers.ledger.ledger import Ledger
-from consumers.model.partition import Partition
-from consumers.process import service
-from consumers.process.stop import Stop
 from tests.consumers import folded
 from tests.consumers.messages import TEXTS, message
 from tests.consumers.poison import OPEN, POISON

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.config.config import load_config
+from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
 
-from consumers.cli.main import main
-from consumers.config.config import load_config
-from consumers.config.keys import LIBRARIES
-from consumers.counting.options import Options, Progress
-from consumers.process import service
-from consumers.process.stop import Stop
 from streammetrics import HistogramAUC, Ratio
 from tests.consumers.obd_men import from_kafka
 from tests.kafka_mock import (

@@ -10,8 +10,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.config.keys import LIBRARIES
 
-from consumers.config.keys import LIBRARIES
 from tests.consumers.joined_stream import EVENT, METRICS, SLICES, WINDOWS, stream
 from tests.consumers.small_config import toml
 from tests.consumers.worker.test_kafka_join import (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from streammetrics_consumers.cli.main import main
 
-from consumers.cli.main import main
 from streammetrics import MulticlassAUC, MulticlassConfusion
 from tests.consumers.obd_men import from_kafka
 from tests.kafka_broker import Record, create_topic, produce, unique_topic

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaProducer
+from streammetrics_consumers.config.config import load_config
+from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.counting.worker_status import StatusRecorder
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
 
-from consumers.config.config import load_config
-from consumers.config.keys import LIBRARIES
-from consumers.counting.options import Options
-from consumers.counting.worker_status import StatusRecorder
-from consumers.process import service
-from consumers.process.stop import Stop
 from tests.consumers.folded import fold, records
 from tests.consumers.kafka_fold import KafkaLog, kafka_log
 from tests.kafka_broker import unique_topic

@@ -9,19 +9,19 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
+from streammetrics_consumers.counting.commits import Limits
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.outline import PIECE_BYTES
+from streammetrics_consumers.ledger.schema import delta
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Commit, Counters, Head
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.sources.memory_source import Deliver, Log
 
-from consumers.counting.commits import Limits
-from consumers.counting.delta import Delta
-from consumers.counting.options import Options
-from consumers.events.decoder import Decoder
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.outline import PIECE_BYTES
-from consumers.ledger.schema import delta
-from consumers.model.chunk import Chunk
-from consumers.model.commit import Commit, Counters, Head
-from consumers.results.query import Query
-from consumers.results.reader import read_results
-from consumers.sources.memory_source import Deliver, Log
 from tests.consumers.messages import KAFKA, message
 from tests.consumers.small_config import LOG, chunk, config, event
 from tests.consumers.worker.memory_run import ONE, TWO, UNTIL_END, Run
@@ -67,7 +67,7 @@ def test_no_row_is_over_the_limit_and_nothing_is_lost(tmp_path: Path, poll: int)
     whole = Run(made(tmp_path / "whole"), {ONE: Log([*events, *events[:40]])},
                 slices=SLICES, metrics=EXACT)  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("consumers.counting.commits.is_too_large", lambda *_: False)
+        patch.setattr("streammetrics_consumers.counting.commits.is_too_large", lambda *_: False)
         whole()
     assert largest_row(whole) > ROW
     assert states(run) == states(whole)

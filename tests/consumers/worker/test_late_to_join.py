@@ -10,21 +10,21 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import update
+from streammetrics_consumers.config.join import JoinConfig
+from streammetrics_consumers.events.refusals import LATE
+from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.query.join_status import late_warning
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import Results
+from streammetrics_consumers.replay.retry import retry
+from streammetrics_consumers.replay.scratch import Findings
+from streammetrics_consumers.replay.verify import verify
+from streammetrics_consumers.sources.memory_source import Log, MemorySource
 
-from consumers.config.join import JoinConfig
-from consumers.events.refusals import LATE
-from consumers.ledger import schema
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.settings import SettingsChanged
-from consumers.model.partition import Partition
-from consumers.replay.retry import retry
-from consumers.replay.scratch import Findings
-from consumers.replay.verify import verify
-from consumers.results.join_status import late_warning
-from consumers.results.query import Query
-from consumers.results.reader import read_results
-from consumers.results.results import Results
-from consumers.sources.memory_source import Log, MemorySource
 from tests.consumers import joined_stream as joined
 from tests.consumers.joined_stream import LOGS, START_MS, Event, click, shown
 from tests.consumers.small_config import config

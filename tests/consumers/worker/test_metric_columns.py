@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from streammetrics_consumers.counting.delta import Delta, columns_of, of_one_shape
+from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.events.refusals import Refused
 
-from consumers.counting.delta import Delta, columns_of, of_one_shape
-from consumers.events.decoder import Decoded, Decoder
-from consumers.events.refusals import Refused
 from tests.consumers.delta_states import states_of
 from tests.consumers.small_config import LOG, chunk, config
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from streammetrics_consumers.counting.commits import commit_of
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.ledger.outline import PIECE_BYTES, split
+from streammetrics_consumers.model.commit import Counters, Head
+from streammetrics_consumers.model.generation import Pane, Piece
 
-from consumers.counting.commits import commit_of
-from consumers.counting.delta import Delta
-from consumers.events.decoder import Decoder
-from consumers.ledger.outline import PIECE_BYTES, split
-from consumers.model.commit import Counters, Head
-from consumers.model.generation import Pane, Piece
 from streammetrics import PerKey, Ratio
 from tests.consumers.small_config import EVENT, LOG, chunk, config, event
 from tests.depth import further_are_slow

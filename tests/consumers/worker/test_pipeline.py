@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.model.commit import Counters
 
-from consumers.config.config import Config
-from consumers.counting.delta import Delta
-from consumers.events.decoder import Decoder
-from consumers.model.commit import Counters
 from streammetrics import HistogramAUC, Panel, PerKey, Ratio, Windows
 from tests.consumers.delta_states import states_of
 from tests.consumers.small_config import LOG, chunk, config, event

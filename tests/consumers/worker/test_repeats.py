@@ -11,17 +11,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.config.section import ConfigError
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.query.query import parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.replay.verify import Wanted
+from streammetrics_consumers.sources.file_source import CHUNK_RECORDS
+from streammetrics_consumers.sources.memory_source import Assign, Deliver, Log, Lose, Revoke, Step
 
-from consumers.cli.main import main
-from consumers.config.section import ConfigError
-from consumers.counting.options import Options
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.settings import SettingsChanged
-from consumers.replay.verify import Wanted
-from consumers.results.query import parse_query
-from consumers.results.reader import read_results
-from consumers.sources.file_source import CHUNK_RECORDS
-from consumers.sources.memory_source import Assign, Deliver, Log, Lose, Revoke, Step
 from tests.consumers import killed_worker
 from tests.consumers.folded import KNOWN_BROKEN, Counted, counted, fold, records
 from tests.consumers.forked import forked

@@ -11,18 +11,26 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting import worker
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.counting.seen_ids import Repeats
+from streammetrics_consumers.counting.worker import Worker
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Commit, Head
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources.memory_source import (
+    Assign,
+    Deliver,
+    Log,
+    Lose,
+    MemorySource,
+    Revoke,
+    Step,
+)
 
-from consumers.config.config import Config
-from consumers.counting import worker
-from consumers.counting.options import Options
-from consumers.counting.seen_ids import Repeats
-from consumers.counting.worker import Worker
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Commit, Head
-from consumers.model.partition import Partition
-from consumers.process.service import begin
-from consumers.process.stop import Stop
-from consumers.sources.memory_source import Assign, Deliver, Log, Lose, MemorySource, Revoke, Step
 from tests.consumers.folded import Counted, counted, fold
 from tests.consumers.small_config import config
 from tests.consumers.worker.memory_run import ONE, TWO

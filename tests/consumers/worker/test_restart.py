@@ -11,12 +11,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.ledger.failures import NotAStore
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.query import parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
 
-from consumers.ledger.failures import NotAStore
-from consumers.ledger.ledger import Ledger
-from consumers.results.query import parse_query
-from consumers.results.reader import read_results
-from consumers.results.results import to_json
 from tests.consumers.lives import POINTS
 from tests.consumers.obd_men import EVENTS, FILE, from_file, from_kafka, produced, write_config
 from tests.consumers.worker.test_kafka_end_to_end import COMMAND, run, without_offsets
@@ -66,7 +66,14 @@ def test_a_worker_killed_at_any_point_goes_on_where_the_ledger_stands(
 
 def test_a_worker_that_is_asked_to_end_commits_first(data: Path, tmp_path: Path) -> None:
     config = write_config(tmp_path, 'kind = "stdin"', "asked", interval_s=3600)
-    command = [sys.executable, "-m", "consumers.cli", "run", "--no-serve", str(config)]
+    command = [
+        sys.executable,
+        "-m",
+        "streammetrics_consumers.cli",
+        "run",
+        "--no-serve",
+        str(config),
+    ]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE) as worker:
         assert worker.stdin is not None
         # When this returns, all has been read but what fits into a pipe.

@@ -13,12 +13,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.ledger.failures import NotAStore
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.query import parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
 
-from consumers.ledger.failures import NotAStore
-from consumers.ledger.ledger import Ledger
-from consumers.results.query import parse_query
-from consumers.results.reader import read_results
-from consumers.results.results import to_json
 from tests.consumers.lives import POINTS
 from tests.consumers.obd_men import EVENTS, from_file, from_kafka, produced, write_config
 from tests.consumers.worker.test_kafka_end_to_end import COMMAND, run, without_offsets

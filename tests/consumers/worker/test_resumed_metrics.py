@@ -9,23 +9,23 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import delete, select
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.compact import compact
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.model.generation import Requested
+from streammetrics_consumers.query.query import Query, parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.state_files import export
+from streammetrics_consumers.query.status import status_json
+from streammetrics_consumers.render.html import report_html
+from streammetrics_consumers.render.material import gather
+from streammetrics_consumers.render.store_text import status_text
+from streammetrics_consumers.render.text import Style, table
+from streammetrics_consumers.sources.memory_source import Deliver, Log
 
-from consumers.config.config import Config
-from consumers.counting.options import Options
-from consumers.ledger import schema
-from consumers.ledger.compact import compact
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.settings import SettingsChanged
-from consumers.model.generation import Requested
-from consumers.render.html import report_html
-from consumers.render.material import gather
-from consumers.render.store_text import status_text
-from consumers.render.text import Style, table
-from consumers.results.query import Query, parse_query
-from consumers.results.reader import read_results
-from consumers.results.state_files import export
-from consumers.results.status import status_json
-from consumers.sources.memory_source import Deliver, Log
 from streammetrics import Ratio
 from tests.consumers import joined_stream as joined
 from tests.consumers.folded import records
@@ -134,8 +134,8 @@ def test_a_metric_of_joined_events_misses_the_impressions_that_were_closed_meanw
         assert list(ctr.holes) == [join.id]
         (note,) = read_results(ledger, Query()).notes
         assert note.startswith("Metric ctr was dropped and came back: it did not count impressions")
-        from consumers.replay.verify import verify
-        from consumers.sources.memory_source import MemorySource
+        from streammetrics_consumers.replay.verify import verify
+        from streammetrics_consumers.sources.memory_source import MemorySource
 
         logs = joined.logs_of({joined.LOGS[0]: shown})
         with closing(Ledger.open(str(tmp_path / "scratch.db"), create=True)) as scratch:

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from consumers.counting.seen_ids import MAX_ROWS, SeenIds
+from streammetrics_consumers.counting.seen_ids import MAX_ROWS, SeenIds
 
 RETENTION, PANE = 100, 10
 Event = tuple[int, int]  # id, time

@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Counters
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources.memory_source import Deliver, Fail, Log, MemorySource, Stall
+from streammetrics_consumers.sources.source import Unsuitable
 
-from consumers.counting.options import Options, Progress
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Counters
-from consumers.model.partition import Partition
-from consumers.process import service
-from consumers.process.stop import Stop
-from consumers.sources.memory_source import Deliver, Fail, Log, MemorySource, Stall
-from consumers.sources.source import Unsuitable
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.small_config import WINDOWS, config, event
 from tests.consumers.worker.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log

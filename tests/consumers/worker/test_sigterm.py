@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.config.keys import LIBRARIES
 
-from consumers.config.keys import LIBRARIES
 from tests.consumers.kafka_fold import KafkaLog, Worker, kafka_log
 from tests.consumers.paused_worker import PAUSED
 

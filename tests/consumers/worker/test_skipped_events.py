@@ -12,30 +12,30 @@ from typing import TypeVar
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import update
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.commits import ErrorBudgetExceeded
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.model.commit import Counters
+from streammetrics_consumers.query.answers import dumps
+from streammetrics_consumers.query.query import Query, parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.status import status_json
+from streammetrics_consumers.render.html import report_html
+from streammetrics_consumers.render.material import gather
+from streammetrics_consumers.render.store_text import status_text
+from streammetrics_consumers.render.terminal import screen
+from streammetrics_consumers.render.text import Style, table
+from streammetrics_consumers.render.watching import Watcher
+from streammetrics_consumers.replay.retry import retry
+from streammetrics_consumers.server.exposition import exposition
+from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.health_monitor import HealthMonitor
+from streammetrics_consumers.sources.memory_source import Deliver, Log, MemorySource
 
-from consumers.config.config import Config
-from consumers.counting.commits import ErrorBudgetExceeded
-from consumers.counting.options import Options
-from consumers.ledger import schema
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.settings import SettingsChanged
-from consumers.model.commit import Counters
-from consumers.render.html import report_html
-from consumers.render.material import gather
-from consumers.render.store_text import status_text
-from consumers.render.terminal import screen
-from consumers.render.text import Style, table
-from consumers.render.watching import Watcher
-from consumers.replay.retry import retry
-from consumers.results.answers import dumps
-from consumers.results.query import Query, parse_query
-from consumers.results.reader import read_results
-from consumers.results.results import to_json
-from consumers.results.status import status_json
-from consumers.server.exposition import exposition
-from consumers.server.health import Watched
-from consumers.server.health_monitor import HealthMonitor
-from consumers.sources.memory_source import Deliver, Log, MemorySource
 from tests.consumers.replay.verified_run import EACH, change, tried, verified
 from tests.consumers.small_config import EVENT, config, event
 from tests.consumers.worker.memory_run import ONE, UNTIL_END, Run

@@ -9,16 +9,16 @@ import time
 from contextlib import closing
 
 import pytest
+from streammetrics_consumers.counting.worker_status import StatusRecorder
+from streammetrics_consumers.process.supervise import VARIABLE, StatusChannel, status_sender
 
-from consumers.counting.worker_status import StatusRecorder
-from consumers.process.supervise import VARIABLE, StatusChannel, status_sender
 from tests.requirements import ROOT
 
 SPEAKING = """
 import os, time
-from consumers.process.stop import Stop
-from consumers.process.supervise import status_sender
-from consumers.counting.worker_status import StatusRecorder
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.process.supervise import status_sender
+from streammetrics_consumers.counting.worker_status import StatusRecorder
 stop = Stop()
 watch = StatusRecorder(time.monotonic, status_sender(os.environ, stop.request))
 print("speaks", flush=True)

@@ -12,15 +12,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.process.stop import Stop, signals_request
 
-from consumers.process.stop import Stop, signals_request
 from tests.consumers.small_config import event, toml
 from tests.requirements import ROOT
 
 # Interrupts `wait` once before each line of Python in it, however deep, and asks to end there.
 INTERRUPTED = """
 import signal, sys
-from consumers.process.stop import Stop, signals_request
+from streammetrics_consumers.process.stop import Stop, signals_request
 
 def traced(lines_before):
     stop = Stop()
@@ -123,7 +123,14 @@ def test_a_process_that_waits_for_a_store_ends_at_once(tmp_path: Path) -> None:
         path = tmp_path / "config.toml"
         (tmp_path / "events.jsonl").write_bytes(event() + b"\n")
         path.write_text(toml(rest=f'[store]\nurl = "postgresql://me@{address}/x"'))
-        command = [sys.executable, "-m", "consumers.cli", "run", str(path), "--no-serve"]
+        command = [
+            sys.executable,
+            "-m",
+            "streammetrics_consumers.cli",
+            "run",
+            str(path),
+            "--no-serve",
+        ]
         with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
             try:
                 server.settimeout(60)
@@ -139,9 +146,9 @@ def test_a_process_that_waits_for_a_store_ends_at_once(tmp_path: Path) -> None:
 OPENING = """
 import sys, time
 from dataclasses import replace
-from consumers.process import service
-from consumers.counting.options import Options
-from consumers.process.stop import Stop, signals_request
+from streammetrics_consumers.process import service
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.process.stop import Stop, signals_request
 from tests.consumers.small_config import config
 
 def opener(*_):

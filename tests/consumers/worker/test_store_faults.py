@@ -12,11 +12,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.query import parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
 
-from consumers.ledger.ledger import Ledger
-from consumers.results.query import parse_query
-from consumers.results.reader import read_results
-from consumers.results.results import to_json
 from tests.consumers.running import Running, until
 from tests.consumers.small_config import event, toml
 from tests.requirements import ROOT
@@ -43,7 +43,15 @@ def write_events(folder: Path) -> None:
 def ran(config: Path, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
     """A run to its end, however it ends; `before` is called in its process."""
     return subprocess.run(
-        [sys.executable, "-m", "consumers.cli", "run", str(config), "--until-end", "--no-serve"],
+        [
+            sys.executable,
+            "-m",
+            "streammetrics_consumers.cli",
+            "run",
+            str(config),
+            "--until-end",
+            "--no-serve",
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -11,25 +11,32 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import delete, update
+from streammetrics_consumers.counting import housekeeping as history
+from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.worker import Worker
+from streammetrics_consumers.counting.worker_status import StatusRecorder
+from streammetrics_consumers.ledger import schema
+from streammetrics_consumers.ledger.failures import StoreReplaced, StoreUnavailable
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.query.follow import IncrementalView
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.server.application import application
+from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.sources.memory_source import (
+    Assign,
+    Deliver,
+    Log,
+    MemorySource,
+    Stall,
+    Step,
+)
+from streammetrics_consumers.sources.source import SourceError
 
-from consumers.counting import housekeeping as history
-from consumers.counting.options import Options, Progress
-from consumers.counting.worker import Worker
-from consumers.counting.worker_status import StatusRecorder
-from consumers.ledger import schema
-from consumers.ledger.failures import StoreReplaced, StoreUnavailable
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import Head
-from consumers.model.partition import Partition
-from consumers.process.stop import Stop
-from consumers.results.follow import IncrementalView
-from consumers.results.query import Query
-from consumers.results.reader import read_results
-from consumers.results.results import to_json
-from consumers.server.application import application
-from consumers.server.health import Watched
-from consumers.sources.memory_source import Assign, Deliver, Log, MemorySource, Stall, Step
-from consumers.sources.source import SourceError
 from tests.consumers.folded import Counted, counted, fold, records
 from tests.consumers.saved_store import SavedStore
 from tests.consumers.server.asking import Client

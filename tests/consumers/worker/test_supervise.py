@@ -12,10 +12,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.process import supervise as supervision
+from streammetrics_consumers.process.stop import Stop, signals_request
+from streammetrics_consumers.process.supervise import StatusChannel
 
-from consumers.process import supervise as supervision
-from consumers.process.stop import Stop, signals_request
-from consumers.process.supervise import StatusChannel
 from tests.requirements import ROOT
 
 
@@ -99,9 +99,9 @@ def test_a_stop_asks_each_worker_once(tmp_path: Path) -> None:
 
 SUPERVISING = """
 import sys
-from consumers.process.supervise import supervise
-from consumers.process.stop import Stop, signals_request
-from consumers.process.supervise import StatusChannel
+from streammetrics_consumers.process.supervise import supervise
+from streammetrics_consumers.process.stop import Stop, signals_request
+from streammetrics_consumers.process.supervise import StatusChannel
 stop = Stop()
 with signals_request(stop):
     sys.exit(supervise([sys.executable, "-c", *sys.argv[1:]], 2, stop, StatusChannel(2)))

@@ -13,13 +13,13 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.query.query import parse_query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.sources.memory_source import Deliver, Log
 
-from consumers.ledger.ledger import Ledger
-from consumers.model.partition import Partition
-from consumers.results.query import parse_query
-from consumers.results.reader import read_results
-from consumers.results.results import to_json
-from consumers.sources.memory_source import Deliver, Log
 from tests.consumers.folded import LATENESS_MS, Counted, counted, fold
 from tests.consumers.small_config import event
 from tests.consumers.worker.memory_run import UNTIL_END, Run

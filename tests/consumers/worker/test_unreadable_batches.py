@@ -13,17 +13,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.keys import LIBRARIES
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import QuarantineRow
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.replay.retry import retry
+from streammetrics_consumers.replay.verify import verify
+from streammetrics_consumers.sources.source import Skips, UnreadableBatch
 
-from consumers.config.config import Config
-from consumers.config.keys import LIBRARIES
-from consumers.counting.options import Options
-from consumers.ledger.ledger import Ledger
-from consumers.model.commit import QuarantineRow
-from consumers.process import service
-from consumers.process.stop import Stop
-from consumers.replay.retry import retry
-from consumers.replay.verify import verify
-from consumers.sources.source import Skips, UnreadableBatch
 from tests.consumers import folded
 from tests.consumers.small_config import config, toml
 from tests.kafka_batches import batch, send
@@ -189,7 +189,15 @@ def test_kafka_python_reads_past_a_bomb_in_bounded_memory(
     made = configured(kafka, topic, "kafka-python", tmp_path)
     path.write_text(toml(source=source_of(kafka, topic, "kafka-python"),
                          rest=f'[store]\nurl = "{made.store.url}"'))  # fmt: skip
-    command = [sys.executable, "-m", "consumers.cli", "run", str(path), "--until-end", "--no-serve"]
+    command = [
+        sys.executable,
+        "-m",
+        "streammetrics_consumers.cli",
+        "run",
+        str(path),
+        "--until-end",
+        "--no-serve",
+    ]
     limit = 900 << 20
 
     def limited() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from streammetrics_consumers.cli.main import main
 
-from consumers.cli.main import main
 from streammetrics import BinaryConfusion, ExactAUC, GroupedAUC, HistogramAUC
 
 Capture = pytest.CaptureFixture[str]

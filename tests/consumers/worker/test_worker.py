@@ -7,14 +7,14 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.counting.worker import Worker
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources.memory_source import Again, Deliver, Log, MemorySource
 
-from consumers.counting.options import Options
-from consumers.counting.worker import Worker
-from consumers.ledger.ledger import Ledger
-from consumers.model.generation import Generation
-from consumers.model.partition import Partition
-from consumers.process.stop import Stop
-from consumers.sources.memory_source import Again, Deliver, Log, MemorySource
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.small_config import config
 

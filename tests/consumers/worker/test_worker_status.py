@@ -8,16 +8,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.counting.worker_status import (
+    ASK_S,
+    RecordingLedger,
+    StatusRecorder,
+    decode,
+)
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.write import Fenced
+from streammetrics_consumers.model.commit import Commit, Counters, Head
+from streammetrics_consumers.model.generation import Pane, Piece
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources.memory_source import Deliver, Fail, MemorySource
+from streammetrics_consumers.sources.source import Disconnected
 
-from consumers.counting.options import Options
-from consumers.counting.worker_status import ASK_S, RecordingLedger, StatusRecorder, decode
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.write import Fenced
-from consumers.model.commit import Commit, Counters, Head
-from consumers.model.generation import Pane, Piece
-from consumers.model.partition import Partition
-from consumers.sources.memory_source import Deliver, Fail, MemorySource
-from consumers.sources.source import Disconnected
 from tests.consumers.small_config import LOG, chunk, config, event
 from tests.consumers.worker.memory_run import ONE, TWO, Clock, Run, log
 

@@ -14,8 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from consumers.config.config import Config
-from consumers.engines.batch_ledger import Gap
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.engines.batch_ledger import Gap
+
 from tests.consumers.engines.fed_store import SPARK
 from tests.consumers.small_config import config
 
@@ -62,7 +63,7 @@ def feed(
     record_time: str | None = None,
 ) -> None:
     """Count every file of `folder/rows`, one a batch, from where the checkpoint stands."""
-    from consumers.engines.spark_ledger import LedgerSink
+    from streammetrics_consumers.engines.spark_ledger import LedgerSink
 
     rows = folder / "rows"
     schema = spark.read.parquet(str(rows)).schema

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.engines.spark_ledger import LedgerSink
 
-from consumers.cli.main import main
-from consumers.engines.spark_ledger import LedgerSink
 from tests.consumers.cli.test_serve import served
 from tests.consumers.engines.fed_store import digests, worked
 from tests.engines.spark.fed_by_spark import METRICS, dying, fed_config

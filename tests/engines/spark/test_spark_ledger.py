@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
 
-from consumers.ledger.ledger import Ledger
 from streammetrics import InputError
 from tests.consumers.engines.fed_store import Row, digests, row, table, worked
 from tests.consumers.small_config import config
@@ -145,14 +145,14 @@ def test_a_column_that_is_not_there_stops_the_query(spark: SparkSession, folder:
 
 
 def test_the_config_of_a_worker_is_refused(spark: SparkSession) -> None:
-    from consumers.engines.spark_ledger import LedgerSink
+    from streammetrics_consumers.engines.spark_ledger import LedgerSink
 
     with pytest.raises(InputError, match="kind"):
         LedgerSink(config())
 
 
 def test_without_a_query_its_identity_must_be_given(spark: SparkSession, folder: Path) -> None:
-    from consumers.engines.spark_ledger import LedgerSink
+    from streammetrics_consumers.engines.spark_ledger import LedgerSink
 
     sink = LedgerSink(fed_config(folder))
     rows = spark.read.parquet(str(folder / "rows"))

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
-
-from consumers.cli.main import main as streammetrics
-from consumers.server.health import Watched
-from consumers.server.process import serving
+from streammetrics_consumers.cli.main import main as streammetrics
+from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.process import serving
 
 DAY_MS = 86_400_000
 START_MS = 19_000 * DAY_MS

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from streammetrics.figures import theme
+from streammetrics.present import theme
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 
@@ -24,7 +24,9 @@ _SWATCHES = """() => Object.fromEntries(
 
 @pytest.mark.slow
 def test_the_style_sheet_has_the_colours_of_the_charts() -> None:
-    text = (files("consumers.server") / "page" / "theme.css").read_text(encoding="utf-8")
+    text = (files("streammetrics_consumers.server") / "page" / "theme.css").read_text(
+        encoding="utf-8"
+    )
     pairs = re.findall(r"--place-\d: light-dark\((#\w{6}), (#\w{6})\);", text)
     for which, name in enumerate(("light", "dark")):
         ranges: Any = theme(name)["range"]

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from streammetrics_consumers.cli.main import main
+from streammetrics_consumers.demo import JOINED_CONFIG
+from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.process import serving
 
-from consumers.cli.main import main
-from consumers.demo import JOINED_CONFIG
-from consumers.server.health import Watched
-from consumers.server.process import serving
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 

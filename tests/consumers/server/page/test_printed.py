@@ -8,8 +8,8 @@ import struct
 from collections.abc import Callable
 
 import pytest
+from streammetrics_consumers.model import formatting
 
-from consumers.render import formatting
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 

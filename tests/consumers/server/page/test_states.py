@@ -8,11 +8,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.witness import note_known
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
 
-from consumers.ledger.ledger import Ledger
-from consumers.ledger.witness import note_known
-from consumers.results.query import Query
-from consumers.results.reader import read_results
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import httpx
 import pytest
+from streammetrics_consumers.render import verdict_words
+from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.process import serving
 
-from consumers.render import verdict_words
-from consumers.server.health import Watched
-from consumers.server.process import serving
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
 from tests.consumers.verdict_cases import CASES

@@ -1,7 +1,0 @@
-"""`python -m consumers.cli`."""
-
-import sys
-
-from consumers.cli.main import main
-
-sys.exit(main())

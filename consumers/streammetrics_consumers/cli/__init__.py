@@ -1,0 +1,5 @@
+"""The command line."""
+
+from streammetrics_consumers.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,7 @@
+"""`python -m streammetrics_consumers.cli`."""
+
+import sys
+
+from streammetrics_consumers.cli.main import main
+
+sys.exit(main())

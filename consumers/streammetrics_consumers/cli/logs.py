@@ -1,0 +1,174 @@
+"""Logs on stderr: one line each, as text for people or as JSON for machines.
+
+With JSON nothing else is written there: what a command says, its errors, warnings of Python and
+tracebacks are lines too.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from itertools import pairwise
+from types import TracebackType
+from typing import Final, Literal
+
+from streammetrics_consumers.model import formatting
+
+log = logging.getLogger(__name__)
+
+SELDOM_S: Final = 30.0  # between two lines of a library that differ in their figures alone
+# What they say below a warning is not for users.
+QUIET: Final = ("kafka", "librdkafka", "uvicorn", "asyncio")
+
+
+class _Stderr(logging.Handler):
+    """Writes to what sys.stderr is when a line comes: a progress bar stands in for it at times."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        try:
+            line = self.format(record) + "\n"
+            try:
+                sys.stderr.write(line)
+                sys.stderr.flush()
+            except RuntimeError:
+                # A signal handler logs, and the signal came in the middle of a line.
+                os.write(2, line.encode("utf-8", "backslashreplace"))
+        except Exception:
+            self.handleError(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """A line could not be made: as ever, or as a line of JSON that says where."""
+        if not isinstance(self.formatter, _Json):
+            super().handleError(record)
+            return
+        where = f"{record.pathname}:{record.lineno}"
+        line = {"level": "error", "pid": os.getpid(), "message": f"a line of {where} is lost"}
+        with suppress(OSError):
+            os.write(2, f"{json.dumps(line)}\n".encode())
+
+
+class _Seldom(logging.Filter):
+    """Of what a library says over and over, such as that a broker is away, a line now and then."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said: dict[tuple[str, int, str], float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to write it."""
+        if record.name.partition(".")[0] not in QUIET:
+            return True
+        what = record.name, record.levelno, str(record.msg)[:200]
+        if record.created - self._said.get(what, -SELDOM_S) < SELDOM_S:
+            return False
+        if len(self._said) >= 1000:
+            self._said.clear()
+        self._said[what] = record.created
+        return True
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        level = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
+        text = formatting.name(record.getMessage(), 2000)
+        if record.exc_info:
+            text += "\n" + self.formatException(record.exc_info)
+        return f"{_time(record)} {level}{text}"
+
+
+class _Json(logging.Formatter):
+    def __init__(self, worker: str | None) -> None:
+        super().__init__()
+        self._worker = worker
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "worker": self._worker,
+            "pid": os.getpid(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            line["error"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+Form = Literal["text", "json"]
+
+
+def form_of(argv: Sequence[str], environ: Mapping[str, str]) -> Form:
+    """The form that these words ask for, whether or not they are good ones; `run` alone has two.
+
+    >>> form_of(["run", "c.toml", "--log=json"], {}), form_of(["serve", "s.db"], {})
+    ('json', 'text')
+    """
+    if argv[:1] != ["run"]:
+        return "text"
+    asked = environ.get("STREAMMETRICS_LOG", "")
+    for word, following in pairwise([*argv, ""]):
+        if word == "--log":
+            asked = following
+        elif word.startswith("--log="):
+            asked = word.removeprefix("--log=")
+    return "json" if asked == "json" else "text"
+
+
+def are_json() -> bool:
+    """Whether this process logs JSON."""
+    return any(isinstance(one.formatter, _Json) for one in logging.getLogger().handlers)
+
+
+def say(text: str, level: int = logging.INFO) -> None:
+    """Say something on stderr that is no log: as it stands, or as a line of JSON."""
+    if are_json():
+        log.log(level, "%s", text)
+        return
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def to_stderr(form: Form, *, worker: str | None = None) -> None:
+    """Send what this process logs to stderr from now on. worker: its number among several, which
+    JSON has beside the number of the process."""
+    handler = _Stderr()
+    handler.setFormatter(_Json(worker) if form == "json" else _Text())
+    handler.addFilter(_Seldom())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.INFO)
+    for name in QUIET:
+        logging.getLogger(name).setLevel(logging.WARNING)
+    if form == "json":
+        logging.captureWarnings(True)
+        sys.excepthook, sys.unraisablehook = _uncaught, _unraisable
+        threading.excepthook = _of_thread
+
+
+def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    log.critical("a fault of the program", exc_info=(kind, error, trace))
+
+
+def _of_thread(found: threading.ExceptHookArgs) -> None:
+    if found.exc_type is not SystemExit:
+        error = found.exc_value or found.exc_type()
+        log.critical("a fault of a thread", exc_info=(found.exc_type, error, found.exc_traceback))
+
+
+def _unraisable(found: sys.UnraisableHookArgs) -> None:
+    error = found.exc_value or found.exc_type()
+    said = found.err_msg or "a fault that nobody could be told of"
+    log.error("%s: %r", said, found.object, exc_info=(type(error), error, found.exc_traceback))
+
+
+def _time(record: logging.LogRecord) -> str:
+    time = datetime.fromtimestamp(record.created, UTC)
+    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")

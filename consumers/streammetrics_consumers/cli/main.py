@@ -1,0 +1,119 @@
+"""The command line: `streammetrics COMMAND ...`.
+
+stdout has results and nothing else; logs, progress and errors go to stderr. Exit codes: 0 done,
+1 fatal, 2 usage or config, 3 settings or schema, 4 gap, 5 too many bad events, 75 try again, 77 not
+let in.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Sequence
+from typing import Final
+
+from streammetrics_consumers.cli import logs
+from streammetrics_consumers.cli.arguments import Arguments, UsageError, parse
+from streammetrics_consumers.cli.exit_codes import DONE, FATAL, INTERRUPTED, USAGE, explained
+
+_EXTRAS: Final = {
+    "sqlalchemy": "serve",
+    "msgspec": "serve",
+    "starlette": "serve",
+    "uvicorn": "serve",
+    "prometheus_client": "serve",
+    "rich": "serve",
+    "kafka": "kafka",
+    "pyarrow": "parquet",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what the words ask for, and return the exit code."""
+    # Names from a stream may hold what a terminal's encoding has no letters for.
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    given = list(sys.argv[1:] if argv is None else argv)
+    if logs.form_of(given, os.environ) == "json":
+        logs.to_stderr("json")
+    try:
+        arguments = parse(given, os.environ)
+        code = _run(arguments)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        return _failed(str(error), USAGE)
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; what Python still holds goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return DONE
+    except KeyboardInterrupt:
+        return _failed("interrupted", INTERRUPTED)
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        return _failed(
+            f"expected the package {error.name}, came an installation without it; install it with "
+            f"pip install 'streammetrics[{extra}]'",
+            FATAL,
+        )
+
+
+def _run(arguments: Arguments) -> int:
+    try:
+        match arguments.command:
+            case "run":
+                from streammetrics_consumers.cli.run import run
+
+                return run(arguments, time.monotonic, time.time)
+            case "simulate":
+                from streammetrics_consumers.cli.run import simulate
+
+                return simulate(arguments, time.monotonic)
+            case "quarantine" if arguments.words[:1] == ("retry",) and arguments.words[1:]:
+                from streammetrics_consumers.cli.upkeep import retry_quarantine
+
+                return retry_quarantine(
+                    arguments, lambda: round(time.time() * 1000), time.monotonic
+                )
+            case "serve":
+                from streammetrics_consumers.cli.run import serve_store
+
+                return serve_store(arguments, time.monotonic, time.time)
+            case "verify":
+                from streammetrics_consumers.cli.upkeep import verify_config
+
+                return verify_config(arguments, time.monotonic)
+            case "watch":
+                from streammetrics_consumers.cli.watch import watch
+
+                return watch(arguments, time.monotonic)
+            case "compact":
+                from streammetrics_consumers.cli.upkeep import compact_store
+
+                return compact_store(arguments, time.monotonic)
+            case _:
+                from streammetrics_consumers.cli.read import read
+
+                return read(arguments, time.monotonic)
+    except (UsageError, BrokenPipeError, ModuleNotFoundError):
+        raise
+    except Exception as error:
+        found = explained(error)
+        if found is None:
+            raise
+        text, code = found
+        return _failed(text, code)
+
+
+def _failed(text: str, code: int) -> int:
+    logs.say(f"streammetrics: {text}", logging.ERROR)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,102 @@
+"""How far a long command is: a bar on a terminal, a line of the log every few seconds elsewhere."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Final
+
+from rich.console import Console
+from rich.progress import BarColumn, TextColumn
+from rich.progress import Progress as Bar
+
+from streammetrics_consumers.cli import logs
+from streammetrics_consumers.counting.options import Progress
+from streammetrics_consumers.model import formatting
+
+log = logging.getLogger(__name__)
+
+QUICK_S: Final = 1.0  # what takes less needs no bar
+EVERY_S: Final = 5.0  # between two lines where there is no terminal
+Report = Callable[[Progress], None]
+Count = Callable[[int], None]
+
+
+@contextmanager
+def shown(what: str, monotonic: Callable[[], float], unit: str = "events") -> Iterator[Report]:
+    """A function to tell how far we are, for as long as the block lasts."""
+    if logs.are_json() or not sys.stderr.isatty():
+        yield _lines(what, monotonic, unit)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=24),
+        TextColumn("{task.fields[text]}"),
+    )
+    # Output of others passes through the bar's console, which draws the bar below it again.
+    console = Console(stderr=True, markup=False, highlight=False)
+    with Bar(*columns, console=console, transient=True, refresh_per_second=8) as bar:
+        task = bar.add_task(what, total=None, text="")
+
+        def report(progress: Progress) -> None:
+            left = progress.remaining
+            bar.update(
+                task,
+                completed=progress.rows,
+                total=None if left is None else progress.rows + left,
+                text=described(progress, unit),
+            )
+
+        yield report
+
+
+@contextmanager
+def counted(what: str, unit: str, total: int, monotonic: Callable[[], float]) -> Iterator[Count]:
+    """A function to tell how many of a known number are done, for as long as the block lasts."""
+    began_s = monotonic()
+    with shown(what, monotonic, unit) as report:
+        yield lambda done: report(Progress(done, monotonic() - began_s, max(total - done, 0)))
+
+
+@contextmanager
+def of_bytes(what: str, monotonic: Callable[[], float]) -> Iterator[Callable[[int, int], None]]:
+    """A function to tell how many bytes of how many are done. What is over at once says nothing."""
+    began_s = monotonic()
+    with ExitStack() as stack:
+        report: Report | None = None
+
+        def tell(done: int, total: int) -> None:
+            nonlocal report
+            seconds = monotonic() - began_s
+            if report is None and seconds >= QUICK_S:
+                report = stack.enter_context(shown(what, monotonic, "MiB"))
+            if report is not None:
+                report(Progress(done >> 20, seconds, (total - done) >> 20))
+
+        yield tell
+
+
+def described(progress: Progress, unit: str = "events") -> str:
+    """One line: events so far, the rate, and the time left where the end is known."""
+    rate = formatting.count(round(progress.rows_per_second))
+    text = f"{formatting.count(progress.rows)} {unit}, {rate}/s"
+    if progress.remaining is not None and progress.rows + progress.remaining:
+        share = progress.rows / (progress.rows + progress.remaining)
+        text += f", {share:.0%}"
+        if progress.remaining and progress.seconds_left is not None:
+            text += f", {formatting.duration(progress.seconds_left)} left"
+    return text
+
+
+def _lines(what: str, monotonic: Callable[[], float], unit: str) -> Report:
+    said_s = monotonic()
+
+    def report(progress: Progress) -> None:
+        nonlocal said_s
+        if monotonic() - said_s >= EVERY_S:
+            said_s = monotonic()
+            log.info("%s %s", what, described(progress, unit))
+
+    return report

@@ -1,0 +1,310 @@
+"""The commands that go on until they are ended, run and serve; and simulate."""
+
+from __future__ import annotations
+
+import gc
+import ipaddress
+import logging
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal, cast
+
+from streammetrics_consumers.cli import logs, progress
+from streammetrics_consumers.cli.arguments import RUN, Arguments, UsageError
+from streammetrics_consumers.config.config import Config, load_config
+from streammetrics_consumers.config.section import ConfigError, Override, Problem, Section
+from streammetrics_consumers.config.tables import QuarantineConfig, read_server
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.counting.worker_status import StatusRecorder
+from streammetrics_consumers.events.messages import MAX_EVENTS
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model import formatting
+from streammetrics_consumers.model.generation import Requested
+from streammetrics_consumers.model.partition import Name, name_of
+from streammetrics_consumers.process import service
+from streammetrics_consumers.process.preflight import check, require_options
+from streammetrics_consumers.process.stop import Stop, signals_request
+from streammetrics_consumers.process.supervise import (
+    WORKER,
+    StatusChannel,
+    status_sender,
+    supervise,
+)
+from streammetrics_consumers.query.query import Query, parse_time
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.render.text import Style, results_text
+from streammetrics_consumers.server.assets import prepare
+from streammetrics_consumers.server.connections import Limits
+from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.server.process import announce, serving
+from streammetrics_consumers.simulate.joined import JoinedSimulation
+from streammetrics_consumers.simulate.output import MESSAGES, write
+from streammetrics_consumers.simulate.stream import Format, Simulation
+from streammetrics_consumers.sources.open_source import open_source
+from streammetrics_consumers.sources.source import Skips
+
+Clock = Callable[[], float]
+
+WHOLE = ("port", "connections-per-peer")  # flags of serve that are whole numbers
+FOREVER_S = 3600.0
+log = logging.getLogger(__name__)
+
+# Flags that stand in for a key of the config.
+KEYS = {
+    "store": "store.url",
+    "port": "server.port",
+    "token": "server.token",
+    "bootstrap-servers": "source.bootstrap_servers",
+    "topic": "source.topic",
+    "group": "source.group",
+}
+
+
+def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
+    """`run CONFIG`."""
+    workers = arguments.number("workers") or 0
+    mine = os.environ.get(WORKER) or ("0" if workers == 1 else None)
+    logs.to_stderr("json" if arguments.text("log") == "json" else "text", worker=mine)
+    config = load_config(arguments.words[0], overrides(arguments))
+    options = options_of(arguments)
+    if workers < 1:
+        raise UsageError(f"--workers: expected 1 or more, came {workers}; leave it out for 1")
+    if workers > 1 and config.source.kind == "stdin":
+        raise UsageError(
+            f"--workers: expected 1, since standard input cannot be shared, came {workers}; "
+            "leave it out"
+        )
+    require_options(config, options)
+    if arguments.on("check"):
+        anew = arguments.on("new-generation")
+        for line in check(config, options, new_generation=anew):
+            logs.say(formatting.name(line, 500))
+        return 0
+    if arguments.on("dry-run"):
+        return dry_run(config, options, monotonic)
+    stop = Stop()
+    with ExitStack() as stack:
+        stack.enter_context(signals_request(stop))
+        # Before anyone reads: the store is there, and its settings are ours.
+        with stop.interrupting(), closing(Ledger.open(config.store.url, create=True)) as ledger:
+            anew = arguments.on("new-generation")
+            service.begin(ledger, config, new_generation=anew, requested=options.requested)
+        channel = stack.enter_context(closing(StatusChannel(workers if workers > 1 else 0)))
+        status = StatusRecorder(monotonic, status_sender(os.environ, orphaned=stop.request))
+        if not arguments.on("no-serve"):
+            seen = channel.workers if workers > 1 else lambda: {"0": status.snapshot()}
+            address = config.server.host, config.server.port
+            watched = Watched(seen, monotonic, clock)
+            token, limits = config.server.token, Limits.of(config.server.connections_per_peer)
+            url = stack.enter_context(
+                serving(config.store.url, *address, watched, token=token, limits=limits)
+            )
+            announce(url, logs.say, token=bool(token))
+            warn_where_open(address[0], token)
+        if workers > 1:
+            return _several(arguments, workers, stop, channel)
+        report = stack.enter_context(progress.shown("counting", monotonic))
+        # What is imported stays: the collector need not walk it again and again while we read.
+        gc.freeze()
+        service.run(config, options, stop=stop, report=report, status=status)
+    return 0
+
+
+def serve_store(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
+    """`serve STORE`: serve until someone asks to end, and count nothing."""
+    logs.to_stderr("text")
+    given: dict[str, Override] = {}
+    for flag, where in arguments.given.items():
+        value = arguments.number(flag) if flag in WHOLE else arguments.text(flag)
+        if value is not None and value != "":
+            given[flag.replace("-", "_")] = Override(value, where)
+    problems: list[Problem] = []
+    server = read_server(Section("server", {}, problems, given))
+    if problems:
+        raise ConfigError("serve", problems)
+    watched = Watched(dict, monotonic, clock)
+    limits = Limits.of(server.connections_per_peer)
+    address = arguments.words[0], server.host, server.port
+    stop = Stop()
+    with (
+        signals_request(stop, "ending"),
+        serving(*address, watched, token=server.token, limits=limits) as url,
+    ):
+        prepare()
+        announce(url, logs.say, token=bool(server.token))
+        warn_where_open(server.host, server.token)
+        while not stop.wait(FOREVER_S):
+            pass
+    return 0
+
+
+def warn_where_open(host: str, token: str) -> None:
+    """Say so where other machines can ask, and need no token."""
+    if not token and not _is_ours_alone(host):
+        log.warning(
+            "whoever reaches this machine can read all of the store; set STREAMMETRICS_TOKEN, or "
+            "serve at 127.0.0.1"
+        )
+
+
+def _is_ours_alone(host: str) -> bool:
+    """Whether only this machine can call an address.
+
+    >>> [_is_ours_alone(host) for host in ("localhost", "::1", "0.0.0.0", "page.local")]
+    [True, True, False, False]
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def dry_run(config: Config, options: Options, monotonic: Clock) -> int:
+    """Read to the end into a store of a moment, print its results, and leave no trace: neither in
+    the store of the config, nor in a consumer group."""
+    with closing(open_source(config, options)) as source:
+        everything = tuple(map(str, source.partitions()))
+    if config.source.kind == "kafka" and options.partitions is None:
+        options = replace(options, partitions=everything)
+    stop = Stop()
+    with tempfile.TemporaryDirectory(prefix="streammetrics-") as folder:
+        url = str(Path(folder) / "dry-run.db")
+        config = replace(
+            config, store=replace(config.store, url=url), quarantine=QuarantineConfig()
+        )
+        with signals_request(stop), progress.shown("dry run", monotonic) as report:
+            service.run(config, replace(options, until_end=True), stop=stop, report=report)
+        if not Path(url).exists():
+            return 0  # it was asked to end before it began
+        with closing(Ledger.open(url)) as ledger:
+            results = read_results(ledger, Query())
+    sys.stdout.write(results_text(results, Query(), Style.of(sys.stdout), store=url))
+    return 0
+
+
+def overrides(arguments: Arguments) -> dict[str, Override]:
+    """The keys of the config that flags or the environment stand in for."""
+    found: dict[str, Override] = {}
+    for flag, key in KEYS.items():
+        value = arguments.number(flag) if flag == "port" else arguments.text(flag)
+        if value is not None:
+            found[key] = Override(value, arguments.given[flag])
+    for pair in arguments.several("client"):
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"-X: expected KEY=VALUE, came {pair!r}; write -X linger_ms=5")
+        found[f"source.client.{name}"] = Override(text, f"-X {name}")
+    return found
+
+
+def options_of(arguments: Arguments) -> Options:
+    """How to run, from the flags."""
+    start = arguments.text("from") or "beginning"
+    if arguments.on("close") and not (arguments.on("until-end") or arguments.on("dry-run")):
+        raise UsageError(
+            "--close: expected with --until-end, since it closes all label windows "
+            "at the end; came alone; add --until-end"
+        )
+    return Options(
+        until_end=arguments.on("until-end"),
+        close=arguments.on("close"),
+        requested=Requested(arguments.several("drop-metric"), arguments.several("resume-metric")),
+        start=(
+            cast('Literal["beginning", "latest"]', start)
+            if start in ("beginning", "latest")
+            else parse_time(start, "--from")
+        ),
+        on_gap="skip" if arguments.text("on-gap") == "skip" else "stop",
+        new_source=arguments.on("new-source"),
+        partitions=partitions(arguments.text("partitions")),
+        skips=skips(arguments.several("skip")),
+    )
+
+
+def worker_command(arguments: Arguments) -> list[str]:
+    """The command of one of several workers: this one, but alone, silent, and starting nothing
+    anew. What the environment says it inherits: a secret there must not show in a list of
+    processes."""
+    command = [sys.executable, "-m", "streammetrics_consumers.cli", "run", arguments.words[0]]
+    command += ["--no-serve", "--workers", "1"]
+    for flag in RUN:
+        if flag.name in ("no-serve", "workers", "new-generation", "port", "token"):
+            continue
+        if not arguments.given.get(flag.name, "").startswith("--"):
+            continue
+        if flag.kind is bool:
+            command += [f"--{flag.name}"] if arguments.on(flag.name) else []
+        elif flag.again:
+            command += [f"--{flag.name}={value}" for value in arguments.several(flag.name)]
+        else:
+            command.append(f"--{flag.name}={arguments.text(flag.name)}")
+    return command
+
+
+def _several(arguments: Arguments, workers: int, stop: Stop, channel: StatusChannel) -> int:
+    # The new generation is there; a worker that started one more would throw the others out.
+    os.environ.pop("STREAMMETRICS_NEW_GENERATION", None)
+    return supervise(worker_command(arguments), workers, stop, channel)
+
+
+def partitions(text: str | None) -> tuple[Name, ...] | None:
+    """The value of `--partitions`."""
+    if text is None:
+        return None
+    names = [name_of(word) for word in text.split(",")]
+    if None in names:
+        raise UsageError(
+            "--partitions: expected numbers, such as 0,1, or names of partitions, such as "
+            f"clicks/0, came {text!r}; correct it"
+        )
+    return tuple(dict.fromkeys(name for name in names if name is not None))
+
+
+def skips(texts: Sequence[str]) -> Skips:
+    """The values of `--skip`."""
+    found = set()
+    for text in texts:
+        match = re.fullmatch(r"(.+)/(\d{1,9}):(\d{1,18})", text, re.ASCII)
+        if match is None:
+            raise UsageError(
+                f"--skip: expected TOPIC/PARTITION:OFFSET, such as clicks/0:1000, came {text!r}; "
+                "copy it from the error that names the batch"
+            )
+        found.add((match[1], int(match[2]), int(match[3])))
+    return Skips(frozenset(found))
+
+
+def simulate(arguments: Arguments, monotonic: Clock) -> int:
+    """`simulate`."""
+    logs.to_stderr("text")
+    where = arguments.text("output") or "-"
+    rate = arguments.real("rate")
+    if rate is not None and not 0 < rate < 1e9:
+        raise UsageError(f"--rate: expected a number above 0, came {rate:g}; leave it out for none")
+    form = cast("Format", arguments.text("format"))
+    batch = arguments.number("batch") or 0
+    if not 0 < batch <= MAX_EVENTS:
+        raise UsageError(f"--batch: expected 1 to {MAX_EVENTS} events a message, came {batch}")
+    if form in MESSAGES and not where.startswith("kafka://"):
+        raise UsageError(
+            f"--format {form}: expected -o kafka://HOST/TOPIC, since such messages are Kafka's, "
+            f"came -o {where}; write jsonl or csv there"
+        )
+    if "," in where and where.startswith("kafka://") and not arguments.on("join"):
+        raise UsageError(f"-o: expected one topic, came {where}; --join writes to two")
+    stream: Simulation | JoinedSimulation
+    try:
+        stream = Simulation(arguments.number("events") or 0, arguments.number("seed") or 0, form)
+        if arguments.on("join"):
+            stream = JoinedSimulation(stream)
+    except ValueError as error:
+        raise UsageError(f"simulate: {error}") from None
+    with progress.shown("simulating", monotonic) as report:
+        write(stream, where, rate, report, monotonic, batch)
+    return 0

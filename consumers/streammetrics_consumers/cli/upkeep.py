@@ -1,0 +1,182 @@
+"""The commands that go over a whole store: compact, quarantine retry, verify."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+
+from streammetrics_consumers.cli import logs, progress
+from streammetrics_consumers.cli.arguments import Arguments, UsageError
+from streammetrics_consumers.cli.exit_codes import DONE, FATAL
+from streammetrics_consumers.cli.run import overrides, partitions
+from streammetrics_consumers.config.config import load_config
+from streammetrics_consumers.ledger.compact import compact, count_mergeable
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.quarantine import count_entries
+from streammetrics_consumers.model import formatting
+from streammetrics_consumers.model.partition import Name, name_of
+from streammetrics_consumers.query.answers import Json, dumps
+from streammetrics_consumers.query.quarantine import entry_json
+from streammetrics_consumers.replay.retry import Still, retry
+from streammetrics_consumers.replay.scratch import Findings
+from streammetrics_consumers.replay.verify import Offsets, Wanted, verify
+
+
+def compact_store(arguments: Arguments, monotonic: Callable[[], float]) -> int:
+    """Merge all delta rows that can be merged, and say what came of it."""
+    logs.to_stderr("text")
+    with (
+        closing(Ledger.open(arguments.words[0])) as ledger,
+        progress.counted("merging", "rows", count_mergeable(ledger.store), monotonic) as report,
+    ):
+        done = compact(ledger.store, lambda so_far: report(so_far.rows_before))
+    if not done.rows_before:
+        sys.stdout.write("nothing to merge\n")
+        return DONE
+    rows = (
+        f"{formatting.count(done.rows_before)} delta rows into {formatting.count(done.rows_after)}"
+    )
+    size = f"{formatting.count(done.bytes_before)} bytes into {formatting.count(done.bytes_after)}"
+    sys.stdout.write(f"merged {rows}, {size}\n")
+    return DONE
+
+
+def verify_config(arguments: Arguments, monotonic: Callable[[], float]) -> int:
+    """Compare, and say what differs: exit code 0 where nothing does, 1 else."""
+    logs.to_stderr("text")
+    config = load_config(arguments.words[0], overrides(arguments))
+    wanted = Wanted(
+        partitions(arguments.text("partitions")),
+        offsets(arguments.several("offsets")) if arguments.several("offsets") else None,
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="streammetrics-") as folder,
+        closing(Ledger.open(config.store.url)) as ledger,
+        closing(Ledger.open(f"sqlite:///{folder}/verify.db", create=True)) as scratch,
+        progress.shown("verifying", monotonic) as report,
+    ):
+        found = verify(
+            config,
+            ledger,
+            scratch,
+            wanted=wanted,
+            report=report,
+            monotonic=monotonic,
+        )
+    for line in lines(found):
+        sys.stdout.write(formatting.name(line, 600) + "\n")
+    return DONE if found.is_good else FATAL
+
+
+def offsets(texts: Sequence[str]) -> dict[Name, Offsets]:
+    """The values of `--offsets`, by partition."""
+    found: dict[Name, Offsets] = {}
+    for text in texts:
+        match = re.fullmatch(r"(.+):(\d{1,18})-(\d{0,18})", text)
+        name = None if match is None else name_of(match[1])
+        if match is None or name is None:
+            raise UsageError(
+                f"--offsets: expected PARTITION:FROM-TO, such as 0:1000-2000 or 0:1000-, came "
+                f"{text!r}; correct it"
+            )
+        _, start, end = match.groups()
+        if name in found:
+            raise UsageError(
+                f"--offsets: expected one range for each partition, came two for {name}; "
+                "verify them one after the other"
+            )
+        found[name] = int(start), int(end) if end else None
+    return found
+
+
+def lines(found: Findings) -> list[str]:
+    """What was found, to read."""
+    text = [f"differs: {one}" for one in found.differences]
+    if found.count > len(found.differences):
+        text.append(
+            f"and {formatting.count(found.count - len(found.differences))} more differences"
+        )
+    text += [f"note: {one}" for one in found.notes]
+    logs = f"{found.logs} log{'' if found.logs == 1 else 's'}"
+    compared = (
+        f"{formatting.count(found.rows)} events of {logs} read again, "
+        f"{formatting.count(found.states)} states and "
+        f"{formatting.count(found.entries)} refused events compared"
+    )
+    if found.count:
+        return [*text, f"{compared}: {formatting.count(found.count)} differences"]
+    if not found.logs:
+        return [*text, "nothing could be verified"]
+    return [*text, f"{compared}: the ledger says what the log says"]
+
+
+def retry_quarantine(
+    arguments: Arguments, now_ms: Callable[[], int], monotonic: Callable[[], float]
+) -> int:
+    """Count what is good by now, and say of the rest why it stays."""
+    if len(arguments.words) != 2:
+        raise UsageError(
+            f"quarantine: expected retry STORE, came {' '.join(arguments.words)!r}; name one store"
+        )
+    store, path = arguments.words[1], arguments.text("config")
+    if not path:
+        raise UsageError(
+            "quarantine retry: expected --config FILE, which says how to read the events now, "
+            "came nothing; name the config"
+        )
+    config = load_config(path)
+    counted: list[Json] = []
+    still: list[Json] = []
+    n_counted = n_still = 0
+    logs.to_stderr("text")
+    with closing(Ledger.open(store)) as ledger, ExitStack() as stack:
+        left = count_entries(ledger.store, ledger.generation().id).open
+        report = stack.enter_context(progress.counted("trying", "events", left, monotonic))
+        for page in retry(config, ledger, now_ms=now_ms):
+            n_counted += len(page.counted)
+            n_still += len(page.still)
+            report(n_counted + n_still)
+            if arguments.on("json"):
+                counted += [{**entry_json(one), "done": True, "retry": page.retry}
+                            for one in page.counted]  # fmt: skip
+                still += [_still_json(one) for one in page.still]
+                continue
+            for one in page.still:
+                sys.stdout.write(f"{_line(one)}\n")
+    if arguments.on("json"):
+        document: dict[str, Json] = {
+            "format": "streammetrics-retry/1",
+            "counted": counted,
+            "open": still,
+        }
+        sys.stdout.flush()
+        sys.stdout.buffer.write(dumps(document))
+        return 0
+    if not n_counted and not n_still:
+        sys.stdout.write("nothing is open in quarantine\n")
+        return 0
+    sys.stdout.write(
+        f"{formatting.count(n_counted)} counted now, {formatting.count(n_still)} still open\n"
+    )
+    return 0
+
+
+def _line(still: Still) -> str:
+    entry = still.entry
+    place = f"{formatting.name(entry.partition, 80)} offset {entry.offset}"
+    if entry.index:
+        place += f" event {entry.index}"
+    where = f" in {formatting.name(still.field)}" if still.field else ""
+    return f"{place}: {still.reason}{where}: {formatting.name(still.detail, 300)}"
+
+
+def _still_json(still: Still) -> Json:
+    return {
+        **entry_json(still.entry),
+        "reason_now": still.reason,
+        "field_now": still.field,
+        "detail_now": still.detail,
+    }

@@ -1,0 +1,247 @@
+"""The config file: one frozen dataclass for each table, and what follows from them.
+
+`load_config` reads TOML, applies the overrides (flags and environment, which the command line
+has put in order), checks everything, and raises one ConfigError that lists every bad setting.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from streammetrics_consumers.config.event import EventConfig, Field, check_record_paths, read_event
+from streammetrics_consumers.config.experiment import (
+    ExperimentConfig,
+    GuardrailConfig,
+    experiment_family,
+    experiment_metrics,
+    paths_of,
+)
+from streammetrics_consumers.config.join import JoinConfig, of_no_order, read_join, refuse_label
+from streammetrics_consumers.config.keys import TABLES
+from streammetrics_consumers.config.metrics import MetricConfig, read_metrics, refuse_clashes
+from streammetrics_consumers.config.read_experiment import read_experiment
+from streammetrics_consumers.config.section import (
+    ConfigError,
+    Override,
+    Problem,
+    Section,
+    Value,
+    did_you_mean,
+)
+from streammetrics_consumers.config.states import (
+    EventColumn,
+    Family,
+    describe_join,
+    event_columns,
+    fingerprint,
+    slice_column,
+)
+from streammetrics_consumers.config.tables import (
+    DedupConfig,
+    QuarantineConfig,
+    ServerConfig,
+    SlicesConfig,
+    SourceConfig,
+    StoreConfig,
+    WindowsConfig,
+    read_dedup,
+    read_quarantine,
+    read_server,
+    read_slices,
+    read_source,
+    read_store,
+    read_windows,
+)
+
+__all__ = [
+    "Config",
+    "ConfigError",
+    "DedupConfig",
+    "EventConfig",
+    "ExperimentConfig",
+    "Family",
+    "Field",
+    "GuardrailConfig",
+    "JoinConfig",
+    "MetricConfig",
+    "Override",
+    "Problem",
+    "QuarantineConfig",
+    "ServerConfig",
+    "SlicesConfig",
+    "SourceConfig",
+    "StoreConfig",
+    "WindowsConfig",
+    "load_config",
+]
+
+MAX_FILE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Config:
+    """A checked config.
+
+    `path` is the file it came from; relative paths in it are already relative to that file.
+    """
+
+    path: Path
+    source: SourceConfig
+    event: EventConfig
+    windows: WindowsConfig
+    slices: SlicesConfig
+    metrics: tuple[MetricConfig, ...]
+    store: StoreConfig
+    server: ServerConfig
+    quarantine: QuarantineConfig = field(default_factory=QuarantineConfig)
+    experiment: ExperimentConfig | None = None
+    experiment_metrics: tuple[MetricConfig, ...] = ()
+    join: JoinConfig | None = None
+    dedup: DedupConfig | None = None
+
+    @cached_property
+    def families(self) -> tuple[Family, ...]:
+        """All that is counted: the metrics by the slices, and those of the experiment."""
+        names = self.slices.names
+        paths = {name: self.event.path(name) for name in names}
+        columns = {name: slice_column(self.event, name) for name in names}
+        declared = {} if self.join is None else {"join": self.join.plan(self.windows)}
+        declared |= {} if self.dedup is None else {"dedup": self.dedup.plan}
+        own = Family(self.slices, self.metrics, self.event, self.windows, paths, columns, declared)
+        if self.experiment is None:
+            return (own,)
+        more = self.experiment_metrics
+        other = experiment_family(self.experiment, more, self.event, self.windows)
+        return own, replace(other, declared={**other.declared, **declared})
+
+    @cached_property
+    def columns(self) -> tuple[EventColumn, ...]:
+        """Every column that is read of an event."""
+        return event_columns(self.event, self.families)
+
+    @property
+    def counted(self) -> tuple[MetricConfig, ...]:
+        """The metrics of all families."""
+        return tuple(metric for family in self.families for metric in family.metrics)
+
+    @cached_property
+    def descriptions(self) -> dict[str, dict[str, object]]:
+        """For each metric that is counted, everything that decides which rows and how; and for
+        the pending rows of a join."""
+        found = {
+            name: found for family in self.families for name, found in family.descriptions.items()
+        }
+        if self.join is None:
+            return found
+        return {**found, **describe_join(self.join, self.event, self.windows, self.columns)}
+
+    def fingerprints(self) -> dict[str, str]:
+        """The sha256 (hex) of each metric's description. Two runs whose fingerprints of a metric
+        agree may add to one state; where they do not, the descriptions say why."""
+        return {name: fingerprint(found) for name, found in self.descriptions.items()}
+
+    def floor_ms(self, greatest_event_ms: int) -> int:
+        """The retention floor after this event time: the start of a pane, so that a window
+        is above it as a whole or not at all."""
+        pane_ms = self.windows.pane_ms
+        return (greatest_event_ms - self.windows.retention_s * 1000) // pane_ms * pane_ms
+
+
+def load_config(
+    path: str | Path, overrides: Mapping[str, Override | Value] | None = None
+) -> Config:
+    """Read and check a config file.
+
+    overrides: dotted key (`store.url`) to a value that goes before the file's. Texts are turned
+    into numbers where the key is a number. An `Override` also names where it was given.
+    Raises ConfigError with every bad setting.
+    """
+    path = Path(path)
+    problems: list[Problem] = []
+    document = _read_toml(path)
+    given = _by_table(overrides or {}, problems)
+    directory = path.resolve().parent
+
+    def section(name: str) -> Section:
+        return Section(name, document.get(name, {}), problems, given.get(name))
+
+    for name in document:
+        if name not in TABLES:
+            problems.append(
+                Problem(f"[{name}]", "a known table", name, did_you_mean(name, list(TABLES)))
+            )
+    source = read_source(section("source"), directory)
+    windows = read_windows(section("windows"), joined="join" in document or "join" in given)
+    event = read_event(section("event"))
+    slices = read_slices(section("slices"), event)
+    store = read_store(section("store"), directory)
+    quarantine = read_quarantine(section("quarantine"), source)
+    server = read_server(section("server"))
+    join = None
+    if "join" in document or "join" in given:
+        join = read_join(section("join"), source, windows)
+        if event.label is not None:
+            problems.append(refuse_label(event.label))
+    dedup = None
+    if "dedup" in document or "dedup" in given:
+        dedup = read_dedup(section("dedup"), source)
+    if source.kind == "spark":
+        problems += [of_no_order(name) for name, one in (("join", join), ("dedup", dedup)) if one]
+    metrics = read_metrics(section("metrics"), event, directory, join)
+    experiment = None
+    if "experiment" in document or "experiment" in given:
+        experiment = read_experiment(section("experiment"), event, metrics)
+    refuse_clashes(section("metrics"), event, slices, metrics, paths_of(experiment, event))
+    check_record_paths(document, source.kind, problems)
+    if problems:
+        raise ConfigError(str(path), problems)
+    more = experiment_metrics(experiment, event, metrics)
+    return Config(
+        path,
+        source,
+        event,
+        windows,
+        slices,
+        metrics,
+        store,
+        server,
+        quarantine,
+        experiment,
+        more,
+        join,
+        dedup,
+    )
+
+
+def _read_toml(path: Path) -> dict[str, object]:
+    def failed(expected: str, came: object, todo: str) -> ConfigError:
+        return ConfigError(str(path), [Problem(str(path), expected, str(came), todo)])
+
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise failed("a readable file", error.strerror, "check the path") from None
+    if len(data) > MAX_FILE_BYTES:
+        raise failed(f"at most {MAX_FILE_BYTES} bytes", "more", "is this a config file?")
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise failed("TOML 1.0 in UTF-8", error, "correct the file there") from None
+
+
+def _by_table(
+    overrides: Mapping[str, Override | Value], problems: list[Problem]
+) -> dict[str, dict[str, Override]]:
+    given: dict[str, dict[str, Override]] = {}
+    for key, value in overrides.items():
+        override = value if isinstance(value, Override) else Override(value, key)
+        table, _, name = key.partition(".")
+        if table not in TABLES or not name:
+            problems.append(Problem(override.where, "a key of the config", key, "see its names"))
+        given.setdefault(table, {})[name] = override
+    return given

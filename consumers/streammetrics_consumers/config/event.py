@@ -1,0 +1,297 @@
+"""[event]: which field of an event plays which role, and which events are meant.
+
+Roles to arguments of metrics: label -> labels, numerators; score -> scores, and predictions as an
+array of scores; user -> groups, users; list -> lists; item -> items; weight -> weights; time ->
+times_ms.
+
+    where = { "exps.e00" = "present", country = ["de", "at"], bot = false }
+
+Each entry of `where` names a field, as `[slices] by` does: a role of [event] that has a path, else
+a dotted path. An event must meet all conditions; others are skipped, and counted as skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal, cast
+
+from streammetrics_consumers.config.section import Problem, Section, is_path, shown
+
+Kind = Literal[
+    "label",
+    "real",
+    "flag",
+    "count",
+    "text_id",
+    "hashed_id",
+    "int_id",
+    "label_list",
+    "real_list",
+    "flag_list",
+    "int_list",  # arrays of any length
+    "label_row",
+    "real_row",  # arrays of `Field.width` values
+    "label_or_row",
+    "real_or_row",  # one value, or such an array
+    "outcome",  # of [join]: no field of an event
+]
+
+ROLE_ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "label": ("labels", "numerators"),
+    "score": ("scores", "predictions"),
+    "user": ("groups", "users"),
+    "list": ("lists",),
+    "item": ("items",),
+    "weight": ("weights",),
+}
+ARGUMENT_ROLES: Final = {a: role for role, names in ROLE_ARGUMENTS.items() for a in names}
+ROLES: Final = ("time", "variant", "epoch", *ROLE_ARGUMENTS)
+MAX_VARIANTS: Final = 1000
+MAX_TEXT: Final = 1024  # characters of an id, or of a value in `where`
+BESIDE: Final = ("key.", "header.")
+_INT64: Final = 1 << 63
+
+PRESENT: Final = "present"
+ABSENT: Final = "absent"
+MAX_CONDITIONS: Final = 32
+MAX_VALUES: Final = 1000  # of one field
+_EXPECTED: Final = '"present", "absent", a text, a whole number, true or false, or a list of these'
+_TODO: Final = (
+    'write for instance { "exps.e00" = "present", country = ["de", "at"] }; in a list, "present" '
+    'and "absent" are values like any other'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What one field of an event must be.
+
+    name: as the config names the field; path: where it stands. present: whether it must be there
+    and not null. values: the texts that it may have, in order; None where any value will do.
+    """
+
+    name: str
+    path: str
+    present: bool
+    values: tuple[str, ...] | None = None
+
+    @property
+    def plain(self) -> list[object]:
+        """In plain values, as fingerprints hash it: name, path, and what the field must be."""
+        word = PRESENT if self.present else ABSENT
+        return [self.name, self.path, word if self.values is None else list(self.values)]
+
+
+@dataclass(frozen=True, slots=True)
+class EventConfig:
+    """[event]: dotted paths by role. Only fields that something reads must be in an event.
+
+    where: the conditions that an event must meet; others are skipped.
+    """
+
+    time: str
+    time_unit: Literal["s", "ms"] | None = None
+    variant: str | None = None
+    variants: tuple[str, ...] | None = None
+    user: str | None = None
+    label: str | None = None
+    score: str | None = None
+    list: str | None = None
+    item: str | None = None
+    weight: str | None = None
+    epoch: str | None = None
+    where: tuple[Condition, ...] = ()
+
+    def path(self, name: str) -> str:
+        """The path of a role, or `name` itself, which is a path then."""
+        found = getattr(self, name) if name in ROLES else None
+        return found if isinstance(found, str) else name
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Field:
+    """One field of an event, and what it is read as. width: how many values an array has that is
+    a row of a table, else 0."""
+
+    path: str
+    kind: Kind
+    width: int = 0
+
+    @property
+    def column(self) -> str:
+        """The name of its column in a panel."""
+        return f"{self.path}:{self.kind}"
+
+
+def offsets_column(path: str) -> str:
+    """The name of the column that says where each list of a field begins."""
+    return f"{path}:offsets"
+
+
+def read_event(section: Section) -> EventConfig:
+    """[event]."""
+    paths = {role: section.path(role) for role in ROLES}
+    unit = section.choice("time_unit") or None
+    variants = _read_variants(section)
+    where = read_where(section, paths)
+    section.done()
+    if variants is not None and paths["variant"] is None:
+        section.bad("variants", "nothing, since there is no variant", "name the variant's field")
+    time = paths.pop("time") or "time"
+    return EventConfig(
+        time, cast('Literal["s", "ms"] | None', unit), variants=variants, where=where, **paths
+    )
+
+
+def _read_variants(section: Section) -> tuple[str, ...] | None:
+    value = section.raw("variants")
+    if value is None:
+        return None
+    if (
+        isinstance(value, list)
+        and 0 < len(value) <= MAX_VARIANTS
+        and all(isinstance(v, str) and 0 < len(v) <= 200 for v in value)
+        and len(set(value)) == len(value)
+    ):
+        return tuple(value)
+    section.bad(
+        "variants", f"a list of 1 to {MAX_VARIANTS} different texts", 'write ["control", "new"]'
+    )
+    return None
+
+
+def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condition, ...]:
+    """[event] where, by path. roles: the path of each role, None where it has none."""
+    table = section.raw("where")
+    if table is None:
+        return ()
+    if not isinstance(table, dict):
+        section.bad("where", "a table from fields to what they must be", _TODO)
+        return ()
+    found: dict[str, Condition] = {}
+    for name, value in entries_of(table):
+        where = f"[event] where.{name}"
+        values = _values(value)
+        if not is_path(name):
+            section.problem(where, "a role of [event] or a dotted path", name, "name the field")
+        elif value not in (PRESENT, ABSENT) and values is None:
+            section.problem(where, _EXPECTED, value, _TODO)
+        else:
+            path = roles.get(name) or name
+            if path in found:
+                section.problem(
+                    where, "one entry for each field", path, "leave out all but one of them"
+                )
+            keyword = isinstance(value, str) and value in (PRESENT, ABSENT)
+            found[path] = Condition(name, path, value != ABSENT, None if keyword else values)
+    if len(found) > MAX_CONDITIONS:
+        section.bad("where", f"at most {MAX_CONDITIONS} fields", "leave some out")
+    return tuple(found[path] for path in sorted(found))
+
+
+def conditions_of(plain: Iterable[Mapping[str, object]]) -> tuple[Condition, ...]:
+    """Conditions from their fields as JSON has them."""
+    found = []
+    for one in plain:
+        values = one["values"]
+        found.append(
+            Condition(
+                str(one["name"]),
+                str(one["path"]),
+                bool(one["present"]),
+                tuple(map(str, values)) if isinstance(values, list | tuple) else None,
+            )
+        )
+    return tuple(found)
+
+
+def entries_of(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, object]]:
+    """The entries by dotted path: `exps.e00 = ...` without quotes is a table in a table."""
+    for name, value in table.items():
+        if isinstance(value, dict) and value:
+            yield from entries_of(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name, value
+
+
+def _values(value: object) -> tuple[str, ...] | None:
+    """The texts of a value or of a list of values; None where one of them cannot be a value."""
+    given = value if isinstance(value, list) else [value]
+    texts = [plain_text(one) for one in given if not isinstance(one, float)]
+    found = {text for text in texts if text is not None and len(text) <= MAX_TEXT}
+    good = texts.count(None) == 0 and len(texts) == len(given) and 0 < len(given) <= MAX_VALUES
+    return tuple(sorted(found)) if good and found == set(texts) else None
+
+
+def plain_text(value: object) -> str | None:
+    """A text, a whole number, true or false as the text that slices show; None for what is none.
+
+    >>> plain_text("de"), plain_text(7.0), plain_text(True), plain_text(0.5)
+    ('de', '7', 'true', None)
+    """
+    match value:
+        case str():
+            return value
+        case bool():
+            return "true" if value else "false"
+        case int() if -_INT64 <= value < _INT64:
+            return str(value)
+        case float() if value.is_integer() and abs(value) < 2**53:
+            return str(int(value))
+    return None
+
+
+def check_record_paths(document: Mapping[str, object], kind: str, problems: list[Problem]) -> None:
+    """Note each path of a config, as it stands in the file, that this source cannot have.
+
+    Only records of Kafka have a key and headers. In a file `key.NAME` and `header.NAME` are errors:
+    a config that reads them as fields of the event would mean something else once its events come
+    from Kafka, and its results would change in silence.
+    """
+    for where, path in _paths(document):
+        if not isinstance(path, str):
+            continue
+        if kind != "kafka" and path.startswith(BESIDE):
+            problems.append(
+                Problem(
+                    where,
+                    "a path in the event",
+                    shown(path),
+                    f"only a record of Kafka has a {path.partition('.')[0]}, and this source is a "
+                    f"{kind}; name a field of the event",
+                )
+            )
+        elif kind == "kafka" and path == "header":
+            problems.append(
+                Problem(where, "header.NAME", shown(path), "say which header of the record")
+            )
+
+
+def _paths(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    for role, path in _table(document.get("event")).items():
+        yield f"[event] {role}", path
+    for name, _ in entries_of(_table(_table(document.get("event")).get("where"))):
+        yield f"[event] where.{name}", name
+    yield "[experiment] unit", _table(document.get("experiment")).get("unit")
+    yield "[dedup] event_id", _table(document.get("dedup")).get("event_id")
+    yield from _of_join(_table(document.get("join")))
+    by = _table(document.get("slices")).get("by")
+    for i, names in enumerate(by if isinstance(by, list) else ()):
+        for name in names if isinstance(names, list) else ():
+            yield f"[slices] by[{i}]", name
+    for metric, table in _table(document.get("metrics")).items():
+        for argument, path in _table(_table(table).get("inputs")).items():
+            yield f"[metrics] {metric}.inputs.{argument}", path
+
+
+def _of_join(join: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    yield "[join] id", join.get("id")
+    yield "[join] impression", _table(join.get("impression")).get("field")
+    for name, mark in _table(join.get("outcomes")).items():
+        yield f"[join.outcomes] {name}.field", _table(mark).get("field")
+        yield f"[join.outcomes] {name}.value", _table(mark).get("value")
+
+
+def _table(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}

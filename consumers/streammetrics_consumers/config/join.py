@@ -1,0 +1,331 @@
+"""[join]: an impression is one event, and each of its outcomes (a click, a purchase) another one.
+
+They share an id. An impression is counted when its label window has closed: its labels are what
+its outcomes say, and 0 where there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, Literal, cast
+
+import numpy as np
+
+from streammetrics import Accumulator, InputError, hash_ids
+from streammetrics_consumers.config.event import ROLE_ARGUMENTS, Field
+from streammetrics_consumers.config.keys import ENTRIES
+from streammetrics_consumers.config.section import Problem, Section, did_you_mean, is_path, shown
+from streammetrics_consumers.config.tables import SourceConfig, WindowsConfig
+
+Counts = Literal["once", "count", "sum"]
+Attribution = Literal["one", "last", "every"]
+
+COUNTS: Final = ("once", "count", "sum")
+MAX_OUTCOMES: Final = 16
+PANES: Final = 8  # of event time in a label window: pending rows are stored by these
+_ONE: Final = np.ones(1)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What marks an event: a field and the text that it has, the topic of its record, or both."""
+
+    field: str | None = None
+    equals: str | None = None
+    topic: str | None = None
+
+    def excludes(self, other: Mark) -> bool:
+        """Whether no event has both marks."""
+        pairs = ((self.equals, other.equals), (self.topic, other.topic))
+        return any(a is not None and b is not None and a != b for a, b in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeConfig:
+    """One entry of [join.outcomes]. counts: whether an impression had it ("once", 0 or 1), how
+    often ("count"), or the sum of the numbers in its field `value` ("sum")."""
+
+    name: str
+    mark: Mark
+    counts: Counts = "once"
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JoinConfig:
+    """[join]. An outcome belongs to an impression at t if it comes in [t, t + label_window_s).
+
+    reopen_s: how much later than the allowed lateness events are still joined. idle_s: partitions
+    whose newest event is so much older than the newest of all, or that have none, do not keep
+    windows open; None: all do. others: what becomes of events that are neither. warn_cut: the share
+    of label delays in the last tenth of the window above which it is said to cut outcomes off.
+    """
+
+    id: str
+    impression: Mark
+    outcomes: tuple[OutcomeConfig, ...]
+    label_window_s: int
+    reopen_s: int = 0
+    attribution: Attribution = "one"
+    idle_s: int | None = None
+    others: Literal["refuse", "skip"] = "refuse"
+    warn_cut: float = 0.01
+
+    @property
+    def kind_field(self) -> str | None:
+        """The field that tells events apart, if one does."""
+        return next((mark.field for mark in self.marks if mark.field is not None), None)
+
+    @property
+    def marks(self) -> tuple[Mark, ...]:
+        """That of the impression, and those of the outcomes in their order."""
+        return (self.impression, *(one.mark for one in self.outcomes))
+
+    @property
+    def label_window_ms(self) -> int:
+        """How long outcomes of an impression are waited for."""
+        return self.label_window_s * 1000
+
+    @property
+    def pane_ms(self) -> int:
+        """What is pending is stored, and closed, by panes of event time of this length."""
+        return max(self.label_window_ms // PANES, 1000)
+
+    def plan(self, windows: WindowsConfig) -> dict[str, object]:
+        """What decides which impressions are counted and with which labels, in plain values: what
+        is late is not joined, so that is one of these. (Older versions kept nothing of the late.)
+        """
+        return {
+            "id": self.id,
+            "marks": [[mark.field, mark.equals, mark.topic] for mark in self.marks],
+            "outcomes": [[one.name, one.counts, one.value] for one in self.outcomes],
+            "label_window_s": self.label_window_s,
+            "late_after_s": windows.lateness_s + self.reopen_s,
+            "late": "to quarantine",
+            "attribution": self.attribution,
+        }
+
+
+def read_join(section: Section, source: SourceConfig, windows: WindowsConfig) -> JoinConfig | None:
+    """[join]; None where it is too bad to go on with, and a problem says so."""
+    id_path = section.path("id")
+    marked = ENTRIES["join.impression"]
+    impression = _read_mark(section, "[join] impression", section.raw("impression"), marked)
+    outcomes = _read_outcomes(section)
+    window = section.whole("label_window_s", 0)
+    reopen = section.whole("reopen_s")
+    attribution = cast("Attribution", section.choice("attribution"))
+    idle = section.optional_whole("idle_s")
+    others = cast('Literal["refuse", "skip"]', section.choice("others"))
+    warn = section.number("warn_cut")
+    section.done()
+    if id_path is None or impression is None or not outcomes or not window:
+        return None
+    found = JoinConfig(
+        id_path, impression, outcomes, window, reopen, attribution, idle, others, warn
+    )
+    _check_marks(section, found, source)
+    least = windows.size_s + window + windows.lateness_s + reopen
+    if windows.retention_s < least:
+        section.problem(
+            "[windows] retention_s",
+            f"at least {least}: size_s, label_window_s, lateness_s and reopen_s together",
+            windows.retention_s,
+            "keep windows until the impressions in them are counted",
+        )
+    return found
+
+
+def _read_outcomes(section: Section) -> tuple[OutcomeConfig, ...]:
+    table = section.raw("outcomes")
+    if not isinstance(table, dict) or not 0 < len(table) <= MAX_OUTCOMES:
+        section.bad(
+            "outcomes",
+            f"a table [join.outcomes] of 1 to {MAX_OUTCOMES} outcomes",
+            'write click = { field = "kind", equals = "click" } in it',
+        )
+        return ()
+    found = []
+    for name, given in table.items():
+        where = f"[join.outcomes] {name}"
+        if not name.isidentifier() or len(name) > 64:
+            section.problem(where, "a name of up to 64 letters, digits or `_`", name, "rename it")
+        mark = _read_mark(section, where, given, ENTRIES["join.outcomes.NAME"])
+        if mark is None:
+            continue
+        counts, value = given.get("counts", "once"), given.get("value")
+        if counts not in COUNTS:
+            section.problem(
+                f"{where}.counts",
+                '"once", "count" or "sum"',
+                counts,
+                did_you_mean(str(counts), COUNTS),
+            )
+        elif (counts == "sum") != (value is not None):
+            section.problem(
+                f"{where}.value",
+                "a field to add up" if counts == "sum" else "nothing",
+                value,
+                'it goes with counts = "sum", and that with it',
+            )
+        elif value is not None and not is_path(value):
+            section.problem(f"{where}.value", "a dotted path in an event", value, "name a field")
+        else:
+            found.append(OutcomeConfig(name, mark, counts, value))
+    return tuple(found)
+
+
+def _read_mark(section: Section, where: str, given: object, keys: Collection[str]) -> Mark | None:
+    known = tuple(keys)
+    if not isinstance(given, dict) or not given.keys() & {"field", "topic"}:
+        section.problem(
+            where,
+            "what marks such an event",
+            given,
+            'write for instance { field = "kind", equals = "click" } or { topic = "clicks" }',
+        )
+        return None
+    for key in given.keys() - set(known):
+        section.problem(f"{where}.{key}", "a known key", key, did_you_mean(key, known))
+    path, equals, topic = given.get("field"), given.get("equals"), given.get("topic")
+    if (path is None) != (equals is None):
+        section.problem(where, "both `field` and `equals`, or neither", given, "add the other")
+        return None
+    if path is not None and not is_path(path):
+        section.problem(f"{where}.field", "a dotted path in an event", path, "name a field")
+        return None
+    if equals is not None and not isinstance(equals, str | int):
+        section.problem(
+            f"{where}.equals",
+            "a text, a whole number, true or false",
+            equals,
+            "write what the field of such an event says",
+        )
+        return None
+    if topic is not None and not isinstance(topic, str):
+        section.problem(f"{where}.topic", "the name of a topic", topic, "put it in quotes")
+        return None
+    text = str(equals).lower() if isinstance(equals, bool) else equals
+    return Mark(path, None if text is None else str(text), topic)
+
+
+def _check_marks(section: Section, join: JoinConfig, source: SourceConfig) -> None:
+    names = ["[join] impression", *(f"[join.outcomes] {one.name}" for one in join.outcomes)]
+    marked = list(zip(names, join.marks, strict=True))
+    for (where, mark), (other, theirs) in combinations(marked, 2):
+        if not mark.excludes(theirs):
+            section.problem(
+                other, f"another mark than that of {where}", _said(theirs), "no event may be both"
+            )
+    for where, mark in marked:
+        if mark.field not in (None, join.kind_field):
+            section.problem(
+                where,
+                f"the field {join.kind_field!r}, as in others",
+                mark.field,
+                "tell all events apart by one field",
+            )
+        if mark.topic is not None and mark.topic not in source.topics:
+            section.problem(
+                where,
+                "a topic of [source]",
+                mark.topic,
+                "read that topic too, or mark such events by a field",
+            )
+
+
+def _said(mark: Mark) -> Mapping[str, str]:
+    pairs = {"field": mark.field, "equals": mark.equals, "topic": mark.topic}
+    return {name: value for name, value in pairs.items() if value is not None}
+
+
+def of_no_order(table: str) -> Problem:
+    """[join] or [dedup] where a cluster hands events over in no order."""
+    return Problem(
+        f"[{table}]",
+        'nothing, since kind is "spark"',
+        "a table",
+        "leave it out: what is late, or came before, is a fact of a log in its order",
+    )
+
+
+def refuse_label(path: object) -> Problem:
+    """[event] label beside [join]: an impression's label is what its outcomes say."""
+    return Problem(
+        "[event] label",
+        "nothing, since [join] makes labels of outcomes",
+        shown(path),
+        "remove it; a metric's inputs = { labels = ... } names an outcome",
+    )
+
+
+def labels_of_join(
+    section: Section,
+    where: str,
+    given: Mapping[str, object],
+    join: JoinConfig,
+    empty: Accumulator,
+) -> tuple[dict[str, object], dict[str, Field]]:
+    """The inputs that are fields of an event, and those that are labels: of the outcome that the
+    config names, else of the first one."""
+    left, found = dict(given), dict[str, Field]()
+    names = [one.name for one in join.outcomes]
+    for argument in ROLE_ARGUMENTS["label"]:
+        if argument not in empty.arguments():
+            continue
+        name = left.pop(argument, names[0])
+        if name not in names:
+            section.problem(
+                f"{where}.inputs.{argument}",
+                "an outcome of [join.outcomes]",
+                name,
+                did_you_mean(str(name), names),
+            )
+            name = names[0]
+        outcome = join.outcomes[names.index(str(name))]
+        if outcome.counts != "once" and _takes_only_once(empty, argument):
+            section.problem(
+                f"{where}.inputs.{argument}",
+                'an outcome with counts = "once"',
+                f"{outcome.name} ({outcome.counts})",
+                "name another outcome; this metric takes labels 0 and 1",
+            )
+        found[argument] = outcome_field(outcome)
+    return left, found
+
+
+def outcome_field(outcome: OutcomeConfig) -> Field:
+    """What stands for the label of an outcome among the fields of a metric."""
+    return Field(outcome.name, "outcome")
+
+
+def refuse_arrays(section: Section, where: str, inputs: Mapping[str, Field]) -> None:
+    """What waits for its label has columns of one value."""
+    for argument, field in inputs.items():
+        if field.width or field.kind.endswith("_list"):
+            section.problem(
+                f"{where}.inputs.{argument}",
+                "a field of one value, since there is a [join]",
+                field.path,
+                "leave the metric out, or count it by a config of its own without [join]",
+            )
+
+
+def _takes_only_once(empty: Accumulator, argument: str) -> bool:
+    """Whether it takes a label 1 and no label 2.5."""
+    columns: dict[str, object] = dict.fromkeys(("scores", "predictions"), _ONE / 2)
+    columns |= {name: hash_ids(["a"]) for name in ("groups", "users", "lists", "items")}
+    columns["weights"] = _ONE
+    wanted = [name for name, needed in empty.arguments().items() if needed and name != argument]
+    some = {name: columns[name] for name in wanted if name in columns}
+
+    def takes(label: float) -> bool:
+        try:
+            empty.check(**some, **{argument: _ONE * label})
+        except (InputError, TypeError):
+            return False
+        return True
+
+    return takes(1.0) and not takes(2.5)

@@ -1,0 +1,432 @@
+"""[metrics]: which metrics there are, and which field of an event feeds which argument.
+
+An argument is fed by its role (see event.py), or by the field that
+`inputs = { scores = "propensity" }` names. A metric of whole lists (one that takes `offsets`)
+reads arrays: an event is a list then. An argument that takes a table (see `Declared.widths`) reads
+an array of so many values, which is a row of it.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from pathlib import Path
+from typing import Final, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics import Accumulator, SettingsError
+from streammetrics.registry import metric, metric_names, metric_type, metric_types
+from streammetrics_consumers.config.event import (
+    ARGUMENT_ROLES,
+    ROLE_ARGUMENTS,
+    EventConfig,
+    Field,
+    Kind,
+    offsets_column,
+)
+from streammetrics_consumers.config.join import JoinConfig, labels_of_join, refuse_arrays
+from streammetrics_consumers.config.keys import ENTRIES
+from streammetrics_consumers.config.section import Problem, Section, did_you_mean, is_path
+from streammetrics_consumers.config.tables import SlicesConfig
+
+Setting: TypeAlias = "bool | int | float | str | Fraction | tuple[Setting, ...] | None"
+Table: TypeAlias = "NDArray[np.generic]"
+Better: TypeAlias = str | float  # one of WORDS, or a target
+
+ID_ARGUMENTS: Final = ("groups", "users", "lists", "items")
+COMBINATORS: Final = ("Panel", "PerKey", "Windows", "UserGroups")
+NOT_IN_A_CONFIG: Final = (*COMBINATORS, "Units")
+MAX_METRICS: Final = 100
+MAX_ROWS: Final = 10_000_000  # scores of an exact state in a process that runs without end
+_DEFAULTS: Final[Mapping[str, Setting]] = {  # of settings that have another in Python
+    "max_rows": MAX_ROWS,  # less where a row has a score for each class
+    "ids": "hashed",
+    "item_ids": "hashed",
+    "duplicates": "conflict",
+}
+MAX_SETTING_BYTES: Final = 256 << 20
+WORDS: Final = ("higher", "lower", "none")
+_NO_SETTINGS: Final = tuple(ENTRIES["metrics.NAME"])  # of an entry
+_ONE: Final = "one value"
+_MANY: Final = "a list"
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricConfig:
+    """One entry of [metrics]: its settings, the field of each argument, and the empty metric.
+
+    better: in which direction it is better, where the config says so.
+    """
+
+    name: str
+    type: str
+    settings: Mapping[str, Setting]
+    inputs: Mapping[str, Field]
+    empty: Accumulator
+    better: Better | None = None
+
+    @property
+    def of_lists(self) -> bool:
+        """Whether it takes a whole list from each event."""
+        return "offsets" in self.empty.arguments()
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The column of each argument, in a panel."""
+        columns = {argument: field.column for argument, field in self.inputs.items()}
+        if self.of_lists:
+            first = self.inputs.get("labels") or self.inputs["lists"]
+            columns["offsets"] = offsets_column(first.path)
+        return columns
+
+
+def read_metrics(
+    section: Section, event: EventConfig, directory: Path, join: JoinConfig | None = None
+) -> tuple[MetricConfig, ...]:
+    """[metrics], each constructed once so that a bad setting shows here.
+
+    directory: what paths of settings are relative to. join: where the labels are from, if it is
+    not from the events themselves.
+    """
+    if not section.table and isinstance(section.table, dict):
+        section.problem(
+            "[metrics]", "at least one metric", None, 'add one, such as ctr = { type = "Ratio" }'
+        )
+    if len(section.table) > MAX_METRICS:
+        section.problem(
+            "[metrics]", f"at most {MAX_METRICS} metrics", len(section.table), "leave some out"
+        )
+    found = []
+    for name in list(section.table)[:MAX_METRICS]:
+        made = _read_metric(section, name, event, directory, join)
+        if made is not None:
+            found.append(made)
+    section.done()
+    if event.weight and not any("weights" in made.empty.arguments() for made in found):
+        section.problem(
+            "[event] weight",
+            "nothing, since no metric here takes weights",
+            event.weight,
+            "remove it",
+        )
+    return tuple(sorted(found, key=lambda made: made.name))
+
+
+def _read_metric(
+    section: Section, name: str, event: EventConfig, directory: Path, join: JoinConfig | None
+) -> MetricConfig | None:
+    table = section.raw(name)
+    where = f"[metrics] {name}"
+    if not _NAME.fullmatch(name):
+        section.problem(
+            where, "a name of up to 64 letters, digits, `_`, `.` or `-`", name, "rename it"
+        )
+    if not isinstance(table, dict):
+        section.problem(where, "a table", table, 'write { type = "HistogramAUC" }')
+        return None
+    type_name = table.get("type")
+    kind = _metric_type(section, f"{where}.type", type_name)
+    if kind is None or not isinstance(type_name, str):
+        return None
+    settings = {k: _setting(v) for k, v in table.items() if k not in _NO_SETTINGS}
+    accepted = [f.name for f in fields(kind)]
+    unknown = [key for key in settings if key not in accepted]
+    for key in unknown:
+        section.problem(
+            f"{where}.{key}",
+            f"a setting of {type_name}",
+            settings.pop(key),
+            did_you_mean(key, [*_NO_SETTINGS, *accepted]),
+        )
+    for key, value in table.items():
+        if key in settings and isinstance(value, dict):
+            found = _read_setting_file(section, f"{where}.{key}", value, directory)
+            if found is None:
+                return None
+            settings[key] = cast("Setting", found)
+    for key, value in _DEFAULTS.items():
+        if key in accepted and not (key == "max_rows" and _is_bounded(settings, accepted)):
+            settings.setdefault(key, _of_each_class(settings) if key == "max_rows" else value)
+    if settings.get("duplicates", "conflict") != "conflict":
+        # What is refused within one update would depend on how the log was cut into updates.
+        section.problem(f"{where}.duplicates", '"conflict"', settings["duplicates"], "leave it out")
+        return None
+    try:
+        empty = metric(type_name, settings)
+    except SettingsError as error:
+        named = [word for word in re.findall(r"\w+", error.where) if word in accepted]
+        at = f"{where}.{named[-1]}" if named else f"{where} ({error.where})"
+        section.problem(at, error.expected, error.came, error.todo)
+        return None
+    given, labels = table.get("inputs", {}), dict[str, Field]()
+    if join is not None and isinstance(given, dict):
+        given, labels = labels_of_join(section, where, given, join, empty)
+    inputs = _read_inputs(section, where, given, event, empty, labels)
+    if join is not None:
+        refuse_arrays(section, where, inputs)
+    return MetricConfig(
+        name, type_name, settings, inputs, empty, _read_better(section, where, table)
+    )
+
+
+def _metric_type(section: Section, where: str, name: object) -> type[Accumulator] | None:
+    """The class that `type` names: ours, that of an installed package, or `module:Class`."""
+    ours = metric_types()
+    combined = [ours[kind] for kind in NOT_IN_A_CONFIG]
+    if isinstance(name, str) and (name in ours or name in metric_names() or ":" in name):
+        try:
+            kind = metric_type(name)
+        except SettingsError as error:
+            section.problems.append(Problem(where, error.expected, error.came, error.todo))
+            return None
+        if kind not in combined:
+            return kind
+    known = [kind for kind in metric_names() if kind not in NOT_IN_A_CONFIG]
+    section.problem(where, "a metric, or module:Class of one", name, did_you_mean(str(name), known))
+    return None
+
+
+def _is_bounded(settings: Mapping[str, Setting], accepted: Sequence[str]) -> bool:
+    """Whether a state counts in buckets, and so does not grow with rows."""
+    return settings.get("grid") is not None or ("exact" in accepted and not settings.get("exact"))
+
+
+def _of_each_class(settings: Mapping[str, Setting]) -> int:
+    """The rows that have MAX_ROWS scores, where a row has as many as there are classes."""
+    n_classes = settings.get("n_classes")
+    if not isinstance(n_classes, int) or not 0 < n_classes < MAX_ROWS:
+        return MAX_ROWS  # no such setting, or one that the metric refuses
+    return MAX_ROWS // n_classes
+
+
+def _setting(value: object) -> Setting:
+    # Settings are immutable, so TOML's arrays become tuples; a fraction is written as "1/10".
+    if isinstance(value, list):
+        # A row of an array of arrays is data, and its texts mean nothing but themselves.
+        return tuple(tuple(v) if isinstance(v, list) else _setting(v) for v in value)
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,18}/[1-9][0-9]{0,17}", value):
+        return Fraction(value)
+    return cast("Setting", value)
+
+
+def _read_inputs(
+    section: Section,
+    where: str,
+    given: object,
+    event: EventConfig,
+    empty: Accumulator,
+    known: Mapping[str, Field],
+) -> dict[str, Field]:
+    takes = {a: required for a, required in empty.arguments().items() if a != "offsets"}
+    of_lists = "offsets" in empty.arguments()
+    if not isinstance(given, dict):
+        section.problem(f"{where}.inputs", "a table", given, 'write { scores = "propensity" }')
+        given = {}
+    for argument, path in given.items():
+        if argument not in takes:
+            section.problem(
+                f"{where}.inputs.{argument}",
+                f"an argument of {type(empty).__name__}",
+                path,
+                did_you_mean(argument, list(takes)),
+            )
+        elif not is_path(path):
+            section.problem(
+                f"{where}.inputs.{argument}", "a dotted path in an event", path, "name a field"
+            )
+    found = dict(known)
+    for argument, required in takes.items():
+        if argument in known:
+            continue
+        role = ARGUMENT_ROLES.get(argument)
+        path = given.get(argument, getattr(event, role) if role else None)
+        if isinstance(path, str) and is_path(path):
+            ids = empty.settings().get("item_ids" if argument == "items" else "ids")
+            plain = _kind(argument, of_lists, ids)
+            widths = empty.widths().get(argument, (None,))
+            if argument == "predictions" and argument not in given:
+                widths = widths[-1:]  # a score that is one number is no predicted class
+            found[argument] = _field(event.path(path), plain, widths)
+        elif required and argument not in given:
+            todo = f"name [event] {role}, or" if role else "write"
+            section.problem(
+                where,
+                f"a field for `{argument}`",
+                None,
+                f'{todo} inputs = {{ {argument} = "..." }}',
+            )
+    if of_lists and "labels" in found and found.get("scores") == found["labels"]:
+        section.problem(
+            where, "different fields for labels and scores", found["labels"].path, "name two fields"
+        )
+    return found
+
+
+def _field(path: str, plain: Kind, widths: tuple[int | None, ...]) -> Field:
+    """A field of one value, of a row of a table, or of either, as an argument takes them."""
+    for width in widths:
+        if width is not None:
+            either = "_or_row" if None in widths else "_row"
+            return Field(path, cast("Kind", plain + either), width)
+    return Field(path, plain)
+
+
+def _kind(argument: str, of_lists: bool, ids: object) -> Kind:
+    if of_lists and argument == "lists":
+        return "int_list"
+    if argument in ID_ARGUMENTS:
+        return "int_id" if ids == "integer" else "hashed_id" if ids == "hashed" else "text_id"
+    if argument == "n_relevant":
+        return "count"
+    if argument in ("judged", "shown"):
+        return "flag_list" if of_lists else "flag"
+    if argument in ROLE_ARGUMENTS["label"]:
+        return "label_list" if of_lists else "label"
+    return "real_list" if of_lists and argument == "scores" else "real"
+
+
+def refuse_clashes(
+    section: Section,
+    event: EventConfig,
+    slices: SlicesConfig,
+    metrics: Sequence[MetricConfig],
+    more: Mapping[str, str],
+) -> None:
+    """A field is one value, or a list, or an object that holds others; not two of these. What may
+    be one value or a list goes with both, and rows of tables have one length.
+
+    more: other paths of fields of one value, by where they are named."""
+    uses: list[tuple[str, str, str]] = [("[event] time", event.time, _ONE)]
+    if event.variant:
+        uses.append(("[event] variant", event.variant, _ONE))
+    uses += [("[slices] by", event.path(name), _ONE) for name in slices.names]
+    uses += [(where, path, _ONE) for where, path in more.items()]
+    for made in metrics:
+        for argument, field in made.inputs.items():
+            if field.kind == "outcome":
+                continue
+            where = f"[metrics] {made.name}, {argument}"
+            if field.width:
+                uses.append((where, field.path, f"an array of {field.width} values"))
+            if not field.kind.endswith("_or_row"):
+                is_list = field.kind.endswith(("_list", "_row"))
+                uses.append((where, field.path, _MANY if is_list else _ONE))
+    first: dict[tuple[str, bool], tuple[str, str]] = {}
+    for where, path, read_as in uses:
+        of_width = read_as not in (_ONE, _MANY)
+        known, known_as = first.setdefault((path, of_width), (where, read_as))
+        if read_as != known_as:
+            section.problem(
+                where,
+                f"a field with {read_as}",
+                path,
+                f"{known} reads it as {known_as}; name another",
+            )
+    places = {path: where for where, path, _ in reversed(uses)}
+    for path, where in places.items():
+        for other, known in places.items():
+            if path.startswith(other + "."):
+                todo = f"{known} reads {other!r} itself; name another"
+                section.problem(where, "a field of an object", path, todo)
+
+
+def metric_of(name: str, metrics: Sequence[MetricConfig]) -> tuple[MetricConfig, str | None] | None:
+    """The metric, and the view or None, that `metric` or `metric.view` means. Names may have dots;
+    the longest goes first."""
+    for one in sorted(metrics, key=lambda one: -len(one.name)):
+        if name == one.name:
+            return one, None
+        if name.startswith(f"{one.name}."):
+            return one, name.removeprefix(f"{one.name}.")
+    return None
+
+
+def _read_better(section: Section, where: str, table: Mapping[str, object]) -> Better | None:
+    """`better` of an entry of [metrics]; None where it is not there, or wrong."""
+    said = table.get("better")
+    if said is None:
+        return None
+    if isinstance(said, str) and said in WORDS:
+        return said
+    if isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said):
+        return float(said)
+    todo = did_you_mean(said, WORDS) if isinstance(said, str) else 'write for example "lower"'
+    expected = '"higher", "lower", "none", or a number that it should be near to'
+    section.problem(f"{where}.better", expected, said, todo)
+    return None
+
+
+def _read_setting_file(
+    section: Section, where: str, given: dict[str, object], directory: Path
+) -> Table | None:
+    """A setting that stands in a file of its own, as the vectors of many items do; None after
+    noting what is wrong.
+
+    given: `path`, relative to `directory`, and `columns`. There is a row for each item number, from
+    0, in the order of the file. `.npy` holds an array of numbers [rows, columns]; `.csv` has a
+    header, and its values are numbers where all of them are, else texts.
+    """
+    unknown = [key for key in given if key not in ("path", "columns")]
+    for key in unknown:
+        section.problem(
+            f"{where}.{key}", "path and columns", key, did_you_mean(key, ["path", "columns"])
+        )
+    if unknown:
+        return None
+    name, columns = given.get("path"), given.get("columns")
+    if not isinstance(name, str) or Path(name).suffix not in (".csv", ".npy"):
+        section.problem(f"{where}.path", "a .csv or .npy file", name, "name the file")
+        return None
+    if columns is not None and not (
+        name.endswith(".csv")
+        and isinstance(columns, list)
+        and columns
+        and all(isinstance(column, str) for column in columns)
+    ):
+        section.problem(
+            f"{where}.columns",
+            "names of columns of a .csv file",
+            columns,
+            "name them, or leave it out for all",
+        )
+        return None
+    path = directory / Path(name).expanduser()
+    try:
+        if path.stat().st_size > MAX_SETTING_BYTES:
+            raise ValueError(f"more than {MAX_SETTING_BYTES} bytes")
+        if path.suffix == ".npy":
+            array = np.load(path)
+            if not isinstance(array, np.ndarray):
+                raise ValueError("several arrays")
+            return array
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return _csv_columns(list(csv.reader(file, strict=True)), columns)
+    except OSError as error:
+        section.problem(f"{where}.path", "a readable file", error.strerror, "check the path")
+    except (ValueError, EOFError, MemoryError, csv.Error) as error:
+        section.problem(f"{where}.path", "a table of items", str(error), "correct the file")
+    return None
+
+
+def _csv_columns(rows: Sequence[Sequence[str]], names: Sequence[str] | None) -> Table:
+    header, *body = rows or [[]]
+    wanted = names or header
+    for name in wanted:
+        if header.count(name) != 1:
+            raise ValueError(f"{header.count(name)} columns {name!r} in its header")
+    for number, row in enumerate(body, 2):
+        if len(row) != len(header):
+            raise ValueError(f"{len(row)} values in row {number}, {len(header)} in its header")
+    at = [header.index(name) for name in wanted]
+    texts = [[row[place] for place in at] for row in body]
+    try:
+        return np.array(texts, np.float64).reshape(len(texts), len(at))
+    except ValueError:
+        return np.array(texts, object)

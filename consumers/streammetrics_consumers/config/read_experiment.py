@@ -1,0 +1,491 @@
+"""Reading [experiment]: what may stand there, and what goes together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Final, cast
+
+from streammetrics.experiments import keeps_units
+from streammetrics.results import Direction, direction_of, views_of
+from streammetrics_consumers.config.event import EventConfig
+from streammetrics_consumers.config.experiment import (
+    GROUPS_SALT,
+    UNITS,
+    Cluster,
+    CovariateConfig,
+    ExperimentConfig,
+    GuardrailConfig,
+    OnSeveral,
+)
+from streammetrics_consumers.config.keys import ENTRIES
+from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
+from streammetrics_consumers.config.section import Section, did_you_mean
+from streammetrics_consumers.model.times import iso_to_ms
+
+MAX_EPOCHS: Final = 1000
+MAX_WATCHED: Final = 100  # metrics of the decision, or guardrails
+_COULD: Final = "only {} could leave some out"
+_COULD_BE: Final = (
+    "a GroupedAUC or GroupedScores could leave some out, if it has {} for its groups or lists, "
+    'ids = "hashed" or "exact", and no weights'
+)
+_COVARIATE: Final = 'write for example { revenue = { metric = "revenue_before", theta = 0.4 } }'
+
+
+def read_experiment(
+    section: Section, event: EventConfig, metrics: Sequence[MetricConfig]
+) -> ExperimentConfig:
+    """[experiment]; what is wrong is noted in the section, and the answer of no use then."""
+    variants = event.variants or ()
+    if len(variants) < 2:
+        section.problem(
+            "[event] variants",
+            "at least two variants, since there is an [experiment]",
+            event.variants,
+            'declare them, such as ["control", "new"]',
+        )
+    control = section.text("control")
+    if control and variants and control not in variants:
+        section.bad("control", "one of [event] variants", did_you_mean(control, variants))
+    unit = section.path("unit") or event.user
+    cluster = section.choice("cluster")
+    if cluster == "groups" and unit is None:
+        section.bad(
+            "unit",
+            "the field of what was assigned to a variant, to group rows by it",
+            'name it, or write cluster = "none"',
+        )
+    decision, rails = _read_decision(section, metrics), _read_guardrails(section, metrics)
+    names = (*decision, *(rail.metric for rail in rails))
+    watched = {name: one for name in names if (one := metric_of(name, metrics)) is not None}
+    better = _read_directions(section, watched)
+    found = ExperimentConfig(
+        control=control,
+        decision=decision,
+        guardrails=tuple(
+            replace(
+                rail,
+                higher_is_better=_higher_is_better(
+                    section,
+                    f"guardrails[{i}].",
+                    rail.higher_is_better,
+                    better.get(rail.metric),
+                    watched[rail.metric],
+                ),
+            )
+            for i, rail in enumerate(rails)
+        ),
+        unit=unit,
+        on_several_variants=_read_on_several(section, unit),
+        cluster=cast("Cluster", cluster),
+        horizon=section.optional_whole("horizon"),
+        baseline=section.optional_number("baseline"),
+        mde=section.optional_number("mde"),
+        level=section.number("level"),
+        epochs=_read_epochs(section, event),
+        shares=_read_shares(section, variants),
+        unit_share=section.number("unit_share"),
+        max_units=section.whole("max_units"),
+        assignment_salt=section.text("assignment_salt") or None,
+        look_every_s=section.number("look_every_s"),
+        better={name: said for name, said in better.items() if name in decision},
+    )
+    found = replace(
+        found,
+        mdes=_read_mdes(section, found.watched),
+        covariates=_read_covariates(
+            section, found, lambda where, name: _is_metric(section, where, name, metrics)
+        ),
+    )
+    _require_consistent(section, found)
+    if found.on_several_variants == "drop" and found.unit is not None:
+        _require_droppable(section, found, metrics)
+    section.done()
+    return found
+
+
+def _require_consistent(section: Section, found: ExperimentConfig) -> None:
+    if found.mde is not None and found.horizon is not None:
+        section.bad("mde", "nothing, since there is a horizon", "declare one of the two")
+    elif found.horizon is not None and section.raw("baseline") is None:
+        section.bad(
+            "baseline",
+            "a rate from an earlier period, since there is a horizon",
+            "add it, or declare an mde instead of both",
+        )
+    if section.raw("horizon") is None and found.baseline is not None:
+        section.bad("baseline", "nothing, since there is no horizon", "remove it, or add a horizon")
+    for i, one in enumerate(found.guardrails):
+        if one.metric in found.decision:
+            section.problem(
+                f"[experiment] guardrails[{i}].metric",
+                "a metric that decides nothing",
+                one.metric,
+                "make it one of decision, or a guardrail",
+            )
+    if found.assignment_salt == GROUPS_SALT:
+        section.bad(
+            "assignment_salt",
+            f"another than {GROUPS_SALT!r}, which makes the groups",
+            "groups of users would follow variants; assign by another",
+        )
+    if len(found.shares) > 1 and len(found.shares) != len(found.epochs) + 1:
+        section.bad(
+            "shares",
+            f"one table, or {len(found.epochs) + 1}: one before each of epochs, "
+            "and one after the last",
+            "add or remove some",
+        )
+
+
+def _read_decision(section: Section, metrics: Sequence[MetricConfig]) -> tuple[str, ...]:
+    names = section.raw("decision")
+    if (
+        not isinstance(names, list)
+        or not 0 < len(names) <= MAX_WATCHED
+        or len(set(map(str, names))) < len(names)
+    ):
+        section.bad(
+            "decision",
+            f"a list of 1 to {MAX_WATCHED} different metrics",
+            'name what the decision rests on, such as ["ctr"]',
+        )
+        return ()
+    return tuple(
+        name
+        for i, name in enumerate(names)
+        if _is_metric(section, f"[experiment] decision[{i}]", name, metrics)
+    )
+
+
+def _is_metric(section: Section, where: str, name: object, metrics: Sequence[MetricConfig]) -> bool:
+    found = metric_of(name, metrics) if isinstance(name, str) else None
+    if found is None:
+        known = [metric.name for metric in metrics]
+        section.problem(
+            where, "a metric of [metrics], or metric.view", name, did_you_mean(str(name), known)
+        )
+        return False
+    metric, view = found
+    if metric.name == UNITS:
+        section.problem(
+            where,
+            f"a metric with another name than {UNITS!r}",
+            name,
+            "rename it; the units of an experiment are called so",
+        )
+        return False
+    views = list(views_of(metric.empty.compute()))
+    if view is not None and view not in views:
+        section.problem(where, f"a view of {metric.name}", name, did_you_mean(view, views))
+        return False
+    return True
+
+
+def _read_guardrails(
+    section: Section, metrics: Sequence[MetricConfig]
+) -> tuple[GuardrailConfig, ...]:
+    tables = section.raw("guardrails")
+    if tables is None:
+        return ()
+    if not isinstance(tables, list) or len(tables) > MAX_WATCHED:
+        section.bad(
+            "guardrails",
+            f"a list of at most {MAX_WATCHED} tables",
+            'write [{ metric = "auc", margin = 0.01 }]',
+        )
+        return ()
+    found: dict[str, GuardrailConfig] = {}
+    for i, table in enumerate(tables):
+        where = f"[experiment] guardrails[{i}]"
+        if not isinstance(table, dict):
+            section.problem(where, "a table", table, 'write { metric = "auc", margin = 0.01 }')
+            continue
+        entry = where.replace("[experiment] ", "experiment.")
+        keys = ENTRIES["experiment.guardrails[]"]
+        one = Section(entry, table, section.problems, keys=keys)
+        name, margin = one.raw("metric"), one.number("margin")
+        better = one.switch("higher_is_better")
+        one.done()
+        if not _is_metric(section, f"{where}.metric", name, metrics):
+            continue
+        if str(name) in found:
+            section.problem(f"{where}.metric", "another metric", name, "remove the repetition")
+        found[str(name)] = GuardrailConfig(str(name), margin, better)
+    return tuple(found.values())
+
+
+def _read_on_several(section: Section, unit: str | None) -> OnSeveral:
+    word = section.choice("on_several_variants")
+    if word != "keep" and unit is None:
+        section.bad(
+            "on_several_variants",
+            '"keep", since there is no unit',
+            "name the unit that may be in several",
+        )
+    return cast("OnSeveral", word)
+
+
+def _require_droppable(
+    section: Section, found: ExperimentConfig, metrics: Sequence[MetricConfig]
+) -> None:
+    """Of all that is watched, a unit's rows must be known in the states."""
+    named = {one[0].name: one[0] for name in found.counted if (one := metric_of(name, metrics))}
+    others = sorted(name for name, one in named.items() if not _is_per_unit(one, found.unit))
+    if others:
+        could = [one.name for one in metrics if _is_per_unit(one, found.unit)]
+        section.bad(
+            "on_several_variants",
+            f'"keep" or "error", since {", ".join(others)} adds up rows of many units',
+            _COULD.format(", ".join(could)) if could else _COULD_BE.format(found.unit),
+        )
+    if found.unit_share < 1:
+        section.bad(
+            "unit_share",
+            '1, since on_several_variants = "drop" needs each unit',
+            "remove it, or keep such units",
+        )
+
+
+def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:
+    """Whether its states have the rows of each unit apart, under the unit's own name."""
+    of = metric.inputs.get("groups") or metric.inputs.get("lists")
+    if of is None or not keeps_units(metric.empty) or "weights" in metric.inputs:
+        return False
+    return of.path == unit and of.kind in ("hashed_id", "text_id")
+
+
+def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
+    """The least effect that matters, of metrics that need one of their own."""
+    table = section.raw("mdes")
+    if table is None:
+        return {}
+    if not isinstance(table, dict):
+        section.bad(
+            "mdes",
+            "a table of the least effects that matter, by metric",
+            "write for example { auc = 0.005 }",
+        )
+        return {}
+    found = {}
+    for name, value in table.items():
+        where = f"[experiment] mdes.{name}"
+        if isinstance(value, dict):
+            section.problem(
+                where,
+                "a number above 0",
+                value,
+                'put names with dots in quotes, as in "auc.gini" = 0.01',
+            )
+        elif not _is_watched(section, "mdes", name, watched):
+            continue
+        elif not _is_positive(value):
+            section.problem(
+                where,
+                "a number above 0",
+                value,
+                "say which absolute difference is the least that matters",
+            )
+        else:
+            found[name] = float(value)
+    return found
+
+
+def _is_watched(section: Section, key: str, name: str, watched: Sequence[str]) -> bool:
+    if name not in watched:
+        todo = did_you_mean(name, watched) if watched else "name it there as well"
+        section.problem(f"[experiment] {key}", "names as in decision or guardrails", name, todo)
+    return name in watched
+
+
+def _read_epochs(section: Section, event: EventConfig) -> tuple[int, ...]:
+    texts = section.raw("epochs")
+    if texts is None:
+        return ()
+    if (
+        not isinstance(texts, list)
+        or len(texts) > MAX_EPOCHS
+        or not all(isinstance(text, str) for text in texts)
+    ):
+        section.bad(
+            "epochs",
+            f"a list of at most {MAX_EPOCHS} ISO times in quotes",
+            'write for example ["2026-01-31T00:00:00Z"]',
+        )
+        return ()
+    if texts and event.epoch is not None:
+        section.bad(
+            "epochs",
+            "nothing, since [event] epoch names the field that says it",
+            "declare one of the two",
+        )
+    times, good = iso_to_ms(texts)
+    for i, text in enumerate(texts):
+        if not good[i]:
+            section.problem(
+                f"[experiment] epochs[{i}]",
+                "an ISO time with a zone",
+                text,
+                'write for example "2026-01-31T00:00:00Z"',
+            )
+    if good.all() and any(before >= after for before, after in pairwise(times.tolist())):
+        section.bad("epochs", "times that rise", "put them in order, each once")
+    return tuple(times.tolist())
+
+
+def _read_shares(section: Section, variants: Sequence[str]) -> tuple[Mapping[str, float], ...]:
+    given = section.raw("shares")
+    if given is None:
+        return ()
+    tables = given if isinstance(given, list) else [given]
+    found = []
+    for i, table in enumerate(tables):
+        where = f"[experiment] shares[{i}]" if isinstance(given, list) else "[experiment] shares"
+        if (
+            isinstance(table, dict)
+            and set(table) == set(variants)
+            and all(map(_is_positive, table.values()))
+        ):
+            found.append({name: float(table[name]) for name in variants})
+        else:
+            section.problem(
+                where,
+                "a table with a positive weight for each of variants",
+                table,
+                "write for example { control = 1, new = 1 }",
+            )
+    if not tables:
+        section.bad("shares", "at least one table", "leave it out where they are equal")
+    return tuple(found)
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+
+
+def _read_directions(
+    section: Section, watched: Mapping[str, tuple[MetricConfig, str | None]]
+) -> dict[str, Better]:
+    """By name in the decision or the guardrails, what the config says; watched: these names with
+    their metric and view."""
+    found = {name: one.better for name, (one, _) in watched.items() if one.better is not None}
+    names = section.raw("lower_is_better")
+    if names is None:
+        return found
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        section.bad(
+            "lower_is_better",
+            "a list of metrics of decision or guardrails",
+            'write for example ["bounce"]',
+        )
+        return found
+    for i, name in enumerate(names):
+        where = f"[experiment] lower_is_better[{i}]"
+        if name not in watched:
+            section.problem(
+                where,
+                "a name as in decision or guardrails",
+                name,
+                did_you_mean(name, list(watched)),
+            )
+        elif found.get(name, "lower") != "lower":
+            section.problem(
+                where,
+                f"another metric, since {name} says better = {found[name]!r}",
+                name,
+                "remove one of the two",
+            )
+        else:
+            found[name] = "lower"
+    return found
+
+
+def _higher_is_better(
+    section: Section,
+    where: str,
+    given: bool | None,
+    said: Better | None,
+    of: tuple[MetricConfig, str | None],
+) -> bool:
+    """Of a guardrail: as it says, else as the config says of the metric, else as its view declares;
+    True where nobody does."""
+    if given is not None:
+        if said in ("higher", "lower") and given is not (said == "higher"):
+            expected = f"{'true' if said == 'higher' else 'false'}, since {said} is better"
+            section.problem(
+                f"[experiment] {where}higher_is_better", expected, given, "remove one of the two"
+            )
+        return given
+    own = direction_of(of[0].empty.compute(), of[1])
+    if isinstance(said, float):
+        own = Direction("target", said)
+    elif said is not None:
+        return said != "lower"
+    if own.better == "target":
+        section.problem(
+            f"[experiment] {where}higher_is_better",
+            f"true or false, since {of[0].name} should be near to {own.target:g}",
+            None,
+            "write false where it is harm that it rises, else true",
+        )
+    return own.better != "lower"
+
+
+def _read_covariates(
+    section: Section, found: ExperimentConfig, is_metric: Callable[[str, object], bool]
+) -> Mapping[str, CovariateConfig]:
+    """The covariates by the name of the metric; is_metric: whether a name, which stands somewhere,
+    is one of a metric, and notes a problem where it is not."""
+    tables = section.raw("covariates")
+    if tables is None:
+        return {}
+    if not isinstance(tables, dict):
+        section.bad("covariates", "a table of covariates, by metric", _COVARIATE)
+        return {}
+    if tables and found.cluster != "groups":
+        todo = 'a covariate is taken out of groups of users: write cluster = "groups"'
+        section.bad("covariates", 'nothing, since cluster is "none"', todo)
+    read = {}
+    for name, table in tables.items():
+        where = f"[experiment] covariates.{name}"
+        if not _is_watched(section, "covariates", name, found.watched):
+            continue
+        if not isinstance(table, dict):
+            section.problem(where, "a table", table, _COVARIATE)
+        elif (one := _read_covariate(section, name, table, is_metric)) is not None:
+            read[name] = one
+    return read
+
+
+def _read_covariate(
+    section: Section,
+    name: str,
+    table: Mapping[str, object],
+    is_metric: Callable[[str, object], bool],
+) -> CovariateConfig | None:
+    where = f"[experiment] covariates.{name}"
+    entry = where.removeprefix("[experiment] ")
+    one = Section(entry, table, section.problems, keys=ENTRIES["experiment.covariates.NAME"])
+    metric, theta = one.raw("metric"), one.raw("theta")
+    one.done()
+    good = is_metric(f"{where}.metric", metric)
+    if good and metric == name:
+        section.problem(
+            f"{where}.metric",
+            "another metric than the one it is taken out of",
+            metric,
+            "name what was known before the exposure",
+        )
+        good = False
+    if isinstance(theta, bool) or not isinstance(theta, int | float) or not math.isfinite(theta):
+        section.problem(
+            f"{where}.theta",
+            "a finite number, the slope",
+            theta,
+            "take the slope of an earlier period, from user_slope",
+        )
+        return None
+    return CovariateConfig(str(metric), float(theta)) if good else None

@@ -1,0 +1,233 @@
+"""Reading one table of a config file so that one error can list every bad setting.
+
+A `Section` answers each key with a good value, or notes a problem and answers the default, so
+that reading goes on. A key that is not declared (see keys.py) is unknown, and gets a "did you
+mean".
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from streammetrics_consumers.config.keys import TABLES, Choice, Key, Real, Switch, Text, Whole
+
+K = TypeVar("K")
+
+Value = str | int | float | bool
+
+
+class Override(NamedTuple):
+    """A value from outside of the file, and the name that the user gave it under (`--port`)."""
+
+    value: Value
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One bad setting: where it stands, what was expected, what came, and what to do."""
+
+    where: str
+    expected: str
+    came: str
+    todo: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: expected {self.expected}, came {self.came}; {self.todo}"
+
+
+class ConfigError(Exception):
+    """A config that cannot be used. `problems` holds every bad setting, not the first alone."""
+
+    def __init__(self, path: str, problems: Sequence[Problem]) -> None:
+        self.path = path
+        self.problems = tuple(problems)
+        if [problem.where for problem in problems] == [path]:
+            super().__init__(str(problems[0]))  # the file itself
+            return
+        count = "1 bad setting" if len(problems) == 1 else f"{len(problems)} bad settings"
+        super().__init__("\n".join([f"{path}: {count}", *(f"  {p}" for p in problems)]))
+
+
+def shown(value: object, limit: int = 60) -> str:
+    """A value as a message shows it, cut to `limit` characters."""
+    text = "nothing" if value is None else repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def did_you_mean(name: str, known: Sequence[str]) -> str:
+    """What to do about a name that nobody knows."""
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    if close:
+        return f"did you mean `{close[0]}`?"
+    return "remove it; known are " + ", ".join(f"`{name}`" for name in sorted(known))
+
+
+class Section:
+    """One table of the file, with the declarations of its keys and their overrides."""
+
+    def __init__(
+        self,
+        name: str,
+        table: object,
+        problems: list[Problem],
+        overrides: Mapping[str, Override] | None = None,
+        keys: Mapping[str, Key] | None = None,
+    ) -> None:
+        self.name = name
+        self.problems = problems
+        self.keys = TABLES[name] if keys is None else keys
+        self.asked: list[str] = []
+        self.overrides = overrides or {}
+        if not isinstance(table, dict):
+            self.problem(f"[{name}]", "a table", table, f"write [{name}] on a line of its own")
+            table = {}
+        self.table: dict[str, object] = table
+
+    def where(self, key: str) -> str:
+        """How a message names a key."""
+        override = self.overrides.get(key)
+        return override.where if override else f"[{self.name}] {key}"
+
+    def problem(self, where: str, expected: str, came: object, todo: str) -> None:
+        """Note a problem and go on."""
+        self.problems.append(Problem(where, expected, shown(came), todo))
+
+    def bad(self, key: str, expected: str, todo: str) -> None:
+        """Note a problem with the value that stands at `key`."""
+        self.problem(self.where(key), expected, self.raw(key), todo)
+
+    def raw(self, key: str) -> object:
+        """The value as it stands there, None where there is none."""
+        if key not in self.asked:
+            self.asked.append(key)
+        override = self.overrides.get(key)
+        return override.value if override else self.table.get(key)
+
+    def text(self, key: str) -> str:
+        """A text that is not empty; its default, or else "", where there is none."""
+        kind, value = self._declared(key, Text), self._given(key)
+        if value is None:
+            return kind.default or ""
+        if isinstance(value, str) and 0 < len(value) <= kind.limit and "\x00" not in value:
+            return value
+        self.bad(key, f"a text of 1 to {kind.limit} characters", "put it in quotes")
+        return kind.default or ""
+
+    def choice(self, key: str) -> str:
+        """One of the declared words; its default, or else "", where there is none."""
+        kind = self._declared(key, Choice)
+        return self.one_of(key, kind.words, kind.default or "")
+
+    def one_of(self, key: str, words: Sequence[str], default: str) -> str:
+        """One of these words."""
+        value = self._given(key)
+        if value is None:
+            return default
+        if isinstance(value, str) and value in words:
+            return value
+        todo = did_you_mean(value, words) if isinstance(value, str) else "put it in quotes"
+        self.bad(key, " or ".join(f'"{word}"' for word in words), todo)
+        return default
+
+    def whole(self, key: str, default: int | None = None) -> int:
+        """A whole number. default: in place of the declared one; 0 where there is neither."""
+        kind, value = self._declared(key, Whole), self._given(key)
+        default = kind.default if default is None else default
+        if value is None:
+            return default or 0
+        if key in self.overrides and isinstance(value, str) and value.strip().isdecimal():
+            value = int(value) if len(value) < 20 else kind.high + 1
+        if (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and kind.low <= value <= kind.high
+        ):
+            return value
+        self.bad(key, f"a whole number{kind.unit} from {kind.low} to {kind.high}", "change it")
+        return kind.low if default is None else default
+
+    def number(self, key: str) -> float:
+        """A finite number; nan where there is neither one nor a default."""
+        kind, value = self._declared(key, Real), self._given(key)
+        default = math.nan if kind.default is None else kind.default
+        if value is None:
+            return default
+        if key in self.overrides and isinstance(value, str):
+            value = _float(value)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            value = math.nan
+        if not kind.low <= value <= kind.high:
+            self.bad(key, f"a number{kind.unit} from {kind.low:g} to {kind.high:g}", "change it")
+            return default
+        if kind.is_open and value in (kind.low, kind.high):
+            self.bad(key, f"a number between {kind.low:g} and {kind.high:g}", "change it")
+        return float(value)
+
+    def optional_whole(self, key: str) -> int | None:
+        """A whole number, None where there is none."""
+        return None if self.raw(key) is None else self.whole(key)
+
+    def optional_number(self, key: str) -> float | None:
+        """A number, None where there is none."""
+        return None if self.raw(key) is None else self.number(key)
+
+    def switch(self, key: str) -> bool | None:
+        """True or false, or its default."""
+        kind, value = self._declared(key, Switch), self._given(key)
+        if value is None or isinstance(value, bool):
+            return kind.default if value is None else value
+        self.bad(key, "true or false", kind.hint)
+        return kind.default
+
+    def path(self, key: str) -> str | None:
+        """A dotted path in an event."""
+        value = self._given(key)
+        if value is None or is_path(value):
+            return None if value is None else str(value)
+        self.bad(key, 'a dotted path in an event, such as "user.id"', "name the field")
+        return None
+
+    def done(self) -> None:
+        """Note every key that is neither declared nor was asked for."""
+        known = list(dict.fromkeys([*self.keys, *self.asked]))
+        for key in self.table:
+            if key not in known:
+                self.problem(f"[{self.name}] {key}", "a known key", key, did_you_mean(key, known))
+        for key, override in self.overrides.items():
+            if key not in known:
+                self.problem(
+                    override.where,
+                    "a setting that applies here",
+                    override.value,
+                    "leave it out with this config",
+                )
+
+    def _declared(self, key: str, kind: type[K]) -> K:
+        found = self.keys[key].kind
+        if not isinstance(found, kind):
+            raise TypeError(f"[{self.name}] {key} is declared as {found}")
+        return found
+
+    def _given(self, key: str) -> object:
+        """The value as it stands there, after noting that a required one is missing."""
+        value, required = self.raw(key), self.keys[key].required
+        if value is None and isinstance(required, tuple):
+            self.bad(key, *required)
+        return value
+
+
+def is_path(value: object) -> bool:
+    """Whether it is a dotted path with a name between all dots."""
+    return isinstance(value, str) and 0 < len(value) <= 200 and all(value.split("."))
+
+
+def _float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -1,0 +1,404 @@
+"""The tables of a config that stand alone: where events come from, which of them are repeats, how
+they are cut into windows and slices, and where states go."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from math import gcd
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, cast
+
+from streammetrics_consumers.config.event import EventConfig
+from streammetrics_consumers.config.keys import (
+    DAY_S,
+    FORMATS,
+    MAX_AHEAD_S,
+    MAX_BATCH_BYTES,
+    MAX_EVENT_BYTES,
+    SOURCE,
+)
+from streammetrics_consumers.config.section import ConfigError, Problem, Section, Value, is_path
+
+if TYPE_CHECKING:
+    from streammetrics_consumers.model.partition import Partition
+
+MAX_PANES: Final = 100_000  # panes within the retention: each is a row of the store for each metric
+MAX_OVERLAP: Final = 3_600  # windows that hold one row, as in the library's Windows
+MAX_GROUPINGS: Final = 32
+MAX_TOPICS: Final = 32
+MAX_GROUPING_FIELDS: Final = 8
+REPEAT_PANES: Final = 24  # of event time in the retention of [dedup]: ids are stored by these
+
+SourceKind = Literal["file", "stdin", "kafka", "spark"]
+KafkaLibrary = Literal["kafka-python", "confluent-kafka"]
+SourceFormat = Literal["jsonl", "csv", "parquet", "json", "ndjson", "array", "arrow", "columns"]
+
+SUFFIXES: Final = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet"}
+_VISIBLE: Final = frozenset(map(chr, range(ord("!"), ord("~") + 1)))
+_MANY: Final = ("ndjson", "array", "arrow")  # formats of many events a record
+
+# The ledger's rules need these as they are; the kafka source sets them.
+OWNED_CLIENT_KEYS: Final = frozenset(
+    [
+        *("bootstrap_servers", "group_id", "enable_auto_commit", "auto_offset_reset"),
+        *("isolation_level", "key_deserializer", "value_deserializer"),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceConfig:
+    """[source]. `path` is of files, `query` (its name in the ledger) of Spark, most of Kafka."""
+
+    kind: SourceKind
+    format: SourceFormat
+    path: Path | None = None
+    bootstrap_servers: tuple[str, ...] = ()
+    topics: tuple[str, ...] = ()
+    group: str | None = None
+    client: Mapping[str, Value] = field(default_factory=dict)
+    max_event_bytes: int = MAX_EVENT_BYTES
+    max_batch_bytes: int = MAX_BATCH_BYTES
+    library: KafkaLibrary = "kafka-python"
+    query: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsConfig:
+    """[windows], all in seconds of event time."""
+
+    size_s: int
+    slide_s: int
+    lateness_s: int
+    max_ahead_s: int
+    idle_timeout_s: int
+    retention_s: int
+
+    @property
+    def pane_ms(self) -> int:
+        """Windows are sums of panes of this length."""
+        return gcd(self.size_s, self.slide_s) * 1000
+
+
+@dataclass(frozen=True, slots=True)
+class SlicesConfig:
+    """[slices]. Each of `by` is one grouping, a tuple of names; () is all rows.
+
+    A name is a role of [event] that has a path, else a dotted path in the event.
+    """
+
+    by: tuple[tuple[str, ...], ...]
+    max_keys: int
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that some grouping uses, once."""
+        return tuple(dict.fromkeys(name for grouping in self.by for name in grouping))
+
+
+@dataclass(frozen=True, slots=True)
+class StoreConfig:
+    """[store]. `url` is a path of a SQLite file, or a URL (`postgresql://...`)."""
+
+    url: str
+    commit_interval_s: float
+    max_bad_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineConfig:
+    """[quarantine]. `topic` is where refused events go, at the servers of the source."""
+
+    topic: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """[server]. Port 0 is any free one. token: what whoever asks must have; "" asks for none.
+    connections_per_peer: open at once from one address."""
+
+    host: str
+    port: int
+    token: str = field(repr=False)
+    connections_per_peer: int
+
+
+@dataclass(frozen=True, slots=True)
+class DedupConfig:
+    """[dedup]. An event is a repeat where one with the same id came before it in its partition, at
+    most `retention_s` of event time ago. keyed: whether repeats come to the same partition."""
+
+    event_id: str
+    retention_s: int = DAY_S
+    keyed: bool = False
+
+    @property
+    def retention_ms(self) -> int:
+        """How long ids are remembered at least."""
+        return self.retention_s * 1000
+
+    @property
+    def pane_ms(self) -> int:
+        """Ids are stored, and forgotten, by panes of event time of this length."""
+        return max(self.retention_ms // REPEAT_PANES, 1000)
+
+    @property
+    def plan(self) -> dict[str, object]:
+        """What decides which events are repeats, in plain values."""
+        return {"event_id": self.event_id, "retention_s": self.retention_s}
+
+
+def read_source(section: Section, directory: Path) -> SourceConfig:
+    """[source]."""
+    kind = section.choice("kind") or "file"
+    path_text = section.text("path")
+    path = directory / Path(path_text).expanduser() if path_text else None
+    found = SourceConfig(
+        kind=cast(SourceKind, kind),
+        format=cast(SourceFormat, _read_format(section, kind, path)),
+        path=path,
+        bootstrap_servers=_read_servers(section),
+        topics=_read_topics(section),
+        group=section.text("group") or None,
+        query=section.text("query") or None,
+        client=_read_client(section, kind),
+        library=cast(KafkaLibrary, section.choice("library")),
+        max_event_bytes=section.whole("max_event_bytes"),
+        max_batch_bytes=section.whole("max_batch_bytes"),
+    )
+    section.done()
+    for name, key in SOURCE.items():
+        given = section.raw(name) is not None
+        if key.required and kind in key.of and not given:
+            section.bad(name, f'a value, since kind is "{kind}"', "add it")
+        elif key.of and kind not in key.of and given:
+            todo = "remove it, or change the kind"
+            section.bad(name, f'nothing, since kind is "{kind}"', todo)
+    return found
+
+
+def _read_format(section: Section, kind: str, path: Path | None) -> str:
+    default = FORMATS[kind][0]
+    if kind == "file" and path is not None:
+        default = SUFFIXES.get(path.suffix.lower(), default)
+    return section.one_of("format", FORMATS[kind], default)
+
+
+def _read_topics(section: Section) -> tuple[str, ...]:
+    value = section.raw("topic")
+    if value is None:
+        return ()
+    topics = value.split(",") if isinstance(value, str) else value
+    if isinstance(topics, list) and 0 < len(topics) <= MAX_TOPICS and all(map(_is_topic, topics)):
+        names = tuple(topic.strip() for topic in topics)
+        if len(set(names)) == len(names):
+            return names
+    section.bad(
+        "topic",
+        f'a topic such as "clicks", or a list of up to {MAX_TOPICS} different ones',
+        "correct it",
+    )
+    return ()
+
+
+def _is_topic(value: object) -> bool:
+    return isinstance(value, str) and 0 < len(value.strip()) <= 249 and "\x00" not in value
+
+
+def _read_servers(section: Section) -> tuple[str, ...]:
+    value = section.raw("bootstrap_servers")
+    if value is None:
+        return ()
+    servers = value.split(",") if isinstance(value, str) else value
+    if isinstance(servers, list) and servers and all(map(_is_server, servers)):
+        return tuple(server.strip() for server in servers)
+    section.bad("bootstrap_servers", 'a text such as "host:9092,other:9092"', "correct it")
+    return ()
+
+
+def _is_server(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    host, _, port = value.strip().rpartition(":")
+    return bool(host) and port.isascii() and port.isdecimal() and 0 < int(port[:6]) <= 65_535
+
+
+def _read_client(section: Section, kind: str) -> Mapping[str, Value]:
+    """[source.client], and over it the flags `-X key=value`, which come as `client.key`."""
+    client = section.raw("client") or {}
+    if not isinstance(client, dict):
+        section.bad("client", "a table [source.client]", "correct it")
+        return {}
+    if kind == "kafka":
+        flags = [key for key in section.overrides if key.startswith("client.")]
+        client = client | {key.removeprefix("client."): section.raw(key) for key in flags}
+    for key, value in client.items():
+        where = f"[source.client] {key}"
+        if key in OWNED_CLIENT_KEYS:
+            section.problem(where, "a setting that is free", value, "remove it; it is set for you")
+        elif not isinstance(value, Value):
+            section.problem(where, "a text, number or true/false", value, "correct it")
+    return client
+
+
+def read_windows(section: Section, *, joined: bool = False) -> WindowsConfig:
+    """[windows]. joined: whether there is a [join], which late events do not take part in."""
+    size = section.whole("size_s")
+    slide = section.whole("slide_s", size)
+    retention = section.whole("retention_s", max(30 * DAY_S, size))
+    lateness = section.whole("lateness_s")
+    ahead = section.whole("max_ahead_s", min(MAX_AHEAD_S, lateness) if joined else None)
+    idle = section.whole("idle_timeout_s")
+    section.done()
+    if slide > size:
+        section.bad("slide_s", f"at most size_s = {size}", "no row may fall between windows")
+    if size > MAX_OVERLAP * slide:
+        section.bad(
+            "slide_s",
+            f"at least {-(-size // MAX_OVERLAP)}, as size_s = {size} and a row is in at most "
+            f"{MAX_OVERLAP:,} windows",
+            "slide by more, or take shorter windows",
+        )
+    if retention < size:
+        section.bad("retention_s", f"at least size_s = {size}", "keep at least one window")
+    if joined and ahead > lateness:
+        section.bad(
+            "max_ahead_s",
+            f"at most lateness_s = {lateness}, since there is a [join]",
+            "an event that is further ahead makes those after it late, and late events are not "
+            "joined; leave it out, or raise lateness_s",
+        )
+    windows = WindowsConfig(size, slide, lateness, ahead, idle, retention)
+    panes = retention * 1000 // windows.pane_ms
+    if panes > MAX_PANES:
+        section.bad(
+            "retention_s",
+            f"at most {MAX_PANES} panes of {windows.pane_ms // 1000} s (the greatest common "
+            "divisor of size_s and slide_s)",
+            "keep less, or take larger windows",
+        )
+    return windows
+
+
+def read_slices(section: Section, event: EventConfig) -> SlicesConfig:
+    """[slices]; by default all rows, and each variant where there is that role."""
+    default = ((), ("variant",)) if event.variant else ((),)
+    max_keys = section.whole("max_keys")
+    value = section.raw("by")
+    section.done()
+    if value is None:
+        return SlicesConfig(default, max_keys)
+    if not isinstance(value, list) or not 0 < len(value) <= MAX_GROUPINGS:
+        section.bad("by", f"a list of 1 to {MAX_GROUPINGS} groupings", 'write [[], ["variant"]]')
+        return SlicesConfig(default, max_keys)
+    by: list[tuple[str, ...]] = []
+    for i, names in enumerate(value):
+        where = f"[slices] by[{i}]"
+        if not isinstance(names, list) or not all(map(is_path, names)):
+            section.problem(where, "a list of fields", names, 'write for example ["variant"]')
+        elif len(names) > MAX_GROUPING_FIELDS or len(set(names)) < len(names):
+            section.problem(
+                where, f"at most {MAX_GROUPING_FIELDS} different fields", names, "leave some out"
+            )
+        elif "variant" in names and not event.variant:
+            section.problem(where, "fields that exist", names, "name [event] variant first")
+        elif frozenset(names) in map(frozenset, by):
+            section.problem(where, "another grouping", names, "remove the repetition")
+        else:
+            by.append(tuple(names))
+    return SlicesConfig(tuple(by), max_keys)
+
+
+def read_store(section: Section, directory: Path) -> StoreConfig:
+    """[store]. A path in the file is relative to the file, one given as a flag to where you are."""
+    url = section.text("url")
+    if "url" not in section.overrides:
+        url = _beside(directory, url)
+    found = StoreConfig(url, section.number("commit_interval_s"), section.number("max_bad_share"))
+    section.done()
+    return found
+
+
+def _beside(directory: Path, url: str) -> str:
+    """A store whose path, alone or in a URL of SQLite, is relative to a folder."""
+    if "://" not in url:
+        return str(directory / Path(url).expanduser())
+    scheme, slashes, path = url.partition(":///")
+    if scheme.partition("+")[0] == "sqlite" and path and path != ":memory:":
+        return f"{scheme}{slashes}{directory / path}"
+    return url
+
+
+def read_quarantine(section: Section, source: SourceConfig) -> QuarantineConfig:
+    """[quarantine]."""
+    topic = section.text("topic") or None
+    section.done()
+    if topic is not None and source.kind != "kafka":
+        section.bad(
+            "topic", 'nothing, since its servers are those of a source "kafka"', "remove it"
+        )
+    elif topic is not None and topic in source.topics:
+        section.bad("topic", "another topic than those that are read", "name another one")
+    return QuarantineConfig(topic)
+
+
+def read_server(section: Section) -> ServerConfig:
+    """[server]."""
+    found = ServerConfig(
+        section.text("host"),
+        section.whole("port"),
+        _read_token(section),
+        section.whole("connections_per_peer"),
+    )
+    section.done()
+    return found
+
+
+def _read_token(section: Section) -> str:
+    token = section.raw("token")
+    if token is None:
+        return ""
+    if isinstance(token, str) and 16 <= len(token) <= 200 and set(token) <= _VISIBLE:
+        return token
+    expected = "16 to 200 letters, digits and marks of ASCII, without spaces"
+    # What came stays unsaid: it may be most of a secret.
+    section.problem(
+        section.where("token"), expected, "another", "make one, as with openssl rand -hex 16"
+    )
+    return ""
+
+
+def read_dedup(section: Section, source: SourceConfig) -> DedupConfig | None:
+    """[dedup]; None where it is too bad to go on with, and a problem says so."""
+    path = section.path("event_id")
+    retention = section.whole("retention_s")
+    keyed = section.switch("keyed")
+    section.done()
+    if path is None:
+        return None
+    beside = path == "key" or path.startswith(("key.", "header."))
+    if source.kind == "kafka" and beside and source.format in _MANY:
+        section.bad(
+            "event_id",
+            "a path in the event",
+            "all events of a record have its key and its headers, so they would be repeats of each "
+            "other",
+        )
+    return DedupConfig(path, retention, keyed is True)
+
+
+def require_keyed(dedup: DedupConfig | None, partitions: Collection[Partition]) -> None:
+    """Raise ConfigError where a repeat may come to another partition than what it repeats: each
+    partition remembers its own ids, since no worker sees them all."""
+    if dedup is None or dedup.keyed:
+        return
+    more = sorted(str(partition) for partition in partitions if partition.number > 0)
+    if more:
+        problem = Problem(
+            "[dedup] keyed",
+            "true, since a topic has several partitions, and ids are remembered in each alone",
+            f"false, and {more[0]}",
+            "give events a key that repeats share, such as the event id, and write keyed = true",
+        )
+        raise ConfigError("the config", [problem])

@@ -1,0 +1,152 @@
+"""From a delta to a commit: how much one may hold, and how many of its events may be refused."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final, TypeAlias
+
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.events.refusals import Refused
+from streammetrics_consumers.ledger.outline import PIECE_BYTES, is_too_large
+from streammetrics_consumers.ledger.quarantine import open_since
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Commit, Counters, Head
+from streammetrics_consumers.model.partition import Partition
+
+# What was read of a log and is not committed yet.
+Counted: TypeAlias = "tuple[Partition, Counters, Sequence[Refused]]"
+FIRST_ROWS: Final = 1000  # events before a share of them means something
+
+
+def commit_of(head: Head, delta: Delta, limit: int = PIECE_BYTES) -> Commit:
+    """What `delta` adds to the log that `head` follows, in pieces of at most `limit` bytes.
+
+    Only the state of one key may be larger. A delta is bounded, so it still fits into a row of
+    either database; who can commit less at once does so: see `Limits`.
+    """
+    joined = delta.joined
+    return Commit(
+        head,
+        delta.start,
+        delta.end,
+        delta.greatest_event_ms,
+        delta.counters,
+        list(delta.shards(limit)),
+        delta.quarantine,
+        None if joined is None else joined.closed_at_most,
+        floor_ms=delta.floor_ms if delta.counters.expired else None,
+        closed_at_least=None if joined is None else joined.closed_at_least,
+    )
+
+
+class Limits:
+    """How much one commit may hold: so many events and bytes, and, once a row was too large for
+    the store, only so many offsets.
+
+    The state of one key cannot be cut by ranges of keys. Its log is read again from the head, and
+    committed half as far at a time. What a single record adds is a row whatever its size.
+    """
+
+    def __init__(self, options: Options, limit: int = PIECE_BYTES) -> None:
+        self._options, self._limit = options, limit
+        self._spans: dict[Partition, int] = {}
+
+    def is_too_large(self, commit: Commit) -> bool:
+        """Whether a smaller commit would make smaller rows. If so, the next ones are smaller."""
+        span, known = commit.end - commit.start, self._spans.get(commit.head.partition)
+        is_one = span <= 1 or (known is not None and span > known)  # a record, and a hole behind it
+        if is_one or not any(is_too_large(piece, self._limit) for piece in commit.pieces):
+            return False
+        self._spans[commit.head.partition] = span // 2
+        return True
+
+    def are_passed(self, delta: Delta, more: Chunk) -> bool:
+        """Whether a delta would hold too much with these records."""
+        if delta.end == delta.start:
+            return False
+        counted, span = delta.counters.rows, self._spans.get(delta.partition)
+        return (
+            (counted > 0 and counted + len(more) > self._options.max_delta_rows)
+            or delta.nbytes >= self._options.max_delta_bytes
+            or (span is not None and more.end - delta.start > span)
+        )
+
+    def parts(self, chunk: Chunk) -> Iterator[Chunk]:
+        """A chunk in parts that are no more than a commit may cover."""
+        span = self._spans.get(chunk.partition, chunk.end - chunk.start)
+        first, start = 0, chunk.start
+        while chunk.end - start > span:
+            last = max(bisect_left(chunk.offsets, start + span, first), first + 1)
+            if last >= len(chunk):
+                break
+            end = chunk.offsets[last]
+            yield chunk.part(first, last, start, end)
+            first, start = last, end
+        yield chunk.part(first, len(chunk), start, chunk.end) if first else chunk
+
+
+class ErrorBudgetExceeded(Exception):
+    """More events were refused than `store.max_bad_share` allows.
+
+    Events since the last commit are neither counted nor in quarantine: they are read again once
+    the cause is mended.
+    """
+
+
+class ErrorBudget:
+    """Of the events that one worker has read and not skipped, the share that was refused.
+
+    A worker that starts again takes the last records of each log that it is given into account:
+    else each start would let FIRST_ROWS bad events through. What is committed while the share is
+    too high must not be over it itself, so that good events get in once the cause is mended.
+    """
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self._known: set[int] = set()  # heads
+        self.rows = self.refused = 0
+
+    def began(self, store: Store, head: Head) -> None:
+        """A log is ours: count what was refused of its last FIRST_ROWS records and is open still.
+
+        A record may hold many events: as many as one did on average.
+        """
+        records = head.next_offset - head.start_offset - head.lost
+        if records <= 0 or self.limit >= 1 or head.id in self._known:
+            return
+        self._known.add(head.id)
+        refused = open_since(store, head, head.next_offset - FIRST_ROWS)
+        events = head.counters.rows - head.counters.skipped
+        rows = events * min(FIRST_ROWS, records) // records
+        self.rows += max(rows, refused)
+        self.refused += refused
+
+    def count(self, counters: Counters) -> None:
+        """These events are committed."""
+        self.rows += counters.rows - counters.skipped
+        self.refused += counters.quarantined
+
+    def check(self, found: Sequence[Counted], *, last: bool) -> None:
+        """Raise ErrorBudgetExceeded rather than commit these. `last`: no more events will come."""
+        new = sum(counters.rows - counters.skipped for _, counters, _ in found)
+        bad = sum(counters.quarantined for _, counters, _ in found)
+        rows, refused = self.rows + new, self.refused + bad
+        if bad <= self.limit * new:
+            return
+        if refused <= self.limit * rows or (rows < FIRST_ROWS and not last):
+            return
+        said = f"{refused} of {rows} events were refused, more than max_bad_share = {self.limit:g}"
+        entries = [(partition, entry) for partition, _, refused in found for entry in refused]
+        reasons = Counter(entry.reason for _, entry in entries).most_common(3)
+        for partition, first in entries[:1]:
+            said += ": " + ", ".join(f"{count} {reason}" for reason, count in reasons)
+            said += f"; the first is {partition} offset {first.offset}"
+            said += f", field {first.field}: {first.detail}" if first.field else f": {first.detail}"
+        raise ErrorBudgetExceeded(
+            f"{said}. Nothing since the last commit is counted; mend the events or the config, or "
+            "raise [store] max_bad_share"
+        )

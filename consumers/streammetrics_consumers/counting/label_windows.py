@@ -1,0 +1,238 @@
+"""The closer: impressions whose label windows have closed leave what waits, and are counted.
+
+Label windows are closed up to C when every partition has left C + label_window behind by more than
+the allowed lateness: what is older than that is late there, a fact of the log, and is not joined.
+So nothing can come any more that a closed window would have needed, and what is counted is a
+function of the logs: not of when, how often, or by which process windows are closed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics import Accumulator, Coded, JoinRows, load
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.join import JoinConfig, outcome_field
+from streammetrics_consumers.config.states import DELAYS, EPOCH, ROWS, empty_delays, empty_rows
+from streammetrics_consumers.counting.metric_sets import Columns, MetricSetStates
+from streammetrics_consumers.events.decoder import Decoded
+from streammetrics_consumers.events.fields import epochs_by_time
+from streammetrics_consumers.ledger.closing import (
+    closing_heads,
+    join_head,
+    pending,
+    states,
+    write_closing,
+)
+from streammetrics_consumers.ledger.failures import StoreUnavailable
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.outline import Outline, parts_of, split
+from streammetrics_consumers.ledger.write import Fenced
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import JOIN, JOIN_START, Commit, Counters, Head
+from streammetrics_consumers.model.generation import Generation, Pane, Piece
+
+if TYPE_CHECKING:
+    from streammetrics.results import ClosedRows
+
+log = logging.getLogger(__name__)
+
+MAX_BYTES: Final = 64 << 20  # of what waits that is in memory at a time, as bytes of rows
+MAX_RANGES: Final = 1 << 10
+ROWS_AT_ONCE: Final = 200_000  # impressions that are fed to the metrics together
+TRIES: Final = 10  # where others merge rows or close at the same time
+_NOWHERE: Final = Chunk(JOIN, 0, 0, [], [])
+
+
+def closable_ms(config: Config, join: JoinConfig, heads: Sequence[Head]) -> int | None:
+    """Up to where label windows can be closed, at the start of a pane; None: nowhere yet.
+
+    A partition that has had no event holds all of them open, as does one that lies behind, unless
+    `idle_s` says for how long.
+    """
+    times = [head.greatest_event_ms for head in heads]
+    known = [time for time in times if time is not None]
+    if not known or (len(known) < len(times) and join.idle_s is None):
+        return None
+    if join.idle_s is not None:
+        known = [time for time in known if time >= max(known) - join.idle_s * 1000]
+    reached = min(known) - (config.windows.lateness_s + join.reopen_s) * 1000
+    return (reached - join.label_window_ms) // join.pane_ms * join.pane_ms
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What is read to close from the head's time to `to_ms`, in how many ranges of ids."""
+
+    to_ms: int
+    rows: tuple[Outline, ...]
+    ranges: int
+
+
+class Closer:
+    """Closes label windows of one generation, a transaction at a time."""
+
+    def __init__(
+        self, config: Config, ledger: Ledger, generation: Generation, *, max_bytes: int = MAX_BYTES
+    ) -> None:
+        assert config.join is not None
+        self.config, self.join = config, config.join
+        self.ledger, self.generation = ledger, generation
+        self.head = join_head(ledger.store, generation)
+        self._max_bytes = max_bytes
+        self._remember_ms = empty_rows(config.columns, config.join).remember_ms or 0
+        self._epochs = epochs_by_time(config)
+        self._keys = [one.name for one in config.columns if one.is_key]
+
+    @property
+    def closed_ms(self) -> int | None:
+        """Up to where label windows are known to be closed; None: nowhere."""
+        return None if self.head.next_offset == JOIN_START else self.head.next_offset
+
+    @property
+    def floor_ms(self) -> int:
+        """No window may be dropped that ends later: some of its rows are not counted yet."""
+        return JOIN_START if self.closed_ms is None else self.closed_ms
+
+    def look(self) -> None:
+        """Read again how far label windows are closed."""
+        self.head = join_head(self.ledger.store, self.generation)
+
+    def close(self, *, everything: bool = False) -> bool:
+        """Close what can be closed, or all that waits, where no more events will come; whether
+        anything was. Another process may be at it too."""
+        heads = closing_heads(self.ledger.store, self.generation)
+        logs = [head for head in heads if not head.is_join]
+        to_ms = closable_ms(self.config, self.join, logs)
+        if everything:
+            times = [h.greatest_event_ms for h in logs if h.greatest_event_ms is not None]
+            pane_ms = self.join.pane_ms
+            to_ms = (max(times) // pane_ms + 1) * pane_ms if times else None
+        return to_ms is not None and self.close_to(to_ms)
+
+    def close_to(self, to_ms: int) -> bool:
+        """Close up to the start of a pane that `closable_ms` has allowed; whether anything was."""
+        done = False
+        tries = 0
+        while self.head.next_offset < to_ms:
+            try:
+                self._close(self._step(to_ms))
+                done, tries = True, 0
+            except Fenced as fenced:
+                tries += 1
+                if tries >= TRIES:
+                    log.debug("%s; label windows are closed later", fenced)
+                    break
+                self.look()
+            except StoreUnavailable as error:
+                log.warning("%s; label windows are closed later", error)
+                break
+        return done
+
+    def _step(self, to_ms: int) -> _Step:
+        """All that is left to close, or a pane of it where that would be too much at once."""
+        window_ms, pane_ms = self.join.label_window_ms, self.join.pane_ms
+        rows = pending(self.ledger.store, self.generation, ROWS, to_ms + window_ms)
+        if sum(row.nbytes for row in rows) > self._max_bytes:
+            waiting = [
+                row.pane.start_ms
+                for row in rows
+                if row.pane.start_ms is not None and row.pane.start_ms >= self.head.next_offset
+            ]
+            to_ms = min(to_ms, min(waiting, default=to_ms) + pane_ms)
+            rows = pending(self.ledger.store, self.generation, ROWS, to_ms + window_ms)
+        ranges, size = 1, sum(row.nbytes for row in rows)
+        while size > self._max_bytes * ranges and ranges < MAX_RANGES:
+            ranges *= 2
+        return _Step(to_ms, rows, ranges)
+
+    def _close(self, step: _Step) -> None:
+        """One transaction. Raises Fenced, where nothing was written."""
+        families = [MetricSetStates(family) for family in self.config.families]
+        counters = Counters()
+        kept: list[Piece] = []
+        delays = empty_delays(self.join)
+        for place in range(step.ranges):
+            waiting = self._range(step, place)
+            closed = waiting.close(step.to_ms)
+            self._feed(families, closed)
+            counters += Counters(closed=len(closed), conflicts=closed.conflicts)
+            kept += self._kept(step, place, waiting)
+            delays.update(closed.outcomes, closed.delays_ms)
+        kept += split(Pane(DELAYS, 0, None, None), delays)
+        pieces = [shard for one in families for shard in one.shards()]
+        commit = Commit(
+            self.head, self.head.next_offset, step.to_ms, None, counters, [*pieces, *kept]
+        )
+        gone = [row for row in step.rows if self._is_gone(row, step.to_ms)]
+        store, before_ms = self.ledger.store, step.to_ms + self.join.label_window_ms
+        write_closing(store, self.generation, commit, ROWS, step.rows, before_ms, gone)
+        self.look()
+
+    def _range(self, step: _Step, place: int) -> JoinRows:
+        """What waits of the ids in one range."""
+        found = empty_rows(self.config.columns, self.join)
+        mine = [row for row in step.rows if _overlap(row, place, step.ranges)]
+        for row, stored in states(self.ledger.store, mine):
+            state: Accumulator | None = load(stored)
+            if state is not None and row.key_ranges < step.ranges:
+                state = parts_of(state, step.ranges).get(place)
+            if isinstance(state, JoinRows):
+                found.merge(state)
+        return found
+
+    def _feed(self, families: Sequence[MetricSetStates], closed: ClosedRows) -> None:
+        for at in range(0, len(closed), ROWS_AT_ONCE):
+            some, columns = self._decoded(closed, slice(at, at + ROWS_AT_ONCE))
+            for one in families:
+                one.checked(some, columns)()
+
+    def _decoded(self, closed: ClosedRows, here: slice) -> tuple[Decoded, Columns]:
+        """Closed impressions as if each had been one event with its labels."""
+        times = closed.times_ms[here]
+        columns: dict[str, NDArray[np.generic] | Coded] = {}
+        for name, column in closed.columns.items():
+            if isinstance(column, Coded):
+                columns[name] = Coded(column.codes[here], column.values)
+            else:
+                columns[name] = column[here]
+        for one in self.join.outcomes:
+            columns[outcome_field(one).column] = closed.labels[one.name][here].astype(np.float64)
+        keys: dict[str, Coded] = {}
+        for name in self._keys:
+            key = columns.pop(name)
+            assert isinstance(key, Coded)
+            keys[name] = key
+        if self._epochs is not None:
+            keys[EPOCH] = self._epochs(times)
+        return Decoded(_NOWHERE, np.arange(len(times)), times, None, keys, {}, ()), columns
+
+    def _kept(self, step: _Step, place: int, stays: JoinRows) -> Iterator[Piece]:
+        """What must be remembered of the impressions that are closed now."""
+        pane_ms = self.join.pane_ms
+        for (start_ms, _), state in sorted(stays.split(pane_ms, 1).items()):
+            if not self.head.next_offset <= start_ms < step.to_ms:
+                continue
+            pane = Pane(ROWS, 0, start_ms, start_ms + pane_ms)
+            if step.ranges == 1:
+                yield from split(pane, state)
+            else:
+                yield Piece(pane, place, step.ranges, state.to_bytes())
+
+    def _is_gone(self, row: Outline, to_ms: int) -> bool:
+        """Whether a row is of a pane that is closed now, or is remembered no longer."""
+        start_ms = row.pane.start_ms or 0
+        forgotten_ms = to_ms - self._remember_ms
+        end_ms = start_ms + self.join.pane_ms
+        return self.head.next_offset <= start_ms < to_ms or end_ms <= forgotten_ms
+
+
+def _overlap(row: Outline, place: int, ranges: int) -> bool:
+    both = min(row.key_ranges, ranges)
+    return row.key_range * both // row.key_ranges == place * both // ranges

@@ -1,0 +1,150 @@
+"""What a worker is told to do, and where it starts to read each log."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import NOTHING_REQUESTED, Generation, Requested
+from streammetrics_consumers.model.partition import Name, Partition, names_of, names_without
+from streammetrics_consumers.sources.source import (
+    NO_SKIPS,
+    GapError,
+    SeeksByTime,
+    Skips,
+    Source,
+    Unsuitable,
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run.
+
+    until_end: stop at the end offsets seen at the start. start: where to begin in partitions that
+    have no head yet; a number is a time in milliseconds. on_gap: what to do where the log has lost
+    what was to be read next. new_source: count from topics and clusters that the store has not
+    counted from. skips: batches that are left out if they cannot be read. partitions: only these,
+    without a group. close: at the end, close all label windows, since there will be no more events.
+    requested: which metrics end, and which are resumed. The delta of a partition is committed early
+    when it passes `max_delta_rows`, and all are when they pass `max_delta_bytes` together.
+    """
+
+    until_end: bool = False
+    start: Literal["beginning", "latest"] | int = "beginning"
+    on_gap: Literal["stop", "skip"] = "stop"
+    skips: Skips = NO_SKIPS
+    partitions: tuple[Name, ...] | None = None
+    close: bool = False
+    new_source: bool = False
+    requested: Requested = NOTHING_REQUESTED
+    max_delta_bytes: int = 64 << 20
+    max_delta_rows: int = 200_000
+
+    def takes(self, known: Partition, found: Partition) -> bool:
+        """Whether a log may take the place of another one that was counted under its name: one of
+        another cluster, or one that was made anew."""
+        return self.new_source if known.cluster != found.cluster else self.on_gap == "skip"
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """rows: events read by this worker. remaining: offsets to its ends, None where unknown."""
+
+    rows: int
+    seconds: float
+    remaining: int | None
+
+    @property
+    def rows_per_second(self) -> float:
+        """Since the worker started."""
+        return self.rows / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At this rate; None where the end is unknown."""
+        rate = self.rows_per_second
+        return self.remaining / rate if self.remaining is not None and rate > 0 else None
+
+
+def chosen(partitions: Sequence[Partition], wanted: Sequence[Name] | None) -> list[Partition]:
+    """The partitions to read, of all that there are; Unsuitable where one is not there."""
+    if wanted is None:
+        return list(partitions)
+    if partitions:
+        require_partitions(wanted, partitions)
+    return [partition for partition in partitions if partition.is_named(wanted)]
+
+
+def start_of(
+    options: Options, source: Source, partition: Partition, ends: Mapping[Partition, int]
+) -> int:
+    """The offset that `options.start` means; Unsuitable where the source knows no times."""
+    start = options.start
+    if start == "beginning":
+        return source.beginning(partition)
+    if start == "latest":
+        return ends.get(partition, 0)
+    if isinstance(source, SeeksByTime):
+        return source.offset_at(partition, start)
+    raise Unsuitable("--from TIME: this source has no times of its own; use --from beginning")
+
+
+def head_to_read(
+    ledger: Ledger,
+    generation: Generation,
+    options: Options,
+    source: Source,
+    partition: Partition,
+    start: int,
+    first: int | None = None,
+) -> Head:
+    """The head to read a log from, made at `start` if there is none; `first` is where a log that
+    takes another's place begins.
+
+    Raises LogChanged where another log was counted under this name, unless the options say that
+    the new one is meant: `--new-source` for one of another cluster, `--on-gap skip` for one that
+    was made anew.
+    """
+    try:
+        return ledger.resolve(generation, partition, start)
+    except LogChanged as changed:
+        if not options.takes(changed.known.partition, partition):
+            raise
+        log.warning("%s; going on with the new one", changed)
+        first = source.beginning(partition) if first is None else first
+        return ledger.follow(generation, changed.known, partition, first)
+
+
+def require_within(head: Head, source: Source, ends: Mapping[Partition, int]) -> None:
+    """Raise GapError where a log has lost its end: its head lies behind it, so there would be
+    nothing to read, and nobody would be told."""
+    end = ends.get(head.partition, head.next_offset)
+    if head.next_offset > end:
+        beginning = source.beginning(head.partition)
+        raise GapError(head.partition, head.next_offset, beginning, end)
+
+
+def require_partitions(wanted: Collection[Name], there: Collection[Partition]) -> None:
+    """Raise Unsuitable where a partition is named that is not there."""
+    missing = names_without(wanted, there)
+    if missing:
+        raise Unsuitable(
+            f"--partitions: expected some of {names_of(there)}, which are there, "
+            f"came {', '.join(map(str, missing))}; leave out what is not there"
+        )
+
+
+def require_no_loss(config: Config, heads: Sequence[Head]) -> None:
+    """Raise GapError where a file that was counted has no record any more."""
+    path = config.source.path
+    for head in heads:
+        if path is not None and head.partition.topic == path.name and head.next_offset:
+            raise GapError(head.partition, head.next_offset, 0, 0)

@@ -1,0 +1,258 @@
+"""Repeated events: which ids a partition has seen, within a retention of event time.
+
+Ids are remembered by panes of event time. The start of the newest pane so far is the clock: a pane
+is remembered until the clock has passed its end by the retention. So which events are repeats
+follows from the log alone, however it was cut into chunks and commits. A worker loads what its
+partitions have seen when they are assigned, and stores it in the transaction of their commits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.events.decoder import Decoded
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.ledger.write import digest_of, read_seen
+from streammetrics_consumers.model.commit import Commit, Head, Seen
+from streammetrics_consumers.model.partition import Partition
+
+Ids: TypeAlias = "NDArray[np.uint64]"
+Panes: TypeAlias = "NDArray[np.int64]"
+MAX_ROWS: Final = 32  # of a pane in the store, before they are written as one
+ROW_IDS: Final = 1 << 20  # 8 MiB
+_NEVER: Final = np.iinfo(np.int64).min
+
+
+class SeenIds:
+    """The ids of one partition, and which of them the store does not have yet.
+
+    Cost: 16 bytes of memory an id, and 8 in the store; a batch of n costs n log n and a search in
+    each of the few sorted runs that the ids lie in, each at least twice as long as the next.
+    """
+
+    def __init__(self, retention_ms: int, pane_ms: int, rows: Iterable[tuple[int, bytes]] = ()):
+        """rows: what the store has, each a pane's start and ids as `take` gave them."""
+        self._retention_ms, self._pane_ms = retention_ms, pane_ms
+        self._clock_ms: int | None = None
+        self._runs: list[tuple[Ids, Panes]] = []
+        self._new: list[tuple[Ids, Panes]] = []
+        self._rows: Counter[int] = Counter()  # of the store, by pane
+        found = []
+        for start_ms, stored in rows:
+            ids = np.frombuffer(stored, "<u8").astype(np.uint64)
+            found.append((ids, np.full(len(ids), start_ms, np.int64)))
+            self._rows[start_ms] += 1
+        if found:
+            self._clock_ms = max(self._rows)
+            self._runs = [run for run in [_merged(found)] if len(run[0])]
+
+    def __len__(self) -> int:
+        """How many ids it holds."""
+        return sum(len(ids) for ids, _ in self._runs)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it holds, roughly."""
+        return 16 * len(self) + sum(16 * len(ids) for ids, _ in self._new)
+
+    def repeats(self, ids: Ids, times_ms: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these events [n], in offset order, repeat an earlier one; the others are seen
+        from now on."""
+        again = np.zeros(len(ids), np.bool_)
+        if not len(ids):
+            return again
+        panes = times_ms // self._pane_ms * self._pane_ms
+        first = int(panes[0]) if self._clock_ms is None else self._clock_ms
+        clocks = np.maximum.accumulate(np.concatenate([np.array([first], np.int64), panes]))
+        floors = clocks[:-1] - self._retention_ms - self._pane_ms
+        order = np.argsort(ids, kind="stable")
+        ordered = ids[order]
+        begins = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+        unique = ordered[begins]
+        known = self._panes_of(unique)
+        doubtful = (np.diff(np.append(np.flatnonzero(begins), len(ids))) > 1) | (known != _NEVER)
+        if doubtful.any():
+            suspects = np.sort(order[doubtful[np.cumsum(begins) - 1]])
+            seen = dict(zip(unique[doubtful].tolist(), known[doubtful].tolist(), strict=True))
+            for i in suspects.tolist():
+                id_, floor = int(ids[i]), int(floors[i])
+                if seen.get(id_, _NEVER) > floor:
+                    again[i] = True
+                else:
+                    seen[id_] = int(panes[i])
+        fresh = ~again & (panes > floors)
+        self._add(*_sorted(ids[fresh], panes[fresh]))
+        self._pass(int(clocks[-1]))
+        return again
+
+    def digests(self) -> dict[int, str]:
+        """What is remembered, as `digest_of` the ids of each pane, by its start; the newest pane
+        is there without ids too."""
+        starts = {int(start) for _, panes in self._runs for start in np.unique(panes)}
+        starts |= set() if self._clock_ms is None else {self._clock_ms}
+        parts = {start: [ids[panes == start] for ids, panes in self._runs] for start in starts}
+        return {
+            start: digest_of(ids.astype("<u8").tobytes() for ids in parts[start])
+            for start in sorted(starts)
+        }
+
+    def take(self) -> Seen:
+        """What a commit writes of the ids that are new since the last one."""
+        floor_ms = self._floor_ms
+        rows: list[tuple[int, bytes]] = []
+        anew = []
+        news = [_above(ids, panes, floor_ms) for ids, panes in self._new]
+        starts = {int(start) for _, panes in news for start in np.unique(panes)}
+        if self._clock_ms is not None and not self._rows[self._clock_ms]:
+            starts.add(self._clock_ms)  # by the newest pane the clock is found again
+        for start_ms in sorted(starts):
+            source = news
+            if self._rows[start_ms] >= MAX_ROWS:
+                anew.append(start_ms)
+                source = self._runs
+            parts = [ids[panes == start_ms] for ids, panes in source]
+            ids = np.sort(np.concatenate([np.zeros(0, np.uint64), *parts]))
+            for at in range(0, max(len(ids), 1), ROW_IDS):
+                rows.append((start_ms, ids[at : at + ROW_IDS].astype("<u8").tobytes()))
+        return Seen(floor_ms + 1, anew, rows)
+
+    def committed(self, seen: Seen) -> None:
+        """The store has what `take` gave."""
+        self._new.clear()
+        for start_ms in seen.anew:
+            del self._rows[start_ms]
+        self._rows.update(start_ms for start_ms, _ in seen.rows)
+        self._rows = Counter({p: n for p, n in self._rows.items() if p >= seen.since_ms})
+
+    @property
+    def _floor_ms(self) -> int:
+        """Panes that start at or before this are forgotten."""
+        if self._clock_ms is None:
+            return _NEVER
+        return self._clock_ms - self._retention_ms - self._pane_ms
+
+    def _panes_of(self, ids: Ids) -> Panes:
+        """The newest pane of each of these ids (ascending); _NEVER where it was not seen."""
+        found = np.full(len(ids), _NEVER, np.int64)
+        for known, panes in self._runs:
+            at = np.minimum(np.searchsorted(known, ids), len(known) - 1)
+            hit = known[at] == ids
+            found[hit] = np.maximum(found[hit], panes[at[hit]])
+        return found
+
+    def _add(self, ids: Ids, panes: Panes) -> None:
+        if not len(ids):
+            return
+        self._new.append((ids, panes))
+        runs = self._runs
+        runs.append((ids, panes))
+        while len(runs) > 1 and len(runs[-2][0]) < 2 * len(runs[-1][0]):
+            last, before = runs.pop(), runs.pop()
+            runs.append(_merged([before, last]))
+
+    def _pass(self, clock_ms: int) -> None:
+        if self._clock_ms == clock_ms:
+            return
+        self._clock_ms = clock_ms
+        floor_ms = self._floor_ms
+        left = [_above(ids, panes, floor_ms) for ids, panes in self._runs]
+        self._runs = [run for run in left if len(run[0])]
+
+
+def _sorted(ids: Ids, panes: Panes) -> tuple[Ids, Panes]:
+    order = np.argsort(ids, kind="stable")
+    return ids[order], panes[order]
+
+
+def _merged(runs: Sequence[tuple[Ids, Panes]]) -> tuple[Ids, Panes]:
+    ids, panes = zip(*runs, strict=True)
+    return _sorted(np.concatenate(ids), np.concatenate(panes))
+
+
+def _above(ids: Ids, panes: Panes, floor_ms: int) -> tuple[Ids, Panes]:
+    keep = panes > floor_ms
+    return (ids, panes) if keep.all() else (ids[keep], panes[keep])
+
+
+@dataclass(slots=True)
+class _Log:
+    """A partition of ours. at: up to which offset its ids are known; taken: what is on its way to
+    the store."""
+
+    head: int
+    at: int
+    ids: SeenIds
+    taken: Seen | None = None
+
+
+class Repeats:
+    """What each partition of a worker has seen. Does nothing where the config has no [dedup]."""
+
+    def __init__(self, config: Config, store: Store) -> None:
+        self._dedup, self._store = config.dedup, store
+        self._logs: dict[Partition, _Log] = {}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it holds, roughly."""
+        return sum(log.ids.nbytes for log in self._logs.values())
+
+    def begin(self, head: Head) -> None:
+        """Reading goes on at a head. Its ids are those that we hold, if we have read just so far,
+        else those of the store: what was not committed is read again."""
+        if self._dedup is None:
+            return
+        known = self._logs.get(head.partition)
+        if known is None or (known.head, known.at) != (head.id, head.next_offset):
+            rows = read_seen(self._store, head)
+            ids = SeenIds(self._dedup.retention_ms, self._dedup.pane_ms, rows)
+            self._logs[head.partition] = _Log(head.id, head.next_offset, ids)
+        elif known.taken is not None:
+            known.ids.committed(known.taken)
+            known.taken = None
+
+    def without(self, decoded: Decoded) -> Decoded:
+        """The next events of a partition of ours, without repeats."""
+        log = self._logs.get(decoded.chunk.partition)
+        if log is None:
+            return decoded
+        log.at = decoded.chunk.end
+        return without_repeats(decoded, log.ids)
+
+    def with_ids(self, commit: Commit) -> Commit:
+        """The same commit, which also stores the ids of its events."""
+        log = self._logs.get(commit.head.partition)
+        if log is None:
+            return commit
+        log.taken = log.ids.take()
+        return replace(commit, seen=log.taken)
+
+    def drop(self, partitions: Sequence[Partition]) -> None:
+        """These are not ours any more."""
+        for partition in partitions:
+            self._logs.pop(partition, None)
+
+
+def without_repeats(decoded: Decoded, seen: SeenIds) -> Decoded:
+    """The events that are no repeats, good and refused, and how many are."""
+    found = decoded.event_ids
+    if found is None:
+        return decoded
+    places = found.places[seen.repeats(found.ids, found.times_ms)]
+    if not len(places):
+        return decoded
+    chunk = decoded.chunk
+    again = {
+        (int(chunk.offsets[i]), 0 if chunk.indices is None else int(chunk.indices[i]))
+        for i in (places.tolist() if decoded.refused else ())
+    }
+    left = tuple(one for one in decoded.refused if (one.offset, one.index) not in again)
+    some = decoded.take(np.flatnonzero(~np.isin(decoded.at, places)))
+    return replace(some, refused=left, repeated=len(places))

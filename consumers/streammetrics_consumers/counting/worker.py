@@ -1,0 +1,369 @@
+"""One worker: records in, commits out.
+
+It holds a delta for each partition that it was given, and nothing else. It may be killed between
+any two of its lines: what is not committed is read again, by it or by another.
+
+A source may call `on_assigned`, `on_revoked` and `on_lost` from a thread of its own (Kafka's
+client does), so one lock guards the deltas. It is never held while the source is polled.
+"""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from threading import RLock
+from typing import Final, Protocol
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.tables import require_keyed
+from streammetrics_consumers.counting.commits import ErrorBudget, Limits, commit_of
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.counting.housekeeping import IdleCompactor, KnownHeads, floor_after
+from streammetrics_consumers.counting.label_windows import Closer
+from streammetrics_consumers.counting.options import (
+    Options,
+    Progress,
+    chosen,
+    head_to_read,
+    require_no_loss,
+    require_within,
+    start_of,
+)
+from streammetrics_consumers.counting.seen_ids import Repeats
+from streammetrics_consumers.counting.worker_status import StatusRecorder
+from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.ledger.ledger import Ledger, count_from
+from streammetrics_consumers.ledger.write import Fenced
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources.source import Confirms, Source, SourceError
+
+log = logging.getLogger(__name__)
+
+POLL_S: Final = 0.5  # a signal is heeded when a poll returns
+OTHERS_S: Final = 0.5  # between two checks of the heads of other workers' partitions
+
+
+class StopSignal(Protocol):
+    """A wish to end, which a worker looks at between two steps."""
+
+    @property
+    def requested(self) -> bool: ...
+
+
+@dataclass(slots=True)
+class _Work:
+    """A partition of ours: the head that stands in the ledger, and what has come since."""
+
+    head: Head
+    delta: Delta
+
+
+class Worker:
+    """Reads a source into a ledger, until it is stopped or has reached the end."""
+
+    def __init__(
+        self,
+        config: Config,
+        ledger: Ledger,
+        generation: Generation,
+        source: Source,
+        options: Options,
+        *,
+        stop: StopSignal,
+        monotonic: Callable[[], float],
+        status: StatusRecorder | None = None,
+    ) -> None:
+        self.config, self.ledger, self.generation = config, ledger, generation
+        self.source, self.options = source, options
+        self.rows = 0  # events read, refused ones included, and never the same twice
+        self.duplicates = 0  # records that came although they were counted
+        self._stop, self._monotonic = stop, monotonic
+        self._status = status or StatusRecorder(monotonic)
+        self.decoder = Decoder(config)
+        self._lock = RLock()
+        self._work: dict[Partition, _Work] = {}
+        self._wanted: list[Partition] = []
+        self._ends: dict[Partition, int] = {}
+        self._starts: dict[Partition, int] = {}  # of heads, in case a store loses one
+        self._needs_ends = False
+        self._limits = Limits(options)
+        self._repeats = None if config.dedup is None else Repeats(config, ledger.store)
+        self._error_budget = ErrorBudget(config.store.max_bad_share)
+        self._compactor = IdleCompactor(ledger.store, monotonic)
+        self._closer = None if config.join is None else Closer(config, ledger, generation)
+        self._known_heads = KnownHeads(ledger.store, monotonic)
+        self._started_s = self._committed_s = self._checked_s = monotonic()
+
+    # -- before the first record --------------------------------------------------------------
+    def prepare(self) -> None:
+        """Write down where each partition starts, before anything is read from it.
+
+        Raises NewSource, LogChanged, LedgerError or SourceError.
+        """
+        there, heads = self.source.partitions(), self.ledger.heads(self.generation)
+        self._wanted = chosen(there, self.options.partitions)
+        require_keyed(self.config.dedup, there)
+        if not self._wanted and self.options.on_gap == "stop":
+            require_no_loss(self.config, heads)
+        known = {(head.partition.topic, head.partition.number) for head in heads}
+        needs_ends = self.options.until_end or not self.source.replayable
+        ends = self.source.ends() if needs_ends or self.options.start == "latest" else {}
+        count_from(self.ledger.store, self.generation, there, new=self.options.new_source)
+        # A join must know the logs that others will read, since it waits for their events.
+        for partition in self._wanted if self.config.join is None else there:
+            new = (partition.topic, partition.number) not in known
+            start = start_of(self.options, self.source, partition, ends) if new else 0
+            head = self._resolve(partition, start)
+            self._starts[partition] = head.start_offset
+            require_within(head, self.source, ends)
+        self._needs_ends = needs_ends
+        self._ends = {p: e for p, e in ends.items() if p in self._wanted} if needs_ends else {}
+
+    def _resolve(self, partition: Partition, start: int, first: int | None = None) -> Head:
+        """See `head_to_read`."""
+        where = self.ledger, self.generation, self.options, self.source
+        return head_to_read(*where, partition, start, first)
+
+    # -- the loop -----------------------------------------------------------------------------
+    def run(self) -> Iterator[Progress]:
+        """Read until the end or a stop, and commit; gives the progress after each step.
+
+        Raises SourceError (what was read before is committed), LedgerError and ErrorBudgetExceeded.
+        """
+        try:
+            self.source.assign(self)
+            is_done = False
+            while not is_done and not self._stop.requested:
+                is_finished = self.step()
+                yield self.progress()
+                is_done = is_finished and self._is_done()
+        except SourceError:
+            self.commit()
+            raise
+        self.commit(last=True)
+        if self._closer is not None and self.options.close and not self._stop.requested:
+            self._closer.close(everything=True)
+        yield self.progress()
+
+    def step(self) -> bool:
+        """Poll once, count what came, and commit if it is time; whether the end is reached."""
+        chunks = self.source.poll(POLL_S)
+        self._status.polled(self.source, chunks)
+        for chunk in chunks:
+            self.take(chunk)
+        with self._lock:
+            for known, now in self._known_heads.lost(self.generation):
+                self._read_on(known, now)
+            size = sum(work.delta.nbytes for work in self._work.values())
+        self._status.counted(self.duplicates, size)
+        due = self._monotonic() - self._committed_s >= self.config.store.commit_interval_s
+        if due or size >= self.options.max_delta_bytes:
+            self.commit()
+        self._compactor.step(idle=not chunks)
+        return self._needs_ends and self._is_finished(idle=not chunks)
+
+    def take(self, chunk: Chunk) -> None:
+        """Add records to the delta of their partition, if they are what comes next in it."""
+        with self._lock:
+            work = self._work.get(chunk.partition)
+            if work is None:
+                return  # it was revoked while these records were on their way
+            delta = work.delta
+            if chunk.start > delta.end:
+                # Records of an earlier assignment. What lies between would be lost.
+                self.source.seek(chunk.partition, delta.end)
+                return
+            before = bisect_left(chunk.offsets, delta.end)
+            self.duplicates += before
+            if chunk.end <= delta.end:
+                return
+            if chunk.start < delta.end:
+                chunk = chunk.part(before, len(chunk), delta.end, chunk.end)
+            for part in self._limits.parts(chunk):
+                for decoded in self.decoder.pieces(part):
+                    if not self._count(decoded):
+                        return
+
+    def _count(self, decoded: Decoded) -> bool:
+        """Add whole messages to their delta, which is committed before it holds too much; whether
+        what comes after them is still what comes next."""
+        partition, rows = decoded.chunk.partition, decoded.rows
+        delta = self._work[partition].delta
+        if self._limits.are_passed(delta, decoded.chunk):
+            self._commit([partition])
+            delta = self._work[partition].delta
+            if delta.end != decoded.chunk.start:
+                return False  # someone else has counted these; reading resumes at the head
+        delta.add(decoded if self._repeats is None else self._repeats.without(decoded))
+        self.rows += rows
+        if delta.counters.rows >= self.options.max_delta_rows:
+            self._commit([partition])
+        return self._work[partition].delta.end == decoded.chunk.end
+
+    def commit(self, *, last: bool = False) -> None:
+        """Commit the deltas of all partitions."""
+        with self._lock:
+            self._commit(list(self._work), last=last)
+            self._committed_s = self._monotonic()
+            self.source.acknowledge({p: w.head.next_offset for p, w in self._work.items()})
+        if self._closer is not None and self._closer.close():
+            self._compactor.committed(self._closer.head)
+        self._raise_floor()
+
+    def progress(self) -> Progress:
+        """How far this worker is."""
+        with self._lock:
+            left = [self._ends.get(p, 0) - work.delta.end for p, work in self._work.items()]
+        remaining = sum(max(more, 0) for more in left) if self._ends else None
+        return Progress(self.rows, self._monotonic() - self._started_s, remaining)
+
+    # -- what a source tells ------------------------------------------------------------------
+    def on_assigned(self, partitions: list[Partition]) -> dict[Partition, int]:
+        """Start a delta at the head of each partition. See source.Listener."""
+        with self._lock:
+            for partition in partitions:
+                # A partition that was added to the topic meanwhile begins at 0, and so does a
+                # file whose first record has come. This may be the source's thread: no questions.
+                head = self._resolve(partition, self._starts.get(partition, 0), first=0)
+                self._error_budget.began(self.ledger.store, head)
+                self._begin(head)
+            log.info("assigned: %s", ", ".join(map(str, partitions)) or "nothing")
+            heads = {p: self._work[p].head.next_offset for p in partitions}
+            self._status.assigned(heads)
+            for partition in partitions:
+                self._status.stands(self._work[partition].head)
+            return heads
+
+    def on_revoked(self, partitions: list[Partition]) -> None:
+        """Commit, and let go. (Without the commit the new owner would read more again.)"""
+        with self._lock:
+            try:
+                self._commit(partitions)
+            finally:
+                self.on_lost(partitions)
+
+    def on_lost(self, partitions: list[Partition]) -> None:
+        """Drop what is not committed: its new owner reads it again."""
+        with self._lock:
+            for partition in partitions:
+                work = self._work.pop(partition, None)
+                self.rows -= work.delta.counters.rows if work else 0
+            if self._repeats is not None:
+                self._repeats.drop(partitions)
+            self._status.released(partitions)
+
+    # -- commits ------------------------------------------------------------------------------
+    def _begin(self, head: Head) -> None:
+        delta = Delta(
+            self.config,
+            head.partition,
+            head.next_offset,
+            head.greatest_event_ms,
+            self.generation.floor_ms,
+            closed_ms=None if self._closer is None else self._closer.closed_ms,
+        )
+        if self._repeats is not None:
+            self._repeats.begin(head)
+        self._known_heads.saw(head)
+        self._status.stands(head)
+        self._work[head.partition] = _Work(head, delta)
+
+    def _commit(self, partitions: Sequence[Partition], *, last: bool = False) -> None:
+        ours = [self._work[partition] for partition in partitions if partition in self._work]
+        moved = [work for work in ours if work.delta.end != work.delta.start]
+        if moved and isinstance(self.source, Confirms):
+            self.source.confirm()
+        found = [(one.partition, one.counters, one.quarantine) for one in (w.delta for w in moved)]
+        self._error_budget.check(found, last=last)
+        for work in moved:
+            commit = commit_of(work.head, work.delta)
+            if self.source.replayable and self._limits.is_too_large(commit):
+                self._resume(work, "one slice's state is too large for a row of the store")
+                continue
+            if self._repeats is not None:
+                commit = self._repeats.with_ids(commit)
+            try:
+                head = self.ledger.commit(self.generation, commit)
+            except Fenced as fenced:
+                self._resume(work, str(fenced))
+            else:
+                self._error_budget.count(work.delta.counters)
+                self._compactor.committed(head)
+                self._begin(head)
+
+    def _read_on(self, known: Head, now: Head | None) -> None:
+        """Read on from a head of the store that is not the one that we know."""
+        work = self._work.get(known.partition)
+        if work is None:
+            self._known_heads.went_on(self.generation, known, now)
+        else:
+            self._resume(work, "the store has another history than this worker", known)
+
+    def _resume(self, work: _Work, why: str, known: Head | None = None) -> None:
+        """Someone else has counted these records, the floor rose, they are too many, or the store
+        went back: read on from the head."""
+        partition, lost = work.head.partition, work.delta.counters.rows
+        if not self.source.replayable:
+            raise SourceError(f"{why}; {lost} records of {partition} cannot be read again")
+        if self._closer is not None:
+            self._closer.look()
+        now = self.ledger.generation(self.generation.id)
+        self.generation = replace(self.generation, floor_ms=now.floor_ms)
+        head = self.ledger.resolve(self.generation, partition, work.head.start_offset)
+        head = self._known_heads.went_on(self.generation, known or work.head, head) or head
+        log.warning("%s; %d records are dropped, reading on at %d", why, lost, head.next_offset)
+        self.rows -= lost
+        self._begin(head)
+        self.source.seek(partition, head.next_offset)
+
+    def _raise_floor(self) -> None:
+        """Drop windows that every partition has left behind for longer than the retention."""
+        config, of = self.config, self.generation
+        with self._lock:
+            heads = [work.head for work in self._work.values()]
+            closed_ms = None if self._closer is None else self._closer.floor_ms
+            # The heads of others are read only where ours allow it.
+            if not heads or floor_after(config, heads, of.floor_ms, closed_ms) is None:
+                return
+            floor_ms = floor_after(config, self.ledger.heads(of), of.floor_ms, closed_ms)
+            if floor_ms is None:
+                return
+            self.generation = self.ledger.raise_floor(of, floor_ms)
+            for work in list(self._work.values()):
+                if work.delta.end == work.delta.start:
+                    self._begin(work.head)
+
+    # -- the end ------------------------------------------------------------------------------
+    def _is_finished(self, *, idle: bool) -> bool:
+        """Whether every partition, those of other workers too, has reached its end."""
+        if len(self._ends) < len(self._wanted):  # stdin: known when it closes
+            if idle:
+                self._ends = {**self.source.ends(), **self._ends}
+            return False
+        if self._is_behind():
+            return False
+        with self._lock:
+            if self._work.keys() >= set(self._wanted):
+                return True
+        now_s = self._monotonic()
+        if now_s - self._checked_s < OTHERS_S:
+            return False
+        self._checked_s = now_s
+        self.commit()  # others wait for ours
+        heads = {head.partition: head.next_offset for head in self.ledger.heads(self.generation)}
+        return all(heads.get(p, -1) >= self._ends[p] for p in self._wanted)
+
+    def _is_done(self) -> bool:
+        """Commit at the end; whether it is one, since what a commit drops comes again."""
+        self.commit(last=True)
+        return not self._is_behind()
+
+    def _is_behind(self) -> bool:
+        """Whether a partition of ours has not reached its end."""
+        with self._lock:
+            return any(work.delta.end < self._ends.get(p, 0) for p, work in self._work.items())

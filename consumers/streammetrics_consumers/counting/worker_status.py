@@ -1,0 +1,243 @@
+"""The status of a worker: counts since it started, and times.
+
+A `StatusRecorder` hears from the worker and from its ledger what happens. A server in the same
+process takes a `snapshot`; one worker of several sends its own to the process that started it (see
+supervise.py). Nothing that is counted depends on any of this.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from threading import Lock
+from typing import Final
+
+import msgspec
+
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.ledger.write import Fenced
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Commit, Head
+from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources.source import Remote, Source
+
+log = logging.getLogger(__name__)
+
+COMMIT_BOUNDS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+SEND_S: Final = 1.0  # between two snapshots that are sent
+REFUSALS: Final = ("fenced", "locked")
+ASK_S: Final = 10.0  # between two questions to it, while it sends nothing
+
+
+class PartitionStatus(msgspec.Struct):
+    """Where reading stands in a partition. `end` is the log's as it was last told, and
+    `record_ms` the timestamp of the last record that came. `counted` and `digest` are those of the
+    head, as the worker knows it."""
+
+    topic: str
+    number: int
+    position: int
+    end: int | None = None
+    record_ms: int | None = None
+    counted: int | None = None
+    digest: str = ""
+
+
+class WorkerStatus(msgspec.Struct):
+    """The status of a worker at one moment. Times are of the monotonic clock, in seconds."""
+
+    pid: int
+    polled_s: float  # when its loop last came round: a poll returned, or a source was opened
+    fetched_s: float  # when its source last heard from whoever holds the log
+    joined: bool = False  # it was told which partitions are its own
+    rows: int = 0
+    late: int = 0
+    future: int = 0
+    expired: int = 0
+    tombstones: int = 0
+    skipped: int = 0
+    duplicates: int = 0
+    read_bytes: int = 0
+    quarantined: dict[str, int] = msgspec.field(default_factory=dict)
+    commits: list[int] = msgspec.field(  # by the time they took
+        default_factory=lambda: [0] * (len(COMMIT_BOUNDS_S) + 1)
+    )
+    commit_s: float = 0.0
+    committed_s: float | None = None  # when the last one got through
+    commit_bytes: int = 0
+    delta_bytes: int = 0
+    refusals: dict[str, int] = msgspec.field(default_factory=lambda: dict.fromkeys(REFUSALS, 0))
+    rebuilds: int = 0
+    rebalances: int = 0
+    places: list[PartitionStatus] = msgspec.field(default_factory=list)
+
+
+class StatusRecorder:
+    """Keeps the status of a worker. Any thread may call it.
+
+    send: is given the bytes of a snapshot about every second.
+    """
+
+    def __init__(
+        self, monotonic: Callable[[], float], send: Callable[[bytes], None] | None = None
+    ) -> None:
+        now_s = monotonic()
+        self._status = WorkerStatus(os.getpid(), now_s, now_s)
+        self._places: dict[Partition, PartitionStatus] = {}
+        self._monotonic, self._send = monotonic, send
+        self._sent_s = self._asked_s = now_s
+        self._hears = True
+        self._lock = Lock()
+
+    def snapshot(self) -> WorkerStatus:
+        """All of it, as it is now."""
+        return decode(self._encoded())
+
+    # -- the source ---------------------------------------------------------------------------
+    def opening(self) -> None:
+        """A source is being opened: the process lives, and has no partitions."""
+        with self._lock:
+            self._status.polled_s = self._monotonic()
+            self._status.joined = False
+            self._places = {}
+        if self._send is not None:
+            self._send(self._encoded())
+
+    def failed(self) -> None:
+        """The source failed, and is opened again."""
+        with self._lock:
+            self._status.rebuilds += 1
+        self.opening()
+
+    def polled(self, source: Source, chunks: Sequence[Chunk]) -> None:
+        """A poll has returned these."""
+        now_s = self._monotonic()
+        with self._lock:
+            for chunk in chunks:
+                self._status.read_bytes += chunk.nbytes
+                place = self._places.get(chunk.partition)
+                if place is not None:
+                    place.position = chunk.end
+                    if chunk.timestamps_ms and chunk.timestamps_ms[-1] is not None:
+                        place.record_ms = chunk.timestamps_ms[-1]
+            self._status.polled_s = now_s
+            if chunks or not isinstance(source, Remote):
+                self._status.fetched_s = self._asked_s = now_s
+            if not isinstance(source, Remote):
+                # What is here says at once that there is no more.
+                for place in self._places.values():
+                    place.end = None if chunks else place.position
+        if now_s - self._sent_s >= SEND_S:
+            self._sent_s = now_s
+            if isinstance(source, Remote):
+                self._ask(source, now_s)
+            if self._send is not None:
+                self._send(self._encoded())
+
+    def _ask(self, source: Remote, now_s: float) -> None:
+        ends = source.known_ends()
+        asks = now_s - self._asked_s >= ASK_S
+        heard = asks and source.hears()
+        if asks and heard is not self._hears:
+            self._hears = heard
+            log.warning("the log %s", "answers again" if heard else "does not answer; waiting")
+        with self._lock:
+            if asks:
+                self._asked_s = now_s
+            if heard:
+                self._status.fetched_s = now_s
+            for partition, place in self._places.items():
+                place.end = ends.get(partition, place.end)
+
+    def assigned(self, heads: Mapping[Partition, int]) -> None:
+        """These partitions are ours, and are read from there on."""
+        with self._lock:
+            self._status.joined = True
+            self._status.rebalances += 1
+            for partition, head in heads.items():
+                self._places[partition] = PartitionStatus(partition.topic, partition.number, head)
+
+    def stands(self, head: Head) -> None:
+        """The head of one of our partitions, after a commit or when reading goes on at it."""
+        with self._lock:
+            place = self._places.get(head.partition)
+            if place is not None:
+                place.counted, place.digest = head.next_offset, head.digest
+
+    def released(self, partitions: Sequence[Partition]) -> None:
+        """These are ours no more."""
+        with self._lock:
+            for partition in partitions:
+                self._places.pop(partition, None)
+
+    # -- the ledger ---------------------------------------------------------------------------
+    def counted(self, duplicates: int, delta_bytes: int) -> None:
+        """So many records came twice, and what is not committed takes so much memory."""
+        with self._lock:
+            self._status.duplicates, self._status.delta_bytes = duplicates, delta_bytes
+
+    def committed(self, commit: Commit, seconds: float) -> None:
+        """A commit got through."""
+        status = self._status
+        with self._lock:
+            status.commits[bisect_left(COMMIT_BOUNDS_S, seconds)] += 1
+            status.commit_s += seconds
+            status.committed_s = self._monotonic()
+            status.commit_bytes += sum(len(piece.state) for piece in commit.pieces)
+            status.rows += commit.counters.rows
+            status.late += commit.counters.late
+            status.future += commit.counters.future
+            status.expired += commit.counters.expired
+            status.tombstones += commit.counters.tombstones
+            status.skipped += commit.counters.skipped
+            for refused in commit.refused:
+                status.quarantined[refused.reason] = status.quarantined.get(refused.reason, 0) + 1
+
+    def refused(self, why: str, times: int = 1) -> None:
+        """The ledger did not let a commit through: `fenced` or `locked`."""
+        with self._lock:
+            self._status.refusals[why] += times
+
+    def _encoded(self) -> bytes:
+        with self._lock:
+            self._status.places = list(self._places.values())
+            return msgspec.json.encode(self._status)
+
+
+def decode(data: bytes) -> WorkerStatus:
+    """The status that a snapshot's bytes hold."""
+    return msgspec.json.decode(data, type=WorkerStatus)
+
+
+class RecordingLedger(Ledger):
+    """A ledger whose commits a `StatusRecorder` hears of."""
+
+    def __init__(
+        self,
+        store: Store,
+        status: StatusRecorder,
+        monotonic: Callable[[], float],
+        moved: Callable[[Head], None] = lambda head: None,
+    ) -> None:
+        """moved: hears of each head after its commit."""
+        super().__init__(store)
+        self._moved = moved
+        self._recorder, self._monotonic = status, monotonic
+
+    def commit(self, of: Generation, commit: Commit) -> Head:
+        """See Ledger.commit."""
+        began_s, tries = self._monotonic(), self.store.tried_again
+        try:
+            moved = super().commit(of, commit)
+        except Fenced:
+            self._recorder.refused("fenced")
+            raise
+        finally:
+            self._recorder.refused("locked", self.store.tried_again - tries)
+        self._recorder.committed(commit, self._monotonic() - began_s)
+        self._moved(moved)
+        return moved

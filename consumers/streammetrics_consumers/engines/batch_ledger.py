@@ -1,0 +1,172 @@
+"""The batches of a streaming query as the records of a log in the ledger.
+
+An engine numbers its batches, gives a batch the same rows whenever it has to do it again, and may
+do it again after it has died. So the query is a log whose offsets are the numbers of its batches,
+and its head, the states of a batch and what was refused of it change in one transaction:
+
+    head at 7, batch 7    counted; the head stands at 8
+    head at 8, batch 7    counted before: skipped
+    head at 7, batch 9    batches are missing: refused (GapError)
+
+A query that starts anew, with another checkpoint, numbers from 0 and reads what it likes: it is
+another log under this name, and refused as such (LogChanged).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final, Literal
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.commits import ErrorBudget
+from streammetrics_consumers.counting.housekeeping import IdleCompactor, floor_after
+from streammetrics_consumers.engines.tasks import Job, TaskReport, combined_report
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, count_from
+from streammetrics_consumers.ledger.write import Fenced
+from streammetrics_consumers.model.commit import Commit, Head
+from streammetrics_consumers.model.generation import NOTHING_REQUESTED, Generation, Piece, Requested
+from streammetrics_consumers.model.partition import SPARK, Partition
+from streammetrics_consumers.process.experiment_looks import Looker
+from streammetrics_consumers.process.service import begin
+from streammetrics_consumers.sources.source import GapError
+
+log = logging.getLogger(__name__)
+
+TRIES: Final = 10  # of one batch, where windows are dropped meanwhile
+
+Gap = Literal["stop", "skip"]
+
+
+class BatchLedger:
+    """A ledger that one streaming query writes to, as a worker writes.
+
+    identity: what tells this life of the query from another one of the same name, as long as
+    batches are numbered on: the id that is kept in its checkpoint. on_gap: what to do where batches
+    are missing, or the query has begun anew.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        identity: str,
+        *,
+        monotonic: Callable[[], float],
+        clock: Callable[[], float],
+        on_gap: Gap = "stop",
+        new_generation: bool = False,
+        new_source: bool = False,
+        requested: Requested = NOTHING_REQUESTED,
+    ) -> None:
+        """Raises SettingsChanged where the store was counted with other settings, NewSource where
+        it has counted from other logs alone and `new_source` does not say that this one is meant,
+        LedgerError."""
+        assert config.source.query is not None
+        self.config, self.on_gap = config, on_gap
+        self.log = Partition(SPARK, config.source.query, identity, 0)
+        self.ledger = Ledger.open(config.store.url, create=True)
+        # The engine notes its batch as done after ours, and does not do it again.
+        self.ledger.store.outlive_power_cuts()
+        try:
+            begun = begin(self.ledger, config, new_generation=new_generation, requested=requested)
+            self.generation: Generation = begun.generation
+            count_from(self.ledger.store, self.generation, [self.log], new=new_source)
+            self._error_budget = ErrorBudget(config.store.max_bad_share)
+            self._began = False
+            self._compactor = IdleCompactor(self.ledger.store, monotonic)
+            self._looker = None
+            if config.experiment is not None:
+                every_s = config.experiment.look_every_s
+                self._looker = Looker(
+                    self.ledger, self.generation.id, every_s, monotonic=monotonic, clock=clock
+                )
+        except BaseException:
+            self.ledger.close()
+            raise
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self.ledger.close()
+
+    def count(
+        self,
+        batch: int,
+        counted: Callable[[Job], tuple[Sequence[Piece], Iterable[TaskReport]]],
+        record_time: str | None = None,
+    ) -> bool:
+        """Count one batch; False where that was done before. `counted` runs the tasks.
+
+        Raises GapError, LogChanged, SettingsChanged, ErrorBudgetExceeded or StoreUnavailable;
+        nothing of the batch is written then.
+        """
+        for _ in range(TRIES):
+            head = self._head(batch)
+            if batch < head.next_offset:
+                log.info("%s: batch %d is counted already", self.log, batch)
+                return False
+            job = Job(
+                self.config,
+                self.log,
+                batch,
+                head.greatest_event_ms,
+                self.generation.floor_ms,
+                record_time,
+            )
+            with suppress(Fenced):
+                self._commit(head, batch, *counted(job))
+                return True
+            # Windows of the batch were dropped, or another life of the query has counted it.
+            now = self.ledger.generation(self.generation.id)
+            self.generation = replace(self.generation, floor_ms=now.floor_ms)
+        raise Fenced(f"{self.log}: batch {batch} was refused {TRIES} times; start the query again")
+
+    def _head(self, batch: int) -> Head:
+        """The head of the query, where this batch is at most its next one."""
+        try:
+            head = self.ledger.resolve(self.generation, self.log, batch)
+        except LogChanged as changed:
+            if self.on_gap == "stop":
+                raise
+            log.warning("%s; going on with the new one", changed)
+            head = self.ledger.follow(self.generation, changed.known, self.log, batch)
+        if batch > head.next_offset:
+            gap = GapError(self.log, head.next_offset, batch, batch + 1)
+            if self.on_gap == "stop":
+                raise gap
+            log.warning("%s; %d batches are skipped", gap, batch - head.next_offset)
+            head = self.ledger.skip(self.generation, head, batch)
+        if not self._began:  # what is committed from here on is counted beside it
+            self._error_budget.began(self.ledger.store, head)
+            self._began = True
+        return head
+
+    def _commit(
+        self, head: Head, batch: int, pieces: Sequence[Piece], reports: Iterable[TaskReport]
+    ) -> None:
+        found = combined_report(reports, batch, head.greatest_event_ms)
+        self._error_budget.check([(self.log, found.counters, found.refused)], last=False)
+        commit = Commit(
+            head,
+            batch,
+            batch + 1,
+            found.greatest_event_ms,
+            found.counters,
+            pieces,
+            found.refused,
+            floor_ms=self.generation.floor_ms if found.counters.expired else None,
+        )
+        moved = self.ledger.commit(self.generation, commit)
+        self._error_budget.count(found.counters)
+        self._compactor.committed(moved)
+        self._compactor.step(idle=True)
+        self._raise_floor()
+        if self._looker is not None:
+            self._looker.step()
+
+    def _raise_floor(self) -> None:
+        heads = self.ledger.heads(self.generation)
+        floor_ms = floor_after(self.config, heads, self.generation.floor_ms, None)
+        if floor_ms is not None:
+            self.generation = self.ledger.raise_floor(self.generation, floor_ms)

@@ -1,0 +1,140 @@
+"""Structured Streaming into the ledger: a sink for `foreachBatch`.
+
+    sink = LedgerSink(load_config("clicks.toml"))
+    rows.writeStream.option("checkpointLocation", ...).foreachBatch(sink).start()
+
+The config is that of a worker, with `[source] kind = "spark"` and the `query` by whose name the
+ledger knows it; paths of [event] are names of columns. Tasks decode and count as a worker does;
+the driver writes what comes of a batch in one transaction, under the number of the batch, so that
+a batch that is done again counts once. See docs/engines.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from streammetrics import InputError
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.engines.batch_ledger import BatchLedger, Gap
+from streammetrics_consumers.engines.tasks import (
+    BARE,
+    PIECES,
+    Job,
+    batch_by_batch,
+    count_rows,
+    merge_states,
+    read_merged,
+    require_schema,
+)
+from streammetrics_consumers.model.generation import Requested
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from streammetrics_consumers.engines.tasks import Batches, Table
+
+QUERY_ID = "sql.streaming.queryId"  # a local property of the thread that runs a streaming query
+
+
+class LedgerSink:
+    """What `foreachBatch` calls with the rows and the number of each batch.
+
+    identity: what tells this query from an earlier one of the same name; without it, the id that
+    Spark keeps in the checkpoint (over Connect it must be given: the checkpoint's location is one).
+    record_time: the column of the time at which a row was written (Kafka's `timestamp`), which
+    `[windows] max_ahead_s` needs. on_gap, new_generation, new_source, drop_metrics, resume_metrics:
+    as the flags of `streammetrics run`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        identity: str | None = None,
+        record_time: str | None = None,
+        on_gap: Gap = "stop",
+        new_generation: bool = False,
+        new_source: bool = False,
+        drop_metrics: Sequence[str] = (),
+        resume_metrics: Sequence[str] = (),
+        monotonic: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if config.source.kind != "spark":
+            raise InputError(
+                expected='a config whose [source] says kind = "spark" and a query',
+                came=f"kind = {config.source.kind!r}",
+                where=str(config.path),
+                todo="correct [source]; a worker (`streammetrics run`) reads other sources",
+            )
+        self.config, self.identity, self.record_time = config, identity, record_time
+        self.on_gap: Gap = on_gap
+        self.new_generation, self.new_source = new_generation, new_source
+        self.requested = Requested(tuple(drop_metrics), tuple(resume_metrics))
+        self._monotonic, self._clock = monotonic, clock
+        self._opened: BatchLedger | None = None
+
+    def __call__(self, rows: DataFrame, batch_id: int) -> None:
+        """Count a batch, or skip it where it is counted. What it raises stops the query, and
+        nothing of the batch is written then."""
+        self._ledger(rows).count(
+            batch_id, lambda job: read_merged(_merged(rows, job)), self.record_time
+        )
+
+    def close(self) -> None:
+        """Let go of the store, when the query has ended."""
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
+
+    def _ledger(self, rows: DataFrame) -> BatchLedger:
+        if self._opened is None:
+            self._opened = BatchLedger(
+                self.config,
+                self.identity or _query_id(rows),
+                monotonic=self._monotonic,
+                clock=self._clock,
+                on_gap=self.on_gap,
+                new_generation=self.new_generation,
+                new_source=self.new_source,
+                requested=self.requested,
+            )
+        return self._opened
+
+
+def _merged(rows: DataFrame, job: Job) -> Table:
+    """The rows of the store that a batch adds, merged in the engine."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    require_schema(job, to_arrow_schema(rows.schema, timezone="UTC"))
+    config = job.config
+
+    def count(batches: Batches) -> Batches:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        assert context is not None
+        yield from count_rows(batches, job, context.partitionId())
+
+    def merge(batches: Batches) -> Batches:
+        yield from merge_states(batches, config)
+
+    merge.__annotations__ = batch_by_batch()  # where Spark looks for how to call it
+    bare = rows.mapInArrow(count, BARE)
+    return bare.groupBy("family", "grouping").applyInArrow(merge, PIECES).toArrow()
+
+
+def _query_id(rows: DataFrame) -> str:
+    """The id of the query that is running in this thread, which its checkpoint keeps."""
+    context = getattr(rows.sparkSession, "_sc", None)  # there is none over Connect
+    found = None if context is None else context.getLocalProperty(QUERY_ID)
+    if not isinstance(found, str):
+        raise InputError(
+            expected="the id of the streaming query, by which its batches are known",
+            came="none: this is not called by foreachBatch, or over Connect",
+            where="LedgerSink",
+            todo="pass identity=..., such as the location of the checkpoint",
+        )
+    return found

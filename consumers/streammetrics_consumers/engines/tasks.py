@@ -1,0 +1,254 @@
+"""What the tasks of an engine do with the rows of one batch: what a worker does with records.
+
+    count_rows     rows of the table -> the bare states of a task, and its report
+    merge_states   bare states of one family and grouping -> rows as the store has them
+
+Between them the engine brings the states of one family and grouping together. Both take and give
+Arrow batches, one at a time, and know no engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.counting.metric_sets import MetricSetStates
+from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
+from streammetrics_consumers.events.arrow_messages import leaves, unread
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.generation import Pane, Piece
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources.source import SourceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    Batches: TypeAlias = Iterator[pa.RecordBatch]
+    Table: TypeAlias = pa.Table
+import json
+from base64 import b64decode, b64encode
+from dataclasses import asdict, replace
+
+from streammetrics_consumers.events.refusals import Refused
+from streammetrics_consumers.model.commit import Counters
+
+REPORT: Final = -1  # the family of rows that hold what a task says
+# The columns between the two, and those that come out, with the types that engines call them by.
+BARE: Final = "family int, grouping int, task bigint, windows binary, expired binary"
+PIECES: Final = (
+    "metric string, grouping int, start_ms bigint, end_ms bigint, key_range int, key_ranges int, "
+    "for_coarser boolean, state binary"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One batch of a streaming query, as each of its tasks knows it.
+
+    greatest_event_ms: of all batches before. record_time: the column of the time at which a row
+    was written, beside which `max_ahead_s` is looked at; None where there is none.
+    """
+
+    config: Config
+    log: Partition
+    batch: int
+    greatest_event_ms: int | None
+    floor_ms: int | None
+    record_time: str | None = None
+
+
+def require_schema(job: Job, schema: pa.Schema) -> None:
+    """Raise SourceError where a table lacks a column that the config reads, or has it in a type
+    that is not read."""
+    import pyarrow.types
+
+    decoder = Decoder(job.config)
+    wanted = [*decoder.paths, *([] if job.record_time is None else [job.record_time])]
+    needed = [*decoder.needed, *wanted[len(decoder.paths) :]]
+    if decoder.filter is not None:
+        needed += decoder.filter.lacks(dict(leaves(schema)))
+    why = unread(schema, needed, wanted)
+    if why is not None:
+        raise SourceError(
+            f"column {why.field!r} of the query {job.log.topic}: expected what [event] and "
+            f"[metrics] read, came a table where {why.detail}; select it under this name, or "
+            "correct the config"
+        )
+    kind = dict(leaves(schema)).get(job.record_time or "")
+    if kind is not None and not pyarrow.types.is_timestamp(kind):
+        raise SourceError(
+            f"record_time={job.record_time!r}: expected a column of timestamps, came one of "
+            f"{kind}; name another, or leave record_time out"
+        )
+
+
+def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterator[pa.RecordBatch]:
+    """Columns BARE: the states of each family and finest grouping, and the report of the task.
+
+    All is given at the end, once: a task that dies has said nothing. Raises SourceError.
+    """
+    delta = Delta(job.config, job.log, 0, job.greatest_event_ms, job.floor_ms, ordered=False)
+    decoder = Decoder(job.config)
+    for batch in batches:
+        for decoded in decoder.pieces(_chunk(batch, job, delta.end)):
+            delta.add(decoded)
+    rows: list[tuple[int, int, int, bytes, bytes | None]] = []
+    if delta.has_states:
+        rows += [
+            (place, grouping, task, *family.bare(grouping))
+            for place, family in enumerate(delta.families)
+            for grouping in family.groupings
+        ]
+    report = TaskReport(task, delta.counters, delta.greatest_event_ms, delta.quarantine)
+    yield _batch([*rows, (REPORT, 0, task, report.to_json(), None)], _bare_schema())
+
+
+def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[pa.RecordBatch]:
+    """Columns PIECES, of BARE with one family and grouping: the rows of a store, one at a time.
+    Reports pass through, as the state of no metric."""
+    states: MetricSetStates | None = None
+    for batch in batches:
+        family, grouping, _, windows, expired = (column.to_pylist() for column in batch.columns)
+        for i, place in enumerate(family):
+            if place == REPORT:
+                yield _batch([(None, 0, None, None, 0, 1, False, windows[i])], _pieces_schema())
+                continue
+            states = states or MetricSetStates(config.families[place])
+            states.join(grouping[i], windows[i], expired[i])
+    for piece in states.shards() if states is not None else ():
+        row = (*piece.pane, piece.key_range, piece.key_ranges, piece.for_coarser, piece.state)
+        yield _batch([row], _pieces_schema())
+
+
+def batch_by_batch() -> dict[str, object]:
+    """The annotations of `def f(batches: Iterator[RecordBatch]) -> Iterator[RecordBatch]`, for an
+    engine that reads them."""
+    import pyarrow
+
+    kind = Iterator[pyarrow.RecordBatch]
+    return {"batches": kind, "return": kind}
+
+
+def read_merged(table: pa.Table) -> tuple[list[Piece], list[TaskReport]]:
+    """The rows of a store and what the tasks said, of PIECES."""
+    pieces: list[Piece] = []
+    reports: list[TaskReport] = []
+    for batch in table.to_batches():
+        columns = [column.to_pylist() for column in batch.columns]
+        for metric, grouping, start, end, key_range, key_ranges, coarser, state in zip(
+            *columns, strict=True
+        ):
+            if metric is None:
+                reports.append(TaskReport.from_json(state))
+            else:
+                pane = Pane(metric, grouping, start, end)
+                pieces.append(Piece(pane, key_range, key_ranges, state, coarser))
+    return pieces, reports
+
+
+def _chunk(batch: pa.RecordBatch, job: Job, start: int) -> Chunk:
+    """Rows as records of the task: their offsets are their places in it."""
+    end = start + batch.num_rows
+    columns = ArrowColumns(batch)
+    times: NDArray[np.int64] | None = None
+    if job.record_time is not None:
+        found = columns[job.record_time]
+        assert isinstance(found, np.ndarray)
+        written = found.astype("datetime64[ms]").astype(np.int64)
+        times = np.where(np.isnat(found), -1, written)
+    return Chunk(
+        job.log, start, end, range(start, end), RowTexts(batch), timestamps_ms=times,
+        columns=columns,
+    )  # fmt: skip
+
+
+def _batch(rows: Sequence[tuple[object, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    import pyarrow
+
+    columns = zip(*rows, strict=True)
+    arrays = [pyarrow.array(c, f.type) for c, f in zip(columns, schema, strict=True)]
+    return pyarrow.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _bare_schema() -> pa.Schema:
+    return _schema(BARE)
+
+
+def _pieces_schema() -> pa.Schema:
+    return _schema(PIECES)
+
+
+def _schema(text: str) -> pa.Schema:
+    import pyarrow
+
+    types = {
+        "int": pyarrow.int32(),
+        "bigint": pyarrow.int64(),
+        "string": pyarrow.string(),
+        "boolean": pyarrow.bool_(),
+        "binary": pyarrow.binary(),
+    }
+    return pyarrow.schema([(n, types[t]) for n, t in (c.split(" ") for c in text.split(", "))])
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """`task` is its number in the batch. `refused` have as their offset their row in the task.
+
+    >>> one = TaskReport(3, Counters(rows=2), 1_700_000_000_000, ())
+    >>> TaskReport.from_json(one.to_json()) == one
+    True
+    """
+
+    task: int
+    counters: Counters
+    greatest_event_ms: int | None
+    refused: Sequence[Refused]
+
+    def to_json(self) -> bytes:
+        """For the way to the driver."""
+        refused = [
+            {**asdict(one), "payload": b64encode(one.payload).decode()} for one in self.refused
+        ]
+        found = {
+            "task": self.task,
+            "counters": asdict(self.counters),
+            "greatest_event_ms": self.greatest_event_ms,
+            "refused": refused,
+        }
+        return json.dumps(found).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> TaskReport:
+        """What `to_json` wrote."""
+        found = json.loads(data)
+        refused = tuple(
+            Refused(**{**one, "payload": b64decode(one["payload"])}) for one in found["refused"]
+        )
+        counters = Counters(**found["counters"])
+        return cls(found["task"], counters, found["greatest_event_ms"], refused)
+
+
+def combined_report(
+    reports: Iterable[TaskReport], batch: int, greatest_event_ms: int | None
+) -> TaskReport:
+    """What the tasks of one batch say together. A refused event has the number of its batch as
+    its offset, and its row in the batch, the tasks in order, as its index.
+
+    greatest_event_ms: that of all batches before.
+    """
+    counters, refused, before = Counters(), [], 0
+    times = [] if greatest_event_ms is None else [greatest_event_ms]
+    for one in sorted(reports, key=lambda one: one.task):
+        refused += [replace(r, offset=batch, index=before + r.offset) for r in one.refused]
+        before += one.counters.rows
+        counters += one.counters
+        times += [] if one.greatest_event_ms is None else [one.greatest_event_ms]
+    return TaskReport(0, counters, max(times, default=None), tuple(refused))

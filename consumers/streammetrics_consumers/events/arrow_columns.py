@@ -1,0 +1,202 @@
+"""Rows that Arrow holds, as columns by dotted path and as texts, without an object for each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics import Coded
+from streammetrics_consumers.model.chunk import Texts, Values
+from streammetrics_consumers.sources.source import SourceError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_FAR_MS: Final = 1 << 60  # a time that is outside of every calendar, and still fits
+
+
+class ArrowColumns(Mapping[str, Values]):
+    """Dotted path to values, converted when someone asks. A path leads into structs.
+
+    checked: whether all texts are known to be UTF-8. A text that is not is given as its bytes.
+    """
+
+    def __init__(self, batch: pa.RecordBatch, *, checked: bool = False) -> None:
+        self.arrays: dict[str, pa.Array] = dict(_flat(batch.schema.names, batch.columns))
+        self.checked = checked
+
+    def __getitem__(self, path: str) -> Values:
+        array = self.arrays[path]
+        return _plain(path, array) if self.checked or _is_utf8(array) else _decoded(array)
+
+    def present(self, path: str) -> NDArray[np.bool_]:
+        """Which rows have a value there, of whatever type; bool [n]."""
+        found: NDArray[np.bool_] = self.arrays[path].is_valid().to_numpy(zero_copy_only=False)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+
+def _is_utf8(array: pa.Array) -> bool:
+    """Whether its texts are, if it holds any."""
+    import pyarrow
+
+    values = array.dictionary if pyarrow.types.is_dictionary(array.type) else array
+    if not (pyarrow.types.is_string(values.type) or pyarrow.types.is_large_string(values.type)):
+        return True
+    try:
+        values.validate(full=True)
+    except pyarrow.ArrowInvalid:
+        return False
+    return True
+
+
+def _decoded(array: pa.Array) -> list[object]:
+    """Texts one by one; what is no UTF-8 as bytes, which nobody takes for a text."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    return [_text_or_bytes(value) for value in array.cast(pyarrow.large_binary()).to_pylist()]
+
+
+def _text_or_bytes(value: bytes | None) -> object:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return value
+
+
+def _flat(
+    names: Sequence[str], arrays: Sequence[pa.Array], prefix: str = ""
+) -> Iterator[tuple[str, pa.Array]]:
+    import pyarrow.types
+
+    for name, array in zip(names, arrays, strict=True):
+        if pyarrow.types.is_struct(array.type):
+            # flatten() carries the nulls of the struct on to its fields.
+            inner = [array.type.field(i).name for i in range(array.type.num_fields)]
+            yield from _flat(inner, array.flatten(), f"{prefix}{name}.")
+        else:
+            yield prefix + name, array
+
+
+def _plain(path: str, array: pa.Array) -> Values:
+    import pyarrow.types
+
+    kind = array.type
+    if pyarrow.types.is_timestamp(kind):
+        if kind.tz is None:
+            raise SourceError(
+                f"column {path!r} holds times without a zone; write them with one, or as integers "
+                "with time_unit"
+            )
+        return _times(array)
+    if pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind):
+        if array.null_count == 0:
+            return _texts(array)
+        array = array.dictionary_encode()
+        kind = array.type
+    if pyarrow.types.is_dictionary(kind):
+        return _coded(array)
+    if array.null_count == 0 and (
+        pyarrow.types.is_floating(kind)
+        or pyarrow.types.is_integer(kind)
+        or pyarrow.types.is_boolean(kind)
+    ):
+        numbers: Values = array.to_numpy(zero_copy_only=False)
+        return numbers
+    plain: Values = array.to_pylist()
+    return plain
+
+
+def _times(array: pa.Array) -> Values:
+    import pyarrow
+
+    # Without the zone, which is one way of printing; numpy then cuts off toward the past.
+    utc = array.cast(pyarrow.timestamp(array.type.unit)).to_numpy(zero_copy_only=False)
+    if array.type.unit == "s":
+        seconds = utc.view(np.int64)
+        far = ~np.isnat(utc) & (np.abs(seconds) > _FAR_MS // 1000)
+        utc = np.where(far, np.datetime64(_FAR_MS // 1000, "s"), utc)
+    ms: Values = utc.astype("datetime64[ms]")
+    return ms
+
+
+def _texts(array: pa.Array) -> Texts:
+    """The texts as they lie in Arrow's buffers."""
+
+    def named(start: int, end: int) -> Coded:
+        return _coded(array[start:end].dictionary_encode())
+
+    _, places, data = array.buffers()
+    if not len(array) or data is None:
+        return Texts(np.empty(0, np.uint8), np.zeros(len(array) + 1, np.int64), named)
+    offsets = np.frombuffer(places, _offset_type(array))[array.offset :][: len(array) + 1]
+    return Texts(np.frombuffer(data, np.uint8), offsets.astype(np.int64), named)
+
+
+def _offset_type(array: pa.Array) -> type[np.int32] | type[np.int64]:
+    import pyarrow.types
+
+    return np.int64 if pyarrow.types.is_large_string(array.type) else np.int32
+
+
+def _coded(array: pa.Array) -> Coded:
+    """Each distinct value once, and which of them each row has; one more for rows without."""
+    distinct = array.dictionary.to_pylist()
+    codes = array.indices
+    if codes.null_count:
+        codes = codes.fill_null(len(distinct))
+        distinct.append(None)
+    return Coded(codes.to_numpy(zero_copy_only=False).astype(np.intp), tuple(distinct))
+
+
+class RowTexts(Sequence[bytes]):
+    """The rows as JSON, made when one is asked for: only a refused row needs its text."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._batch = batch
+
+    @overload
+    def __getitem__(self, at: int) -> bytes: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[bytes]: ...
+    def __getitem__(self, at: int | slice) -> bytes | Sequence[bytes]:
+        if isinstance(at, slice):
+            return [self[i] for i in range(len(self))[at]]
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        names, columns = self._batch.schema.names, self._batch.columns
+        row = {name: _shown(column, at) for name, column in zip(names, columns, strict=True)}
+        return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")
+
+    def __len__(self) -> int:
+        rows: int = self._batch.num_rows
+        return rows
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the columns."""
+        held: int = self._batch.nbytes
+        return held
+
+
+def _shown(column: pa.Array, at: int) -> object:
+    """One value as Python has it; where it has none (a time beyond its calendar, a zone that
+    nobody knows), as a number or by its type."""
+    import pyarrow
+
+    try:
+        return column[at].as_py()
+    except (ValueError, OverflowError, LookupError, pyarrow.ArrowException):
+        kind = column.type
+        return column[at].value if pyarrow.types.is_timestamp(kind) else f"a value of {kind}"

@@ -1,0 +1,312 @@
+"""Messages that are Arrow IPC streams (or files): a row of their record batches is an event.
+
+Rows, buffers and what compressed buffers will open to are bounded before Arrow makes anything, and
+only columns that something reads are opened, each checked whole. Read are numbers, true and false,
+texts, times with a zone, lists of numbers, and structs that a dotted path leads into. A column of
+any other type that is needed costs its message, and so do dictionary batches.
+
+The layout of a message is read before anything of its size is made: a record batch comes as a
+flatbuffer (lengths and places) and a body (the buffers). Compressed buffers begin with the size
+that they will have, which a hostile message may state as it likes. Source:
+https://arrow.apache.org/docs/format/Columnar.html#serialization-and-interprocess-communication-ipc
+and format/Message.fbs of Apache Arrow.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple, overload
+
+import numpy as np
+
+from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
+from streammetrics_consumers.events.messages import (
+    EMPTY,
+    MAX_EVENTS,
+    Opened,
+    of_events,
+    too_large,
+    too_many,
+)
+from streammetrics_consumers.events.refusals import Unfit
+from streammetrics_consumers.model.chunk import Chunk, Values
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from streammetrics_consumers.events.event_filter import EventFilter
+
+MAX_OPEN_BYTES: Final = 64 << 20  # of the buffers of one message, decompressed
+_FILE: Final = b"ARROW1\0\0"
+_CONTINUED: Final = b"\xff\xff\xff\xff"
+_HEADER: Final = 2  # the field of a Message that holds the batch
+_LENGTH, _BUFFERS, _COMPRESSION = 0, 2, 3  # the fields of a RecordBatch
+_BUFFER: Final = struct.Struct("<qq")  # offset in the body, length
+_SIZE: Final = struct.Struct("<q")
+MAX_BUFFERS: Final = 100_000
+
+
+def schema_bytes(message: bytes) -> bytes:
+    """The beginning of a message that names its columns: messages that agree can be joined."""
+    start = 8 if message.startswith(_FILE) else 0
+    size_at = start + (4 if message.startswith(_CONTINUED, start) else 0)
+    size = int.from_bytes(message[size_at : size_at + 4], "little")
+    return message[start : size_at + 4 + size]
+
+
+def open_arrow(
+    chunk: Chunk,
+    needed: Sequence[str],
+    wanted: Sequence[str],
+    refused: Mapping[int, Unfit],
+    meant: EventFilter | None = None,
+) -> Opened:
+    """The rows of Arrow messages whose `schema_bytes` agree.
+
+    needed: paths without which a message is refused; wanted: all that are read. refused: messages
+    that need not be opened. meant: a message of whose rows none is meant is not refused for its
+    columns; its rows are skipped.
+    """
+    import pyarrow
+    import pyarrow.ipc
+
+    counts: list[int] = []
+    bad: dict[int, Unfit] = {}
+    tables: list[pa.Table] = []
+    rows = skipped = 0
+    for i, message in enumerate(chunk.values):
+        assert message is not None, "tombstones are gone by now"
+        found = refused.get(i) or _read(message, needed, wanted, meant)
+        if isinstance(found, int):
+            skipped += found
+            counts.append(0)
+        elif isinstance(found, Unfit):
+            bad[rows] = found
+            counts.append(1)
+        else:
+            tables.append(found)
+            counts.append(found.num_rows)
+        rows += counts[-1]
+    messages = np.repeat(np.arange(len(counts)), counts)
+    batches = pyarrow.concat_tables(tables).combine_chunks().to_batches() if tables else []
+    columns: Mapping[str, Values] = {path: [] for path in wanted}
+    texts: Sequence[bytes] = ()
+    if batches:
+        columns, texts = ArrowColumns(batches[0], checked=True), RowTexts(batches[0])
+    whole = {row: chunk.values[int(messages[row])] or b"" for row in bad}
+    events = of_events(chunk, messages, _Payloads(texts, whole))
+    return Opened(replace(events, columns=columns), messages, bad, skipped)
+
+
+class _Payloads(Sequence[bytes]):
+    """What each row is in quarantine: the text of an event, or a message that is refused whole."""
+
+    def __init__(self, texts: Sequence[bytes], whole: Mapping[int, bytes]) -> None:
+        self._texts, self._whole = texts, whole
+        self._bad = sorted(whole)
+
+    @overload
+    def __getitem__(self, at: int) -> bytes: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[bytes]: ...
+    def __getitem__(self, at: int | slice) -> bytes | Sequence[bytes]:
+        if isinstance(at, slice):
+            return [self[i] for i in range(len(self))[at]]
+        return self._whole[at] if at in self._whole else self._texts[at - bisect(self._bad, at)]
+
+    def __len__(self) -> int:
+        return len(self._texts) + len(self._whole)
+
+
+def _read(
+    message: bytes, needed: Sequence[str], wanted: Sequence[str], meant: EventFilter | None
+) -> pa.Table | Unfit | int:
+    """The rows of a message, why it is refused, or how many rows it has if none is meant."""
+    import pyarrow
+    import pyarrow.ipc
+
+    if not message:
+        return EMPTY
+    payload = pyarrow.py_buffer(message)
+    if message.startswith(_FILE):
+        payload = payload.slice(len(_FILE))  # a file holds a stream, and behind it an index
+    try:
+        unfit = _beyond_bounds(payload)
+        if unfit is not None:
+            return unfit
+        schema = pyarrow.ipc.open_stream(payload).schema
+        unfit = unread(schema, needed, wanted)
+        if unfit is None:
+            return _table(payload, schema, wanted)
+        if meant is not None and unread(schema, (), meant.paths) is None:
+            table = _table(payload, schema, meant.paths)
+            batches = table.combine_chunks().to_batches()
+            columns = (ArrowColumns(batch, checked=True) for batch in batches)
+            if all(map(meant.keeps_none, columns, [batch.num_rows for batch in batches])):
+                return int(table.num_rows)
+        return unfit
+    except (pyarrow.ArrowException, BadLayout, OSError, ValueError, OverflowError) as error:
+        # A MemoryError of Arrow's is one too: a size that its own checks let pass.
+        return Unfit("not_arrow", None, f"expected an Arrow IPC stream: {error}"[:200])
+
+
+def _table(payload: pa.Buffer, schema: pa.Schema, wanted: Sequence[str]) -> pa.Table:
+    """The columns of a message that these paths lead into, checked whole."""
+    import pyarrow.ipc
+
+    tops = {path.partition(".")[0] for path in wanted} | set(wanted)
+    places = [i for i, name in enumerate(schema.names) if name in tops]
+    options = pyarrow.ipc.IpcReadOptions(use_threads=False, included_fields=places or [0])
+    table = pyarrow.ipc.open_stream(payload, options=options).read_all()
+    table.validate(full=True)
+    return table
+
+
+def _beyond_bounds(payload: pa.Buffer) -> Unfit | None:
+    """Why a message is not opened: what it would take, or what it holds."""
+    import pyarrow
+
+    reader = pyarrow.ipc.MessageReader.open_stream(payload)
+    rows = nbytes = 0
+    while True:
+        try:
+            message = reader.read_next_message()
+        except StopIteration:
+            return None
+        if message.type == "dictionary":
+            return Unfit("not_arrow", None, "dictionary batches are not read; send plain texts")
+        if message.type != "record batch":
+            continue
+        layout = batch_layout(memoryview(message.metadata), memoryview(message.body))
+        rows, nbytes = rows + layout.rows, nbytes + layout.nbytes
+        if layout.rows < 0 or rows > MAX_EVENTS:
+            return too_many(rows)
+        if nbytes > MAX_OPEN_BYTES:
+            return too_large(nbytes, MAX_OPEN_BYTES)
+
+
+def unread(schema: pa.Schema, needed: Sequence[str], wanted: Sequence[str]) -> Unfit | None:
+    """Why these columns cannot be read."""
+    import pyarrow
+
+    if len(set(schema.names)) < len(schema.names):
+        return Unfit("not_arrow", None, "two columns have one name")
+    kinds = dict(leaves(schema))
+    for path in wanted:
+        kind = kinds.get(path)
+        if kind is None:
+            if path in needed:
+                return Unfit("missing_field", path, "the message has no such column")
+        elif pyarrow.types.is_timestamp(kind) and kind.tz is None:
+            return Unfit("bad_time", path, "expected times with a zone, came times without one")
+        elif not _is_read(kind):
+            return Unfit("wrong_type", path, f"a column of {kind} is not read"[:200])
+    return None
+
+
+def leaves(fields: Iterable[pa.Field], prefix: str = "") -> Iterator[tuple[str, pa.DataType]]:
+    """The dotted path and the type of each column, those in structs too."""
+    import pyarrow
+
+    for field in fields:
+        if pyarrow.types.is_struct(field.type):
+            inner = [field.type.field(i) for i in range(field.type.num_fields)]
+            yield from leaves(inner, f"{prefix}{field.name}.")
+        else:
+            yield prefix + field.name, field.type
+
+
+def _is_read(kind: pa.DataType, *, in_list: bool = False) -> bool:
+    from pyarrow import types
+
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
+        return True
+    if in_list:
+        return False
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return _is_read(kind.value_type, in_list=True)
+    return bool(
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_timestamp(kind)
+        or types.is_null(kind)
+    )
+
+
+class BadLayout(ValueError):
+    """The message contradicts itself."""
+
+
+class BatchLayout(NamedTuple):
+    """rows: how many the batch says it has. nbytes: what its buffers take when they are open."""
+
+    rows: int
+    nbytes: int
+
+
+def batch_layout(metadata: memoryview, body: memoryview) -> BatchLayout:
+    """The layout of a message that is a record batch. Raises BadLayout."""
+    try:
+        return _layout_in(metadata, body)
+    except struct.error as error:
+        raise BadLayout(f"a place outside of the message: {error}") from None
+
+
+def _layout_in(metadata: memoryview, body: memoryview) -> BatchLayout:
+    message = _Table(metadata, _uint(metadata, 0))
+    batch = message.table(_HEADER)
+    if batch is None:
+        raise BadLayout("a message without a header")
+    rows = _SIZE.unpack_from(metadata, batch.field(_LENGTH))[0] if batch.field(_LENGTH) else 0
+    at = batch.field(_BUFFERS)
+    if not at:
+        return BatchLayout(rows, 0)
+    at += _uint(metadata, at)
+    count = _uint(metadata, at)
+    if count > MAX_BUFFERS:
+        raise BadLayout(f"{count} buffers")
+    nbytes = 0
+    for i in range(count):
+        offset, length = _BUFFER.unpack_from(metadata, at + 4 + i * _BUFFER.size)
+        if offset < 0 or length < 0 or offset + length > len(body):
+            raise BadLayout("a buffer outside of the body")
+        if batch.field(_COMPRESSION) and length:
+            (opened,) = _SIZE.unpack_from(body, offset)
+            if opened < -1:
+                raise BadLayout("a buffer of negative size")
+            length = length if opened == -1 else opened
+        nbytes += length
+    return BatchLayout(rows, nbytes)
+
+
+class _Table:
+    """A table of a flatbuffer: a place, before which its list of fields stands."""
+
+    def __init__(self, data: memoryview, at: int) -> None:
+        self.data, self.at = data, at
+        (back,) = struct.unpack_from("<i", data, at)
+        self.fields = at - back
+        if self.fields < 0:
+            raise BadLayout("a table outside of the message")
+        (self.size,) = struct.unpack_from("<H", data, self.fields)
+
+    def field(self, number: int) -> int:
+        """The place of a field, 0 where it is left out."""
+        entry = 4 + 2 * number
+        if entry + 2 > self.size:
+            return 0
+        (offset,) = struct.unpack_from("<H", self.data, self.fields + entry)
+        return self.at + offset if offset else 0
+
+    def table(self, number: int) -> _Table | None:
+        """The table that a field leads to."""
+        at = self.field(number)
+        return _Table(self.data, at + _uint(self.data, at)) if at else None
+
+
+def _uint(data: memoryview, at: int) -> int:
+    (value,) = struct.unpack_from("<I", data, at)
+    return int(value)

@@ -1,0 +1,380 @@
+"""From the values of one field over a chunk to a column that metrics take.
+
+Values come as lists of plain values (what JSON, CSV or a column store gave), or as a column store
+holds them. The answer is the column, with a stand-in at each bad row, and what is wrong by row.
+What a value becomes depends on that value alone, never on its neighbours, so a chunk may be cut
+anywhere.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final, TypeAlias, cast
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics import Coded, hash_ids
+from streammetrics_consumers.config.event import MAX_TEXT, plain_text
+from streammetrics_consumers.events.refusals import Unfit, shown
+from streammetrics_consumers.model.times import AFTER_S, FIRST_S, GREATEST_MS, LEAST_MS, iso_to_ms
+
+_INT64: Final = 1 << 63
+_ALL_EXACT: Final = 2.0**53  # every whole number up to it is a double
+Column: TypeAlias = "NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_] | Coded | Lists"
+Bad: TypeAlias = dict[int, Unfit]
+Converted: TypeAlias = tuple[Column, Bad]
+Converter: TypeAlias = Callable[[list[object], str], Converted]
+MAX_NAME: Final = 480  # bytes of a slice's value as JSON: eight and a bit fit into a key of 4,096
+
+_EXACT_DIGITS: Final = 15  # a double holds every whole number of as many
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """A column whose rows are lists: row i is `values[offsets[i]:offsets[i + 1]]`.
+
+    values: float64, int64 or bool [m]; offsets: intp [n + 1].
+    """
+
+    values: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_]
+    offsets: NDArray[np.intp]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def take(self, at: NDArray[np.intp]) -> Lists:
+        """The rows at these places."""
+        sizes = np.diff(self.offsets)[at]
+        offsets = np.concatenate([np.zeros(1, np.intp), np.cumsum(sizes)]).astype(np.intp)
+        inside = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes)
+        return Lists(self.values[np.repeat(self.offsets[:-1][at], sizes) + inside], offsets)
+
+
+def missing(path: str) -> Unfit:
+    """The refusal of an event without this field."""
+    return Unfit("missing_field", path, "the event has no such field")
+
+
+def wrong(path: str, expected: str, value: object) -> Unfit:
+    """The refusal of a value of another type."""
+    if value is None:
+        return Unfit("missing_field", path, f"expected {expected}, came null")
+    return Unfit("wrong_type", path, f"expected {expected}, came {shown(value)}")
+
+
+def _sorted_out(
+    values: list[object], path: str, types: tuple[type, ...], expected: str, stand_in: object
+) -> tuple[list[object], Bad]:
+    """The values with `stand_in` for each that has none of these exact types."""
+    if set(map(type, values)) <= set(types):
+        return values, {}
+    bad = {i: wrong(path, expected, v) for i, v in enumerate(values) if type(v) not in types}
+    return [stand_in if i in bad else v for i, v in enumerate(values)], bad
+
+
+def _floats(values: list[object], path: str, bad: Bad) -> NDArray[np.float64]:
+    """Numbers as doubles. NaN is bad, and so is a whole number that no double holds."""
+    try:
+        array = np.array(values, np.float64)
+    except OverflowError:
+        array = np.zeros(len(values), np.float64)
+        for i, value in enumerate(values):
+            try:
+                array[i] = float(value)  # type: ignore[arg-type]
+            except OverflowError:
+                bad[i] = Unfit("out_of_range", path, f"{shown(value)} is too large for a double")
+    for i in np.flatnonzero(np.isnan(array)).tolist():
+        bad[i] = Unfit("not_a_number", path, "NaN")
+        array[i] = 0.0
+    bad.update(rounded(values, array, path))
+    return array
+
+
+def rounded(
+    values: Sequence[object] | NDArray[np.generic], doubles: NDArray[np.float64], path: str
+) -> Bad:
+    """The whole numbers among `values` [n] that are other numbers in `doubles` [n]."""
+    bad: Bad = {}
+    for i in np.flatnonzero(np.abs(doubles) >= _ALL_EXACT).tolist():
+        value, double = values[i], float(doubles[i])
+        if isinstance(value, int | np.integer) and int(value) != int(double):
+            detail = f"no double holds {shown(int(value))}; send a smaller number, or {double!r}"
+            bad[i] = Unfit("out_of_range", path, detail)
+    return bad
+
+
+def reals(values: list[object], path: str) -> Converted:
+    """Numbers as float64 [n]."""
+    values, bad = _sorted_out(values, path, (float, int), "a number", 0.0)
+    return _floats(values, path, bad), bad
+
+
+def labels(values: list[object], path: str) -> Converted:
+    """Numbers, or true and false, as float64 [n]. Which numbers are labels a metric decides."""
+    values, bad = _sorted_out(values, path, (float, int, bool), "a number, true or false", 0.0)
+    return _floats(values, path, bad), bad
+
+
+def flags(values: list[object], path: str) -> Converted:
+    """True and false as bool [n]."""
+    values, bad = _sorted_out(values, path, (bool,), "true or false", False)
+    return np.array(values, np.bool_), bad
+
+
+def integers(values: list[object], path: str) -> Converted:
+    """Whole numbers as int64 [n]."""
+    values, bad = _sorted_out(values, path, (int,), "a whole number", 0)
+    try:
+        return np.array(values, np.int64), bad
+    except OverflowError:
+        for i, value in enumerate(values):
+            if isinstance(value, int) and not -_INT64 <= value < _INT64:
+                bad[i] = Unfit("out_of_range", path, f"{shown(value)} does not fit 64 bits")
+        plain = [0 if i in bad else v for i, v in enumerate(values)]
+        return np.array(plain, np.int64), bad
+
+
+def lists(values: list[object], path: str, *, booleans: bool) -> Converted:
+    """Arrays of numbers as one flat column of float64."""
+    kinds = (float, int, bool) if booleans else (float, int)
+    rows, bad = _arrays(values, path, kinds, "an array of numbers")
+    inner: Bad = {}
+    flat = _floats(list(chain.from_iterable(rows)), path, inner)
+    return _lists(flat, rows, bad, inner)
+
+
+def integer_lists(values: list[object], path: str) -> Converted:
+    """Arrays of whole numbers as one flat column of int64."""
+    rows, bad = _arrays(values, path, (int,), "an array of whole numbers")
+    flat, inner = integers(list(chain.from_iterable(rows)), path)
+    assert isinstance(flat, np.ndarray)
+    return _lists(flat, rows, bad, inner)
+
+
+def flag_lists(values: list[object], path: str) -> Converted:
+    """Arrays of true and false as one flat column of bool."""
+    rows, bad = _arrays(values, path, (bool,), "an array of true and false")
+    return _lists(np.array(list(chain.from_iterable(rows)), np.bool_), rows, bad, {})
+
+
+def rows(values: list[object], path: str, *, width: int, booleans: bool, or_one: bool) -> Converted:
+    """Arrays of `width` numbers as one flat column of float64; an array of another length is bad.
+
+    or_one: a number alone is good as well, and is a row of one value."""
+    kinds = (float, int, bool) if booleans else (float, int)
+    expected = f"{'a number, or ' if or_one else ''}an array of {width} numbers"
+    # Before they are laid end to end, so that what is too long is never copied.
+    bad: Bad = {
+        i: Unfit(
+            "wrong_type",
+            path,
+            f"expected {expected}, came an array of {len(v)}; send one for each class or label",
+        )
+        for i, v in enumerate(values)
+        if type(v) is list and len(v) != width
+    }
+    if bad or or_one:
+        values = [
+            [] if i in bad else [v] if or_one and type(v) in kinds else v
+            for i, v in enumerate(values)
+        ]
+    arrays, not_arrays = _arrays(values, path, kinds, expected)
+    inner: Bad = {}
+    flat = _floats(list(chain.from_iterable(arrays)), path, inner)
+    return _lists(flat, arrays, bad | not_arrays, inner)
+
+
+def _arrays(
+    values: list[object], path: str, kinds: tuple[type, ...], expected: str
+) -> tuple[list[list[object]], Bad]:
+    """The arrays, empty where one is none or holds what has none of these exact types."""
+    values, bad = _sorted_out(values, path, (list,), expected, [])
+    rows: list[list[object]] = values  # type: ignore[assignment]
+    if not set(map(type, chain.from_iterable(rows))) <= set(kinds):
+        for i, row in enumerate(rows):
+            for value in row:
+                if type(value) not in kinds:
+                    bad[i] = Unfit("wrong_type", path, f"an array holds {shown(value)}")
+                    break
+    return ([[] if i in bad else row for i, row in enumerate(rows)] if bad else rows), bad
+
+
+def _lists(
+    flat: NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_],
+    rows: list[list[object]],
+    bad: Bad,
+    inner: Bad,
+) -> Converted:
+    """The column, with what is wrong with single values as wrong with their rows."""
+    offsets = np.zeros(len(rows) + 1, np.intp)
+    np.cumsum(list(map(len, rows)), out=offsets[1:])
+    for at, unfit in inner.items():
+        bad[int(np.searchsorted(offsets, at, side="right")) - 1] = unfit
+    return Lists(flat, offsets), bad
+
+
+def times_iso(values: list[object], path: str) -> Converted:
+    """ISO texts as milliseconds, int64 [n]."""
+    values, bad = _sorted_out(values, path, (str,), "a text with an ISO time and its zone", "")
+    texts: list[str] = values  # type: ignore[assignment]
+    ms, good = iso_to_ms(texts)
+    for i in np.flatnonzero(~good).tolist():
+        bad.setdefault(
+            i, Unfit("bad_time", path, f"expected an ISO time with a zone, came {shown(texts[i])}")
+        )
+    return ms, bad
+
+
+def times_from_store(values: NDArray[np.datetime64], path: str) -> Converted:
+    """Times that a column store already knows as such, datetime64[ms] [n]."""
+    bad: Bad = {i: missing(path) for i in np.flatnonzero(np.isnat(values)).tolist()}
+    ms = np.where(np.isnat(values), 0, values.astype(np.int64))
+    for i in np.flatnonzero((ms < LEAST_MS) | (ms > GREATEST_MS)).tolist():
+        bad[i] = Unfit("out_of_range", path, f"{ms[i]} ms is outside of the years 1 to 9999")
+        ms[i] = 0
+    return ms, bad
+
+
+def times_in(unit_ms: int) -> Converter:
+    """Whole numbers of this many milliseconds each as milliseconds, int64 [n]."""
+    low, high = LEAST_MS // unit_ms, GREATEST_MS // unit_ms
+
+    def convert(values: list[object], path: str) -> Converted:
+        array, bad = integers(values, path)
+        assert isinstance(array, np.ndarray)
+        for i in np.flatnonzero((array < low) | (array > high)).tolist():
+            detail = f"{array[i]} is outside of the years 1 to 9999"
+            if unit_ms == 1000 and FIRST_S <= array[i] // 1000 < AFTER_S:
+                detail += ', and a likely time in milliseconds: see event.time_unit = "ms"'
+            bad[i] = Unfit("out_of_range", path, detail)
+            array[i] = 0
+        if unit_ms == 1:
+            for i in np.flatnonzero((array >= FIRST_S) & (array < AFTER_S)).tolist():
+                detail = f'{array[i]} is a likely time in seconds: see event.time_unit = "s"'
+                bad[i] = Unfit("bad_time", path, detail)
+                array[i] = 0
+        return array.astype(np.int64) * unit_ms, bad
+
+    return convert
+
+
+def coded_texts(
+    values: list[object], path: str, *, name: bool = True, nullable: bool = False
+) -> Converted:
+    """Texts, each distinct one named once. Numbers and true/false count as what they look like,
+    so that JSON and CSV agree; a field that is missing or null is None where it may be.
+
+    name: whether it is a name that slices are shown under, rather than an id."""
+    bad: Bad = {}
+    try:
+        known: dict[object, int | None] = dict.fromkeys(values)
+        # Only a text equals a text, so if all distinct values are texts then all values are.
+        plain = set(map(type, known)) <= {str}
+    except TypeError:
+        plain = False
+    if not plain:
+        texts = [_text(value, path, nullable=nullable) for value in values]
+        bad = {i: text for i, text in enumerate(texts) if isinstance(text, Unfit)}
+        values = [None if isinstance(text, Unfit) else text for text in texts]
+        known = dict.fromkeys(values)
+    for code, value in enumerate(known):
+        known[value] = code
+        if isinstance(value, str) and len(value) > 40 and _too_long(value, name=name):
+            unfit = Unfit("too_long", path, f"a text of {len(value)} characters")
+            bad.update((i, unfit) for i, v in enumerate(values) if v == value)
+    codes = np.fromiter(map(known.__getitem__, values), np.intp, len(values))
+    return Coded(codes, tuple(cast("dict[str | None, int]", known))), bad
+
+
+def hashed_texts(values: list[object], path: str) -> Converted:
+    """Texts of ids that only their hashes are kept of; as `coded_texts` takes and refuses them."""
+    if set(map(type, values)) <= {str}:
+        texts = cast("list[str]", values)
+        if max(map(len, texts), default=0) <= MAX_TEXT:
+            return hash_ids(texts), {}
+    column, bad = coded_texts(values, path, name=False)
+    assert isinstance(column, Coded)
+    known = [name if isinstance(name, str) else "" for name in column.values]
+    return hash_ids(known)[column.codes], bad
+
+
+def _text(value: object, path: str, *, nullable: bool) -> str | Unfit | None:
+    text = plain_text(value)
+    if text is not None or (value is None and nullable):
+        return text
+    if isinstance(value, int):
+        return Unfit("out_of_range", path, f"{shown(value)} does not fit 64 bits")
+    return wrong(path, "a text or a whole number", value)
+
+
+def _too_long(text: str, *, name: bool) -> bool:
+    return len(json.dumps(text)) > MAX_NAME if name else len(text) > MAX_TEXT
+
+
+def variants(known: tuple[str, ...] | None) -> Converter:
+    """Texts of a declared set; the column's values are that set, in its order."""
+    places = {name: i for i, name in enumerate(known or ())}
+
+    def convert(values: list[object], path: str) -> Converted:
+        column, bad = coded_texts(values, path)
+        assert isinstance(column, Coded)
+        if known is None:
+            return column, bad
+        to = np.array([places.get(str(v), -1) for v in column.values], np.intp)
+        codes = to[column.codes] if len(to) else column.codes
+        if len(to) and to.min() < 0:
+            for i in np.flatnonzero(codes < 0).tolist():
+                came = shown(column.values[column.codes[i]])
+                detail = f"expected one of {len(places)} variants, came {came}"
+                bad.setdefault(i, Unfit("unknown_variant", path, detail))
+            codes = np.maximum(codes, 0)
+        return Coded(codes, known), bad
+
+    return convert
+
+
+def from_text(kind: str, text: str) -> object:
+    """What a CSV text says for a column of this kind; the text itself where it says nothing."""
+    if kind in ("variant", "slice", "text_id", "hashed_id", "time_iso"):
+        return text or None
+    stripped = text.strip(" \t")
+    if not stripped:
+        return None
+    logical = kind == "flag" or kind.startswith("label")
+    if logical and stripped in ("true", "false", "True", "False"):
+        return stripped in ("true", "True")
+    if kind.endswith(("_list", "_row")) and ("_or_" not in kind or stripped[0] == "["):
+        try:
+            return msgspec.json.decode(stripped)
+        except msgspec.DecodeError:
+            return text
+    return _number(stripped, whole=kind in ("int_id", "count", "time_s", "time_ms"))
+
+
+def _number(text: str, *, whole: bool) -> object:
+    # float() and int() also take underscores and other alphabets' digits.
+    if not text.isascii() or "_" in text or len(text) > 400:
+        return text
+    try:
+        # A whole number is read as such where it may be none of the doubles.
+        return (
+            int(text) if whole or (len(text) > _EXACT_DIGITS and _is_whole(text)) else float(text)
+        )
+    except ValueError:
+        return text
+
+
+def _is_whole(text: str) -> bool:
+    return text.removeprefix("-").removeprefix("+").isdigit()
+
+
+def taken(column: Column, places: NDArray[np.intp]) -> Column:
+    """The rows of a column at these places."""
+    if isinstance(column, Coded):
+        return Coded(column.codes[places], column.values)
+    return column.take(places) if isinstance(column, Lists) else column[places]

@@ -1,0 +1,369 @@
+"""From raw records to columns by role: what a delta is fed with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics import Coded
+from streammetrics_consumers.config.states import EPOCH
+from streammetrics_consumers.events.arrow_messages import open_arrow, schema_bytes
+from streammetrics_consumers.events.columns import Column, Lists, taken
+from streammetrics_consumers.events.event_filter import EventFilter, filter_of
+from streammetrics_consumers.events.field_reader import Reading
+from streammetrics_consumers.events.fields import (
+    EVENT_ID,
+    Use,
+    epochs_by_time,
+    use_of_event_id,
+    uses,
+)
+from streammetrics_consumers.events.kinds import Kinds
+from streammetrics_consumers.events.messages import (
+    MAX_MESSAGE_BYTES,
+    Opened,
+    elements,
+    instants,
+    lines,
+    open_texts,
+    pieces_of,
+    some_rows,
+    too_large,
+)
+from streammetrics_consumers.events.refusals import Refused, Unfit, refused
+from streammetrics_consumers.model.chunk import Chunk
+
+if TYPE_CHECKING:
+    from streammetrics_consumers.config.config import Config
+
+ARROW_BYTES = 4 << 20  # of Arrow messages that are opened together
+NO_TIMESTAMP = np.iinfo(np.int64).max  # a record without a timestamp: no event is ahead of it
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decoded:
+    """The good events of a chunk as columns, and the bad ones with their reasons.
+
+    at: intp [n], the place of each good event in the chunk, ascending; times_ms: int64 [n];
+    record_times_ms: int64 [n], or None where records have no timestamps. `keys` holds what rows
+    are sliced by and `columns` what metrics read, by the names of `Config.columns`, n rows
+    each. `refused` is in order of offset and index. `tombstones` are messages without a value.
+    kinds: int8 [n] where events are joined, see `kinds.py`.
+    event_ids: of all events that were read, refused ones too, where [dedup] names ids; `repeated`
+    are then those that left since they had come before. left_out: events that `[event] where`
+    does not mean, for which `chunk` has no rows; of_no_kind: those that `[join] others` skips.
+    """
+
+    chunk: Chunk
+    at: NDArray[np.intp]
+    times_ms: NDArray[np.int64]
+    record_times_ms: NDArray[np.int64] | None
+    keys: Mapping[str, Coded]
+    columns: Mapping[str, Column]
+    refused: tuple[Refused, ...]
+    tombstones: int = 0
+    kinds: NDArray[np.int8] | None = None
+    event_ids: EventIds | None = None
+    repeated: int = 0
+    left_out: int = 0
+    of_no_kind: int = 0
+
+    def __len__(self) -> int:
+        """How many good events it holds."""
+        return len(self.at)
+
+    @property
+    def skipped(self) -> int:
+        """How many events the config leaves out."""
+        return self.left_out + self.of_no_kind
+
+    @property
+    def rows(self) -> int:
+        """How many events were read, whatever became of them."""
+        return len(self.chunk) + self.left_out
+
+    def without(self, bad: Mapping[int, Unfit]) -> Decoded:
+        """The same with these events (by their place among the good ones) refused."""
+        if not bad:
+            return self
+        keep = np.ones(len(self), np.bool_)
+        keep[list(bad)] = False
+        more = [refused(self.chunk, int(self.at[i]), why) for i, why in bad.items()]
+        both = sorted((*self.refused, *more), key=lambda entry: (entry.offset, entry.index))
+        return replace(self.take(np.flatnonzero(keep)), refused=tuple(both))
+
+    def take(self, places: NDArray[np.intp]) -> Decoded:
+        """The good events at these places, ascending; `refused` stays."""
+        times = self.record_times_ms
+        return replace(
+            self,
+            at=self.at[places],
+            times_ms=self.times_ms[places],
+            record_times_ms=None if times is None else times[places],
+            keys={n: Coded(c.codes[places], c.values) for n, c in self.keys.items()},
+            columns={name: taken(column, places) for name, column in self.columns.items()},
+            kinds=None if self.kinds is None else self.kinds[places],
+        )
+
+
+class Decoder:
+    """Decodes the chunks of one source, whatever its format, as a config says.
+
+    Every event becomes a good one or a refused one; none costs its neighbours.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self.uses: tuple[Use, ...] = uses(config)
+        self._keys = [use.name for use in self.uses if use.is_key]
+        self.epochs = epochs_by_time(config)
+        self.format = config.source.format
+        mine = use_of_event_id(config)
+        # The first fault of an event is told, so one that has an id is known by its fault.
+        first, *rest = self.uses
+        self.reading = Reading([first, *mine, *rest], in_kafka=config.source.kind == "kafka")
+        self.identity = frozenset(use.path for use in (first, *mine)) if mine else None
+        self.max_ahead_ms = config.windows.max_ahead_s * 1000
+        self.kinds = None if config.join is None else Kinds(config, config.join)
+        self.filter = filter_of(config)
+        of_filter = () if self.filter is None else self.filter.paths
+        paths = list(self.reading.paths) if self.kinds is None else self.kinds.paths
+        self.paths = list(dict.fromkeys([*paths, *of_filter]))
+        self.needed = self.reading.needed if self.kinds is None else []
+        self.max_event_bytes = config.source.max_event_bytes
+        self.list_pairs = [
+            (metric.inputs["labels"].column, metric.inputs[other].column, other)
+            for metric in config.metrics
+            for other in ("scores", "judged")
+            if metric.of_lists and other in metric.inputs
+        ]
+
+    @property
+    def reads_beside(self) -> bool:
+        """Whether it reads more of a record than its value."""
+        of_filter = self.filter is not None and bool(self.filter.beside)
+        mine = self.reading.beside is not None if self.kinds is None else self.kinds.beside
+        return mine or of_filter
+
+    def pieces(self, chunk: Chunk) -> Iterator[Decoded]:
+        """A chunk's events in pieces of whole messages, so that few are held at a time."""
+        if self.format == "arrow":
+            yield from map(self.decode, pieces_of(chunk, schema_bytes, ARROW_BYTES))
+        elif self.format in ("ndjson", "array"):
+            yield from map(self.decode, pieces_of(chunk))
+        else:
+            yield self.decode(chunk)
+
+    def decode(self, chunk: Chunk) -> Decoded:
+        """The columns of a chunk's events; Arrow messages in it have one schema.
+
+        Raises SourceError where a table lacks a field altogether."""
+        messages = _without_tombstones(chunk)
+        bad = self._refused_unread(messages)
+        tombstones = len(chunk) - len(messages)
+        record_columns: Mapping[str, Column] = {}
+        unfit: Mapping[int, Unfit] = {}
+        if self.kinds is None and self.reading.beside is not None:
+            record_columns, unfit = self.reading.beside.read(messages)
+        if self.filter is None:
+            opened = self._opened(messages, {**unfit, **bad})
+        else:
+            opened = self._meant(self.filter, messages, bad, unfit)
+        if self.kinds is not None:
+            return self._of_kinds(self.kinds, messages, opened, tombstones)
+        return self._decoded(opened, record_columns, tombstones)
+
+    def _meant(
+        self,
+        where: EventFilter,
+        messages: Chunk,
+        bad: dict[int, Unfit],
+        unfit: Mapping[int, Unfit],
+    ) -> Opened:
+        """The events of messages that `[event] where` means.
+
+        bad: messages that are refused whole; unfit: those that are if some event in them is meant.
+        """
+        bad = {**where.refused(messages), **bad}
+        found = where.apply(self._opened(messages, dict(bad)), messages)
+        if unfit:
+            rows = np.delete(np.arange(len(found.chunk)), list(found.bad))
+            of = set((rows if found.messages is None else found.messages[rows]).tolist())
+            whole = {i: why for i, why in unfit.items() if i in of}
+            if whole:
+                opened = self._opened(messages, {**whole, **bad})
+                found = where.apply(opened, messages)
+        return found
+
+    def _opened(self, messages: Chunk, bad: dict[int, Unfit]) -> Opened:
+        if self.format == "arrow":
+            return open_arrow(messages, self.needed, self.paths, bad, self.filter)
+        if self.format in ("ndjson", "array"):
+            split = lines if self.format == "ndjson" else elements
+            return open_texts(messages, split, bad, self.max_event_bytes)
+        return Opened(messages, None, bad)
+
+    def _decoded(
+        self, opened: Opened, record_columns: Mapping[str, Column], tombstones: int
+    ) -> Decoded:
+        chunk, bad = opened.chunk, opened.bad
+        at = np.delete(np.arange(len(chunk)), list(bad)) if bad else np.arange(len(chunk))
+        fields, unread = self.reading.read(chunk, at if bad else None)
+        if unread:
+            bad.update((int(at[i]), why) for i, why in unread.items())
+            at = np.delete(at, list(unread))
+        columns, unfit = self.reading.convert(fields, chunk)
+        of_record = at if opened.messages is None else opened.messages[at]
+        for name, column in record_columns.items():
+            columns[name] = taken(column, of_record)
+        for labels, others, name in self.list_pairs:
+            for i, why in _unequal(columns[labels], columns[others], name).items():
+                unfit.setdefault(i, why)
+        found = None
+        if self.identity is not None:
+            lost = {i: why for i, why in unfit.items() if why.field in self.identity}
+            found = self._ids(chunk, at, columns, lost)
+        made = self._made(chunk, at, columns, bad, tombstones)
+        made = replace(made, event_ids=found, left_out=opened.skipped)
+        return made.without(unfit) if unfit else made
+
+    def _ids(
+        self,
+        chunk: Chunk,
+        at: NDArray[np.intp],
+        columns: dict[str, Column],
+        lost: Mapping[int, Unfit],
+    ) -> EventIds:
+        """The ids of events, whose column leaves where no join needs it."""
+        ids: Column = columns.get(EVENT_ID, np.zeros(0, np.int64))
+        if self.kinds is None:
+            del columns[EVENT_ID]
+        times = columns["time"]
+        assert isinstance(times, np.ndarray)
+        records = None
+        if chunk.timestamps_ms is not None:
+            records = _record_times(chunk.timestamps_ms, at)
+        times = times.astype(np.int64, copy=False)
+        return event_ids(at, ids, times, records, self.max_ahead_ms, lost)
+
+    def _of_kinds(self, kinds: Kinds, messages: Chunk, opened: Opened, tombstones: int) -> Decoded:
+        at = np.delete(np.arange(len(opened.chunk)), list(opened.bad))
+        found = kinds.read(opened, messages, at, opened.bad)
+        columns = found.columns or {"time": np.zeros(0, np.int64)}
+        ids = None if self.identity is None else self._ids(opened.chunk, found.at, columns, {})
+        made = self._made(opened.chunk, found.at, columns, opened.bad, tombstones)
+        return replace(
+            made,
+            kinds=found.kinds,
+            event_ids=ids,
+            left_out=opened.skipped,
+            of_no_kind=found.skipped,
+        )
+
+    def _made(
+        self,
+        chunk: Chunk,
+        at: NDArray[np.intp],
+        columns: dict[str, Column],
+        bad: Mapping[int, Unfit],
+        tombstones: int,
+    ) -> Decoded:
+        times = columns.pop("time")
+        assert isinstance(times, np.ndarray)
+        times = times.astype(np.int64, copy=False)
+        keys = {name: columns.pop(name) for name in self._keys if name in columns}
+        if self.epochs is not None:
+            keys[EPOCH] = self.epochs(times)
+        return Decoded(
+            chunk,
+            at,
+            times,
+            None if chunk.timestamps_ms is None else _record_times(chunk.timestamps_ms, at),
+            {name: column for name, column in keys.items() if isinstance(column, Coded)},
+            columns,
+            tuple(refused(chunk, i, why) for i, why in sorted(bad.items())),
+            tombstones,
+        )
+
+    def _refused_unread(self, messages: Chunk) -> dict[int, Unfit]:
+        """Messages that need no reading to be refused: they are too large, or cannot be read."""
+        if messages.columns is not None:
+            return {}
+        one = self.format not in ("ndjson", "array", "arrow")
+        limit = self.max_event_bytes if one else MAX_MESSAGE_BYTES
+        values: Sequence[bytes] = messages.values  # type: ignore[assignment]  # no tombstones
+        bad = {
+            i: too_large(cut.size, limit)
+            if cut.unreadable is None
+            else Unfit("unreadable", None, cut.unreadable)
+            for i, cut in messages.cut.items()
+        }
+        if max(map(len, values), default=0) > limit:
+            for i, value in enumerate(values):
+                if len(value) > limit:
+                    bad.setdefault(i, too_large(len(value), limit))
+        return bad
+
+
+def _unequal(labels: Column, others: Column, name: str) -> dict[int, Unfit]:
+    assert isinstance(labels, Lists) and isinstance(others, Lists)
+    a, b = np.diff(labels.offsets), np.diff(others.offsets)
+    return {
+        i: Unfit("wrong_type", None, f"a list with {a[i]} labels and {b[i]} {name}")
+        for i in np.flatnonzero(a != b).tolist()
+    }
+
+
+def _record_times(
+    timestamps_ms: Sequence[int | None] | NDArray[np.int64], at: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    times = instants(timestamps_ms)
+    times = times[at] if len(at) < len(times) else times
+    return np.where(times < 0, NO_TIMESTAMP, times)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventIds:
+    """Of each event of a chunk whose id and time were read, good or refused since, in order.
+
+    places: intp [n], in the chunk; ids: uint64 [n], hashes; times_ms: int64 [n].
+    """
+
+    places: NDArray[np.intp]
+    ids: NDArray[np.uint64]
+    times_ms: NDArray[np.int64]
+
+
+def event_ids(
+    at: NDArray[np.intp],
+    ids: Column,
+    times_ms: NDArray[np.int64],
+    record_times_ms: NDArray[np.int64] | None,
+    max_ahead_ms: int,
+    lost: Mapping[int, Unfit],
+) -> EventIds:
+    """The ids of the events at these places of a chunk, without those that are lost (by row).
+
+    A time that is too far ahead of its record is cut there, so that one clock that is wrong does
+    not make all ids forgotten.
+    """
+    assert isinstance(ids, np.ndarray)
+    if record_times_ms is not None:
+        # Subtracting from the event's side cannot overflow: event times have calendar dates.
+        ahead = times_ms - max_ahead_ms > record_times_ms
+        times_ms = np.where(ahead, record_times_ms, times_ms)
+    keep = np.ones(len(at), np.bool_)
+    keep[list(lost)] = False
+    hashes = np.asarray(ids).view(np.uint64)
+    return EventIds(at[keep], hashes[keep], times_ms[keep])
+
+
+def _without_tombstones(chunk: Chunk) -> Chunk:
+    """The chunk without the messages that have no value."""
+    if chunk.columns is not None or None not in chunk.values:
+        return chunk
+    found = [i for i, value in enumerate(chunk.values) if value is not None]
+    return some_rows(chunk, np.array(found, np.intp))

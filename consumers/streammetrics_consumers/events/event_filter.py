@@ -1,0 +1,292 @@
+"""Which events `[event] where` means, before anything else of them is read or refused.
+
+An event that is not meant is skipped: no field of it is missing, no metric refuses it, it moves no
+watermark, and it is remembered by no id. One whose bytes cannot be parsed is kept here, since
+nobody can say what it is; the decoder then refuses it.
+
+A field is absent where its event does not have it, where it is null, and where the cell of a CSV
+file is empty; a column of structs, where all of its fields are. Values are compared as the texts
+that slices show: 7, 7.0 and "7" are equal, and so are true and "true".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics import Coded
+from streammetrics_consumers.config.event import plain_text
+from streammetrics_consumers.events.arrow_columns import ArrowColumns
+from streammetrics_consumers.events.field_reader import is_beside, some_values, text_beside
+from streammetrics_consumers.events.json_and_csv import (
+    parsed_slowly,
+    read_csv,
+    require_columns,
+    unreadable,
+)
+from streammetrics_consumers.events.messages import Opened, some_rows
+from streammetrics_consumers.events.refusals import Unfit
+from streammetrics_consumers.model.chunk import Chunk, Texts, Values
+
+if TYPE_CHECKING:
+    from streammetrics_consumers.config.config import Config
+    from streammetrics_consumers.config.event import Condition
+
+Flags = NDArray[np.bool_]
+_Test = Callable[[object], bool]
+
+
+class EventFilter:
+    """The conditions of one config. `paths` are those that lead into an event, and `needed` the
+    columns that a table must have; `beside` are conditions on a record's key and headers."""
+
+    def __init__(self, conditions: Sequence[Condition], *, in_kafka: bool) -> None:
+        self.beside = tuple(one for one in conditions if in_kafka and is_beside(one.path))
+        inside = [one for one in conditions if one not in self.beside]
+        self._inside = {one.path: _test(one) for one in inside}
+        self.paths = tuple(self._inside)
+        self.needed = [one.path for one in inside if one.present]
+        self._json = _JsonFields(self.paths)
+
+    def refused(self, records: Chunk) -> dict[int, Unfit]:
+        """The records whose key or headers cannot be read."""
+        return self._of_records(records)[1]
+
+    def apply(self, opened: Opened, records: Chunk) -> Opened:
+        """Without the events that are not meant. records: the messages that were opened.
+
+        Raises SourceError where a table lacks a column that must be present."""
+        chunk = opened.chunk
+        rows = np.delete(np.arange(len(chunk)), list(opened.bad))
+        keep = self._keep(chunk, None if not opened.bad else rows)
+        if self.beside:
+            of = rows if opened.messages is None else opened.messages[rows]
+            keep &= self._of_records(records)[0][of]
+        if keep.all():
+            return opened
+        is_left = np.ones(len(chunk), np.bool_)
+        is_left[rows[~keep]] = False
+        left = np.flatnonzero(is_left)
+        some = some_rows(chunk, left)
+        if chunk.columns is not None:
+            some = replace(some, columns=_SomeRows(chunk.columns, np.flatnonzero(keep)))
+        return Opened(
+            some,
+            left if opened.messages is None else opened.messages[left],
+            {int(np.searchsorted(left, row)): why for row, why in opened.bad.items()},
+            opened.skipped + len(rows) - int(keep.sum()),
+        )
+
+    def keeps_none(self, columns: Mapping[str, Values], n: int) -> bool:
+        """Whether none of these n rows of a table is meant, as far as its columns say."""
+        return not self._of_columns(columns, n).any()
+
+    def _keep(self, chunk: Chunk, rows: NDArray[np.intp] | None) -> Flags:
+        """Which of these rows (None: all) the fields of the events let through."""
+        n = len(chunk) if rows is None else len(rows)
+        if chunk.columns is not None:
+            if chunk.indices is None:
+                self._require(chunk.columns, chunk.partition.topic)
+            return self._of_columns(chunk.columns, n)
+        values: Sequence[bytes] = chunk.values  # type: ignore[assignment]  # no tombstones
+        if rows is not None:
+            values = [values[i] for i in rows.tolist()]
+        if chunk.fields is None:
+            return self._json.test(values, self._inside)
+        self._require(chunk.fields, chunk.partition.topic)
+        there = [path for path in self.paths if path in chunk.fields]
+        texts, bad = read_csv(values, chunk.fields, there)
+        good = np.delete(np.arange(n), list(bad)) if bad else np.arange(n)
+        keep = np.ones(n, np.bool_)
+        for path, test in self._inside.items():
+            found = texts.get(path, [""] * len(good))
+            keep[good] &= _flags(test, [text or None for text in found])
+        return keep
+
+    def lacks(self, names: Collection[str]) -> list[str]:
+        """The paths that must be present, and for which a table with these columns has none."""
+        return [
+            path
+            for path in self.needed
+            if path not in names and not any(name.startswith(f"{path}.") for name in names)
+        ]
+
+    def _require(self, names: Collection[str], where: str) -> None:
+        require_columns(self.lacks(names), list(names), where)
+
+    def _of_columns(self, columns: Mapping[str, Values], n: int) -> Flags:
+        keep = np.ones(n, np.bool_)
+        for path, test in self._inside.items():
+            keep &= _tested(test, columns, path, n)
+        return keep
+
+    def _of_records(self, records: Chunk) -> tuple[Flags, dict[int, Unfit]]:
+        """Which records the conditions beside their values let through, and which are refused."""
+        keep = np.ones(len(records), np.bool_)
+        bad: dict[int, Unfit] = {}
+        for one in self.beside:
+            test = _test(one)
+            for i, text in enumerate(text_beside(one.path, records)):
+                if isinstance(text, Unfit):
+                    bad.setdefault(i, text)
+                else:
+                    keep[i] &= test(text)
+        return keep, bad
+
+
+def filter_of(config: Config) -> EventFilter | None:
+    """The filter of a config, None where it means every event."""
+    where = config.event.where
+    return EventFilter(where, in_kafka=config.source.kind == "kafka") if where else None
+
+
+def _test(condition: Condition) -> _Test:
+    """Whether a plain value (None: the field is absent) meets the condition."""
+    if condition.values is None:
+        present = condition.present
+        return lambda value: (value is not None) == present
+    accepted = frozenset(condition.values)
+    return lambda value: (value if type(value) is str else plain_text(value)) in accepted
+
+
+def _flags(test: _Test, values: Sequence[object]) -> Flags:
+    return np.fromiter(map(test, values), np.bool_, len(values))
+
+
+def _tested(test: _Test, columns: Mapping[str, Values], path: str, n: int) -> Flags:
+    values = columns.get(path)
+    if values is None:
+        # A column of structs is present in a row where one of its fields is.
+        inner = [_present(columns, one) for one in columns if one.startswith(path + ".")]
+        is_there = np.any(inner, axis=0) if inner else np.zeros(n, np.bool_)
+        return np.where(is_there, test({}), test(None))
+    if isinstance(values, Texts):
+        values = values.coded()
+    if isinstance(values, Coded):
+        return _flags(test, values.values)[values.codes]
+    return _flags(test, values if isinstance(values, list) else values.tolist())
+
+
+def _present(columns: Mapping[str, Values], path: str) -> Flags:
+    if isinstance(columns, ArrowColumns):
+        return columns.present(path)
+    values = columns[path]
+    if isinstance(values, Texts):
+        return np.ones(len(values), np.bool_)
+    if isinstance(values, Coded):
+        return _flags(_is_there, values.values)[values.codes]
+    return _flags(_is_there, values if isinstance(values, list) else values.tolist())
+
+
+def _is_there(value: object) -> bool:
+    return value is not None
+
+
+class _SomeRows(Mapping[str, Values]):
+    """Some rows of columns, taken when a column is asked for."""
+
+    def __init__(self, columns: Mapping[str, Values], places: NDArray[np.intp]) -> None:
+        self._columns, self._places = columns, places
+
+    def __getitem__(self, path: str) -> Values:
+        return some_values(self._columns[path], self._places)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
+class _JsonFields:
+    """Reads a few fields of JSON objects, whatever they hold and whether or not they are there."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._paths = [path.split(".") for path in paths]
+        tree: dict[str, Any] = {}
+        for path in sorted(self._paths, key=len):
+            node = tree
+            for name in path[:-1]:
+                node = node.setdefault(name, {})
+                if node is _LEAF:  # all of what holds this field is read
+                    break
+            else:
+                node[path[-1]] = _LEAF
+        event, attributes = _struct(tree)
+        self._getters = {".".join(path): _getter(path, attributes) for path in self._paths}
+        self._decode: Callable[[bytes], object] = msgspec.json.Decoder(event).decode
+
+    def test(self, values: Sequence[bytes], tests: Mapping[str, _Test]) -> Flags:
+        """Which events meet all tests, and which cannot be parsed."""
+        keep = np.ones(len(values), np.bool_)
+        unread = unreadable(values)
+        events: list[object] = []
+        places: list[int] = []
+        for i, value in enumerate(values):
+            if i in unread:
+                continue
+            try:
+                events.append(self._decode(value))
+                places.append(i)
+            except (msgspec.DecodeError, RecursionError):
+                keep[i] = self._test_slowly(value, tests)
+        for path, test in tests.items():
+            keep[places] &= _flags(test, list(map(self._getters[path], events)))
+        return keep
+
+    def _test_slowly(self, value: bytes, tests: Mapping[str, _Test]) -> bool:
+        """As `test`, of an event that the decoder does not take: a number may be too large."""
+        event = parsed_slowly(value)
+        if event is None:
+            return True
+        return all(test(_at(event, path.split("."))) for path, test in tests.items())
+
+
+_LEAF: Final[dict[str, Any]] = {}  # a field of which all is read
+
+
+def _struct(tree: Mapping[str, Any], prefix: str = "") -> tuple[Any, dict[str, str]]:
+    """A struct type for a tree of names in which every field is optional, and the attributes that
+    lead to each path."""
+    fields: list[tuple[str, Any, Any]] = []
+    attributes: dict[str, str] = {}
+    rename = {}
+    for i, (name, node) in enumerate(tree.items()):
+        attribute = f"f{i}"
+        rename[attribute] = name
+        attributes[prefix + name] = attribute
+        if node is _LEAF:
+            fields.append((attribute, Any, None))
+            continue
+        inner, below = _struct(node, f"{prefix}{name}.")
+        attributes.update((path, f"{attribute}.{more}") for path, more in below.items())
+        other = str | int | float | bool | list[Any] | None
+        fields.append((attribute, inner | other, inner()))
+    return msgspec.defstruct("Fields", fields, rename=rename, frozen=True, gc=False), attributes
+
+
+def _getter(path: Sequence[str], attributes: Mapping[str, str]) -> Callable[[object], object]:
+    """What finds a field in a decoded event, None where it is absent."""
+    read = next(n for n in range(len(path), 0, -1) if ".".join(path[:n]) in attributes)
+    get, rest = attrgetter(attributes[".".join(path[:read])]), path[read:]
+
+    def found(event: object) -> object:
+        try:
+            value: object = get(event)
+        except AttributeError:  # no object stands on the way to it
+            return None
+        return _at(value, rest) if rest else value
+
+    return found
+
+
+def _at(value: object, path: Sequence[str]) -> object:
+    for name in path:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value

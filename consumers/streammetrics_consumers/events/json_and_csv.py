@@ -1,0 +1,314 @@
+"""Fields out of the texts of events: JSON objects, and rows of a CSV file.
+
+JSON: the decoder knows which fields are read and as what, and skips all others, which is several
+times as fast as making a dict. When it refuses an event, that event alone is looked at again,
+slowly, to say what is wrong with it. Fields that nothing reads must be valid JSON and are not
+looked at.
+
+CSV: comma-separated, quoted with `"` (doubled inside), UTF-8, RFC 4180. The header names the
+fields; a name is a path as it stands, dots included. An empty value is a field that is missing.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
+from operator import attrgetter
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from streammetrics_consumers.events.columns import missing, wrong
+from streammetrics_consumers.events.messages import EMPTY
+from streammetrics_consumers.events.refusals import Unfit, shown
+from streammetrics_consumers.sources.source import SourceError
+
+MAX_DEPTH: Final = 256  # of nested arrays and objects
+_SHORT: Final = 2 * MAX_DEPTH  # bytes; valid JSON of that size cannot nest deeper
+_STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+
+# Whole numbers are read as such, so that `columns.py` sees which ones no double holds.
+_TYPES: Final[Mapping[str, object]] = {
+    "time_iso": str,
+    "time_s": int,
+    "time_ms": int,
+    "variant": str | int,
+    "text_id": str | int,
+    "hashed_id": str | int,
+    "slice": str | int | float | bool | None,
+    "int_id": int,
+    "count": int,
+    "label": int | float | bool,
+    "real": int | float,
+    "flag": bool,
+    "label_list": list[int | float | bool],
+    "real_list": list[int | float],
+    "flag_list": list[bool],
+    "int_list": list[int],
+    "label_row": list[int | float | bool],
+    "real_row": list[int | float],
+    "label_or_row": int | float | bool | list[int | float | bool],
+    "real_or_row": int | float | list[int | float],
+}
+_EXPECTED: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
+    "time_iso": ("a text with an ISO time and its zone", (str,)),
+    "time_s": ("a whole number of seconds", (int,)),
+    "time_ms": ("a whole number of milliseconds", (int,)),
+    "variant": ("a text or a whole number", (str, int)),
+    "text_id": ("a text or a whole number", (str, int)),
+    "hashed_id": ("a text or a whole number", (str, int)),
+    "slice": ("a text, a number, true, false or null", (str, int, float, bool, type(None))),
+    "int_id": ("a whole number", (int,)),
+    "count": ("a whole number", (int,)),
+    "label": ("a number, true or false", (float, int, bool)),
+    "real": ("a number", (float, int)),
+    "flag": ("true or false", (bool,)),
+    "label_list": ("an array of numbers", (list,)),
+    "real_list": ("an array of numbers", (list,)),
+    "flag_list": ("an array of true and false", (list,)),
+    "int_list": ("an array of whole numbers", (list,)),
+    "label_row": ("an array of numbers", (list,)),
+    "real_row": ("an array of numbers", (list,)),
+    "label_or_row": ("a number, or an array of numbers", (float, int, bool, list)),
+    "real_or_row": ("a number, or an array of numbers", (float, int, list)),
+}
+_INSIDE: Final[Mapping[str, tuple[type, ...]]] = {
+    "label_list": (int, float, bool),
+    "real_list": (int, float),
+    "flag_list": (bool,),
+    "int_list": (int,),
+    "label_row": (int, float, bool),
+    "real_row": (int, float),
+    "label_or_row": (int, float, bool),
+    "real_or_row": (int, float),
+}
+_LIST: Final = list[int | float | bool]  # a field that is read as several kinds of arrays
+_SCALAR: Final = str | int | float | bool  # a field that is read as several kinds
+_EITHER: Final = _SCALAR | _LIST  # a field of which every kind may be either
+Fields = dict[str, list[object]]
+_HUGE: Final = 1 << 3000  # stands for an integer that would be slow to read
+INVALID_UTF8: Final = Unfit("invalid_utf8", None, "the record is not UTF-8")
+TOO_DEEP: Final = Unfit("too_deep", None, f"nested deeper than {MAX_DEPTH}")
+_INT64: Final = 1 << 63
+_DOUBLES: Final = 1 << 1024
+_LIMITS: Final = {kind: _DOUBLES for kind in _EXPECTED if kind.startswith(("label", "real"))}
+
+
+class JsonReader:
+    """Reads the fields at some paths. fields: path -> the kinds that it is read as."""
+
+    def __init__(self, fields: Mapping[str, frozenset[str]]) -> None:
+        self.fields = fields
+        tree: dict[str, Any] = {}
+        for path, kinds in fields.items():
+            *parents, name = path.split(".")
+            node = reduce(lambda inner, parent: inner.setdefault(parent, {}), parents, tree)
+            node[name] = kinds
+        struct, attributes = _struct(tree)
+        self.getters: Mapping[str, Callable[[object], object]] = {
+            path: attrgetter(attributes[path]) for path in fields
+        }
+        self.decode: Callable[[bytes], object] = msgspec.json.Decoder(struct).decode
+
+    def read(self, values: Sequence[bytes]) -> tuple[Fields, dict[int, Unfit]]:
+        """The values of each path over the good records, in order, and why each other is bad."""
+        bad = unreadable(values)
+        places = [i for i in range(len(values)) if i not in bad] if bad else range(len(values))
+        todo = [values[i] for i in places] if bad else values
+        events: list[object] = []
+        start = 0
+        while start < len(todo):
+            before = len(events)
+            try:
+                # A decode that raises leaves the events before it in the list.
+                events.extend(map(self.decode, todo[start:]))
+                break
+            except (msgspec.DecodeError, RecursionError) as error:
+                at = start + len(events) - before
+                bad[places[at]] = self.diagnose(todo[at], str(error))
+                start = at + 1
+        return {path: list(map(get, events)) for path, get in self.getters.items()}, bad
+
+    def diagnose(self, value: bytes, message: str) -> Unfit:
+        """What is wrong with one record. message: what the decoder said of it."""
+        text = value.decode("utf-8").strip(" \t\r\n")
+        if not text:
+            return EMPTY
+        if _deep(value):
+            return TOO_DEEP
+        try:
+            event, end = _SLOW.raw_decode(text)
+            if end < len(text):
+                _SLOW.raw_decode(text[end:].lstrip(" \t\r\n,"))
+                return Unfit("two_documents", None, "expected one JSON value, came several")
+        except _NotANumberError as error:
+            return Unfit("not_a_number", None, f"{error} is not JSON")
+        except (ValueError, RecursionError):
+            return Unfit("not_json", None, message[:200])
+        if not isinstance(event, dict):
+            return Unfit("not_an_object", None, f"expected an object, came {shown(event)}")
+        for path, kinds in self.fields.items():
+            found = _at_path(event, path, kinds)
+            if found is not None:
+                return found
+        return Unfit("not_json", None, message[:200])
+
+
+def unreadable(values: Sequence[bytes]) -> dict[int, Unfit]:
+    """The records that no decoder may be given: they are not UTF-8, or nested too deeply."""
+    bad: dict[int, Unfit] = {}
+    if not b"\n".join(values).isascii():
+        beyond = [i for i, value in enumerate(values) if not value.isascii()]
+        bad.update((i, INVALID_UTF8) for i in beyond if not _is_utf8(values[i]))
+    if max(map(len, values), default=0) > _SHORT:
+        deep = (i for i, value in enumerate(values) if len(value) > _SHORT and _deep(value))
+        bad.update((i, TOO_DEEP) for i in deep)
+    return bad
+
+
+def parsed_slowly(value: bytes) -> dict[str, object] | None:
+    """The one JSON object that a record holds, whatever its numbers; None where it holds none."""
+    try:
+        text = value.decode("utf-8").strip(" \t\r\n")
+        event, end = _SLOW.raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return event if isinstance(event, dict) and end == len(text) else None
+
+
+class _NotANumberError(ValueError):
+    """NaN, Infinity or -Infinity, which Python writes and JSON does not have."""
+
+
+def _refuse_constant(token: str) -> float:
+    raise _NotANumberError(token)
+
+
+def _bounded_int(digits: str) -> int:
+    return int(digits) if len(digits) < 1000 else _HUGE
+
+
+_SLOW: Final = json.JSONDecoder(parse_constant=_refuse_constant, parse_int=_bounded_int)
+
+
+def _struct(tree: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
+    """A struct type for a tree of names, and the attribute of each dotted path."""
+    required: list[Any] = []
+    optional: list[Any] = []
+    attributes: dict[str, str] = {}
+    rename = {}
+    for i, (name, node) in enumerate(tree.items()):
+        attribute = f"f{i}"
+        rename[attribute] = name
+        if isinstance(node, dict):
+            inner, below = _struct(node)
+            attributes.update((f"{name}.{path}", f"{attribute}.{a}") for path, a in below.items())
+            required.append((attribute, inner))
+            continue
+        attributes[name] = attribute
+        either = all(kind.endswith("_or_row") for kind in node)
+        several = _EITHER if either else _LIST if node <= set(_INSIDE) else _SCALAR
+        kind = _TYPES[next(iter(node))] if len(node) == 1 else several
+        if node == {"slice"}:
+            optional.append((attribute, kind, None))
+        else:
+            required.append((attribute, kind))
+    return msgspec.defstruct("Event", required + optional, rename=rename, gc=False), attributes
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _deep(value: bytes) -> bool:
+    """Whether brackets outside of texts nest deeper than MAX_DEPTH."""
+    if value.count(b"[") + value.count(b"{") <= MAX_DEPTH:
+        return False
+    code = np.frombuffer(_STRING.sub(b"", value), np.uint8)
+    opens = (code == ord("[")) | (code == ord("{"))
+    closes = (code == ord("]")) | (code == ord("}"))
+    depth = np.cumsum(opens.astype(np.int64) - closes)
+    return bool(len(depth)) and int(depth.max()) > MAX_DEPTH
+
+
+def _at_path(event: dict[str, object], path: str, kinds: frozenset[str]) -> Unfit | None:
+    node: object = event
+    for name in path.split("."):
+        if not isinstance(node, dict):
+            return wrong(path, "an object on the way to the field", node)
+        if name not in node:
+            return None if kinds == {"slice"} else missing(path)
+        node = node[name]
+    for kind in sorted(kinds):
+        expected, types = _EXPECTED[kind]
+        if type(node) not in types:
+            return wrong(path, expected, node)
+        for value in node if isinstance(node, list) else [node]:
+            if isinstance(node, list) and type(value) not in _INSIDE[kind]:
+                return Unfit("wrong_type", path, f"an array holds {shown(value)}")
+            if isinstance(value, int | float) and not abs(value) < _LIMITS.get(kind, _INT64):
+                return Unfit("out_of_range", path, f"{shown(value)} is too large")
+    return None
+
+
+def require_columns(paths: Sequence[str], names: Sequence[str], where: str) -> None:
+    """Refuse a source that lacks a field altogether, before every event of it is refused."""
+    lacking = [path for path in paths if path not in names]
+    if lacking:
+        raise SourceError(
+            f"{where} has no column {', '.join(map(repr, lacking))}; it has "
+            f"{', '.join(map(repr, list(names)[:50]))}; correct the paths in [event]"
+        )
+
+
+def read_csv(
+    values: Sequence[bytes], header: Sequence[str], paths: Sequence[str]
+) -> tuple[Fields, dict[int, Unfit]]:
+    """The texts of each path over the good records, in order, and why each other is bad."""
+    bad: dict[int, Unfit] = {}
+    rows: list[list[str]] = []
+    for i, value in enumerate(values):
+        row = _split(value, len(header))
+        if isinstance(row, Unfit):
+            bad[i] = row
+        else:
+            rows.append(row)
+    places = {name: at for at, name in enumerate(header)}
+    return {path: [row[places[path]] for row in rows] for path in paths}, bad
+
+
+def split_header(value: bytes, where: str) -> tuple[str, ...]:
+    """The names in the first record of a file."""
+    row = _split(value.removeprefix(b"\xef\xbb\xbf"), None)
+    if isinstance(row, Unfit) or len(set(row)) < len(row):
+        raise SourceError(f"{where} does not begin with a CSV header of different names")
+    return tuple(row)
+
+
+def _split(value: bytes, wanted: int | None) -> list[str] | Unfit:
+    if not value.strip():
+        return EMPTY
+    try:
+        text = value.decode("utf-8")
+    except UnicodeDecodeError:
+        return INVALID_UTF8
+    if '"' in text:
+        try:
+            row = next(csv.reader([text], strict=True))
+        except (csv.Error, StopIteration) as error:
+            return Unfit("not_csv", None, f"broken quotes: {error}"[:200])
+    else:
+        row = text.split(",")
+    if wanted is not None and len(row) != wanted:
+        return Unfit(
+            "not_csv", None, f"expected {wanted} values, as in the header, came {len(row)}"
+        )
+    return row

@@ -1,0 +1,141 @@
+"""Events of several kinds in one log: impressions, and the outcomes that are joined to them.
+
+The mark of an event is read first, and then what such an event has: an outcome lacks most fields
+of an impression, and may have others of the same names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics import Coded
+from streammetrics_consumers.events.columns import Bad, Column, taken
+from streammetrics_consumers.events.field_reader import Reading, spread
+from streammetrics_consumers.events.fields import (
+    KIND,
+    use_of_event_id,
+    use_of_id,
+    use_of_kind,
+    uses,
+    uses_of_outcome,
+)
+from streammetrics_consumers.events.messages import Opened
+from streammetrics_consumers.events.refusals import Unfit, shown
+from streammetrics_consumers.model.chunk import Chunk
+
+if TYPE_CHECKING:
+    from streammetrics_consumers.config.config import Config
+    from streammetrics_consumers.config.join import JoinConfig
+
+IMPRESSION: Final = 0  # an outcome is its place in the config, counted from 1
+NEITHER: Final = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sorted:
+    """Events by kind. at: intp [n], the places of the good ones; kinds: int8 [n]; columns: n rows
+    each, with stand-ins where an event of its kind has no such column. skipped: how many are of no
+    kind, and no error."""
+
+    at: NDArray[np.intp]
+    kinds: NDArray[np.int8]
+    columns: dict[str, Column]
+    skipped: int
+
+
+class Kinds:
+    """Reads the events of a log that has several kinds of them."""
+
+    def __init__(self, config: Config, join: JoinConfig) -> None:
+        in_kafka = config.source.kind == "kafka"
+        self.join = join
+        field = join.kind_field
+        self._kind = None if field is None else Reading([use_of_kind(field)], in_kafka=in_kafka)
+        mine = [use_of_id(join.id), *use_of_event_id(config)]
+        self._readings = [Reading([*uses(config), *mine], in_kafka=in_kafka)]
+        for one in join.outcomes:
+            of_one = [*uses_of_outcome(config, one.value), *mine]
+            self._readings.append(Reading(of_one, in_kafka=in_kafka))
+
+    @property
+    def paths(self) -> list[str]:
+        """All paths into an event that some kind has."""
+        readings = self._readings if self._kind is None else [self._kind, *self._readings]
+        return list(dict.fromkeys(path for one in readings for path in one.paths))
+
+    @property
+    def beside(self) -> bool:
+        """Whether something of an event stands in its record's key or headers, or in its topic."""
+        readings = self._readings if self._kind is None else [self._kind, *self._readings]
+        return any(one.beside is not None for one in readings)
+
+    def read(self, opened: Opened, records: Chunk, at: NDArray[np.intp], bad: Bad) -> Sorted:
+        """The events at these places, by kind; those that cannot be read are added to `bad`, by
+        their place. records: the messages that were opened."""
+        kinds = self._kinds(opened, records, at, bad)
+        is_good = kinds != NEITHER
+        parts: list[tuple[NDArray[np.intp], dict[str, Column]]] = []
+        for kind, reading in enumerate(self._readings):
+            among = np.flatnonzero(kinds == kind)
+            if not len(among):
+                continue
+            columns, unfit = reading.of_some(opened, records, at, among)
+            for i, why in unfit.items():
+                bad[int(at[among[i]])] = why
+                is_good[among[i]] = False
+            parts.append((among, columns))
+        keep = np.flatnonzero(is_good)
+        refused = sum(int(place) in bad for place in at.tolist()) if bad else 0
+        merged = _merged(parts, len(at))
+        columns = {name: taken(column, keep) for name, column in merged.items()}
+        return Sorted(at[keep], kinds[keep], columns, len(at) - len(keep) - refused)
+
+    def _kinds(
+        self, opened: Opened, records: Chunk, at: NDArray[np.intp], bad: Bad
+    ) -> NDArray[np.int8]:
+        """The kind of each event, NEITHER too where it is bad."""
+        topic, marks = opened.chunk.partition.topic, self.join.marks
+        here = [(i, m.equals) for i, m in enumerate(marks) if m.topic in (None, topic)]
+        by_topic = next((i for i, equals in here if equals is None), NEITHER)
+        found = np.full(len(at), by_topic, np.int8)
+        coded: Coded | None = None
+        if by_topic == NEITHER and self._kind is not None:
+            columns, unfit = self._kind.of_some(opened, records, at, np.arange(len(at)))
+            column = columns[KIND]
+            assert isinstance(column, Coded)
+            coded, known = column, {equals: i for i, equals in here}
+            kinds = [known.get(_text(value), NEITHER) for value in coded.values]
+            found = np.array(kinds or [NEITHER], np.int8)[coded.codes]
+            for i, why in unfit.items():
+                bad[int(at[i])] = why
+                found[i] = NEITHER
+        if self.join.others == "refuse":
+            for i in np.flatnonzero(found == NEITHER).tolist():
+                came = f"one of topic {topic}"
+                if coded is not None:
+                    came = shown(coded.values[coded.codes[i]])
+                detail = f"expected an impression or one of {len(marks) - 1} outcomes, came {came}"
+                bad.setdefault(int(at[i]), Unfit("unknown_kind", self.join.kind_field, detail))
+        return found
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _merged(parts: list[tuple[NDArray[np.intp], dict[str, Column]]], n: int) -> dict[str, Column]:
+    """The columns of all kinds, n rows each."""
+    merged: dict[str, Column] = {}
+    for places, columns in parts:
+        for name, column in columns.items():
+            known = merged.get(name)
+            if known is None:
+                merged[name] = spread(column, places, n)
+            else:
+                assert isinstance(known, np.ndarray) and isinstance(column, np.ndarray)
+                known[places] = column
+    return merged

@@ -1,0 +1,230 @@
+"""Opening messages into the events that they carry.
+
+    json     a message is one event
+    ndjson   a line is one event; the end of the last line says nothing
+    array    a JSON array, an element is one event
+    arrow    an Arrow IPC stream, a row is one event (see arrow_messages.py)
+
+An event has a place: the offset of its message, and its index in it. A bad event costs itself
+alone; a message that does not divide into events is refused whole, as one entry. A tombstone (a
+message without a value) is no event: it is counted, and passed by.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final, TypeAlias, TypeVar, overload
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics_consumers.events.refusals import Unfit
+from streammetrics_consumers.model.chunk import Chunk
+
+T = TypeVar("T")
+Split: TypeAlias = Callable[[bytes], "list[bytes] | Unfit"]
+
+MAX_MESSAGE_BYTES: Final = 16 << 20  # of a message that carries many events
+MAX_EVENTS: Final = 200_000  # in one message: no more than a delta may hold
+PIECE_BYTES: Final = 1 << 20  # of messages that are opened together
+
+EMPTY: Final = Unfit("empty", None, "the record holds no event")
+_SURELY_FEW: Final = 1 << 21  # commas; a list of so many elements takes 130 MB
+_elements: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)
+_SPACES: Final = b" \t\r\n"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """The events of a chunk of messages.
+
+    `chunk` has a row for each event and one for each refused message. `messages` [n] is the place
+    of each row's message in the chunk that was opened, None where row i is message i. `bad`
+    are the refused rows; the columns of `chunk`, where it has some, leave these out. `skipped` is
+    how many events `[event] where` has left out.
+    """
+
+    chunk: Chunk
+    messages: NDArray[np.intp] | None
+    bad: dict[int, Unfit]
+    skipped: int = 0
+
+
+def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
+    """The chunk with the rows at these places alone, ascending. Its columns stay as they are."""
+    chosen = at.tolist()
+    places = {old: new for new, old in enumerate(chosen)}
+
+    def kept(values: Sequence[T]) -> list[T]:
+        return [values[i] for i in chosen]
+
+    times, values = chunk.timestamps_ms, chunk.values
+    return replace(
+        chunk,
+        offsets=np.asarray(chunk.offsets, np.int64)[at],
+        values=kept(values) if isinstance(values, list) else SomeValues(values, chosen),
+        timestamps_ms=None if times is None else instants(times)[at],
+        keys=None if chunk.keys is None else kept(chunk.keys),
+        headers=None if chunk.headers is None else kept(chunk.headers),
+        cut={places[i]: cut for i, cut in chunk.cut.items() if i in places},
+        indices=None if chunk.indices is None else np.asarray(chunk.indices)[at],
+    )
+
+
+class SomeValues(Sequence["bytes | None"]):
+    """Some rows of values that are made on demand."""
+
+    def __init__(self, values: Sequence[bytes | None], places: list[int]) -> None:
+        self._values, self._places = values, places
+
+    @overload
+    def __getitem__(self, at: int) -> bytes | None: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[bytes | None]: ...
+    def __getitem__(self, at: int | slice) -> bytes | Sequence[bytes | None] | None:
+        if isinstance(at, slice):
+            return SomeValues(self._values, self._places[at])
+        return self._values[self._places[at]]
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def pieces_of(
+    chunk: Chunk,
+    kind: Callable[[bytes], bytes] = lambda value: b"",
+    piece_bytes: int | None = None,
+) -> Iterator[Chunk]:
+    """The chunk in parts of whole messages that are opened together: of one kind, and
+    `piece_bytes` (a megabyte) at most, unless one message is larger."""
+    most = PIECE_BYTES if piece_bytes is None else piece_bytes
+    first, start, size, before = 0, chunk.start, 0, b""
+    for i, value in enumerate(chunk.values):
+        if value is None:
+            continue
+        now = kind(value)
+        if size and (size + len(value) > most or now != before):
+            end = chunk.offsets[i - 1] + 1
+            yield chunk.part(first, i, start, end)
+            first, start, size = i, end, 0
+        size, before = size + max(len(value), 1), now
+    yield chunk.part(first, len(chunk), start, chunk.end)
+
+
+def open_texts(
+    chunk: Chunk, split: Split, refused: Mapping[int, Unfit], max_event_bytes: int
+) -> Opened:
+    """The events of messages of text. refused: messages that need not be opened."""
+    values: list[bytes] = []
+    counts: list[int] = []
+    bad: dict[int, Unfit] = {}
+    for i, message in enumerate(chunk.values):
+        assert message is not None, "tombstones are gone by now"
+        found = refused.get(i) or split(message)
+        if isinstance(found, Unfit):
+            bad[len(values)] = found
+            found = [message]
+        values += found
+        counts.append(len(found))
+    longest = max(map(len, filter(None, chunk.values)), default=0)  # no event is longer
+    if longest > max_event_bytes:
+        for row, value in enumerate(values):
+            if len(value) > max_event_bytes:
+                bad.setdefault(row, too_large(len(value), max_event_bytes))
+    messages = np.repeat(np.arange(len(counts)), counts)
+    return Opened(of_events(chunk, messages, values), messages, bad)
+
+
+def of_events(chunk: Chunk, messages: NDArray[np.intp], values: Sequence[bytes]) -> Chunk:
+    """A chunk with a row for each of `values`, whose message in `chunk` is `messages` [n]."""
+    firsts = np.flatnonzero(np.diff(messages, prepend=-1))
+    indices = np.arange(len(messages)) - np.repeat(firsts, np.diff(firsts, append=len(messages)))
+    times = chunk.timestamps_ms
+    return Chunk(
+        chunk.partition,
+        chunk.start,
+        chunk.end,
+        np.asarray(chunk.offsets, np.int64)[messages],
+        values,
+        None if times is None else instants(times)[messages],
+        # A message of which only the beginning is here was refused whole.
+        cut={int(np.searchsorted(messages, i)): cut for i, cut in chunk.cut.items()},
+        indices=indices,
+    )
+
+
+def instants(times_ms: Sequence[int | None] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Timestamps of records, -1 where there is none."""
+    if isinstance(times_ms, np.ndarray):
+        return times_ms
+    try:
+        return np.array(times_ms, np.int64)
+    except TypeError:
+        return np.array([-1 if time is None else time for time in times_ms], np.int64)
+
+
+def lines(message: bytes) -> list[bytes] | Unfit:
+    """The lines of a message; LF or CR LF ends one, as in a file."""
+    if not message.strip(_SPACES):
+        return EMPTY
+    found = message.split(b"\n", MAX_EVENTS + 1)  # no more pieces than we take, and one
+    if len(found) > MAX_EVENTS + 1:
+        return too_many(message.count(b"\n") + 1)
+    if not found[-1]:
+        found.pop()
+    if b"\r" in message:
+        found = [line.removesuffix(b"\r") for line in found]
+    return found if len(found) <= MAX_EVENTS else too_many(len(found))
+
+
+def elements(message: bytes) -> list[bytes] | Unfit:
+    """The elements of a JSON array, each as it stands there."""
+    if not message.strip(_SPACES):
+        return EMPTY
+    found: list[bytes] | Unfit
+    if len(message) <= _SURELY_FEW or message.count(b",") < _SURELY_FEW:
+        try:
+            found = list(map(bytes, _elements(message)))
+        except (msgspec.DecodeError, RecursionError):
+            found = _divided(message)
+    else:
+        found = _divided(message)
+    return found if isinstance(found, Unfit) or len(found) <= MAX_EVENTS else too_many(len(found))
+
+
+def _divided(message: bytes) -> list[bytes] | Unfit:
+    """The elements of an array that is not valid JSON, because of one of its elements perhaps:
+    what stands between the commas that no bracket and no text holds."""
+    bare = _ESCAPED.sub(b"__", message) if b"\\" in message else message
+    code = np.frombuffer(bare, np.uint8)
+    quotes = np.flatnonzero(code == ord('"'))
+    in_text = np.zeros(len(code), np.uint8)
+    in_text[quotes[: len(quotes) & ~1]] = 1  # one that nothing closes begins no text
+    outside = np.cumsum(in_text, dtype=np.uint8) & 1 == 0
+    opens = ((code == ord("[")) | (code == ord("{"))) & outside
+    closes = ((code == ord("]")) | (code == ord("}"))) & outside
+    depth = np.cumsum(opens.astype(np.int8) - closes.astype(np.int8), dtype=np.int32)
+    first, last = len(bare) - len(bare.lstrip(_SPACES)), len(bare.rstrip(_SPACES)) - 1
+    is_array = bare[first : first + 1] == b"[" and bare[last : last + 1] == b"]"
+    if not is_array or depth[last] != 0 or bool((depth[first:last] < 1).any()):
+        return Unfit("not_array", None, "expected a JSON array of events")
+    commas = np.flatnonzero((code == ord(",")) & (depth == 1) & outside)
+    if len(commas) >= MAX_EVENTS:
+        return too_many(len(commas) + 1)
+    ends = [first, *commas.tolist(), last]
+    return [message[a + 1 : b].strip(_SPACES) for a, b in pairwise(ends)]
+
+
+def too_many(count: int) -> Unfit:
+    """The refusal of a message with so many events."""
+    return Unfit("too_many_events", None, f"{count} events in a message, at most {MAX_EVENTS}")
+
+
+def too_large(size: int, limit: int) -> Unfit:
+    """The refusal of an event or a message of so many bytes."""
+    return Unfit("too_large", None, f"{size} bytes, at most {limit} may be")

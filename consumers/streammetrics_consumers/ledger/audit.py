@@ -1,0 +1,360 @@
+"""What `verify` reads of a ledger: a copy of what stood at one moment, and what the copy says.
+
+The copy has the rows of one generation as they are, under their own numbers, in a store of SQLite
+that nobody else uses. What was damaged is copied as it is, so nothing is refused there.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    delete,
+    event,
+    exists,
+    func,
+    insert,
+    not_,
+    or_,
+    select,
+)
+
+from streammetrics import Accumulator, StreamMetricsError, load
+from streammetrics_consumers.ledger.outline import (
+    Outline,
+    coarser_of,
+    few,
+    parts_of,
+    read_outlines,
+    read_states,
+    state_of,
+)
+from streammetrics_consumers.ledger.read import (
+    generation_of,
+    json_object,
+    read_heads,
+    read_panes,
+    read_quarantine_of,
+)
+from streammetrics_consumers.ledger.schema import (
+    delta,
+    generation,
+    head,
+    metric,
+    metric_start,
+    quarantine,
+    retry,
+    seen,
+)
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.ledger.write import seen_digests
+from streammetrics_consumers.model.commit import Head, QuarantineRow
+from streammetrics_consumers.model.generation import Generation, Pane
+
+_ROWS: Final = 100  # that are copied together
+_BYTES: Final = 4 << 20  # of their states, unless it is one state
+
+Covers = Mapping[tuple[str, int], Sequence[tuple[int, int]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Why there is no state: its bytes are none, or not as many as the row says."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """How a ledger stands: `retries` are the readings of the retries so far, by number, `seen`
+    the digests of the ids that each head remembers, by the start of their pane, and `loose_ends`
+    what is wrong with how its rows refer to one another."""
+
+    generation: Generation
+    heads: tuple[Head, ...]
+    retries: Mapping[int, str]
+    seen: Mapping[int, Mapping[int, str]]
+    loose_ends: Sequence[str]
+
+
+def copy_ledger(store: Store, copy: Store) -> Stand:
+    """Write the current generation of a ledger into an empty store of SQLite, where it is not the
+    current one; all of one moment."""
+    event.listen(copy.engine, "connect", _take_anything)
+    copy.engine.dispose()
+
+    def work(connection: Connection) -> Stand:
+        found = generation_of(connection, store.name, None)
+        heads = read_heads(connection, head.c.generation == found.id)
+        copy.write(lambda there, _: _clear(there))  # an earlier try may have failed
+        mine = select(head.c.id).where(head.c.generation == found.id)
+        for table, which in (
+            (generation, generation.c.id == found.id),
+            (metric, metric.c.generation == found.id),
+            (head, head.c.generation == found.id),
+            (metric_start, metric_start.c.generation == found.id),
+            (quarantine, quarantine.c.head.in_(mine)),
+        ):
+            _copy(connection, copy, table, which)
+        sizes = select(delta.c.id, delta.c.nbytes).where(delta.c.generation == found.id)
+        held = [(int(id_), int(nbytes)) for id_, nbytes in connection.execute(sizes)]
+        for ids in few(held, _ROWS, _BYTES):
+            _copy(connection, copy, delta, delta.c.id.in_(ids))
+        notes = select(retry.c.id, retry.c.note).where(retry.c.generation == found.id)
+        readings = {row.id: _reading(row.id, row.note) for row in connection.execute(notes)}
+        digests = seen_digests(connection, [one.id for one in heads])
+        return Stand(found, heads, readings, digests, list(_loose_ends(connection, found)))
+
+    return store.read(work)
+
+
+def _copy(connection: Connection, copy: Store, table: Table, which: ColumnElement[bool]) -> None:
+    query = select(table).where(which).execution_options(yield_per=_ROWS)
+    with connection.execute(query) as found:
+        for some in found.mappings().partitions():
+            rows = [dict(row) for row in some]
+            if table is generation:
+                rows = [{**row, "current": False} for row in rows]
+            copy.write(partial(_insert, table, rows))
+
+
+def _insert(
+    table: Table, rows: list[dict[str, object]], connection: Connection, again: bool
+) -> None:
+    connection.execute(insert(table), rows)
+
+
+def _clear(connection: Connection) -> None:
+    for table in (delta, quarantine, metric_start, head, metric, generation):
+        connection.execute(delete(table))
+
+
+def _take_anything(connection: sqlite3.Connection, _record: object) -> None:
+    with closing(connection.cursor()) as cursor:
+        cursor.execute("PRAGMA foreign_keys = OFF")
+        cursor.execute("PRAGMA synchronous = OFF")
+
+
+def _reading(number: int, note: str) -> str:
+    found = json_object(f"the note of retry {number}", note)
+    return json.dumps(found.get("reading"), sort_keys=True, separators=(",", ":"))
+
+
+def _loose_ends(connection: Connection, of: Generation) -> Iterator[str]:
+    """What is wrong with how the rows of a generation refer to one another."""
+
+    def count(table: Table, *which: ColumnElement[bool]) -> int:
+        query = select(func.count()).select_from(table).where(*which)
+        return int(connection.scalar(query) or 0)
+
+    for table, what in ((delta, "delta rows"), (quarantine, "refused events")):
+        lost = count(
+            table,
+            table.c.generation == of.id,
+            not_(exists().where(head.c.id == table.c.head, head.c.generation == of.id)),
+        )
+        if lost:
+            yield f"{lost} {what} belong to a log that the generation does not have"
+    elsewhere = count(
+        quarantine,
+        quarantine.c.generation != of.id,
+        exists().where(head.c.id == quarantine.c.head, head.c.generation == of.id),
+    )
+    if elsewhere:
+        yield f"{elsewhere} refused events of its logs belong to another generation"
+    for table, what in ((seen, "rows of ids"), (metric_start, "starts of metrics")):
+        lost = count(table, not_(exists().where(head.c.id == table.c.head)))
+        if lost:
+            yield f"{lost} {what} belong to a log that is not there"
+    lost = count(head, not_(exists().where(generation.c.id == head.c.generation)))
+    if lost:
+        yield f"{lost} logs belong to a generation that is not there"
+    lost = count(metric, not_(exists().where(generation.c.id == metric.c.generation)))
+    if lost:
+        yield f"{lost} metrics belong to a generation that is not there"
+    known = [one.name for one in of.metrics]
+    lost = count(delta, delta.c.generation == of.id, delta.c.metric.not_in(known))
+    if lost:
+        yield f"{lost} delta rows are of a metric that the generation does not have"
+    outside = or_(delta.c.key_range < 0, delta.c.key_range >= delta.c.key_ranges)
+    lost = count(delta, delta.c.generation == of.id, outside)
+    if lost:
+        yield f"{lost} delta rows are of a range of keys that there cannot be"
+    heads = read_heads(connection, head.c.generation == of.id)
+    for closed in heads:
+        log = closed.partition
+        if closed.closed and not any(
+            other.id > closed.id
+            and (other.partition.topic, other.partition.number) == (log.topic, log.number)
+            for other in heads
+        ):
+            yield f"the head of {log} is closed, and none goes on with the log"
+
+
+def panes(store: Store, generation: Generation) -> dict[Pane, int]:
+    """The panes that have rows, and how many bytes their rows have."""
+    found = store.read(lambda connection: read_panes(connection, generation))
+    return {one.pane: one.nbytes for one in found}
+
+
+def pane_rows(
+    store: Store, generation: Generation, some: Collection[Pane]
+) -> dict[Pane, list[Outline]]:
+    """The rows of each of these panes, without their states."""
+
+    def work(connection: Connection) -> dict[Pane, list[Outline]]:
+        rows: dict[Pane, list[Outline]] = {pane: [] for pane in some}
+        for row in read_outlines(connection, generation, some):
+            rows[row.pane].append(row)
+        return rows
+
+    return store.read(work)
+
+
+def merged(
+    store: Store, sums: Sequence[Sequence[Outline]]
+) -> list[Accumulator | Unreadable | None]:
+    """The sum of each of these, which share no row; None where it has none."""
+    of = {(row.id, row.pane): i for i, rows in enumerate(sums) for row in rows}
+
+    def work(connection: Connection) -> list[Accumulator | Unreadable | None]:
+        totals: list[Accumulator | Unreadable | None] = [None] * len(sums)
+        for row, stored in read_states(connection, [row for rows in sums for row in rows]):
+            i = of[row.id, row.pane]
+            total = totals[i]
+            if isinstance(total, Unreadable):
+                continue
+            try:
+                is_plain = row.sum_of is None and len(stored) == row.nbytes
+                state = load(stored) if is_plain else state_of(row, stored)
+                if row.key_ranges > 1 and parts_of(state, row.key_ranges).keys() - {row.key_range}:
+                    totals[i] = Unreadable(
+                        f"it holds keys outside of range {row.key_range} of {row.key_ranges}"
+                    )
+                elif total is None:
+                    totals[i] = state
+                else:
+                    total.merge(state)
+            except (StreamMetricsError, OverflowError) as error:
+                totals[i] = Unreadable(str(error))
+        return totals
+
+    return store.read(work)
+
+
+def cut_after(store: Store, of: Head, offset: int) -> int:
+    """The first offset, not before this one, that no delta row of the head lies across."""
+    return store.read(lambda connection: _cut(connection, of, offset, func.max(delta.c.end_offset)))
+
+
+def cut_before(store: Store, of: Head, offset: int) -> int:
+    """The last offset, not after this one, that no delta row of the head lies across."""
+    return store.read(
+        lambda connection: _cut(connection, of, offset, func.min(delta.c.start_offset))
+    )
+
+
+def _cut(connection: Connection, of: Head, offset: int, edge: ColumnElement[int]) -> int:
+    at = offset
+    while True:
+        across = connection.scalar(
+            select(edge).where(
+                delta.c.head == of.id,
+                delta.c.retry.is_(None),
+                delta.c.start_offset < at,
+                delta.c.end_offset > at,
+            )
+        )
+        if across is None:
+            return at
+        at = int(across)
+
+
+def covers(store: Store, of: Head) -> Covers:
+    """What offsets the delta rows of a head count, by metric and grouping: ranges in order, as few
+    as there are. They are those of the totals, which have a row for each commit that counted
+    something, and which no retention drops."""
+    query = (
+        select(
+            delta.c.metric,
+            delta.c.grouping,
+            delta.c.start_offset,
+            delta.c.end_offset,
+            delta.c.for_coarser,
+        )
+        .where(
+            delta.c.head == of.id,
+            delta.c.generation == of.generation,
+            delta.c.window_start_ms.is_(None),
+            delta.c.retry.is_(None),
+        )
+        .order_by(delta.c.start_offset)
+    )
+
+    def work(connection: Connection) -> Covers:
+        coarser = coarser_of(generation_of(connection, store.name, of.generation))
+        found: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+        for name, place, start, end, for_coarser in connection.execute(query):
+            for each in (place, *(coarser.get((name, place), ()) if for_coarser else ())):
+                ranges = found[name, each]
+                if ranges and start <= ranges[-1][1]:
+                    ranges[-1] = ranges[-1][0], max(end, ranges[-1][1])
+                else:
+                    ranges.append((start, end))
+        return found
+
+    return store.read(work)
+
+
+def overlapping(rows: Sequence[Outline]) -> list[tuple[Outline, Outline]]:
+    """Pairs of rows of one pane that count offsets of a head twice, for keys that both may hold.
+
+    Each row is named with one other at most. Rows of one retry are one commit, those of another
+    retry, or of the log itself, count other events.
+    """
+    found: list[tuple[Outline, Outline]] = []
+    before: dict[tuple[int, int | None], list[Outline]] = {}
+    for row in sorted(rows, key=lambda row: (row.start_offset, row.end_offset, row.id)):
+        own = before.setdefault((row.head, row.retry), [])
+        own[:] = [other for other in own if other.end_offset > row.start_offset]
+        twin = next((other for other in own if _share_keys(other, row)), None)
+        if twin is not None:
+            found.append((twin, row))
+        own.append(row)
+    return found
+
+
+def _share_keys(one: Outline, other: Outline) -> bool:
+    ranges = min(one.key_ranges, other.key_ranges)
+    return one.key_range * ranges // one.key_ranges == other.key_range * ranges // other.key_ranges
+
+
+def retries_of(
+    store: Store, of: Head, start: int, end: int
+) -> tuple[frozenset[int], frozenset[int]]:
+    """The retries whose events of this log all lie in [start, end), and those that have some there
+    and some elsewhere: their states cannot be told apart."""
+    query = (
+        select(quarantine.c.retry, func.min(quarantine.c.offset), func.max(quarantine.c.offset))
+        .where(quarantine.c.head == of.id, quarantine.c.retry.is_not(None))
+        .group_by(quarantine.c.retry)
+    )
+    rows = store.read(lambda connection: connection.execute(query).all())
+    inside = frozenset(number for number, first, last in rows if start <= first and last < end)
+    outside = frozenset(number for number, first, last in rows if last < start or first >= end)
+    return inside, frozenset(number for number, _, _ in rows) - inside - outside
+
+
+def entries_between(store: Store, of: Head, start: int, end: int) -> Sequence[QuarantineRow]:
+    """The refused events of the records [start, end) of a log, open or done, by place."""
+    return store.read(lambda connection: read_quarantine_of(connection, of.id, start, end))

@@ -1,0 +1,137 @@
+"""Closing label windows in the ledger: what waited to be joined leaves it as counted rows.
+
+What is pending is stored as rows of one metric, by panes of event time. They are read outside of
+any transaction. Then one write transaction (1) moves the head JOIN from one event time to a later
+one, on the condition that it still stands there, (2) deletes the pending rows of all earlier panes,
+on the condition that all rows that were read, and no others, are still there, and (3) writes what
+came of them: states of metrics, and what must be remembered. If a condition fails, nothing is
+written: somebody else has closed, or rows were merged, or a retry has added an event.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy import Connection, delete, select
+
+from streammetrics_consumers.ledger.outline import Outline, read_states
+from streammetrics_consumers.ledger.read import read_heads
+from streammetrics_consumers.ledger.schema import delta
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.ledger.write import (
+    Fenced,
+    after_commit,
+    check_generation,
+    head_of,
+    insert_head,
+    live,
+    move_head,
+    stands,
+    write_delta,
+)
+from streammetrics_consumers.model.commit import JOIN, JOIN_START, Commit, Head
+from streammetrics_consumers.model.generation import Generation, Pane
+
+_ROWS_A_QUERY = 100  # SQLite takes at least 999 parameters
+
+
+def join_head(store: Store, of: Generation) -> Head:
+    """How far label windows are closed; the head is made if there is none."""
+
+    def work(connection: Connection, _: bool) -> Head:
+        check_generation(connection, of, alone=True)
+        known = head_of(connection, of, JOIN)
+        return insert_head(connection, of, JOIN, JOIN_START) if known is None else known
+
+    found = store.read(lambda connection: head_of(connection, of, JOIN))
+    return store.write(work) if found is None else found
+
+
+def closing_heads(store: Store, of: Generation) -> tuple[Head, ...]:
+    """The heads of logs, and that of JOIN if there is one, all of one moment."""
+    return store.read(lambda connection: read_heads(connection, *live(of)))
+
+
+def pending(store: Store, of: Generation, metric: str, before_ms: int) -> tuple[Outline, ...]:
+    """The rows of what waits, of panes that start before a time; without their states."""
+    return store.read(lambda connection: _pending(connection, of, metric, before_ms))
+
+
+def states(store: Store, rows: Sequence[Outline]) -> Iterator[tuple[Outline, bytes]]:
+    """What is stored of these rows, a query's worth of them in memory at a time.
+
+    Raises Fenced where one of them is not there any more.
+    """
+    for at in range(0, len(rows), _ROWS_A_QUERY):
+        some = rows[at : at + _ROWS_A_QUERY]
+        found = _stored(store, some)
+        if len(found) < len(some) or any(row.nbytes != len(data) for row, data in found):
+            raise Fenced("rows were merged while they were read")
+        yield from found
+
+
+def _stored(store: Store, rows: Sequence[Outline]) -> list[tuple[Outline, bytes]]:
+    return store.read(lambda connection: list(read_states(connection, rows)))
+
+
+def write_closing(
+    store: Store,
+    of: Generation,
+    commit: Commit,
+    metric: str,
+    read: Sequence[Outline],
+    read_before_ms: int,
+    gone: Sequence[Outline],
+) -> None:
+    """Close up to `commit.end`. read: all rows of what waits, of panes before `read_before_ms`;
+    gone: those of them that the commit writes anew, or drops.
+
+    Raises Fenced, SettingsChanged or StoreUnavailable.
+    """
+    seen = frozenset(read)
+    ids = [row.id for row in gone]
+
+    def work(connection: Connection, again: bool) -> None:
+        check_generation(connection, of)
+        if again and stands(connection, moved):
+            return  # an earlier try got through, and its answer was lost
+        if not move_head(connection, commit, moved):
+            if again and stands(connection, moved):
+                return  # the earlier try got through just now
+            raise Fenced("somebody else has closed these label windows")
+        if frozenset(_pending(connection, of, metric, read_before_ms)) != seen:
+            raise Fenced("rows were merged or added meanwhile")
+        for at in range(0, len(ids), _ROWS_A_QUERY):
+            connection.execute(delete(delta).where(delta.c.id.in_(ids[at : at + _ROWS_A_QUERY])))
+        write_delta(connection, commit)
+
+    moved = after_commit(commit)
+    store.write(work)
+
+
+def _pending(
+    connection: Connection, of: Generation, metric: str, before_ms: int
+) -> tuple[Outline, ...]:
+    rows = connection.execute(
+        select(
+            delta.c.id,
+            delta.c.metric,
+            delta.c.grouping,
+            delta.c.window_start_ms,
+            delta.c.window_end_ms,
+            delta.c.key_range,
+            delta.c.key_ranges,
+            delta.c.head,
+            delta.c.start_offset,
+            delta.c.end_offset,
+            delta.c.nbytes,
+            delta.c.retry,
+        )
+        .where(
+            delta.c.generation == of.id,
+            delta.c.metric == metric,
+            delta.c.window_start_ms < before_ms,
+        )
+        .order_by(delta.c.id)
+    )
+    return tuple(Outline(row[0], Pane(*row[1:5]), *row[5:12]) for row in rows)

@@ -1,0 +1,371 @@
+"""The compactor: merges old delta rows into fewer. Nothing that a reader can see changes.
+
+Rows are read and merged outside of any transaction. Then one write transaction deletes them and
+writes what came of them, and is rolled back unless it has deleted exactly the rows that were
+merged. So any number of compactors, workers, retentions and readers may be at it at once: of two
+compactors that chose the same row the second finds that it is gone, and has done nothing.
+
+A merged row counts the offsets from its first row's start to its last row's end, of one head. It
+stands for the states of coarser groupings if all its rows do and it still can; otherwise these get
+rows of their own, for the offsets of each row that stood for them.
+Rows of a retry are not the log's own and stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select
+
+from streammetrics import PerKey, load
+from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE, MERGE_BYTES, Box, Group, plan
+from streammetrics_consumers.ledger.outline import (
+    PIECE_BYTES,
+    Groupings,
+    bases,
+    can_stand_for_coarser,
+    finest,
+    groupings_of,
+    is_too_large,
+    split,
+    summed,
+)
+from streammetrics_consumers.ledger.read import generation_of, read_heads
+from streammetrics_consumers.ledger.schema import delta, generation, head
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.ledger.write import is_same
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import Pane, Piece
+
+_ROWS_A_QUERY: Final = 100  # SQLite takes at least 999 parameters
+_HOPELESS: Final = 1000  # groups that are remembered
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What was done: rows that were merged, rows that came of them, and their bytes."""
+
+    rows_before: int = 0
+    rows_after: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+    def __add__(self, other: Compacted) -> Compacted:
+        return Compacted(
+            self.rows_before + other.rows_before,
+            self.rows_after + other.rows_after,
+            self.bytes_before + other.bytes_before,
+            self.bytes_after + other.bytes_after,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """The delta rows of one pane that one head brought."""
+
+    generation: int
+    pane: Pane
+    head: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """A piece of the new state, for the offsets [start, end)."""
+
+    piece: Piece
+    start: int
+    end: int
+
+
+class _NotAsRead(Exception):
+    """The rows are not those that were merged any more: roll back."""
+
+
+class Compactor:
+    """Merges delta rows of a store, a group at a time.
+
+    above: how many rows a head may have over one key of a pane; 1 merges whatever can be. A group
+    holds at most `merge_bytes` in memory, as bytes of rows.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        above: int = ABOVE,
+        leave: int = LEAVE,
+        merge_bytes: int = MERGE_BYTES,
+        row_bytes: int = PIECE_BYTES,
+    ) -> None:
+        self._store = store
+        self._above, self._leave = above, leave
+        self._merge_bytes, self._row_bytes = merge_bytes, row_bytes
+        self._hopeless: set[frozenset[Box]] = set()  # merging them gave as many rows
+        self._known: dict[tuple[int, str], Groupings] = {}
+
+    def strands(self, heads: Collection[int] | None = None) -> list[Strand]:
+        """Where there may be something to merge, of these heads or of all."""
+
+        def work(connection: Connection) -> list[Strand]:
+            key = (
+                delta.c.generation,
+                delta.c.metric,
+                delta.c.grouping,
+                delta.c.window_start_ms,
+                delta.c.window_end_ms,
+                delta.c.head,
+            )
+            query = (
+                select(*key)
+                .where(delta.c.retry.is_(None))
+                .group_by(*key)
+                .having(func.count() > self._above)
+            )
+            if heads is not None:
+                query = query.where(delta.c.head.in_(sorted(heads)))
+            rows = connection.execute(query.order_by(*key)).all()
+            return [Strand(row[0], Pane(*row[1:5]), row[5]) for row in rows]
+
+        return self._store.read(work)
+
+    def plan(self, strand: Strand) -> list[Group]:
+        """The groups of a strand to merge now."""
+        base = bases(self._groupings(strand)).get(strand.pane.grouping)
+
+        def work(connection: Connection) -> tuple[list[Box], list[int]]:
+            cuts = [] if base is None else _stood_for(connection, strand, base)
+            return _boxes(connection, strand), cuts
+
+        boxes, cuts = self._store.read(work)
+        groups = plan(
+            boxes,
+            above=self._above,
+            leave=self._leave,
+            merge_bytes=self._merge_bytes,
+            cuts=cuts,
+        )
+        return [group for group in groups if frozenset(group.boxes) not in self._hopeless]
+
+    def merge(self, strand: Strand, group: Group) -> Compacted | None:
+        """Merge one group; None where another was first or it cannot become smaller."""
+        found = self._store.read(lambda connection: _states(connection, strand, group))
+        if found is None:
+            return None
+        of, states = found
+        by = self._groupings(strand) if any(box.for_coarser for box in group.boxes) else ()
+        made = self._fold(strand.pane, group, states, by)
+        mine = sum(one.piece.pane == strand.pane for one in made)
+        is_cut = any(box.key_ranges < group.ranges for box in group.boxes)
+        if mine >= len(group.boxes) and not is_cut:
+            if len(self._hopeless) >= _HOPELESS:
+                self._hopeless.clear()
+            self._hopeless.add(frozenset(group.boxes))
+            return None
+        try:
+            self._store.write(lambda connection, _: _exchange(connection, of, strand, group, made))
+        except _NotAsRead:
+            return None
+        return Compacted(
+            len(group.boxes),
+            len(made),
+            sum(box.nbytes for box in group.boxes),
+            sum(len(one.piece.state) for one in made),
+        )
+
+    def steps(self, heads: Collection[int] | None = None) -> Iterator[Compacted]:
+        """Merge until nothing is left to do, a transaction at a time."""
+        again = True
+        while again:  # what comes of a finest grouping may be rows of coarser ones to merge
+            again = False
+            for strand in self.strands(heads):
+                done = True
+                while done:
+                    done = False
+                    for group in self.plan(strand):
+                        merged = self.merge(strand, group)
+                        if merged is not None:
+                            done = again = True
+                            yield merged
+
+    def _groupings(self, strand: Strand) -> Groupings:
+        """Those of the strand's metric."""
+        key = strand.generation, strand.pane.metric
+        if key not in self._known:
+            found = self._store.read(
+                lambda connection: generation_of(connection, self._store.name, key[0])
+            )
+            self._known.update(((key[0], name), by) for name, by in groupings_of(found).items())
+        return self._known[key]
+
+    def _fold(self, pane: Pane, group: Group, states: list[bytes], by: Groupings) -> list[_Merged]:
+        """The rows that come of a group. Where one key would be too large for a row, the older
+        half of the rows and the newer half stay apart."""
+        total = load(states[0])
+        for state in states[1:]:
+            total.merge(load(state))
+        pieces = list(split(pane, total, self._row_bytes, group.ranges))
+        boxes = group.boxes
+        if len(boxes) > 1 and any(is_too_large(piece, self._row_bytes) for piece in pieces):
+            middle = len(boxes) // 2
+            older, newer = (replace(group, boxes=b) for b in (boxes[:middle], boxes[middle:]))
+            return [
+                *self._fold(pane, older, states[:middle], by),
+                *self._fold(pane, newer, states[middle:], by),
+            ]
+        start = min(box.start_offset for box in boxes)
+        end = max(box.end_offset for box in boxes)
+        if (
+            all(box.for_coarser for box in boxes)
+            and isinstance(total, PerKey)
+            and can_stand_for_coarser(pieces, total)
+        ):
+            pieces = [replace(pieces[0], for_coarser=True)]
+            return [_Merged(pieces[0], start, end)]
+        own = [_Merged(piece, start, end) for piece in pieces]
+        return own + self._apart(pane, boxes, states, by)
+
+    def _apart(
+        self, pane: Pane, boxes: Sequence[Box], states: list[bytes], by: Groupings
+    ) -> list[_Merged]:
+        """The rows of coarser groupings that these rows stand for."""
+        found = []
+        for box, data in zip(boxes, states, strict=True):
+            if not box.for_coarser:
+                continue
+            state = PerKey.from_bytes(data)
+            for place in finest(by)[pane.grouping]:
+                one = summed(state, by, pane.grouping, place)
+                found += [
+                    _Merged(piece, box.start_offset, box.end_offset)
+                    for piece in split(pane.of_grouping(place), one, self._row_bytes)
+                ]
+        return found
+
+
+def compact(
+    store: Store, report: Callable[[Compacted], None] = lambda done: None, *, above: int = 1
+) -> Compacted:
+    """Merge all delta rows that can be merged. `report` hears of every transaction."""
+    total = Compacted()
+    for done in Compactor(store, above=above).steps():
+        total += done
+        report(total)
+    return total
+
+
+def _of(strand: Strand) -> list[ColumnElement[bool]]:
+    pane = strand.pane
+    start = delta.c.window_start_ms
+    return [
+        delta.c.generation == strand.generation,
+        delta.c.metric == pane.metric,
+        delta.c.grouping == pane.grouping,
+        start.is_(None) if pane.start_ms is None else start == pane.start_ms,
+        delta.c.head == strand.head,
+        delta.c.retry.is_(None),  # the log's own
+    ]
+
+
+_BOX: Final = (
+    delta.c.id,
+    delta.c.key_range,
+    delta.c.key_ranges,
+    delta.c.start_offset,
+    delta.c.end_offset,
+    delta.c.nbytes,
+    delta.c.for_coarser,
+)
+# An id alone says nothing: SQLite gives that of a deleted row to another.
+_SAME: Final = tuple(column == bindparam(f"of_{column.name}") for column in _BOX)
+
+
+def _boxes(connection: Connection, strand: Strand) -> list[Box]:
+    return [Box(*row) for row in connection.execute(select(*_BOX).where(*_of(strand)))]
+
+
+def _stood_for(connection: Connection, strand: Strand, base: int) -> list[int]:
+    """Where those offsets begin for which rows of grouping `base` stand for this strand's, too. No
+    such row ever comes between two rows that have none between them: new ones come at the end."""
+    of_base = _of(replace(strand, pane=strand.pane.of_grouping(base)))
+    query = select(delta.c.start_offset).where(*of_base, delta.c.for_coarser.is_(True))
+    return sorted(connection.scalars(query))
+
+
+def _states(
+    connection: Connection, strand: Strand, group: Group
+) -> tuple[Head, list[bytes]] | None:
+    """The head of these rows, and their states in their order; None if one of them is not there
+    any more."""
+    heads = read_heads(connection, head.c.id == strand.head)
+    found: dict[Box, bytes] = {}
+    ids = [box.id for box in group.boxes]
+    for at in range(0, len(ids), _ROWS_A_QUERY):
+        some = delta.c.id.in_(ids[at : at + _ROWS_A_QUERY])
+        for row in connection.execute(select(*_BOX, delta.c.state).where(*_of(strand), some)):
+            found[Box(*row[:-1])] = row[-1]
+    if not heads or not found.keys() >= set(group.boxes):
+        return None
+    return heads[0], [found[box] for box in group.boxes]
+
+
+def _exchange(
+    connection: Connection, of: Head, strand: Strand, group: Group, made: Collection[_Merged]
+) -> None:
+    """Delete what was merged and write what came of it, or roll back."""
+    # The row of the generation is what a rising floor changes: while we hold it, no pane goes.
+    connection.execute(
+        select(generation.c.id).where(generation.c.id == strand.generation)
+        .with_for_update(read=True)
+    ).one_or_none()  # fmt: skip
+    if not read_heads(connection, *is_same(of)):
+        raise _NotAsRead
+    gone = delete(delta).where(*_SAME, *_of(strand))
+    deleted = 0
+    for box in group.boxes:
+        one = {f"of_{column.name}": getattr(box, column.name) for column in _BOX}
+        deleted += connection.execute(gone, one).rowcount
+    if deleted != len(group.boxes):
+        raise _NotAsRead
+    if made:
+        connection.execute(insert(delta), [_row(strand, one) for one in made])
+
+
+def _row(strand: Strand, one: _Merged) -> dict[str, object]:
+    pane = one.piece.pane
+    return {
+        "generation": strand.generation,
+        "metric": pane.metric,
+        "grouping": pane.grouping,
+        "window_start_ms": pane.start_ms,
+        "window_end_ms": pane.end_ms,
+        "key_range": one.piece.key_range,
+        "key_ranges": one.piece.key_ranges,
+        "head": strand.head,
+        "start_offset": one.start,
+        "end_offset": one.end,
+        "nbytes": len(one.piece.state),
+        "state": one.piece.state,
+        "for_coarser": one.piece.for_coarser,
+    }
+
+
+def count_mergeable(store: Store) -> int:
+    """Delta rows that have another of their pane and head beside them. What comes of merging them
+    may be merged again, so it is what is known before, and not all that will be done."""
+
+    def work(connection: Connection) -> int:
+        of_strand = (
+            select(func.count().label("rows"))
+            .where(delta.c.retry.is_(None))
+            .group_by(
+                delta.c.generation, delta.c.metric, delta.c.grouping,
+                delta.c.window_start_ms, delta.c.window_end_ms, delta.c.head,
+            )
+            .having(func.count() > 1)
+            .subquery()
+        )  # fmt: skip
+        return int(connection.scalar(select(func.sum(of_strand.c.rows))) or 0)
+
+    return store.read(work)

@@ -1,0 +1,421 @@
+"""The ledger: what was counted and how far it was read, changed together or not at all.
+
+A worker holds only the delta since its last commit. `commit` is one transaction:
+
+    1. the generation is still the current one, with the same metrics, and its floor did not rise
+    2. the head moves from `start` to `end`, on the condition that it still stands at `start`
+    3. the delta and the refused events of these records are written
+
+If a condition fails, nothing is written and the delta is thrown away: another worker has moved on
+(Fenced; reading resumes at the head) or the settings have (SettingsChanged).
+So recovery reads two numbers for each partition, and a zombie can write nothing.
+
+A generation counts from certain logs: its topics, each of a cluster. A config that names another
+topic or another cluster than before would add events that nobody meant to the counts so far,
+without a word. So the topics are kept in the store, and another one is refused unless it was asked
+for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from sqlalchemy import Connection, insert, select
+
+from streammetrics_consumers.ledger.failures import (
+    LedgerError,
+    NoStoreYet,
+    NotAStore,
+    SchemaMismatch,
+    StoreRefusesUs,
+    StoreReplaced,
+    StoreUnavailable,
+)
+from streammetrics_consumers.ledger.read import (
+    generation_of,
+    last_retry,
+    read_deltas,
+    read_generation,
+    read_generations,
+    read_heads,
+    read_panes,
+    read_quarantine,
+)
+from streammetrics_consumers.ledger.schema import head, source
+from streammetrics_consumers.ledger.settings import (
+    SettingsChanged,
+    begin,
+    compared,
+    counted_to_ms,
+    refuse_unasked,
+)
+from streammetrics_consumers.ledger.store import BUSY_S, PAUSES_S, Store, open_store
+from streammetrics_consumers.ledger.write import (
+    Fenced,
+    after_commit,
+    after_skip,
+    check_generation,
+    close_head,
+    head_of,
+    insert_head,
+    live,
+    move_head,
+    note_lateness,
+    raise_floor,
+    refuse_closed,
+    refuse_floor,
+    skip_offsets,
+    stands,
+    write_delta,
+)
+from streammetrics_consumers.model.commit import Commit, Head, QuarantineRow, Snapshot
+from streammetrics_consumers.model.generation import (
+    NOTHING_REQUESTED,
+    Begun,
+    Generation,
+    Pane,
+    Requested,
+)
+from streammetrics_consumers.model.partition import Partition
+
+Topic = tuple[str, str]  # cluster, topic
+
+
+class NewSource(LedgerError):
+    """A topic, or a cluster, that a generation has not counted from and that nobody asked for."""
+
+    exit_code = 4
+
+    def __init__(self, known: Collection[Topic], found: Collection[Topic]) -> None:
+        self.known, self.found = tuple(known), tuple(found)
+        super().__init__(
+            f"expected the source that the store has counted from ({_named(known)}), came "
+            f"{_named(found)}: its events would be added to what is counted. Correct the config, "
+            "name another store, start over with --new-generation, or add them with --new-source"
+        )
+
+
+class LogChanged(LedgerError):
+    """The log under this name is not the one that was counted: made anew, or another cluster."""
+
+    exit_code = 4
+
+    def __init__(self, known: Head, found: Partition) -> None:
+        self.known, self.found = known, found
+        was, now = known.partition, found
+        what = "cluster" if was.cluster != now.cluster else "log (topic id)"
+        flag = "--on-gap skip" if was.cluster == now.cluster else "--new-source"
+        pair = (was.cluster, now.cluster) if was.cluster != now.cluster else (
+            was.topic_id, now.topic_id)  # fmt: skip
+        super().__init__(
+            f"{found}: this is another {what} than the one counted up to offset "
+            f"{known.next_offset}: it was {pair[0]}, now it is {pair[1]}; its offsets mean other "
+            "events. Read the old one to its end, start with --new-generation or another store, "
+            f"or add this one to what is counted with {flag}"
+        )
+
+
+def unknown_topics(
+    store: Store, of: Generation, partitions: Collection[Partition]
+) -> Sequence[Topic]:
+    """The topics of these logs that a generation has not counted from; none where it has counted
+    from no log at all."""
+    known = store.read(lambda connection: _known(connection, of))
+    return sorted(_topics(partitions) - known) if known else ()
+
+
+def require_known(store: Store, of: Generation, partitions: Collection[Partition]) -> None:
+    """Raise NewSource where there are `unknown_topics`."""
+    missing = unknown_topics(store, of, partitions)
+    if missing:
+        raise NewSource(sorted(store.read(lambda connection: _known(connection, of))), missing)
+
+
+def count_from(
+    store: Store, of: Generation, partitions: Collection[Partition], *, new: bool = False
+) -> None:
+    """Keep that a generation counts from these logs, all of them that its config names.
+
+    Raises NewSource where there are `unknown_topics`, unless `new` says that they are meant.
+    """
+
+    def work(connection: Connection, _: bool) -> None:
+        check_generation(connection, of, alone=True)
+        known = _known(connection, of)
+        missing = sorted(_topics(partitions) - known)
+        if known and missing and not new:
+            raise NewSource(sorted(known), missing)
+        for cluster, topic in missing:
+            connection.execute(
+                insert(source).values(generation=of.id, cluster=cluster, topic=topic)
+            )
+
+    if _topics(partitions) - store.read(lambda connection: _known(connection, of)):
+        store.write(work)
+
+
+def _known(connection: Connection, of: Generation) -> frozenset[Topic]:
+    query = select(source.c.cluster, source.c.topic).where(source.c.generation == of.id)
+    return frozenset((row.cluster, row.topic) for row in connection.execute(query))
+
+
+def _topics(partitions: Collection[Partition]) -> frozenset[Topic]:
+    return frozenset((partition.cluster, partition.topic) for partition in partitions)
+
+
+def _named(topics: Collection[Topic]) -> str:
+    return ", ".join(f"{topic} of cluster {cluster}" for cluster, topic in topics)
+
+
+__all__ = [
+    "Fenced",
+    "Ledger",
+    "LedgerError",
+    "LogChanged",
+    "NewSource",
+    "NoStoreYet",
+    "NotAStore",
+    "SchemaMismatch",
+    "SettingsChanged",
+    "StoreRefusesUs",
+    "StoreReplaced",
+    "StoreUnavailable",
+    "TooLarge",
+]
+
+
+class TooLarge(LedgerError):
+    """A read that would need more memory than it may."""
+
+
+class Ledger:
+    """A store of states and offsets. Any number of threads and processes may use one."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        create: bool = False,
+        sleep: Callable[[float], None] = time.sleep,
+        pauses_s: tuple[float, ...] = PAUSES_S,
+        busy_s: float = BUSY_S,
+    ) -> Ledger:
+        """The ledger at a path of a SQLite file or a URL (`sqlite:///...`, `postgresql://...`).
+
+        Only a writer passes `create`, which also brings an older schema to today's; a reader that
+        finds no ledger is told so. Raises NotAStore, SchemaMismatch (exit 3) or StoreUnavailable
+        (exit 75). A transaction whose connection fails is tried again after each of `pauses_s`,
+        and each try waits `busy_s` for a lock.
+        """
+        return cls(open_store(url, create=create, sleep=sleep, pauses_s=pauses_s, busy_s=busy_s))
+
+    def close(self) -> None:
+        """Let go of the database. Calling it twice does nothing more."""
+        self._store.close()
+
+    @property
+    def store(self) -> Store:
+        """The database, for what reads or merges delta rows by itself."""
+        return self._store
+
+    # -- reading ------------------------------------------------------------------------------
+    def generations(self) -> tuple[Generation, ...]:
+        """All generations, oldest first."""
+        return self._store.read(read_generations)
+
+    def generation(self, wanted: int | None = None) -> Generation:
+        """A generation as it is now; the current one for None."""
+        return self._store.read(lambda connection: self._generation(connection, wanted))
+
+    def heads(self, of: Generation) -> tuple[Head, ...]:
+        """The heads of logs that are read, in the order in which they were made."""
+        found = self._store.read(lambda connection: read_heads(connection, *live(of)))
+        return tuple(head for head in found if not head.is_join)
+
+    def snapshot(
+        self,
+        choose: Callable[[Snapshot], Collection[Pane]] | None = None,
+        *,
+        generation: int | None = None,
+        max_bytes: int | None = None,
+    ) -> Snapshot:
+        """Heads, counters, metrics, panes, and the delta rows of the chosen panes, all of one
+        moment. The transaction is over before this returns.
+
+        `choose` is shown the snapshot without deltas and answers the panes whose rows it wants;
+        None wants none. It runs inside the transaction, so it must be quick. Rows of more than
+        `max_bytes` in all are a TooLarge error, and none is read.
+        """
+
+        def work(connection: Connection) -> Snapshot:
+            found = self._generation(connection, generation)
+            heads = read_heads(connection, head.c.generation == found.id)
+            last = last_retry(connection, found)
+            outline = Snapshot(found, heads, read_panes(connection, found), retry=last)
+            wanted = frozenset(choose(outline)) if choose else frozenset()
+            size = sum(pane.nbytes for pane in outline.panes if pane.pane in wanted)
+            if max_bytes is not None and size > max_bytes:
+                raise TooLarge(
+                    f"store {self._store.name}: this needs {size} bytes of states, and may use "
+                    f"{max_bytes}; ask for one metric, one window or one grouping"
+                )
+            return replace(outline, deltas=tuple(read_deltas(connection, found, wanted)))
+
+        return self._store.read(work)
+
+    def quarantine(
+        self,
+        *,
+        generation: int | None = None,
+        done: bool | None = False,
+        after: int = 0,
+        limit: int = 1000,
+    ) -> tuple[QuarantineRow, ...]:
+        """At most `limit` refused events with an id greater than `after`, in order of id.
+
+        done: False for those that are open, True for those that a retry has counted, None for all.
+        """
+
+        def work(connection: Connection) -> tuple[QuarantineRow, ...]:
+            found = self._generation(connection, generation)
+            return read_quarantine(connection, found.id, done, after, limit)
+
+        return self._store.read(work)
+
+    # -- before the first record --------------------------------------------------------------
+    def begin(
+        self,
+        fingerprints: Mapping[str, str],
+        descriptions: Mapping[str, Mapping[str, object]],
+        *,
+        new_generation: bool = False,
+        requested: Requested = NOTHING_REQUESTED,
+    ) -> Begun:
+        """The generation that counts these metrics.
+
+        The current one, if each of its metrics is the same; metrics that are new to it start
+        where its heads stand now, variants may be declared more, and epochs of an experiment that
+        start after all that was counted. Those that are missing end, and those that are back go on
+        with a hole, where that is `requested`. Else SettingsChanged names the differences, or a new
+        generation starts on request.
+        """
+        known: list[int] = []  # the current generation before the first try
+        return self._store.write(
+            lambda connection, _: begin(connection, fingerprints, descriptions, new_generation,
+                                        known, requested)
+        )  # fmt: skip
+
+    def compare(
+        self,
+        fingerprints: Mapping[str, str],
+        descriptions: Mapping[str, Mapping[str, object]],
+        requested: Requested = NOTHING_REQUESTED,
+    ) -> Begun | None:
+        """What `begin` would answer, without doing it; None where it would start the first
+        generation. Raises SettingsChanged."""
+
+        def work(connection: Connection) -> Begun | None:
+            current = read_generation(connection)
+            if current is None:
+                return None
+            counted_ms = counted_to_ms(connection, current.id)
+            changes = compared(current, fingerprints, descriptions, counted_ms, requested)
+            refuse_unasked(current, fingerprints, changes, requested)
+            return Begun(current, False, *changes)
+
+        return self._store.read(work)
+
+    def resolve(self, of: Generation, partition: Partition, start: int) -> Head:
+        """The head of a log; made at offset `start` if there is none, and read back.
+
+        After this, a crash before the first commit changes nothing. Raises LogChanged if another
+        log was counted under this name.
+        """
+
+        def work(connection: Connection, _: bool) -> Head:
+            check_generation(connection, of, alone=True)
+            known = head_of(connection, of, partition)
+            if known is None:
+                return insert_head(connection, of, partition, start)
+            if known.partition != partition:
+                raise LogChanged(known, partition)
+            return known
+
+        return self._store.write(work)
+
+    # -- counting -----------------------------------------------------------------------------
+    def commit(self, of: Generation, commit: Commit) -> Head:
+        """Count these records: all of it or nothing. Answers the head as it stands then.
+
+        Raises Fenced, SettingsChanged (exit 3) or StoreUnavailable (exit 75).
+        """
+
+        def work(connection: Connection, again: bool) -> None:
+            if again and stands(connection, moved):
+                return  # an earlier try got through, and its answer was lost
+            refuse_floor(commit, check_generation(connection, of))
+            refuse_closed(connection, commit)
+            if move_head(connection, commit, moved):
+                write_delta(connection, commit)
+            elif not (again and stands(connection, moved)):  # the earlier try got through just now
+                raise Fenced(f"{commit.head.partition}: not at {commit.start} any more")
+
+        moved = after_commit(commit)
+        self._store.write(work)
+        return moved
+
+    def skip(self, of: Generation, known: Head, to: int) -> Head:
+        """Move a head over offsets that the log has lost, and count them as lost."""
+
+        def work(connection: Connection, again: bool) -> None:
+            check_generation(connection, of)
+            if not skip_offsets(connection, known, moved) and not (
+                again and stands(connection, moved)
+            ):
+                raise Fenced(f"{known.partition}: not at {known.next_offset} any more")
+
+        moved = after_skip(known, to)
+        self._store.write(work)
+        return moved
+
+    def follow(self, of: Generation, known: Head, partition: Partition, start: int) -> Head:
+        """Close a head whose log is gone or has lost its end; a new one follows `partition`."""
+
+        def work(connection: Connection, _: bool) -> Head:
+            check_generation(connection, of, alone=True)
+            if close_head(connection, known):
+                return insert_head(connection, of, partition, start)
+            found = head_of(connection, of, partition)
+            if found is None or found.partition != partition:
+                raise Fenced(f"{partition}: another worker follows another log")
+            return found
+
+        return self._store.write(work)
+
+    def raise_floor(self, of: Generation, floor_ms: int) -> Generation:
+        """Drop the panes that start before `floor_ms`. The floor never falls."""
+
+        def work(connection: Connection, _: bool) -> Generation:
+            now_ms = check_generation(connection, of, alone=True)
+            raise_floor(connection, of, floor_ms)
+            return replace(of, floor_ms=floor_ms if now_ms is None else max(now_ms, floor_ms))
+
+        return self._store.write(work)
+
+    def note_lateness(self, of: Generation, lateness_ms: int) -> Generation:
+        """Tell readers how long rows of a window that has ended are still expected."""
+
+        def work(connection: Connection, _: bool) -> Generation:
+            note_lateness(connection, of, lateness_ms)
+            return self._generation(connection, of.id)
+
+        return of if of.lateness_ms == lateness_ms else self._store.write(work)
+
+    def _generation(self, connection: Connection, wanted: int | None) -> Generation:
+        return generation_of(connection, self._store.name, wanted)

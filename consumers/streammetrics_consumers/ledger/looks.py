@@ -1,0 +1,290 @@
+"""Looks at an experiment, as rows: who may take one, and what all of them say.
+
+A look is keyed by generation, experiment and how far each log was counted, so that the same look
+taken twice is one row. Looks are added and never changed. No digest and no `verify` knows them,
+compaction and retention leave them alone, and they belong to their generation: a new one has none.
+
+Whoever reads results never looks. Of those who count, one looks at a time, since a look is claimed
+first, in a transaction of its own, and the states are read after it: one who dies in between has
+taken no look, and the next is due when the next would be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from sqlalchemy import ColumnElement, Connection, Row, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from streammetrics.experiments import Anytime, Look, Monitor, Watched
+from streammetrics_consumers.ledger.read import read_heads
+from streammetrics_consumers.ledger.schema import experiment, head, look, look_reading, retry
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.model.commit import JOIN_START, Head
+
+RETRIES: Final = "(retries)"  # beside the logs: a retry counts events of offsets that were passed
+
+
+@dataclass(frozen=True, slots=True)
+class LookRow:
+    """A look, with what is shown beside its readings: the newest event time that was counted, and
+    the estimated effects by comparison (nan where undefined)."""
+
+    look: Look
+    watermark_ms: int | None
+    effects: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One look at one comparison, as a plot has it."""
+
+    watermark_ms: int | None
+    place: int
+    effect: float
+    reading: Anytime
+
+
+def heads_of(heads: Sequence[Head], retry: int) -> dict[str, int]:
+    """How far each log was counted, by a name that no later head takes: a log that follows another
+    under its name is `clicks/0#1`; label windows have no place before the first is closed. So the
+    offsets only rise. `retry` is the last one's number."""
+    found: dict[str, int] = {}
+    for one in sorted(heads, key=lambda one: one.id):
+        name, earlier = str(one.partition), 0
+        while name in found:
+            earlier += 1
+            name = f"{one.partition}#{earlier}"
+        if one.next_offset != JOIN_START:
+            found[name] = one.next_offset
+    return {**found, RETRIES: retry} if retry else found
+
+
+def claim(
+    store: Store, generation: int, fingerprint: str, *, now_ms: int, every_ms: int, last: bool
+) -> bool:
+    """Whether the caller is to look now: nobody has for `every_ms`, and nobody else is told so.
+
+    Of those who ask at once one is told; another is not even made to wait. last: the log has
+    ended, so look whenever that was.
+    """
+    mine = experiment.c.generation == generation, experiment.c.fingerprint == fingerprint
+
+    def work(connection: Connection, again: bool) -> bool:
+        row = select(experiment.c.last_look_ms).where(*mine)
+        known = connection.scalar(row.with_for_update(skip_locked=True))
+        if known is not None:
+            # A clock that was far ahead when it was written must not silence us until then.
+            if not last and abs(now_ms - known) < every_ms and not (again and known == now_ms):
+                return False
+            connection.execute(update(experiment).where(*mine).values(last_look_ms=now_ms))
+            return True
+        if connection.scalar(row) is not None:
+            return False  # another process is claiming it at this moment
+        try:
+            with connection.begin_nested():
+                values = {"generation": generation, "fingerprint": fingerprint}
+                connection.execute(insert(experiment).values(**values, last_look_ms=now_ms))
+        except IntegrityError:
+            return False  # another process was first
+        return True
+
+    return store.write(work)
+
+
+def take(store: Store, row: LookRow, claimed_ms: int | None = None) -> bool:
+    """Add a look; False where one of the same experiment and heads is there.
+
+    Looks are taken at offsets that only rise. So it is not added either where the store went back
+    since its states were read: it has counted less, or does not know the claim of `claimed_ms`
+    (see `claim`), or somebody else has claimed a look since. None: nobody else looks.
+    """
+    found = row.look
+    heads = json.dumps(dict(found.heads), sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    key = {
+        "generation": found.generation,
+        "experiment": found.experiment,
+        "place": found.place[0],
+        "heads_sha256": hashlib.sha256(heads.encode()).hexdigest(),
+    }
+
+    def work(connection: Connection, _: bool) -> bool:
+        known = select(look.c.id).where(*(look.c[name] == value for name, value in key.items()))
+        if connection.scalar(known) is not None or not _is_reached(connection, found):
+            return False
+        if claimed_ms is not None and not _is_claimed(connection, found, claimed_ms):
+            return False
+        try:
+            with connection.begin_nested():
+                number = connection.execute(
+                    insert(look)
+                    .values(**key, heads=heads, watermark_ms=row.watermark_ms)
+                    .returning(look.c.id)
+                ).scalar_one()
+        except IntegrityError:
+            return False  # another process was first
+        readings = [
+            {
+                "look": number,
+                "comparison": name,
+                "effect": _stored(row.effects.get(name, math.nan)),
+                "lower": reading.lower,
+                "upper": reading.upper,
+                "log_e": reading.log_e,
+                "gated": reading.gated,
+                "reason": reading.reason,
+            }
+            for name, reading in found.readings
+        ]
+        if readings:
+            connection.execute(insert(look_reading), readings)
+        return True
+
+    return store.write(work)
+
+
+def _is_reached(connection: Connection, found: Look) -> bool:
+    """Whether the logs, and the retries, are counted as far as a look says."""
+    last = connection.scalar(
+        select(func.max(retry.c.id)).where(retry.c.generation == found.generation)
+    )
+    now = heads_of(read_heads(connection, head.c.generation == found.generation), int(last or 0))
+    return all(name in now and now[name] >= offset for name, offset in dict(found.heads).items())
+
+
+def _is_claimed(connection: Connection, found: Look, claimed_ms: int) -> bool:
+    """Whether the last claim is this one."""
+    last = select(experiment.c.last_look_ms).where(
+        experiment.c.generation == found.generation,
+        experiment.c.fingerprint == found.experiment,
+    )
+    return connection.scalar(last) == claimed_ms
+
+
+def read_monitor(connection: Connection, generation: int, fingerprint: str) -> Monitor:
+    """All looks at an experiment: what `watched` is a short way to."""
+    readings: dict[int, dict[str, Anytime]] = {}
+    mine = _of(generation, fingerprint)
+    for row in connection.execute(select(look_reading).join(look).where(*mine)):
+        readings.setdefault(row.look, {})[row.comparison] = _reading(row)
+    return Monitor.of(
+        Look.at(fingerprint, generation, json.loads(row.heads), readings.get(row.id, {}))
+        for row in connection.execute(select(look).where(*mine))
+    )
+
+
+def count_looks(connection: Connection, generation: int, fingerprint: str) -> int:
+    """How many looks at an experiment there are."""
+    mine = _of(generation, fingerprint)
+    return int(connection.scalar(select(func.count()).select_from(look).where(*mine)) or 0)
+
+
+def read_points(
+    connection: Connection, generation: int, fingerprint: str, comparison: str, limit: int = 10_000
+) -> list[Point]:
+    """The last `limit` looks at one comparison, in order: what its effect was over time."""
+    rows = connection.execute(
+        select(look.c.watermark_ms, look.c.place, look_reading)
+        .join(look_reading)
+        .where(*_of(generation, fingerprint), look_reading.c.comparison == comparison)
+        .order_by(look.c.place.desc(), look.c.heads_sha256.desc())
+        .limit(limit)
+    ).all()
+    return [
+        Point(
+            row.watermark_ms,
+            row.place,
+            math.nan if row.effect is None else row.effect,
+            _reading(row),
+        )
+        for row in reversed(rows)
+    ]
+
+
+def read_watched(
+    connection: Connection,
+    generation: int,
+    fingerprint: str,
+    alphas: Mapping[str, float],
+    until: int | None = None,
+) -> dict[str, Watched]:
+    """What all looks at each of these comparisons say together, at its alpha. The same as
+    `read_monitor(...).watched(...)`, made by the database: there may be 40,000 looks a month.
+
+    until: the place of the last look that counts; None for all.
+    """
+    mine = (*_of(generation, fingerprint), look_reading.c.comparison.in_(list(alphas)))
+    if until is not None:
+        mine = (*mine, look.c.place <= until)
+    sums = connection.execute(
+        select(
+            look_reading.c.comparison,
+            func.count().label("looks"),
+            func.max(look_reading.c.log_e).label("log_e"),
+            func.max(look_reading.c.lower).label("lower"),
+            func.min(look_reading.c.upper).label("upper"),
+            func.max(look.c.place).label("place"),
+        )
+        .join(look)
+        .where(*mine)
+        .group_by(look_reading.c.comparison)
+    )
+    return {
+        row.comparison: Watched(
+            looks=row.looks,
+            log_e=max(0.0, row.log_e),
+            p_value=Anytime(log_e=row.log_e).p_value,
+            lower=row.lower,
+            upper=row.upper,
+            consistent=row.lower <= row.upper,
+            nested=True,  # as `heads_of` names them, offsets never fall
+            first_reject=_first(connection, mine, row.comparison, alphas[row.comparison]),
+            latest=_latest(connection, mine, row.comparison, row.place),
+        )
+        for row in sums.all()
+    }
+
+
+def _first(
+    connection: Connection, mine: tuple[ColumnElement[bool], ...], comparison: str, alpha: float
+) -> tuple[tuple[str, int], ...] | None:
+    """The heads of the first look whose e-value reached 1 / alpha."""
+    goal = -math.log(alpha)
+    heads = connection.scalar(
+        select(look.c.heads)
+        .join(look_reading)
+        .where(*mine, look_reading.c.comparison == comparison, look_reading.c.log_e >= goal)
+        .order_by(look.c.place)
+        .limit(1)
+    )
+    return None if heads is None else tuple(sorted(json.loads(heads).items()))
+
+
+def _latest(
+    connection: Connection, mine: tuple[ColumnElement[bool], ...], comparison: str, place: int
+) -> Anytime:
+    row = connection.execute(
+        select(look_reading)
+        .join(look)
+        .where(*mine, look_reading.c.comparison == comparison, look.c.place == place)
+        .limit(1)
+    ).one()
+    return _reading(row)
+
+
+def _of(generation: int, fingerprint: str) -> tuple[ColumnElement[bool], ...]:
+    return look.c.generation == generation, look.c.experiment == fingerprint
+
+
+def _reading(row: Row[tuple[object, ...]]) -> Anytime:
+    return Anytime(row.lower, row.upper, row.log_e, bool(row.gated), row.reason)
+
+
+def _stored(value: float) -> float | None:
+    """Undefined is NULL: SQLite keeps no nan."""
+    return None if math.isnan(value) else value

@@ -1,0 +1,283 @@
+"""Delta rows without their states, and then the states of some of them: for readers that choose,
+within one read transaction of the caller.
+
+A row holds a state of one window and one hash range of keys, of at most 8 MiB. A state by variant
+is a sum of states by variant and segment. A grouping is a tuple of names, and its keys are (place
+in `[slices] by`, value, ...). The *finest* groupings are those whose names no other grouping has
+among its own. Every other grouping is *coarser* than one of them, and each of its states the sum,
+over keys, of that one's. So a delta row of a finest grouping that keeps all its keys apart stands
+for those of the coarser ones too, and they are made when someone reads them. Where it cannot
+(`max_keys`), they have their own rows. A row of a finest grouping that stands for the coarser ones
+is read as a row of each of them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Final, NamedTuple, TypeAlias, TypeVar, cast
+
+from sqlalchemy import ColumnElement, Connection, select
+
+from streammetrics import Accumulator, JoinRows, PerKey, StateError
+from streammetrics_consumers.ledger.schema import delta
+from streammetrics_consumers.model.generation import Generation, Pane, Piece
+
+PIECE_BYTES: Final = 8 << 20  # a reader holds one at a time, and a store likes rows of megabytes
+MAX_RANGES: Final = 1 << 16
+
+
+def split(
+    pane: Pane, state: Accumulator, limit: int = PIECE_BYTES, at_least: int = 1
+) -> Iterator[Piece]:
+    """One piece if it is small enough, else as few ranges of keys as it takes, from `at_least` on.
+
+    A single key whose state is larger than the limit stays whole: see `is_too_large`.
+    """
+    data = state.to_bytes()
+    ranges = at_least
+    while len(data) > limit * ranges and ranges < MAX_RANGES:
+        ranges *= 2
+    if ranges == 1:
+        yield Piece(pane, 0, 1, data)
+        return
+    while True:
+        parts = parts_of(state, ranges)
+        found = [Piece(pane, i, ranges, part.to_bytes()) for i, part in parts.items()]
+        if ranges >= MAX_RANGES or all(
+            len(piece.state) <= limit or _is_one(parts[piece.key_range]) for piece in found
+        ):
+            yield from found
+            return
+        ranges *= 2
+
+
+def parts_of(state: Accumulator, ranges: int) -> dict[int, Accumulator]:
+    """The states of equal ranges of keys, or of ids, that hold something."""
+    if isinstance(state, JoinRows):
+        return {place: part for (_, place), part in state.split(None, ranges).items()}
+    assert isinstance(state, PerKey)
+    return {
+        place: part
+        for place, part in enumerate(state.split(ranges))
+        if len(part.keys()) or part.overflow_state() is not None
+    }
+
+
+def _is_one(part: Accumulator) -> bool:
+    return isinstance(part, PerKey) and len(part.keys()) <= 1
+
+
+def can_stand_for_coarser(pieces: Sequence[Piece], state: PerKey) -> bool:
+    """Whether the states of coarser groupings follow from these pieces of a state: it is one row,
+    and keeps all its keys apart."""
+    return len(pieces) == 1 and pieces[0].key_ranges == 1 and state.overflow_state() is None
+
+
+def is_too_large(piece: Piece, limit: int = PIECE_BYTES) -> bool:
+    """Whether no range of keys is small enough: one key alone is larger than a row may be."""
+    return len(piece.state) > limit
+
+
+Groupings: TypeAlias = "Sequence[tuple[str, ...]]"
+Key: TypeAlias = "str | int | tuple[str | int | None, ...] | None"
+
+
+def finest(by: Groupings) -> dict[int, tuple[int, ...]]:
+    """The place of each finest grouping, with the places of the coarser ones that follow from it.
+    A grouping that follows from several does from the one with the fewest names.
+
+    >>> finest([(), ("variant",), ("segment",), ("variant", "segment"), ("hour",)])
+    {3: (1, 2), 4: (0,)}
+    """
+    names = [frozenset(grouping) for grouping in by]
+    coarser: dict[int, list[int]] = {}
+    follows: list[tuple[int, int]] = []
+    for place, mine in enumerate(names):
+        others = [
+            i
+            for i, theirs in enumerate(names)
+            if mine < theirs and not any(theirs < more for more in names)
+        ]
+        if others:
+            follows.append((min(others, key=lambda i: (len(names[i]), i)), place))
+        else:
+            coarser[place] = []
+    for base, place in follows:
+        coarser[base].append(place)
+    return {base: tuple(places) for base, places in coarser.items()}
+
+
+def bases(by: Groupings) -> dict[int, int]:
+    """By the place of each coarser grouping, that of the finest one that it follows from."""
+    return {place: base for base, places in finest(by).items() for place in places}
+
+
+def summed(state: PerKey, by: Groupings, base: int, place: int) -> PerKey:
+    """The state of grouping `place`, which follows from that of grouping `base`."""
+    return state.rekeyed(_shorter(by, base, place))
+
+
+def groupings_of(of: Generation) -> Mapping[str, Groupings]:
+    """The groupings of each metric of a generation, in their order."""
+    found = {}
+    for metric in of.metrics:
+        slices = cast("Sequence[Sequence[tuple[str, str]]]", metric.description.get("slices", ()))
+        found[metric.name] = [tuple(name for name, _ in grouping) for grouping in slices]
+    return found
+
+
+def coarser_of(of: Generation) -> Mapping[tuple[str, int], tuple[int, ...]]:
+    """By the name of a metric and the place of a finest grouping, those that follow from it."""
+    return {
+        (name, base): places
+        for name, by in groupings_of(of).items()
+        for base, places in finest(by).items()
+    }
+
+
+def _shorter(by: Groupings, base: int, place: int) -> Callable[[Key], Key]:
+    at = [1 + by[base].index(name) for name in by[place]]
+
+    def key_of(key: Key) -> Key:
+        assert isinstance(key, tuple)
+        return (place, *(key[i] for i in at))
+
+    return key_of
+
+
+_PARAMETERS: Final = 500  # of one query; SQLite takes at least 999
+_BYTES: Final = 1 << 20  # of the states that one query reads, unless it is one state
+
+T = TypeVar("T")
+
+
+class SumOf(NamedTuple):
+    """That a row is the sum, over keys, of the state of grouping `base`."""
+
+    by: Groupings
+    base: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A delta row without its state. `retry` is None for the log's own events. `nbytes` is what is
+    stored: of a row of a finer grouping, where it is a `sum_of` that."""
+
+    id: int
+    pane: Pane
+    key_range: int
+    key_ranges: int
+    head: int
+    start_offset: int
+    end_offset: int
+    nbytes: int
+    retry: int | None
+    sum_of: SumOf | None = None
+
+
+def read_outlines(
+    connection: Connection, of: Generation, panes: Collection[Pane]
+) -> Iterator[Outline]:
+    """Those of the rows of these panes."""
+    yield from _outlines(connection, of.id, panes)
+    by = groupings_of(of)
+    finer: dict[Pane, list[Pane]] = defaultdict(list)
+    for pane in panes:
+        base = bases(by[pane.metric]).get(pane.grouping) if pane.metric in by else None
+        if base is not None:
+            finer[pane.of_grouping(base)].append(pane)
+    for row in _outlines(connection, of.id, finer, delta.c.for_coarser.is_(True)):
+        sum_of = SumOf(by[row.pane.metric], row.pane.grouping)
+        for pane in finer[row.pane]:
+            yield replace(row, pane=pane, sum_of=sum_of)
+
+
+def _outlines(
+    connection: Connection, generation: int, panes: Collection[Pane], *more: ColumnElement[bool]
+) -> Iterator[Outline]:
+    for which in of_panes(generation, panes):
+        found = connection.execute(
+            select(
+                delta.c.id,
+                delta.c.metric,
+                delta.c.grouping,
+                delta.c.window_start_ms,
+                delta.c.window_end_ms,
+                delta.c.key_range,
+                delta.c.key_ranges,
+                delta.c.head,
+                delta.c.start_offset,
+                delta.c.end_offset,
+                delta.c.nbytes,
+                delta.c.retry,
+            ).where(*which, *more)
+        )
+        for row in found:
+            yield Outline(row[0], Pane(*row[1:5]), *row[5:12])
+
+
+def read_states(connection: Connection, rows: Iterable[Outline]) -> Iterator[tuple[Outline, bytes]]:
+    """Each of these rows with what is stored of it, in no certain order, a few in memory at a
+    time; see `state_of`."""
+    by_id: dict[int, list[Outline]] = defaultdict(list)
+    for row in rows:
+        by_id[row.id].append(row)
+    sizes = ((id_, held[0].nbytes) for id_, held in by_id.items())
+    for ids in few(sizes, _PARAMETERS, _BYTES):
+        some = select(delta.c.id, delta.c.state).where(delta.c.id.in_(ids))
+        with connection.execute(some) as found:
+            for id_, stored in found:
+                for row in by_id[id_]:
+                    yield row, stored
+
+
+def state_of(row: Outline, stored: bytes) -> PerKey:
+    """The state of a row. Raises StateError where it cannot be read."""
+    if len(stored) != row.nbytes:
+        raise StateError(
+            expected=f"{row.nbytes} bytes, as it says",
+            came=f"{len(stored)}",
+            where=f"the state of a delta row of {row.pane.metric}",
+            todo="restore the store from a copy, or start a new generation",
+        )
+    state = PerKey.from_bytes(stored)
+    return state if row.sum_of is None else summed(state, *row.sum_of, row.pane.grouping)
+
+
+def few(sized: Iterable[tuple[T, int]], count: int, nbytes: int) -> Iterator[list[T]]:
+    """All of these, each with its bytes, some at a time: at most so many and so many bytes, but one
+    at least."""
+    some: list[T] = []
+    held = 0
+    for one, size in sized:
+        if some and (len(some) == count or held + size > nbytes):
+            yield some
+            some, held = [], 0
+        some.append(one)
+        held += size
+    if some:
+        yield some
+
+
+def of_panes(generation: int, panes: Collection[Pane]) -> Iterator[tuple[ColumnElement[bool], ...]]:
+    """Conditions that the rows of these panes meet, as few as queries can hold."""
+    for (name, place), group in groupby(sorted(panes, key=pane_order), key=lambda pane: pane[:2]):
+        of_metric = (
+            delta.c.generation == generation,
+            delta.c.metric == name,
+            delta.c.grouping == place,
+        )
+        starts = [pane.start_ms for pane in group]
+        if None in starts:
+            yield (*of_metric, delta.c.window_start_ms.is_(None))
+        spans = [start for start in starts if start is not None]
+        for at in range(0, len(spans), _PARAMETERS):
+            yield (*of_metric, delta.c.window_start_ms.in_(spans[at : at + _PARAMETERS]))
+
+
+def pane_order(pane: Pane) -> tuple[str, int, bool, int]:
+    """By metric and grouping; the total comes first, then panes in order of time."""
+    return (pane.metric, pane.grouping, pane.start_ms is not None, pane.start_ms or 0)

@@ -1,0 +1,197 @@
+"""Refused events in the ledger: those that a retry counts, each at most once, and those that a
+Kafka topic has been given.
+
+A retry is one transaction. It (1) checks that the generation is still the current one, (2) writes
+the retry, (3) marks each entry done on the condition that it is open, (4) writes the delta of these
+events under the number of the retry, and (5) takes them out of the head's counts of refused, future
+and late events. If one entry is not open any more, nothing is written: of two retries at once one
+has counted it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from streammetrics_consumers.ledger.read import read_not_forwarded
+from streammetrics_consumers.ledger.schema import head, quarantine, retry
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.ledger.write import (
+    Fenced,
+    check_generation,
+    is_same,
+    refuse_closed,
+    refuse_floor,
+    write_pieces,
+)
+from streammetrics_consumers.model.commit import Commit, Head, QuarantineRow
+from streammetrics_consumers.model.generation import Generation
+
+
+class NotOpen(Exception):
+    """Another retry has counted one of these events, or windows of theirs are gone by now.
+
+    Nothing was written. Read the open entries again.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """A retry as it is stored. `note` is JSON that says how it read its events."""
+
+    id: int
+    created_ms: int
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The entries of one log that are good now, and the delta of their events.
+
+    Of `delta` the head, the pieces and the offsets that they lie between matter, and of its
+    counters `expired`.
+    """
+
+    entries: Sequence[QuarantineRow]
+    delta: Commit
+
+
+def write_retry(
+    store: Store, of: Generation, found: Sequence[Counted], *, created_ms: int, note: str
+) -> int:
+    """Count these events: all of them or none. Answers the number of the retry.
+
+    `note` must be another one for each call, so that a COMMIT whose answer was lost is known
+    again. Raises NotOpen, SettingsChanged or StoreUnavailable.
+    """
+
+    def work(connection: Connection, again: bool) -> int:
+        floor_ms = check_generation(connection, of)
+        if again:
+            known = connection.scalar(
+                select(retry.c.id).where(retry.c.generation == of.id, retry.c.note == note)
+            )
+            if known is not None:
+                return int(known)  # an earlier try got through and its answer was lost
+        number = connection.execute(
+            insert(retry)
+            .values(generation=of.id, created_ms=created_ms, note=note)
+            .returning(retry.c.id)
+        ).scalar_one()
+        for one in found:
+            _count(connection, number, one, floor_ms)
+        return int(number)
+
+    return store.write(work)
+
+
+def _count(connection: Connection, number: int, one: Counted, floor_ms: int | None) -> None:
+    known = one.delta.head
+    for entry in one.entries:
+        done = connection.execute(
+            update(quarantine)
+            .where(
+                quarantine.c.id == entry.id,
+                quarantine.c.head == known.id,
+                quarantine.c.offset == entry.offset,
+                quarantine.c.index == entry.index,
+                quarantine.c.sha256 == entry.sha256,
+                quarantine.c.done.is_(False),
+            )
+            .values(done=True, retry=number)
+        )
+        if done.rowcount != 1:
+            raise NotOpen(f"{entry.partition} offset {entry.offset} is not open any more")
+    try:
+        refuse_floor(one.delta, floor_ms)
+        refuse_closed(connection, one.delta)
+    except Fenced as fenced:
+        raise NotOpen(str(fenced)) from fenced
+    write_pieces(connection, one.delta, number)
+    found = connection.execute(
+        update(head)
+        .where(*is_same(known))
+        .values(
+            quarantined=head.c.quarantined - len(one.entries),
+            future=head.c.future - _of(one.entries, "future"),
+            late=head.c.late - _of(one.entries, "late_impression", "late_outcome"),
+            late_outcomes=head.c.late_outcomes - _of(one.entries, "late_outcome"),
+            expired=head.c.expired + one.delta.counters.expired,
+        )
+    )
+    if found.rowcount != 1:
+        raise NotOpen(f"{known.partition}: its head is not there any more")
+
+
+def _of(entries: Sequence[QuarantineRow], *reasons: str) -> int:
+    """How many of the entries were refused for one of these reasons."""
+    return sum(entry.reason in reasons for entry in entries)
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """How many refused events of a generation are open, and how many a retry has counted."""
+
+    open: int
+    done: int
+
+
+def count_entries(store: Store, generation: int) -> Entries:
+    """All of one moment."""
+
+    def work(connection: Connection) -> Entries:
+        query = (
+            select(quarantine.c.done, func.count())
+            .where(quarantine.c.generation == generation)
+            .group_by(quarantine.c.done)
+        )
+        found = {bool(done): int(n) for done, n in connection.execute(query)}
+        return Entries(found.get(False, 0), found.get(True, 0))
+
+    return store.read(work)
+
+
+def open_since(store: Store, of: Head, offset: int) -> int:
+    """How many refused events of a log, from this offset on, are open."""
+    query = select(func.count()).where(
+        quarantine.c.head == of.id, quarantine.c.offset >= offset, quarantine.c.done.is_(False)
+    )
+    return store.read(lambda connection: int(connection.scalar(query) or 0))
+
+
+def read_retries(store: Store, of: Generation) -> Mapping[int, Recorded]:
+    """The retries of a generation by their number."""
+
+    def work(connection: Connection) -> dict[int, Recorded]:
+        rows = connection.execute(select(retry).where(retry.c.generation == of.id))
+        return {row.id: Recorded(row.id, row.created_ms, row.note) for row in rows}
+
+    return store.read(work)
+
+
+def not_forwarded(store: Store, heads: Collection[int], limit: int) -> Sequence[QuarantineRow]:
+    """At most `limit` refused events of these heads that no topic has acknowledged, by id."""
+    return store.read(lambda connection: read_not_forwarded(connection, sorted(heads), limit))
+
+
+def mark_forwarded(store: Store, entries: Sequence[QuarantineRow]) -> None:
+    """The topic has acknowledged these."""
+
+    def work(connection: Connection, _: bool) -> None:
+        for entry in entries:
+            connection.execute(
+                update(quarantine)
+                .where(
+                    # A number alone says nothing: a store that went back gives it again.
+                    quarantine.c.id == entry.id,
+                    quarantine.c.head == entry.head,
+                    quarantine.c.offset == entry.offset,
+                    quarantine.c.index == entry.index,
+                    quarantine.c.sha256 == entry.sha256,
+                )
+                .values(forwarded=True)
+            )
+
+    store.write(work)

@@ -1,0 +1,302 @@
+"""From rows of the tables to plain values, within a transaction of the caller.
+
+Offsets that a metric did not count, since it had been taken out of the config for a while, are
+holes. They are stated with the metric for good: results say so, and `verify` expects nothing there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias, cast
+
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
+
+from streammetrics_consumers.ledger.failures import Damaged, NotAStore
+from streammetrics_consumers.ledger.outline import (
+    coarser_of,
+    pane_order,
+    read_outlines,
+    read_states,
+    state_of,
+)
+from streammetrics_consumers.ledger.schema import (
+    delta,
+    generation,
+    head,
+    metric,
+    metric_start,
+    quarantine,
+    retry,
+)
+from streammetrics_consumers.model.commit import JOIN, JOIN_START, Counters, Head, QuarantineRow
+from streammetrics_consumers.model.generation import (
+    DeltaRow,
+    Generation,
+    Metric,
+    Pane,
+    PaneSize,
+    Piece,
+)
+from streammetrics_consumers.model.partition import Partition
+
+Holes: TypeAlias = "Mapping[int, tuple[tuple[int, int], ...]]"  # by head: [from, to)
+
+HOLES: Final = "holes"  # of a description as it is stored: not of what the fingerprint hashes
+
+
+def with_holes(description: Mapping[str, object], holes: Holes) -> dict[str, object]:
+    """A description as it is stored."""
+    if not holes:
+        return dict(description)
+    return {**description, HOLES: {str(of): [list(one) for one in found]
+                                   for of, found in holes.items()}}  # fmt: skip
+
+
+def without_holes(stored: Mapping[str, object]) -> tuple[dict[str, object], Holes]:
+    """A stored description, and the holes in it. Raises Damaged where they are none."""
+    description = dict(stored)
+    found = cast("Mapping[str, list[tuple[int, int]]]", description.pop(HOLES, {}))
+    try:
+        holes = {int(of): tuple((int(a), int(b)) for a, b in some) for of, some in found.items()}
+    except (AttributeError, TypeError, ValueError):
+        raise Damaged(f"expected the holes of a metric by head, came {str(found)[:40]!r}") from None
+    return description, holes
+
+
+def more_holes(connection: Connection, of: int, metric: Metric) -> Holes:
+    """The holes of a metric that goes on where the heads of generation `of` stand now: from where
+    its last totals end. Records without an event that it counts may lie at their beginnings."""
+    totals = connection.execute(
+        select(delta.c.head, func.max(delta.c.end_offset))
+        .where(
+            delta.c.generation == of,
+            delta.c.metric == metric.name,
+            delta.c.window_start_ms.is_(None),
+            delta.c.retry.is_(None),
+        )
+        .group_by(delta.c.head)
+    )
+    ends = {int(number): int(end) for number, end in totals}
+    found = dict(metric.holes)
+    heads = connection.execute(
+        select(head.c.id, head.c.start_offset, head.c.next_offset, head.c.topic).where(
+            head.c.generation == of
+        )
+    ).all()
+    # Where events are joined, metrics count impressions alone, by the head of the join.
+    joins = [one for one in heads if one.topic == JOIN.topic]
+    for number, first, now, _ in joins or heads:
+        known = found.get(number, ())
+        start = max(metric.start_offsets.get(number, first), *(end for _, end in known), first)
+        start = max(ends.get(number, start), start)
+        if now > JOIN_START and start < now:
+            found[number] = (*known, (start, now))
+    return found
+
+
+def read_generation(connection: Connection, wanted: int | None = None) -> Generation | None:
+    """A generation by its id; the current one for None."""
+    which = generation.c.current if wanted is None else generation.c.id == wanted
+    rows = connection.execute(select(generation).where(which)).all()
+    if not rows:
+        return None
+    if len(rows) > 1:
+        numbers = ", ".join(str(row.id) for row in rows)
+        raise Damaged(f"expected one current generation, came {len(rows)} ({numbers})")
+    row = rows[0]
+    return Generation(
+        row.id,
+        row.revision,
+        bool(row.current),
+        row.floor_ms,
+        _read_metrics(connection, row.id),
+        row.lateness_ms,
+        row.token,
+    )
+
+
+def generation_of(connection: Connection, store: str, wanted: int | None) -> Generation:
+    """As `read_generation`, or NotAStore with the store's name."""
+    found = read_generation(connection, wanted)
+    if found is None:
+        what = "nothing yet" if wanted is None else f"no generation {wanted}"
+        raise NotAStore(f"store {store}: it holds {what}; run a config first")
+    return found
+
+
+def read_generations(connection: Connection) -> tuple[Generation, ...]:
+    """All of them, oldest first."""
+    ids = connection.scalars(select(generation.c.id).order_by(generation.c.id)).all()
+    found = (read_generation(connection, one) for one in ids)
+    return tuple(one for one in found if one is not None)
+
+
+def _read_metrics(connection: Connection, wanted: int) -> tuple[Metric, ...]:
+    starts: dict[str, dict[int, int]] = {}
+    for row in connection.execute(select(metric_start).where(metric_start.c.generation == wanted)):
+        starts.setdefault(row.metric, {})[row.head] = row.start_offset
+    rows = connection.execute(
+        select(metric).where(metric.c.generation == wanted).order_by(metric.c.name)
+    )
+    found = []
+    for row in rows:
+        description, holes = without_holes(_description(row.name, row.description))
+        start = starts.get(row.name, {})
+        found.append(Metric(row.name, row.fingerprint, description, bool(row.ended), start, holes))
+    return tuple(found)
+
+
+def json_object(what: str, text: str) -> dict[str, object]:
+    """A JSON object that stands in a column. Raises Damaged where it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Damaged(f"expected {what} as a JSON object, came {text[:40]!r}")
+    return found
+
+
+def _description(name: str, text: str) -> Mapping[str, object]:
+    found = json_object(f"the description of metric {name}", text)
+    slices = found.get("slices", [])
+    if not isinstance(slices, list) or not all(map(_is_grouping, slices)):
+        raise Damaged(f"expected the groupings of metric {name}, came {str(slices)[:40]!r}")
+    return found
+
+
+def _is_grouping(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(one, str) for one in pair)
+        for pair in value
+    )
+
+
+def read_heads(connection: Connection, *which: ColumnElement[bool]) -> tuple[Head, ...]:
+    """Heads, in the order in which they were made."""
+    rows = connection.execute(select(head).where(*which).order_by(head.c.id))
+    return tuple(_head(row) for row in rows)
+
+
+def _head(row: Row[tuple[object, ...]]) -> Head:
+    return Head(
+        row.id,
+        row.generation,
+        Partition(row.cluster, row.topic, row.topic_id, row.partition),
+        bool(row.closed),
+        row.start_offset,
+        row.next_offset,
+        row.greatest_event_ms,
+        Counters(row.rows, row.late, row.future, row.expired, row.quarantined, row.tombstones,
+                 row.late_outcomes, row.skipped, row.closed_rows, row.conflicts, row.repeated),
+        row.lost,
+        row.incarnation,
+        row.digest,
+        row.known_offset,
+    )  # fmt: skip
+
+
+def last_retry(connection: Connection, of: Generation) -> int:
+    """The number of the last retry of refused events, 0 before the first."""
+    last = select(func.max(retry.c.id)).where(retry.c.generation == of.id)
+    return int(connection.scalar(last) or 0)
+
+
+def read_panes(connection: Connection, of: Generation) -> tuple[PaneSize, ...]:
+    """The panes of a generation with the number and size of their rows; reads no state."""
+    key = (delta.c.metric, delta.c.grouping, delta.c.window_start_ms, delta.c.window_end_ms)
+    rows = connection.execute(
+        select(*key, delta.c.for_coarser, func.count(), func.sum(delta.c.nbytes))
+        .where(delta.c.generation == of.id)
+        .group_by(*key, delta.c.for_coarser)
+    )
+    coarser = coarser_of(of)
+    sizes: dict[Pane, list[int]] = {}
+    for *where, for_coarser, count, nbytes in rows:
+        pane = Pane(*where)
+        places = coarser.get((pane.metric, pane.grouping), ()) if for_coarser else ()
+        for place in (pane.grouping, *places):
+            size = sizes.setdefault(pane.of_grouping(place), [0, 0, 0, 0])
+            more = count, int(nbytes)  # a sum of integers is a Decimal in PostgreSQL
+            for i, n in enumerate(more * 2 if place == pane.grouping else more):
+                size[i] += n
+    return tuple(PaneSize(pane, *sizes[pane]) for pane in sorted(sizes, key=pane_order))
+
+
+def read_deltas(
+    connection: Connection, of: Generation, panes: Collection[Pane]
+) -> Iterator[DeltaRow]:
+    """The delta rows of these panes."""
+    for row, stored in read_states(connection, list(read_outlines(connection, of, panes))):
+        state = stored if row.sum_of is None else state_of(row, stored).to_bytes()
+        piece = Piece(row.pane, row.key_range, row.key_ranges, state)
+        yield DeltaRow(row.id, piece, row.head, row.start_offset, row.end_offset)
+
+
+def read_quarantine(
+    connection: Connection, wanted: int, done: bool | None, after: int, limit: int
+) -> tuple[QuarantineRow, ...]:
+    """Refused events with an id greater than `after`, in order of id."""
+    query = (
+        select(quarantine, head)
+        .join(head, head.c.id == quarantine.c.head)
+        .where(quarantine.c.generation == wanted, quarantine.c.id > after)
+        .order_by(quarantine.c.id)
+        .limit(limit)
+    )
+    if done is not None:
+        query = query.where(quarantine.c.done == done)
+    return _entries(connection, query)
+
+
+def read_quarantine_of(
+    connection: Connection, of: int, start: int, end: int
+) -> tuple[QuarantineRow, ...]:
+    """The refused events of the records [start, end) of one head, by their place."""
+    return _entries(
+        connection,
+        select(quarantine, head)
+        .join(head, head.c.id == quarantine.c.head)
+        .where(quarantine.c.head == of, quarantine.c.offset >= start, quarantine.c.offset < end)
+        .order_by(quarantine.c.offset, quarantine.c.index),
+    )
+
+
+def read_not_forwarded(
+    connection: Connection, heads: Sequence[int], limit: int
+) -> tuple[QuarantineRow, ...]:
+    """Refused events of these heads that no topic has acknowledged, in order of id."""
+    return _entries(
+        connection,
+        select(quarantine, head)
+        .join(head, head.c.id == quarantine.c.head)
+        .where(quarantine.c.head.in_(heads), quarantine.c.forwarded.is_(False))
+        .order_by(quarantine.c.id)
+        .limit(limit),
+    )
+
+
+def _entries(
+    connection: Connection, query: Select[tuple[object, ...]]
+) -> tuple[QuarantineRow, ...]:
+    return tuple(
+        QuarantineRow(
+            row[quarantine.c.id],
+            Partition(row[head.c.cluster], row[head.c.topic], row[head.c.topic_id],
+                      row[head.c.partition]),
+            row[quarantine.c.offset],
+            row[quarantine.c.index],
+            row[quarantine.c.reason],
+            row[quarantine.c.field],
+            row[quarantine.c.detail],
+            row[quarantine.c.payload],
+            row[quarantine.c.size],
+            row[quarantine.c.sha256],
+            bool(row[quarantine.c.done]),
+            row[quarantine.c.head],
+            row[quarantine.c.record_ms],
+            row[quarantine.c.retry],
+        )
+        for row in connection.execute(query).mappings()
+    )  # fmt: skip

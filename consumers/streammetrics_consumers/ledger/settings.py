@@ -1,0 +1,446 @@
+"""Which generation a config may write to: fingerprints for each metric, compared by name.
+
+Starts of allocations may be appended to an experiment while it goes on: a ramp that was not
+foreseen. It is the same experiment then, and its looks go on: what was counted keeps its epochs,
+and how a part of the future is dealt out may be decided by all that was seen. Nothing that the
+looks so far rest on may move: neither an epoch that has events, nor what a horizon was tuned to.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Final, cast
+
+from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import select as sql_select
+
+from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.ledger.read import (
+    Holes,
+    more_holes,
+    read_generation,
+    read_heads,
+    with_holes,
+)
+from streammetrics_consumers.ledger.schema import (
+    delta,
+    generation,
+    head,
+    meta,
+    metric,
+    metric_start,
+    retry,
+)
+from streammetrics_consumers.model.generation import (
+    SHOWN,
+    Begun,
+    Changes,
+    Generation,
+    Metric,
+    Requested,
+)
+
+EXPERIMENT: Final = "experiment"  # of a description: the plan
+_FOLLOW: Final = ("epochs", "shares")  # keys of a plan to which some may be appended
+
+Weights = Mapping[str, float]
+Description = Mapping[str, object]
+
+
+def more_epochs(was: Description, now: Description) -> tuple[str, ...]:
+    """The starts that a plan has more than another one of the same metric, after those that both
+    have; none where it deals out otherwise what both have, or moves what a horizon was tuned to."""
+    before, after = was.get(EXPERIMENT), now.get(EXPERIMENT)
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return ()
+    known, starts = (cast("list[str]", one["epochs"]) for one in (before, after))
+    dealt, deals = _weights(before), _weights(after)
+    if starts[: len(known)] != known or deals[: len(dealt)] != dealt:
+        return ()
+    if after["horizon"] is not None and any(one != dealt[-1] for one in deals[len(dealt) :]):
+        return ()
+    return tuple(starts[len(known) :])
+
+
+def as_before(now: Description, was: Description) -> dict[str, object]:
+    """A description with the epochs of an earlier one."""
+    plan, earlier = (cast("Description", one[EXPERIMENT]) for one in (now, was))
+    return {**now, EXPERIMENT: {**plan, **{name: earlier[name] for name in _FOLLOW}}}
+
+
+def plan_that_stays(plan: Description) -> dict[str, object]:
+    """A plan without what may be appended: what the looks at an experiment are known by."""
+    return {name: value for name, value in plan.items() if name not in _FOLLOW}
+
+
+def counted_to_ms(connection: Connection, generation: int) -> int | None:
+    """No event of this time or later was counted before; None where none was."""
+    times = [
+        connection.scalar(
+            select(func.max(head.c.greatest_event_ms)).where(head.c.generation == generation)
+        )
+    ]
+    tried = select(func.count()).select_from(retry).where(retry.c.generation == generation)
+    if connection.scalar(tried):  # heads do not know the times of what a retry counted
+        ends = select(func.max(delta.c.window_end_ms)).where(delta.c.generation == generation)
+        times.append(connection.scalar(ends))
+    return max((int(ms) for ms in times if ms is not None), default=None)
+
+
+def starts_after(start: str, counted_ms: int | None) -> bool:
+    """Whether all that was counted lies before this start, in ISO UTC."""
+    since = datetime.fromisoformat(start).timestamp()
+    return counted_ms is None or round(1000 * since) > counted_ms
+
+
+def _weights(plan: Description) -> list[dict[str, float]]:
+    """The shares of each epoch, which sum to 1."""
+    epochs = len(cast("list[str]", plan["epochs"])) + 1
+    given = cast("list[Weights]", plan["shares"])
+    each = given or [dict.fromkeys(cast("list[str]", plan["variants"]), 1.0)]
+    found = [{name: w / sum(one.values()) for name, w in one.items()} for one in each]
+    return found if len(found) > 1 else found * epochs
+
+
+KEPT_NO_LATE: Final = (
+    "[join]: an older version counted this store. It kept nothing of events that are too late to "
+    "be joined, this one puts them into quarantine, and no setting changes that"
+)
+
+
+def kept_no_late(was: Mapping[str, object], now: Mapping[str, object]) -> bool:
+    """Whether the older description is of a version that dropped what was too late to be joined:
+    a difference that no config can undo."""
+    joins = was.get("join"), now.get("join")
+    if not all(isinstance(plan, Mapping) for plan in joins):
+        return False
+    before, after = (cast("Mapping[str, object]", plan) for plan in joins)
+    return "late" in after and "late" not in before
+
+
+def more_arms(was: Mapping[str, object], now: Mapping[str, object]) -> list[str]:
+    """The variants that a running experiment is given more."""
+    plans = was.get(EXPERIMENT), now.get(EXPERIMENT)
+    if not all(isinstance(plan, Mapping) for plan in plans):
+        return []
+    before, after = (cast("Mapping[str, list[str]]", plan)["variants"] for plan in plans)
+    return sorted(set(after) - set(before)) if set(before) < set(after) else []
+
+
+def arms_refused(arms: Sequence[str]) -> str:
+    """Why these variants cannot be added, and what to do."""
+    return (
+        f"experiment: {', '.join(arms)} cannot be added while it runs, since its comparisons share "
+        "one level and its shares were planned without. To compare the added variant, start the "
+        "experiment anew from when it began: --new-generation, with --from for that time. To go on "
+        "without, leave it out of [event] variants: its events wait in quarantine as "
+        "unknown_variant"
+    )
+
+
+def differences(was: object, now: object, path: str = "") -> Iterator[str]:
+    """Each setting that is new, gone or another one, with both values."""
+    if isinstance(was, Mapping) and isinstance(now, Mapping):
+        for key in sorted({*was, *now} - {SHOWN}):
+            inner = f"{path}.{key}" if path else key
+            if key not in was:
+                yield f"{inner} is new ({_shown(now[key])})"
+            elif key not in now:
+                yield f"{inner} is gone (it was {_shown(was[key])})"
+            else:
+                yield from differences(was[key], now[key], inner)
+    elif was != now:
+        yield f"{path} was {_shown(was)}, is {_shown(now)}"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+class SettingsChanged(LedgerError):
+    """The settings are not those that the store was counted with. `differences` names each."""
+
+    exit_code = 3
+
+    def __init__(self, differences: Sequence[str], todo: str) -> None:
+        self.differences = tuple(differences)
+        super().__init__("\n".join([*differences, todo]))
+
+
+def begin(
+    connection: Connection,
+    fingerprints: Mapping[str, str],
+    descriptions: Mapping[str, Mapping[str, object]],
+    new_generation: bool,
+    before: list[int],
+    requested: Requested,
+) -> Begun:
+    """See Ledger.begin. `before` keeps the current generation's id of the first try, so that a
+    try whose answer was lost does not start two generations."""
+    # Of those who begin at once, one at a time; then none who commits, so that nothing moves while
+    # metrics start and end.
+    connection.execute(sql_select(meta).where(meta.c.key == "schema_version").with_for_update())
+    connection.execute(
+        sql_select(generation.c.id).where(generation.c.current).with_for_update()
+    ).all()
+    current = read_generation(connection)
+    if not before:
+        before.append(current.id if current else 0)
+    if current is None or (new_generation and current.id == before[0]):
+        return Begun(_start(connection, fingerprints, descriptions), created=True)
+    if new_generation:
+        return Begun(current, created=True)
+    counted_ms = counted_to_ms(connection, current.id)
+    found = compared(current, fingerprints, descriptions, counted_ms, requested)
+    refuse_unasked(current, fingerprints, found, requested)
+    added, ended = found.added, found.ended
+    _update_descriptions(connection, current, fingerprints, descriptions)
+    if not found:
+        return Begun(current, created=False)
+    connection.execute(
+        update(generation)
+        .where(generation.c.id == current.id)
+        .values(revision=generation.c.revision + 1, token=secrets.token_hex(16))
+    )
+    _insert_metrics(connection, current.id, {name: fingerprints[name] for name in added},
+                    descriptions)  # fmt: skip
+    for one in read_heads(connection, head.c.generation == current.id):
+        for name in added:
+            connection.execute(
+                insert(metric_start).values(
+                    generation=current.id, metric=name, head=one.id, start_offset=one.next_offset
+                )
+            )
+    for known in current.metrics:
+        if known.name in found.resumed:
+            holes = more_holes(connection, current.id, known)
+            connection.execute(
+                update(metric)
+                .where(metric.c.generation == current.id, metric.c.name == known.name)
+                .values(
+                    ended=False,
+                    fingerprint=fingerprints[known.name],
+                    description=_stored(descriptions[known.name], holes),
+                )
+            )
+    for name in ended:
+        connection.execute(
+            update(metric)
+            .where(metric.c.generation == current.id, metric.c.name == name)
+            .values(ended=True)
+        )
+    return Begun(_read(connection, current.id), False, *found)
+
+
+def compared(
+    current: Generation,
+    fingerprints: Mapping[str, str],
+    descriptions: Mapping[str, Mapping[str, object]],
+    counted_ms: int | None,
+    requested: Requested | None = None,
+) -> Changes:
+    """What a generation would begin and end to count. Writes nothing.
+
+    counted_ms: see `counted_to_ms`. Raises SettingsChanged where one of the metrics is another
+    than the one that was counted, or has ended and nobody asked for it to go on.
+    """
+    resume = (requested or Requested()).resume
+    variants, epochs = _refuse_changes(current, fingerprints, descriptions, counted_ms, resume)
+    known = {one.name: one for one in current.metrics}
+    added = sorted(name for name in fingerprints if name not in known)
+    ended = sorted(n for n, one in known.items() if n not in fingerprints and not one.ended)
+    resumed = sorted(n for n, one in known.items() if n in fingerprints and one.ended)
+    return Changes(
+        tuple(added), tuple(ended), tuple(sorted(variants)), tuple(sorted(epochs)), tuple(resumed)
+    )
+
+
+def refuse_unasked(
+    current: Generation, fingerprints: Mapping[str, str], found: Changes, requested: Requested
+) -> None:
+    """Raise SettingsChanged where a metric would end that nobody asked to end, or where what was
+    asked cannot be done. A metric that has ended already, or goes on already, is no error: who
+    starts again asks again."""
+    known = {one.name: one for one in current.metrics}
+    problems = [
+        f"metric {name}: the store counts it, and it is not in the config. Put it back, or end it "
+        f"with --drop-metric {known[name].family or name}"
+        for name in found.ended
+        if not _is_named(known[name], requested.drop)
+    ]
+    for flag, names in (("--drop-metric", requested.drop), ("--resume-metric", requested.resume)):
+        for name in names:
+            of = [one for one in current.metrics if _is_named(one, [name])]
+            if not of:
+                problems.append(f"{flag} {name}: the store counts no such metric; correct the name")
+            elif flag == "--drop-metric" and any(one.name in fingerprints for one in of):
+                problems.append(f"{flag} {name}: it is in the config; take it out there too")
+            elif flag == "--resume-metric" and not any(one.name in fingerprints for one in of):
+                problems.append(f"{flag} {name}: it is not in the config; add it there too")
+    if problems:
+        raise SettingsChanged(
+            problems,
+            "A metric that ends misses all events from then on. Nothing was changed.",
+        )
+
+
+def _is_named(metric: Metric, names: Collection[str]) -> bool:
+    """Whether one of these names means it: its own, or that of the family that it belongs to."""
+    return metric.name in names or (bool(metric.family) and metric.family in names)
+
+
+def more_variants(was: Mapping[str, object], now: Mapping[str, object]) -> frozenset[str] | None:
+    """The variants that a description declares more than another one of the same metric. None
+    where it does not declare all of those, so that its states would not go on.
+
+    Events of a variant that was not declared are in quarantine, so nothing is counted otherwise
+    than before when it is: a retry can count those too. To take one out is another matter.
+    """
+    before, after = _declared(was), _declared(now)
+    if before is None or after is None:
+        return frozenset() if before == after else None
+    return after - before if before <= after else None
+
+
+def _declared(description: Mapping[str, object]) -> frozenset[str] | None:
+    """None where any variant is counted."""
+    found = description.get("variant")
+    names = found[1] if isinstance(found, list | tuple) and len(found) == 2 else None
+    return None if names is None else frozenset(map(str, names))
+
+
+def _update_descriptions(
+    connection: Connection,
+    current: Generation,
+    fingerprints: Mapping[str, str],
+    descriptions: Mapping[str, Mapping[str, object]],
+) -> None:
+    """Keep what the last config says: what is for display, and variants and epochs that it
+    declares more."""
+    for one in current.metrics:
+        now = descriptions.get(one.name)
+        if one.name not in fingerprints or now is None or one.ended:
+            continue
+        values = {
+            "fingerprint": fingerprints[one.name],
+            "description": _stored(now, one.holes),
+        }
+        if one.fingerprint != values["fingerprint"] or one.description.get(SHOWN) != now.get(SHOWN):
+            connection.execute(
+                update(metric)
+                .where(metric.c.generation == current.id, metric.c.name == one.name)
+                .values(**values)
+            )
+
+
+def _start(
+    connection: Connection,
+    fingerprints: Mapping[str, str],
+    descriptions: Mapping[str, Mapping[str, object]],
+) -> Generation:
+    connection.execute(update(generation).where(generation.c.current).values(current=False))
+    # Not the number that PostgreSQL would give: it leaves out those of transactions that failed.
+    number = (connection.scalar(sql_select(func.max(generation.c.id))) or 0) + 1
+    connection.execute(
+        insert(generation).values(id=number, current=True, revision=1, token=secrets.token_hex(16))
+    )
+    _insert_metrics(connection, number, fingerprints, descriptions)
+    return _read(connection, number)
+
+
+def _insert_metrics(
+    connection: Connection,
+    number: int,
+    fingerprints: Mapping[str, str],
+    descriptions: Mapping[str, Mapping[str, object]],
+) -> None:
+    for name, fingerprint in fingerprints.items():
+        connection.execute(
+            insert(metric).values(
+                generation=number,
+                name=name,
+                fingerprint=fingerprint,
+                description=_stored(descriptions[name], {}),
+                ended=False,
+            )
+        )
+
+
+def _stored(description: Mapping[str, object], holes: Holes) -> str:
+    return json.dumps(with_holes(description, holes), sort_keys=True)
+
+
+def _read(connection: Connection, number: int) -> Generation:
+    found = read_generation(connection, number)
+    assert found is not None
+    return found
+
+
+def _refuse_changes(
+    current: Generation,
+    fingerprints: Mapping[str, str],
+    descriptions: Mapping[str, Mapping[str, object]],
+    counted_ms: int | None,
+    resume: Collection[str],
+) -> tuple[set[str], set[str]]:
+    """Answers the variants, and the starts of epochs, that are declared more than before."""
+    found: list[str] = []
+    variants: set[str] = set()
+    epochs: set[str] = set()
+    is_older = False
+    for one in current.metrics:
+        if one.name not in fingerprints:
+            continue
+        if one.ended and not _is_named(one, resume):
+            found.append(
+                f"metric {one.name}: it was taken out of the config earlier, and has missed events "
+                f"since; --resume-metric {one.family or one.name} goes on with it, and results "
+                "state what it missed; or give it another name"
+            )
+        elif one.fingerprint != fingerprints[one.name]:
+            # Compared as they are stored, so that a tuple and a list are the same.
+            now = json.loads(json.dumps(descriptions[one.name]))
+            more = more_variants(one.description, now) or frozenset()
+            starts = more_epochs(one.description, now)
+            left = now
+            if more:
+                names = cast("list[object]", one.description["variant"])[1]
+                left = {**left, "variant": [now["variant"][0], names]}
+            if starts and starts_after(starts[0], counted_ms):
+                left = as_before(left, one.description)
+            elif starts:
+                todo = "only an epoch that starts after all that was counted may be added"
+                found.append(f"metric {one.name}: {starts[0]} is not; {todo}")
+            arms = more_arms(one.description, now)
+            if arms:
+                said = arms_refused(arms)
+                found += [] if said in found else [said]
+                continue
+            if kept_no_late(one.description, now):
+                is_older = True
+                found += [] if KEPT_NO_LATE in found else [KEPT_NO_LATE]
+                continue
+            changes = ", ".join(differences(one.description, left))
+            if (more or starts) and not changes:
+                variants |= more
+                epochs.update(starts)
+                continue
+            found.append(f"metric {one.name}: {changes or 'its meaning changed'}")
+    if is_older:
+        raise SettingsChanged(
+            found,
+            "Start over with --new-generation, or go on with the version that counted the store; "
+            f"`results --generation {current.id}` still shows what it counted.",
+        )
+    if found:
+        raise SettingsChanged(
+            found,
+            "The store was counted with the older settings. Put them back, give the metric another "
+            "name, or start over with --new-generation; `results --generation "
+            f"{current.id}` then shows the old ones.",
+        )
+    return variants, epochs

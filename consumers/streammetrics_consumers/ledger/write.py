@@ -1,0 +1,407 @@
+"""The steps of the transactions that move a head, each on a connection of the caller.
+
+The chained digest of a head says which history it has. A chain begins with a random number, so no
+two heads share one. Each commit adds a link:
+
+    digest = sha256(digest before, offsets, greatest event time, counters,
+                    and of each state, refused event and row of ids where it belongs and its sha256)
+
+It is written in the transaction that moves the head, and a commit requires the digest that it
+continues. So a head is known by what was written to it, not by its row number, and a store that
+went back is known by a digest that its worker does not expect. The digest identifies a chain of
+commits, not a set of events: other commits over the same events give another digest and the same
+results. Compaction and retries are not links: they move no head.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import astuple, replace
+from itertools import groupby
+from typing import Final
+
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
+
+from streammetrics_consumers.ledger.failures import Damaged, StoreReplaced
+from streammetrics_consumers.ledger.read import read_heads
+from streammetrics_consumers.ledger.schema import delta, generation, head, quarantine, seen
+from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.model.commit import JOIN, Commit, Head, Seen
+from streammetrics_consumers.model.generation import Generation, Piece
+from streammetrics_consumers.model.partition import Partition
+
+
+def beginning() -> str:
+    """The digest of a head without commits."""
+    return secrets.token_hex(32)
+
+
+def after_commit(commit: Commit) -> Head:
+    """The head of a commit as it is afterwards."""
+    seen = commit.seen
+    link = (
+        commit.start,
+        commit.end,
+        commit.greatest_event_ms,
+        astuple(commit.counters),
+        [
+            (*piece.pane, piece.key_range, piece.key_ranges, piece.for_coarser, _of(piece.state))
+            for piece in commit.pieces
+        ],
+        [(one.offset, one.index, one.reason, one.size, one.sha256) for one in commit.refused],
+        None
+        if seen is None
+        else (seen.since_ms, list(seen.anew), [(start, _of(ids)) for start, ids in seen.rows]),
+    )
+    return replace(
+        commit.head,
+        next_offset=commit.end,
+        greatest_event_ms=commit.greatest_event_ms,
+        counters=commit.head.counters + commit.counters,
+        digest=_linked(commit.head.digest, "commit", link),
+    )
+
+
+def after_skip(known: Head, to: int) -> Head:
+    """A head that was moved over offsets that its log has lost."""
+    return replace(
+        known,
+        next_offset=to,
+        lost=known.lost + to - known.next_offset,
+        digest=_linked(known.digest, "skip", (known.next_offset, to)),
+    )
+
+
+def _linked(before: str, kind: str, link: Sequence[object]) -> str:
+    text = json.dumps([before, kind, link], separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+_ROWS_A_STATEMENT: Final = 100  # of a delta: SQLite takes at least 999 parameters
+
+
+class Fenced(Exception):
+    """Another worker has counted these records, or windows of the delta are gone by now.
+
+    Nothing was written. Throw the delta away and read on from the head as it is now.
+    """
+
+
+def check_generation(
+    connection: Connection, known: Generation, *, alone: bool = False
+) -> int | None:
+    """Refuse to write for settings that are not those of the store any more; answers the floor.
+
+    Until the end of the transaction nobody changes the generation. With `alone`, nobody else
+    writes to it either: so must those do who change it or the set of its heads. (Whoever shared it
+    first would wait for the others who share it, and they for him.)
+    """
+    row = connection.execute(
+        select(
+            generation.c.current, generation.c.revision, generation.c.floor_ms, generation.c.token
+        )
+        .where(generation.c.id == known.id)
+        .with_for_update(read=not alone)
+    ).one_or_none()
+    if (
+        row is None
+        or row.revision < known.revision
+        or (row.revision == known.revision and row.token != known.token)
+    ):
+        raise StoreReplaced(
+            f"generation {known.id}: expected revision {known.revision}, which this process has "
+            f"seen, came {'none' if row is None else 'another one'}: the store went back (a "
+            "restored copy, a fail-over); start again to count on from where it stands"
+        )
+    if not row.current:
+        raise SettingsChanged(
+            [f"generation {known.id} is closed"],
+            "Another process has started a new generation; start again with its config.",
+        )
+    if row.revision != known.revision:
+        raise SettingsChanged(
+            [f"the metrics or variants of generation {known.id} have changed"],
+            "Another process has added a variant, or added or removed a metric; start again with "
+            "its config.",
+        )
+    floor_ms: int | None = row.floor_ms
+    return floor_ms
+
+
+def refuse_floor(commit: Commit, floor_ms: int | None) -> None:
+    """Raise Fenced where the retention floor is not the one that this commit was made for: windows
+    of its states are gone, or windows that it left events out of are kept (the store went back).
+    """
+    for piece in commit.pieces:
+        start_ms = piece.pane.start_ms
+        if floor_ms is not None and start_ms is not None and start_ms < floor_ms:
+            raise Fenced(f"windows before {floor_ms} ms are gone")
+    left_out_ms = commit.floor_ms
+    if left_out_ms is not None and (floor_ms is None or floor_ms < left_out_ms):
+        raise Fenced(f"windows before {left_out_ms} ms are kept: the store went back")
+
+
+def refuse_closed(connection: Connection, commit: Commit) -> None:
+    """Raise Fenced where label windows that events of this commit belong to are closed, or windows
+    are open for which it refused events. Until the end of the transaction nobody closes more."""
+    if commit.closed_at_most is None and commit.closed_at_least is None:
+        return
+    closed = connection.scalar(
+        select(head.c.next_offset)
+        .where(
+            head.c.generation == commit.head.generation,
+            head.c.closed.is_(False),
+            head.c.topic == JOIN.topic,
+        )
+        .with_for_update(read=True)
+    )
+    most, least = commit.closed_at_most, commit.closed_at_least
+    if most is not None and closed is not None and closed > most:
+        raise Fenced(f"label windows are closed up to {closed} ms")
+    if least is not None and (closed is None or closed < least):
+        raise Fenced(f"label windows before {least} ms are open: the store went back")
+
+
+def live(of: Generation) -> tuple[ColumnElement[bool], ...]:
+    """Which heads of a generation are read."""
+    return (head.c.generation == of.id, head.c.closed.is_(False))
+
+
+def head_of(connection: Connection, of: Generation, partition: Partition) -> Head | None:
+    """The head that is read under this topic and number, whatever its cluster and topic id."""
+    found = read_heads(
+        connection,
+        *live(of),
+        head.c.topic == partition.topic,
+        head.c.partition == partition.number,
+    )
+    return found[-1] if found else None
+
+
+def insert_head(connection: Connection, of: Generation, partition: Partition, start: int) -> Head:
+    """A new head at `start`."""
+    same = (
+        head.c.generation == of.id,
+        head.c.cluster == partition.cluster,
+        head.c.topic_id == partition.topic_id,
+        head.c.partition == partition.number,
+    )
+    earlier = connection.scalar(select(func.count()).select_from(head).where(*same)) or 0
+    connection.execute(
+        insert(head).values(
+            generation=of.id,
+            cluster=partition.cluster,
+            topic=partition.topic,
+            topic_id=partition.topic_id,
+            partition=partition.number,
+            incarnation=earlier,
+            closed=False,
+            start_offset=start,
+            next_offset=start,
+            digest=beginning(),
+        )
+    )
+    (made,) = read_heads(connection, *same, head.c.incarnation == earlier)
+    return made
+
+
+def move_head(connection: Connection, commit: Commit, moved: Head) -> bool:
+    """Move the head from `start` to `end` if it still stands at `start`; whether it did.
+
+    moved: the head as it is afterwards.
+    """
+    counted = commit.counters
+    found = connection.execute(
+        update(head)
+        .where(*stands_at(commit.head, commit.start))
+        .values(
+            next_offset=commit.end,
+            greatest_event_ms=commit.greatest_event_ms,
+            digest=moved.digest,
+            rows=head.c.rows + counted.rows,
+            late=head.c.late + counted.late,
+            future=head.c.future + counted.future,
+            expired=head.c.expired + counted.expired,
+            quarantined=head.c.quarantined + counted.quarantined,
+            tombstones=head.c.tombstones + counted.tombstones,
+            late_outcomes=head.c.late_outcomes + counted.late_outcomes,
+            skipped=head.c.skipped + counted.skipped,
+            closed_rows=head.c.closed_rows + counted.closed,
+            conflicts=head.c.conflicts + counted.conflicts,
+            repeated=head.c.repeated + counted.repeated,
+        )
+    )
+    return found.rowcount == 1
+
+
+def is_same(known: Head) -> tuple[ColumnElement[bool], ...]:
+    """The condition that a row is this head's. A row number alone says nothing: a store that went
+    back, or was emptied, gives it again."""
+    log = known.partition
+    return (
+        head.c.id == known.id,
+        head.c.generation == known.generation,
+        head.c.cluster == log.cluster,
+        head.c.topic == log.topic,
+        head.c.topic_id == log.topic_id,
+        head.c.partition == log.number,
+        head.c.incarnation == known.incarnation,
+    )
+
+
+def stands_at(known: Head, offset: int) -> tuple[ColumnElement[bool], ...]:
+    """The condition that fences: this head is read, its next offset is `offset`, and all that was
+    committed to it is what is known."""
+    at = (head.c.closed.is_(False), head.c.next_offset == offset, head.c.digest == known.digest)
+    return (*is_same(known), *at)
+
+
+def stands(connection: Connection, known: Head) -> bool:
+    """Whether a head is in the store as it is known."""
+    return bool(read_heads(connection, *stands_at(known, known.next_offset)))
+
+
+def write_delta(connection: Connection, commit: Commit) -> None:
+    """The states and the refused events of the records that the head has moved over."""
+    write_pieces(connection, commit)
+    if commit.seen is not None:
+        write_seen(connection, commit.head, commit.seen)
+    refused = [
+        {
+            "generation": commit.head.generation,
+            "head": commit.head.id,
+            "offset": event.offset,
+            "index": event.index,
+            "reason": event.reason,
+            "field": event.field and storable(event.field),
+            "detail": storable(event.detail),
+            "payload": event.payload,
+            "size": event.size,
+            "sha256": event.sha256,
+            "record_ms": event.record_ms,
+            "done": False,
+        }
+        for event in commit.refused
+    ]
+    if refused:
+        connection.execute(insert(quarantine), refused)
+
+
+def write_pieces(connection: Connection, commit: Commit, retry: int | None = None) -> None:
+    """The states alone, under the number of a retry where they are not the log's own."""
+    rows = [{**_delta_row(commit, piece), "retry": retry} for piece in commit.pieces]
+    for at in range(0, len(rows), _ROWS_A_STATEMENT):
+        connection.execute(insert(delta), rows[at : at + _ROWS_A_STATEMENT])
+
+
+def storable(text: str) -> str:
+    """A text that quotes an event, as every database takes it: PostgreSQL knows no NUL."""
+    return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
+
+
+def _delta_row(commit: Commit, piece: Piece) -> dict[str, object]:
+    return {
+        "generation": commit.head.generation,
+        "metric": piece.pane.metric,
+        "grouping": piece.pane.grouping,
+        "window_start_ms": piece.pane.start_ms,
+        "window_end_ms": piece.pane.end_ms,
+        "key_range": piece.key_range,
+        "key_ranges": piece.key_ranges,
+        "head": commit.head.id,
+        "start_offset": commit.start,
+        "end_offset": commit.end,
+        "nbytes": len(piece.state),
+        "state": piece.state,
+        "for_coarser": piece.for_coarser,
+    }
+
+
+def skip_offsets(connection: Connection, known: Head, moved: Head) -> bool:
+    """Move a head over offsets that the log has lost; whether it did."""
+    found = connection.execute(
+        update(head)
+        .where(*stands_at(known, known.next_offset))
+        .values(
+            next_offset=moved.next_offset,
+            lost=head.c.lost + (moved.next_offset - known.next_offset),
+            digest=moved.digest,
+        )
+    )
+    return found.rowcount == 1
+
+
+def close_head(connection: Connection, known: Head) -> bool:
+    """End a head; whether it was open."""
+    closed = connection.execute(
+        update(head).where(*is_same(known), head.c.closed.is_(False)).values(closed=True)
+    )
+    return closed.rowcount == 1
+
+
+def raise_floor(connection: Connection, of: Generation, floor_ms: int) -> None:
+    """Raise the floor, if this is higher, and drop the panes that start before it."""
+    lower = or_(generation.c.floor_ms.is_(None), generation.c.floor_ms < floor_ms)
+    raised = connection.execute(
+        update(generation).where(generation.c.id == of.id, lower).values(floor_ms=floor_ms)
+    )
+    if raised.rowcount == 1:
+        connection.execute(
+            delete(delta).where(delta.c.generation == of.id, delta.c.window_start_ms < floor_ms)
+        )
+
+
+def note_lateness(connection: Connection, of: Generation, lateness_ms: int) -> None:
+    """Keep the lateness of the last config, for display."""
+    connection.execute(
+        update(generation).where(generation.c.id == of.id).values(lateness_ms=lateness_ms)
+    )
+
+
+def read_seen(store: Store, of: Head) -> list[tuple[int, bytes]]:
+    """What is remembered of a log: each row a pane's start and ids, as they were written."""
+    query = select(seen.c.pane_start_ms, seen.c.ids).where(seen.c.head == of.id)
+
+    def work(connection: Connection) -> list[tuple[int, bytes]]:
+        rows = [(int(start), bytes(ids)) for start, ids in connection.execute(query)]
+        if any(len(ids) % 8 for _, ids in rows):
+            raise Damaged(f"expected ids of events of {of.partition}, came bytes that are none")
+        return rows
+
+    return store.read(work)
+
+
+def seen_digests(connection: Connection, heads: Collection[int]) -> Mapping[int, Mapping[int, str]]:
+    """What heads remember, as `digest_of` the ids of each pane, by head and the pane's start."""
+    query = select(seen.c.head, seen.c.pane_start_ms, seen.c.ids).where(seen.c.head.in_(heads))
+    rows = connection.execute(query.order_by(seen.c.head, seen.c.pane_start_ms))
+    found: dict[int, dict[int, str]] = {of: {} for of in heads}
+    for (of, start), some in groupby(rows, key=lambda row: (row.head, row.pane_start_ms)):
+        found[of][start] = digest_of([bytes(row.ids) for row in some])
+    return found
+
+
+def digest_of(parts: Iterable[bytes]) -> str:
+    """The hash (hex) of the ids of a pane, however they were divided into rows."""
+    whole = b"".join(parts)
+    if len(whole) % 8:
+        return f"{len(whole)} bytes, which are no ids"
+    return hashlib.sha256(np.sort(np.frombuffer(whole, "<u8")).tobytes()).hexdigest()
+
+
+def write_seen(connection: Connection, of: Head, found: Seen) -> None:
+    """Forget what is too old, and add what is new."""
+    old = or_(seen.c.pane_start_ms < found.since_ms, seen.c.pane_start_ms.in_(found.anew))
+    connection.execute(delete(seen).where(seen.c.head == of.id, old))
+    rows = [{"head": of.id, "pane_start_ms": start, "ids": ids} for start, ids in found.rows]
+    if rows:
+        connection.execute(insert(seen), rows)

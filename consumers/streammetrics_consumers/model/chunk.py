@@ -1,0 +1,130 @@
+"""Records of one log, as a source hands them over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics import Coded
+from streammetrics_consumers.model.partition import Partition
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A field of many events, all of them texts: text i is `data[offsets[i]:offsets[i + 1]]`, in
+    UTF-8. `named` gives the texts from one place to another, each different one named once."""
+
+    data: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    named: Callable[[int, int], Coded]
+    first: int = 0
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def part(self, here: slice) -> Texts:
+        """The texts from one place to another."""
+        start, end, _ = here.indices(len(self))
+        return Texts(self.data, self.offsets[start : end + 1], self.named, self.first + start)
+
+    def coded(self) -> Coded:
+        """Each different text named once."""
+        return self.named(self.first, self.first + len(self))
+
+
+Integers: TypeAlias = "Sequence[int] | NDArray[np.int64]"
+
+# One field of many events: plain values, numbers or times as they are stored, texts named once or
+# as they lie.
+Values: TypeAlias = "list[object] | NDArray[np.generic] | Coded | Texts"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The full size in bytes and the hash of a record of which a chunk holds only the beginning.
+
+    unreadable: what stands here is no record, but a batch that cannot be read, and why; None where
+    the record is over the size limit.
+    """
+
+    size: int
+    sha256: str
+    unreadable: str | None = None
+
+
+@runtime_checkable
+class HasBytes(Protocol):
+    """Values that know their size without being made."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Records of one partition, in offset order.
+
+    `start` is the offset that reading stood at and `end` the next one to read, so chunks of a
+    partition follow each other without a seam even where offsets have holes. `values[i]` is the
+    raw record at `offsets[i]`, None for a tombstone. `timestamps_ms`, `keys` and `headers` are
+    None where a source has no such thing; so is the timestamp of a record, or it is below 0.
+
+    `cut` names the indices whose value is only the beginning, because the record is over the size
+    limit or cannot be read. `indices[i]` is the place of an event in its record, in chunks whose
+    records were opened into the events that they carry; None while a record is one event. `fields`
+    is the header of a CSV file. `columns` holds the same rows by column, by dotted path, for
+    sources that store columns (times as datetime64[ms]); `values` then makes the text of a row on
+    demand.
+    """
+
+    partition: Partition
+    start: int
+    end: int
+    offsets: Integers
+    values: Sequence[bytes | None]
+    timestamps_ms: Sequence[int | None] | NDArray[np.int64] | None = None
+    keys: Sequence[bytes | None] | None = None
+    headers: Sequence[Sequence[tuple[str, bytes | None]]] | None = None
+    cut: Mapping[int, Cut] = field(default_factory=dict)
+    fields: tuple[str, ...] | None = None
+    columns: Mapping[str, Values] | None = None
+    indices: Integers | None = None
+
+    def __len__(self) -> int:
+        """How many records it holds."""
+        return len(self.offsets)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the records as they were read: of values, or of the columns that hold them."""
+        if isinstance(self.values, HasBytes):
+            return self.values.nbytes
+        return sum(map(len, filter(None, self.values)))
+
+    def part(self, first: int, last: int, start: int, end: int) -> Chunk:
+        """The records `first` to `last` (not included) as a chunk from `start` to `end`."""
+        columns = self.columns
+        here = slice(first, last)
+        return replace(
+            self,
+            start=start,
+            end=end,
+            offsets=self.offsets[here],
+            values=self.values[here],
+            timestamps_ms=None if self.timestamps_ms is None else self.timestamps_ms[here],
+            keys=None if self.keys is None else self.keys[here],
+            headers=None if self.headers is None else self.headers[here],
+            cut={i - first: cut for i, cut in self.cut.items() if first <= i < last},
+            columns=None if columns is None else {n: _part(c, here) for n, c in columns.items()},
+            indices=None if self.indices is None else self.indices[here],
+        )
+
+
+def _part(values: Values, here: slice) -> Values:
+    if isinstance(values, Texts):
+        return values.part(here)
+    return Coded(values.codes[here], values.values) if isinstance(values, Coded) else values[here]

@@ -1,0 +1,234 @@
+"""What one transaction writes and what one read sees: heads, counters, and refused events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import Final, NamedTuple, Protocol
+
+from streammetrics_consumers.model.generation import DeltaRow, Generation, PaneSize, Piece
+from streammetrics_consumers.model.partition import Partition
+
+# What joined rows are counted for: its offsets are event times, in milliseconds, up to which label
+# windows are closed. No topic and no file has such a name.
+JOIN: Final = Partition("(join)", "(join)", "(join)", 0)
+JOIN_START: Final = -(1 << 62)  # of JOIN: before all event times
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """How many events were read (`rows`, accepted or refused), and what became of some of them;
+    `tombstones` are messages without a value, which are no events. `skipped` are events that the
+    config leaves out: those that `[event] where` does not mean, and those that are neither
+    impressions nor outcomes. Where events are joined, those that are late are refused, and
+    `late_outcomes` of them are outcomes; JOIN has counted `closed` impressions, and left
+    `conflicts` out. `repeated` came before, by their ids."""
+
+    rows: int = 0
+    late: int = 0
+    future: int = 0
+    expired: int = 0
+    quarantined: int = 0
+    tombstones: int = 0
+    late_outcomes: int = 0
+    skipped: int = 0
+    closed: int = 0
+    conflicts: int = 0
+    repeated: int = 0
+
+    def __add__(self, other: Counters) -> Counters:
+        mine, theirs = (astuple(one) for one in (self, other))
+        return Counters(*(a + b for a, b in zip(mine, theirs, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How far one log was counted: [start_offset, next_offset).
+
+    `lost` counts offsets that the log had lost before we came (`--on-gap skip`). Where a log
+    lost its end, or was made anew, and reading went on all the same, the head is `closed` and
+    another one follows the log. Recovery reads next_offset and greatest_event_ms alone.
+
+    `incarnation` counts the heads that followed the same log before. `digest` is that of all its
+    commits (see ledger/write.py): two heads with one digest have one history. `known_offset` is
+    where the store went back: a worker knew that the log was counted up to there.
+    """
+
+    id: int
+    generation: int
+    partition: Partition
+    closed: bool
+    start_offset: int
+    next_offset: int
+    greatest_event_ms: int | None
+    counters: Counters
+    lost: int
+    incarnation: int = 0
+    digest: str = ""
+    known_offset: int | None = None
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether the store went back, and has not counted again what it had."""
+        known = self.known_offset
+        return known is not None and known > self.next_offset and not self.closed
+
+    @property
+    def is_join(self) -> bool:
+        """Whether it follows no log, but says up to which event time label windows are closed."""
+        return self.partition == JOIN
+
+
+class Refused(Protocol):
+    """An event that is not counted: where it stands, why, and what it was."""
+
+    @property
+    def offset(self) -> int: ...
+    @property
+    def index(self) -> int:
+        """Its place within the record."""
+        ...
+
+    @property
+    def reason(self) -> str: ...
+    @property
+    def field(self) -> str | None: ...
+    @property
+    def detail(self) -> str: ...
+    @property
+    def payload(self) -> bytes:
+        """Its beginning, cut at a stated length."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Its full length in bytes."""
+        ...
+
+    @property
+    def sha256(self) -> str:
+        """The hash of all of it, in hex."""
+        ...
+
+    @property
+    def record_ms(self) -> int | None:
+        """Its record's timestamp, None where its log has none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineRow:
+    """A refused event as it is stored. `done` says that a retry has counted it since, and `retry`
+    which one."""
+
+    id: int
+    partition: Partition
+    offset: int
+    index: int
+    reason: str
+    field: str | None
+    detail: str
+    payload: bytes
+    size: int
+    sha256: str
+    done: bool
+    head: int
+    record_ms: int | None
+    retry: int | None
+
+
+class Seen(NamedTuple):
+    """What a commit changes of the ids that a log has seen: panes that start before `since_ms` are
+    forgotten, rows of the panes `anew` replaced, and `rows` added, each a pane's start and ids."""
+
+    since_ms: int
+    anew: Sequence[int]
+    rows: Sequence[tuple[int, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one transaction writes: the records [start, end) of the log that `head` follows.
+
+    `greatest_event_ms` is that of all events before `end`. `closed_at_most`: events in it are
+    joined, and label windows may be closed up to this time and no further; None: none are.
+    `floor_ms`: events below this retention floor are left out of their windows; `closed_at_least`:
+    events are refused because label windows are closed up to this time; None: none are.
+    """
+
+    head: Head
+    start: int
+    end: int
+    greatest_event_ms: int | None
+    counters: Counters
+    pieces: Sequence[Piece] = ()
+    refused: Sequence[Refused] = ()
+    closed_at_most: int | None = None
+    seen: Seen | None = None
+    floor_ms: int | None = None
+    closed_at_least: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What one read transaction saw, whole: nothing in it is from before or after.
+
+    `heads` holds the closed ones too, in the order in which they were made. `panes` lists all
+    panes of the generation; `deltas` the rows of those that were asked for, in no certain order.
+    `retry` is the number of the last retry of refused events, 0 before the first.
+    """
+
+    generation: Generation
+    heads: tuple[Head, ...]
+    panes: tuple[PaneSize, ...]
+    deltas: tuple[DeltaRow, ...] = ()
+    retry: int = 0
+
+    @property
+    def counters(self) -> Counters:
+        """All heads together."""
+        return sum((head.counters for head in self.heads), Counters())
+
+    @property
+    def stored_rows(self) -> int:
+        """How many delta rows the store has."""
+        return sum(size.own_rows for size in self.panes)
+
+    @property
+    def stored_nbytes(self) -> int:
+        """How many bytes they hold."""
+        return sum(size.own_nbytes for size in self.panes)
+
+    @property
+    def offsets(self) -> dict[str, int]:
+        """The next offset of each log by its name (`topic/0`); where events are joined, also up to
+        which event time label windows are closed."""
+        return {
+            str(head.partition): head.next_offset
+            for head in self.heads
+            if not head.closed and head.next_offset != JOIN_START
+        }
+
+    @property
+    def incomplete(self) -> dict[str, int]:
+        """The logs of which the store has counted less than it had before it went back, each with
+        the offset (or event time) up to which it was counted."""
+        return {str(h.partition): h.known_offset or 0 for h in self.heads if h.is_incomplete}
+
+    @property
+    def logs(self) -> tuple[Head, ...]:
+        """The heads that follow logs."""
+        return tuple(head for head in self.heads if not head.is_join)
+
+    @property
+    def closed_ms(self) -> int | None:
+        """Up to which event time label windows are closed: later impressions are not counted yet.
+        None where events are not joined, or none is closed."""
+        joins = [head for head in self.heads if head.is_join and head.next_offset != JOIN_START]
+        return max((head.next_offset for head in joins), default=None)
+
+    @property
+    def greatest_event_ms(self) -> int | None:
+        """The greatest event time read over all partitions, None before the first event."""
+        times = [h.greatest_event_ms for h in self.heads if h.greatest_event_ms is not None]
+        return max(times, default=None)

@@ -1,0 +1,114 @@
+"""Looks at an experiment while it goes on, from the loop of a worker.
+
+One process at a time looks, each `look_every_s`: see `ledger/looks.py`. The states and how far the
+logs were counted are of one moment of the store. A look that fails is a look less, which makes no
+interval wrong; counting goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from typing import Final
+
+from streammetrics import StreamMetricsError
+from streammetrics.experiments import Experiment, Look
+from streammetrics_consumers.ledger.failures import StoreUnavailable
+from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
+from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
+from streammetrics_consumers.ledger.outline import state_of
+from streammetrics_consumers.ledger.view import View, view
+from streammetrics_consumers.query.experiment_plan import declared, experiment_of, within
+
+log = logging.getLogger(__name__)
+
+MAX_STATE_BYTES: Final = 512 << 20  # of the stored states that one look reads
+
+
+def look_now(ledger: Ledger, generation: int, claimed_ms: int | None = None) -> bool:
+    """Look at the experiment of a generation; whether there is a look now that was not there.
+
+    claimed_ms: when the look was claimed, by the clock of who did; None where nobody else looks.
+
+    Raises LedgerError, and StreamMetricsError for states that the plan does not fit.
+    """
+    found = view(ledger, _seen, generation=generation)
+    row = None if found is None else _row(*found)
+    return row is not None and bool(row.look.readings) and take(ledger.store, row, claimed_ms)
+
+
+def _seen(now: View) -> tuple[Look, int | None, Experiment] | None:
+    """Within the transaction: the states, and a look without readings."""
+    of, seen = declared(now.moment.generation), now.snapshot
+    if of is None:
+        return None
+    panes = within(of.panes(size.pane for size in seen.panes), None, None)
+    rows = now.outlines(panes)
+    nbytes = sum(row.nbytes for row in rows)
+    if nbytes > MAX_STATE_BYTES:
+        raise TooLarge(
+            f"a look at the experiment needs {nbytes} bytes of states, and may use "
+            f"{MAX_STATE_BYTES}"
+        )
+    states = ((row.pane, state_of(row, stored)) for row, stored in now.states(rows))
+    heads = heads_of(now.moment.heads, now.moment.retry)
+    look = Look.at(of.fingerprint, now.moment.generation.id, heads, {})
+    return look, seen.greatest_event_ms, experiment_of(of, states)
+
+
+def _row(look: Look, watermark_ms: int | None, experiment: Experiment) -> LookRow:
+    # A metric of which no state was counted has no view yet, and no name that stays.
+    contrasts = [one for one in experiment.contrasts() if one.view]
+    readings = {one.name: one.anytime for one in contrasts}
+    effects = {one.name: one.comparison.effect_size for one in contrasts}
+    return LookRow(
+        Look.at(look.experiment, look.generation, dict(look.heads), readings), watermark_ms, effects
+    )
+
+
+class Looker:
+    """Looks when a look is due, and nobody else does.
+
+    every_s: between two looks of anybody. clock: seconds since 1970, by which processes agree.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        generation: int,
+        every_s: float,
+        *,
+        monotonic: Callable[[], float],
+        clock: Callable[[], float],
+    ) -> None:
+        self._ledger, self._generation, self._every_s = ledger, generation, every_s
+        self._monotonic, self._clock = monotonic, clock
+        self._asked_s = -math.inf
+
+    def step(self) -> None:
+        """Look, if it is time."""
+        now_s = self._monotonic()
+        if now_s - self._asked_s >= self._every_s:
+            self._asked_s = now_s
+            self._look(last=False)
+
+    def last(self) -> None:
+        """Look whenever the last one was: nothing more will come."""
+        self._look(last=True)
+
+    def _look(self, *, last: bool) -> None:
+        try:
+            of = declared(self._ledger.generation(self._generation))
+            now_ms = int(self._clock() * 1000)
+            if of is not None and claim(
+                self._ledger.store,
+                self._generation,
+                of.fingerprint,
+                now_ms=now_ms,
+                every_ms=int(self._every_s * 1000),
+                last=last,
+            ):
+                look_now(self._ledger, self._generation, now_ms)
+        except (StoreUnavailable, TooLarge, StreamMetricsError) as error:
+            log.warning("%s; this look at the experiment is left out", error)

@@ -1,0 +1,179 @@
+"""What can be known before anything is counted. Nothing here makes a file or changes a row.
+
+require_options(config, options)   the options fit the source, or an error of usage
+check(config, options)             source and store are there and fit, in lines to read
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.tables import require_keyed
+from streammetrics_consumers.counting.options import Options, require_no_loss, require_partitions
+from streammetrics_consumers.ledger.connect import shown
+from streammetrics_consumers.ledger.failures import NoStoreYet, SchemaMismatch
+from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, require_known, unknown_topics
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import Begun
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources.open_source import (
+    open_source,
+    require_package,
+    require_readable,
+)
+from streammetrics_consumers.sources.source import Disconnected, GapError, Source, Unsuitable
+
+Opener = Callable[[Config, Options], Source]
+
+
+def require_options(config: Config, options: Options, *, opener: Opener = open_source) -> None:
+    """Raise Unsuitable where the source cannot do what the options ask for, and SourceError where
+    a file cannot be read.
+
+    Kafka is asked only about partitions that are named, and not at all while it is away: `run`
+    waits for it, and the worker asks again.
+    """
+    require_readable(config)
+    require_package(config)
+    if options.close and config.join is None:
+        raise Unsuitable(
+            "--close: expected a config with [join], since it closes label windows, came one "
+            "without; leave it out"
+        )
+    require_topics(config, options)
+    if config.source.kind == "kafka":
+        if options.partitions is not None:
+            try:
+                with closing(opener(config, options)) as source:
+                    partitions = source.partitions()
+            except Disconnected:
+                return
+            require_partitions(options.partitions, partitions)
+        return
+    if not isinstance(options.start, str):
+        raise Unsuitable(
+            f"--from: expected beginning or latest, since a {config.source.kind} has no times of "
+            "its own, came a time; leave it out to read from the beginning"
+        )
+    if options.partitions is not None:
+        path = config.source.path
+        only = Partition("", "stdin" if path is None else path.name, "", 0)
+        require_partitions(options.partitions, [only])
+    if config.source.kind == "file":
+        opener(config, options).close()
+
+
+def require_topics(config: Config, options: Options) -> None:
+    """Raise Unsuitable where `--skip` names a topic that is not read."""
+    others = {topic for topic, _, _ in options.skips.places or ()} - {*config.source.topics}
+    if others:
+        there = ", ".join(config.source.topics) or f"no topic, since it is a {config.source.kind}"
+        raise Unsuitable(
+            f"--skip: expected a topic of the source, which reads {there}, came "
+            f"{', '.join(sorted(others))}; correct it, or leave it out"
+        )
+
+
+def check(
+    config: Config,
+    options: Options,
+    *,
+    new_generation: bool = False,
+    opener: Opener = open_source,
+) -> list[str]:
+    """Look at the source and the store, and say what is there and what a run would do.
+
+    Raises what a run would raise before its first record.
+    """
+    found = []
+    logs: dict[Partition, tuple[int, int | None]] = {}
+    with closing(opener(config, options)) as source:
+        ends = source.ends()
+        require_keyed(config.dedup, source.partitions())
+        for partition in source.partitions():
+            first, end = source.beginning(partition), ends.get(partition)
+            logs[partition] = first, end
+            found.append(f"{partition}: offsets {first} to {'?' if end is None else end}")
+        if not logs:
+            found.append("source: no complete record is there yet")
+    store = f"store {shown(config.store.url)}"
+    try:
+        ledger = Ledger.open(config.store.url)
+    except NoStoreYet:
+        return [*found, f"{store}: not there yet; a run makes it"]
+    except SchemaMismatch as error:
+        if not error.is_older:
+            raise
+        return [
+            *found,
+            f"{store}: its schema has version {error.version}; a run brings it to version "
+            f"{error.ours}, and compares the settings and the heads then",
+        ]
+    with closing(ledger):
+        if new_generation:
+            number = max((one.id for one in ledger.generations()), default=0)
+            return [*found, f"{store}: a run starts generation {number + 1}"]
+        begun = ledger.compare(config.fingerprints(), config.descriptions, options.requested)
+        if begun is None:
+            return [*found, f"{store}: nothing is counted yet"]
+        heads = ledger.heads(begun.generation)
+        added = unknown_topics(ledger.store, begun.generation, logs)
+        if not options.new_source:
+            require_known(ledger.store, begun.generation, logs)
+    found.append(f"{store}: generation {begun.generation.id}")
+    found += _changes(begun)
+    found += [
+        f"source {topic} of cluster {cluster}: new to the store; a run adds its events to what is "
+        "counted"
+        for cluster, topic in added
+    ]
+    if not logs and options.on_gap == "stop":
+        require_no_loss(config, heads)
+    for head in heads:
+        found.append(f"{head.partition}: counted up to offset {head.next_offset}")
+        _require_same(head, logs, options)
+    return found
+
+
+def _changes(begun: Begun) -> list[str]:
+    return [
+        *(
+            f"metric {name}: new; it would start at the offsets reached so far"
+            for name in begun.added
+        ),
+        *(
+            f"metric {name}: dropped; it would end at the offsets reached so far"
+            for name in begun.ended
+        ),
+        *(
+            f"metric {name}: back in the config; it would go on at the offsets reached so far, "
+            "with a hole before them"
+            for name in begun.resumed
+        ),
+        *(
+            f"variant {name}: new; a run counts it from the offsets reached so far, and "
+            "`quarantine retry` those of its events that were refused"
+            for name in begun.variants
+        ),
+        *(f"epoch {name}: new; the experiment goes on with it" for name in begun.epochs),
+    ]
+
+
+def _require_same(
+    head: Head, logs: dict[Partition, tuple[int, int | None]], options: Options
+) -> None:
+    """The log that a head follows is still this one, and has not lost what comes next."""
+    known = head.partition
+    for partition, (first, end) in logs.items():
+        if (partition.topic, partition.number) != (known.topic, known.number):
+            continue
+        if partition != known:
+            if options.takes(known, partition):
+                continue
+            raise LogChanged(head, partition)
+        if options.on_gap == "skip":
+            continue
+        if head.next_offset < first or (end is not None and head.next_offset > end):
+            raise GapError(known, head.next_offset, first, first if end is None else end)

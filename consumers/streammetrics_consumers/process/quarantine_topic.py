@@ -1,0 +1,134 @@
+"""Refused events are forwarded to the topic of `[quarantine] topic`, after their commit.
+
+A thread of its own reads from the ledger what no topic has acknowledged yet, sends it, and writes
+down that it was. Counting never waits for it: where the topic is away, entries wait in the ledger,
+also over a restart. So each arrives at least once; its key says which it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Event, Lock, Thread
+from typing import Final, Protocol
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.ledger.quarantine import mark_forwarded, not_forwarded
+from streammetrics_consumers.ledger.store import Store
+from streammetrics_consumers.model.commit import Head, QuarantineRow
+
+log = logging.getLogger(__name__)
+
+PAGE: Final = 500
+LOOK_S: Final = 1.0
+PAUSE_S: Final = 10.0  # after a failure
+END_S: Final = 10.0  # to send the rest, when the run ends
+Message = tuple[bytes, bytes, list[tuple[str, bytes]]]
+
+
+class Sender(Protocol):
+    """Where messages go."""
+
+    def send(self, messages: Sequence[Message]) -> None: ...
+    def close(self) -> None: ...
+
+
+class Forwarder:
+    """Forwards what is refused in the logs that this process commits to."""
+
+    def __init__(self, store: Store, opener: Callable[[], Sender]) -> None:
+        self._store, self._opener = store, opener
+        self._sender: Sender | None = None
+        self._heads: set[int] = set()
+        self._lock = Lock()
+
+    def committed(self, head: Head) -> None:
+        """This head has moved: what is refused there is ours to forward."""
+        with self._lock:
+            self._heads.add(head.id)
+
+    def forward(self, stop: Event) -> None:
+        """Send all that waits. Raises what the client or the store raises."""
+        with self._lock:
+            heads = set(self._heads)
+        while heads and (entries := not_forwarded(self._store, heads, PAGE)):
+            if self._sender is None:
+                self._sender = self._opener()
+            self._sender.send([message(entry) for entry in entries])
+            mark_forwarded(self._store, entries)
+            if stop.is_set():
+                return
+
+    def run(self, stop: Event, ended: Event) -> None:
+        """Forward until `ended`, and then the rest, unless the topic is away."""
+        while True:
+            last = ended.wait(LOOK_S)
+            try:
+                self.forward(stop)
+            except Exception as error:  # a client has many; none may reach the count
+                log.warning(
+                    "refused events wait in the ledger: they cannot be forwarded: %s", error
+                )
+                self.close()
+                last = last or ended.wait(PAUSE_S)
+                if last:
+                    return
+            if last:
+                return
+
+    def close(self) -> None:
+        """Let go of the client."""
+        sender, self._sender = self._sender, None
+        if sender is not None:
+            sender.close()
+
+
+@contextmanager
+def forwarding(
+    config: Config, store: Store, opener: Callable[[], Sender] | None = None
+) -> Iterator[Callable[[Head], None]]:
+    """A function to tell of heads that have moved; refused events go out while the block lasts."""
+    topic = config.quarantine.topic
+    if topic is None:
+        yield lambda head: None
+        return
+
+    def opened() -> Sender:
+        if config.source.library == "confluent-kafka":
+            from streammetrics_consumers.sources.confluent_source import client as by_librdkafka
+
+            return by_librdkafka.Forwarding(config.source, topic)
+        from streammetrics_consumers.sources.kafka_source import producer as by_kafka_python
+
+        return by_kafka_python.Forwarding(config.source, topic)
+
+    forwarder = Forwarder(store, opener or opened)
+    stop, ended = Event(), Event()
+    thread = Thread(target=forwarder.run, args=(stop, ended), name="forward", daemon=True)
+    thread.start()
+    try:
+        yield forwarder.committed
+    finally:
+        ended.set()
+        thread.join(END_S)
+        stop.set()
+        forwarder.close()
+
+
+def message(entry: QuarantineRow) -> Message:
+    """An entry as a message: its place as the key, what the ledger holds of it as the value."""
+    log_, place = entry.partition, f"{entry.offset}/{entry.index}"
+    key = f"{log_.cluster}/{log_.topic}/{log_.topic_id}/{log_.number}/{place}"
+    fields = {
+        "reason": entry.reason,
+        "field": entry.field or "",
+        "detail": entry.detail,
+        "topic": log_.topic,
+        "partition": str(log_.number),
+        "offset": str(entry.offset),
+        "index": str(entry.index),
+        "size": str(entry.size),
+        "sha256": entry.sha256,
+    }
+    return key.encode(), entry.payload, [(name, text.encode()) for name, text in fields.items()]

@@ -1,0 +1,202 @@
+"""A process that counts: opens the ledger and the source, works, and opens the source again.
+
+`run` returns when it was stopped or has reached the end, and raises otherwise: ConfigError,
+LedgerError, GapError, SourceError or ErrorBudgetExceeded.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from typing import Final
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.counting.worker import Worker
+from streammetrics_consumers.counting.worker_status import RecordingLedger, StatusRecorder
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.write import Fenced
+from streammetrics_consumers.model.generation import NOTHING_REQUESTED, Begun, Generation, Requested
+from streammetrics_consumers.process.experiment_looks import Looker
+from streammetrics_consumers.process.quarantine_topic import forwarding
+from streammetrics_consumers.process.stop import Stop
+from streammetrics_consumers.sources.open_source import open_source
+from streammetrics_consumers.sources.source import Disconnected, GapError, Source
+
+log = logging.getLogger(__name__)
+
+ANSWER_S: Final = 3.0  # for a source to answer, once a signal has asked to end
+Opener = Callable[[Config, Options], Source]
+FIRST_PAUSE_S: Final = 0.5
+GREATEST_PAUSE_S: Final = 30.0
+FIRST_TRIES: Final = 6  # about half a minute, before anything was read
+
+
+def begin(
+    ledger: Ledger,
+    config: Config,
+    *,
+    new_generation: bool = False,
+    requested: Requested = NOTHING_REQUESTED,
+) -> Begun:
+    """The generation that this config may write to. Raises SettingsChanged (exit 3)."""
+    begun = ledger.begin(
+        config.fingerprints(),
+        config.descriptions,
+        new_generation=new_generation,
+        requested=requested,
+    )
+    ledger.note_lateness(begun.generation, config.windows.lateness_s * 1000)
+    number = begun.generation.id
+    if begun.created:
+        log.info("generation %d starts", number)
+    for name in begun.added:
+        log.info("generation %d: metric %s starts at the offsets reached so far", number, name)
+    for name in begun.ended:
+        log.info("generation %d: metric %s ends at the offsets reached so far", number, name)
+    for name in begun.resumed:
+        log.info(
+            "generation %d: metric %s goes on, with a hole up to the offsets reached so far",
+            number,
+            name,
+        )
+    for name in begun.variants:
+        log.info("generation %d: variant %s is counted from now on", number, name)
+    for name in begun.epochs:
+        log.info("generation %d: the experiment has an epoch that starts at %s", number, name)
+    return begun
+
+
+def run(
+    config: Config,
+    options: Options,
+    *,
+    stop: Stop,
+    new_generation: bool = False,
+    report: Callable[[Progress], None] = lambda progress: None,
+    monotonic: Callable[[], float] = time.monotonic,
+    clock: Callable[[], float] = time.time,
+    opener: Opener = open_source,
+    status: StatusRecorder | None = None,
+) -> None:
+    """Count until stopped, or until the end with `options.until_end`. Raises what went wrong.
+
+    After each step of a worker, its progress is reported, and the experiment is looked at if a look
+    is due.
+    """
+    status = status or StatusRecorder(monotonic)
+    with stop.interrupting():
+        opened = Ledger.open(config.store.url, create=True)
+    with closing(opened), forwarding(config, opened.store) as moved:
+        ledger = RecordingLedger(opened.store, status, monotonic, moved)
+        generation = begin(
+            ledger, config, new_generation=new_generation, requested=options.requested
+        ).generation
+        looker = _looker(config, ledger, generation, monotonic, clock)
+        backoff = Backoff()
+        while not stop.requested:
+            try:
+                status.opening()
+                with stop.ending_within(ANSWER_S):
+                    source = opener(config, options)
+                with closing(source):
+                    worker = Worker(
+                        config,
+                        ledger,
+                        generation,
+                        source,
+                        options,
+                        stop=stop,
+                        monotonic=monotonic,
+                        status=status,
+                    )
+                    for progress in _steps(worker, stop):
+                        if progress.rows:
+                            backoff.reset()
+                        report(progress)
+                        if looker is not None:
+                            looker.step()
+                if looker is not None and options.until_end and not stop.requested:
+                    looker.last()
+                return
+            except GapError as gap:
+                if options.on_gap == "stop":
+                    raise
+                with suppress(Fenced):  # another worker was first; look again
+                    _skip(ledger, generation, gap)
+            except Disconnected as error:
+                if backoff.is_hopeless:
+                    raise
+                pause_s = backoff.pause_s()
+                log.warning("%s; opening the source again in %g s", error, pause_s)
+                status.failed()
+                stop.wait(pause_s)
+
+
+def _steps(worker: Worker, stop: Stop) -> Iterator[Progress]:
+    """Prepare a worker and run it, unless a stop is requested meanwhile."""
+    with stop.ending_within(ANSWER_S):
+        worker.prepare()
+    if not stop.requested:
+        yield from worker.run()
+
+
+def _looker(
+    config: Config,
+    ledger: Ledger,
+    generation: Generation,
+    monotonic: Callable[[], float],
+    clock: Callable[[], float],
+) -> Looker | None:
+    """Who looks at the experiment, if there is one."""
+    if config.experiment is None:
+        return None
+    every_s = config.experiment.look_every_s
+    return Looker(ledger, generation.id, every_s, monotonic=monotonic, clock=clock)
+
+
+def _skip(ledger: Ledger, generation: Generation, gap: GapError) -> None:
+    """Go on behind a gap, and say what is lost."""
+    for head in ledger.heads(generation):
+        if head.partition != gap.partition or head.next_offset != gap.head:
+            continue
+        if gap.head < gap.beginning:
+            ledger.skip(generation, head, gap.beginning)
+            log.warning("%s; %d offsets are lost, and passed over", gap, gap.beginning - gap.head)
+        else:
+            ledger.follow(generation, head, gap.partition, gap.end)
+            log.warning("%s; it lost its end, reading on at %d", gap, gap.end)
+
+
+class Backoff:
+    """Pauses that double while nothing is read.
+
+    >>> backoff = Backoff()
+    >>> backoff.pause_s(), backoff.pause_s(), backoff.pause_s()
+    (0.5, 1.0, 2.0)
+    >>> backoff.reset()
+    >>> backoff.pause_s()
+    0.5
+    """
+
+    def __init__(self) -> None:
+        self._failures = 0
+        self._ever_read = False
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether the source could never be read, however often it was tried."""
+        return not self._ever_read and self._failures >= FIRST_TRIES
+
+    def reset(self) -> None:
+        """Something was read: the next failure is a new one."""
+        self._failures = 0
+        self._ever_read = True
+
+    def pause_s(self) -> float:
+        """How long to wait before the next try."""
+        pause_s = min(FIRST_PAUSE_S * 2.0**self._failures, GREATEST_PAUSE_S)
+        self._failures += 1
+        return pause_s

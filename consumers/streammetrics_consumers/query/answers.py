@@ -1,0 +1,490 @@
+"""The answers of the HTTP interface and of `--json`: their shapes, and the text that they become.
+
+/openapi.json is made from these classes, docstrings and constraints included. An object is closed:
+it has exactly these keys. JSON has sorted keys, UTF-8 and a last newline.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, to_builtins
+
+from streammetrics.experiments import Action, Verdict
+from streammetrics_consumers.query.query import Slice, WindowState
+
+Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
+
+ExperimentState = Literal["none", "waiting", "distrusted", "early", "undecided", "decided"]
+HealthState = Literal["live", "idle", "stale", "broken"]
+
+Number: TypeAlias = Annotated[
+    float | Literal["inf", "-inf"] | None, Meta(description="a double; null where undefined")
+]
+Count: TypeAlias = Annotated[int, Meta(ge=0)]
+Counts: TypeAlias = Mapping[str, Count]
+Time: TypeAlias = Annotated[int, Meta(description="milliseconds since 1970, UTC")]
+Level: TypeAlias = Annotated[float, Meta(gt=0, lt=1)]
+Share: TypeAlias = Annotated[Number, Meta(description="of 1; null where there is nothing to share")]
+Digest: TypeAlias = Annotated[str, Meta(pattern="^sha256:[0-9a-f]{64}$")]
+Names: TypeAlias = Annotated[
+    Slice, Meta(description="names to values; (other) has the names that were summed over")
+]
+Bin: TypeAlias = Annotated[
+    tuple[int, int, Count], Meta(description="[from, to, outcomes], in seconds")
+]
+Figure: TypeAlias = Annotated[
+    Mapping[str, Raw],  # any JSON
+    Meta(
+        description="a Vega-Lite specification with its data",
+        extra_json_schema={"required": ["$schema", "data", "description"]},
+    ),
+]
+
+
+class Answer(Struct, frozen=True, forbid_unknown_fields=True):
+    """An object of an answer."""
+
+
+class Problem(Answer, frozen=True):
+    """What was expected, what came, where, and what to do."""
+
+    came: str
+    expected: str | UnsetType = UNSET
+    where: str | UnsetType = UNSET
+    todo: str | UnsetType = UNSET
+
+
+class Error(Answer, frozen=True):
+    """Why there is no answer."""
+
+    error: Problem
+
+
+class Window(Answer, frozen=True):
+    """A span of event time [start_ms, end_ms) and how far it is; null, null since the start.
+
+    Open: the newest event of some partition lies before the end. Closing: late rows are still
+    expected. Closed: all that comes is late. It is for display, and no digest holds it.
+    """
+
+    start_ms: Time | None
+    end_ms: Time | None
+    state: WindowState
+
+
+class Interval(Answer, frozen=True):
+    """A statistical interval. n_eff: n divided by the design effect, deff."""
+
+    lower: Number
+    upper: Number
+    level: Level
+    method: str
+    n: Count
+    n_eff: Number
+    deff: Number
+    reason: Annotated[str, Meta(description="why it is undefined, or empty")]
+
+
+class Result(Answer, frozen=True):
+    """One view of one metric in one slice of one window. The exact value lies in [low, high]."""
+
+    window: Window
+    slice: Names
+    metric: str
+    type: str
+    view: str
+    value: Number
+    low: Number
+    high: Number
+    counts: Counts
+    digest: Digest
+    interval: Annotated[Interval | None, Meta(description="null where there is no formula")]
+
+
+class Direction(Answer, frozen=True):
+    """In which direction a metric is better; the target is null where it has none."""
+
+    better: Literal["higher", "lower", "target", "none"]
+    target: float | None
+
+
+class _Contrast(Answer, frozen=True):
+    """A treatment beside the control."""
+
+    metric: str
+    view: str
+    control_variant: str
+    treatment_variant: str
+    guardrail: bool
+
+
+class Comparison(_Contrast, frozen=True):
+    """A treatment beside the control over one window, as it stands after some looks.
+
+    holm_pvalue: among the decisions, of all rows since the start; null elsewhere. margin: the
+    effect at which a guardrail is broken, with its sign; null of a decision.
+    """
+
+    window: Window
+    control: Number
+    treatment: Number
+    effect_size: Number
+    effect_size_ci_lower: Number
+    effect_size_ci_upper: Number
+    rel_effect_size: Number
+    rel_effect_size_ci_lower: Number
+    rel_effect_size_ci_upper: Number
+    pvalue: Number
+    statistic: Number
+    std_error: Number
+    df: Number
+    level: Number
+    n: Number
+    n_eff: Number
+    deff: Number
+    method: str
+    reason: Annotated[str, Meta(description="why the effect is undefined, or empty")]
+    anytime_lower: Number
+    anytime_upper: Number
+    anytime_pvalue: Number
+    anytime_reason: Annotated[str, Meta(description="why there is no such interval, or empty")]
+    holm_pvalue: Number
+    e_value: Number
+    gated: Annotated[bool, Meta(description="whether this is before the burn-in")]
+    distrusted: bool
+    verdict: Verdict
+    direction: Direction
+    faded: bool
+    margin: Number
+    looks: Count
+    sentence: str
+
+
+class Recommendation(Answer, frozen=True):
+    """What to do now, and the contrasts that it rests on."""
+
+    action: Action
+    sentence: str
+    rests_on: tuple[str, ...]
+    treatments: tuple[str, ...]
+
+
+class Contamination(Answer, frozen=True):
+    """The units that were seen in several variants."""
+
+    units: Number
+    share: Share
+    dropped: bool
+    warning: bool
+    sentence: str
+
+
+class SampleRatio(Answer, frozen=True):
+    """Whether units fell to variants as planned, since the start."""
+
+    pvalue: Number
+    e_value: Number
+    counts: Counts
+    reason: Annotated[str, Meta(description="why it is undefined, or empty")]
+
+
+class JoinOutcome(Answer, frozen=True):
+    """One outcome of a join. waiting: outcomes that belong to no impression yet for certain."""
+
+    waiting: Count
+    attributed: Count
+    unattributed: Count
+    unknown: Annotated[int, Meta(ge=0, description="unattributed, of no known impression")]
+    share_unattributed: Share
+    share_after_window: Share
+    share_last_tenth: Share
+    delays_s: tuple[Bin, ...]
+    unattributed_delays_s: tuple[Bin, ...]
+
+
+class Join(Answer, frozen=True):
+    """How the join of impressions with their outcomes stands, since the start."""
+
+    closed_ms: Time | None
+    label_window_s: float
+    events: Count
+    closed: Annotated[int, Meta(ge=0, description="impressions that are counted")]
+    pending: Annotated[int, Meta(ge=0, description="impressions that are not counted yet")]
+    share_pending: Share
+    conflicts: Count
+    late_impressions: Count
+    late_outcomes: Count
+    repeated: Count
+    share_repeated: Share
+    outcomes: Mapping[str, JoinOutcome]
+    warnings: tuple[str, ...]
+
+
+class _Counted(Answer, frozen=True):
+    """What was read."""
+
+    rows_read: Count
+    quarantined: Count
+    late: Count
+    future: Count
+    expired: Count
+    repeated: Count
+    skipped: Count
+    watermark_ms: Time | None
+
+
+class Results(_Counted, frozen=True, tag_field="format", tag="streammetrics-results/1"):
+    """The answer to a query: how far the logs were read, the values, and the experiment.
+
+    incomplete: the logs of which less is counted than before the store went back, each with the
+    offset up to which it was counted.
+    """
+
+    generation: Count
+    offsets: Counts
+    incomplete: Counts
+    results: tuple[Result, ...]
+    comparisons: tuple[Comparison, ...]
+    recommendation: Recommendation | None
+    contamination: Contamination | None
+    srm: SampleRatio | None
+    notes: tuple[str, ...]
+    join: Annotated[Join | None, Meta(description="null where events are not joined")]
+
+
+class StoreMetric(Answer, frozen=True):
+    """A metric, its views, those that it is known by, and the figures that it has."""
+
+    name: str
+    type: str
+    views: tuple[str, ...]
+    headlines: tuple[str, ...]
+    figures: tuple[str, ...]
+
+
+class Windows(Answer, frozen=True):
+    """The newest windows of a store; `more` are not listed."""
+
+    size_ms: Count
+    slide_ms: Count
+    spans: tuple[Window, ...]
+    more: Count
+
+
+class Store(Answer, frozen=True, tag_field="format", tag="streammetrics-store/1"):
+    """What may be asked of a store. outline: changes when any of it does."""
+
+    name: str
+    outline: str
+    generation: Count
+    generations: tuple[int, ...]
+    variants: tuple[str, ...]
+    control: str | None
+    groupings: tuple[tuple[str, ...], ...]
+    metrics: tuple[StoreMetric, ...]
+    windows: Windows
+    experiment: bool
+
+
+class HistorySeries(Answer, frozen=True):
+    """One slice, its arrays parallel to the windows; rows are null where nothing was counted."""
+
+    slice: Names
+    value: tuple[Number, ...]
+    low: tuple[Number, ...]
+    high: tuple[Number, ...]
+    lower: tuple[Number, ...]
+    upper: tuple[Number, ...]
+    rows: tuple[int | None, ...]
+
+
+class EffectLooks(Answer, frozen=True):
+    """The looks at one comparison since the start, in parallel arrays."""
+
+    watermark_ms: tuple[Time | None, ...]
+    effect: tuple[Number, ...]
+    lower: tuple[Number, ...]
+    upper: tuple[Number, ...]
+    gated: tuple[bool, ...]
+
+
+class EffectWindows(Answer, frozen=True):
+    """The effect of each window by itself, in arrays parallel to the windows."""
+
+    effect: tuple[Number, ...]
+    lower: tuple[Number, ...]
+    upper: tuple[Number, ...]
+
+
+class HistoryEffect(_Contrast, frozen=True):
+    """One comparison over time."""
+
+    looks: EffectLooks
+    windows: EffectWindows
+
+
+class History(Answer, frozen=True, tag_field="format", tag="streammetrics-history/1"):
+    """One view of one metric by window; `more` windows and `more_series` are left out."""
+
+    generation: Count
+    offsets: Counts
+    metric: str
+    view: str
+    windows: tuple[Window, ...]
+    more: Count
+    series: tuple[HistorySeries, ...]
+    more_series: Count
+    effects: tuple[HistoryEffect, ...]
+
+
+class Plan(Answer, frozen=True):
+    """An experiment as it was declared."""
+
+    control: str
+    variants: tuple[str, ...]
+    decision: tuple[str, ...]
+    guardrails: tuple[str, ...]
+    level: Level
+    cluster: Literal["groups", "none"]
+
+
+class Experiment(Answer, frozen=True, tag_field="format", tag="streammetrics-experiment/1"):
+    """How an experiment stands since the start: what to do now, and what may be concluded."""
+
+    generation: Count
+    offsets: Counts
+    incomplete: Counts
+    state: ExperimentState
+    sentence: str
+    recommendation: Recommendation | None
+    plan: Plan | None
+    looks: Count
+    comparisons: tuple[Comparison, ...]
+    srm: SampleRatio | None
+    contamination: Contamination | None
+    notes: tuple[str, ...]
+
+
+class HealthWorker(Answer, frozen=True):
+    """A worker of this process, and its problem if it has one."""
+
+    name: str
+    problem: str | None
+    lag_messages: Count | None
+    partitions: Count
+
+
+class Health(_Counted, frozen=True, tag_field="format", tag="streammetrics-health/1"):
+    """How far and how well the logs are read. committed_s: since the last commit that this process
+    knows of; since_s: since it began."""
+
+    state: HealthState
+    sentence: str
+    newest_event_ms: Time | None
+    lag_messages: Count | None
+    lag_seconds: float | None
+    committed_s: float | None
+    since_s: float
+    workers: tuple[HealthWorker, ...]
+
+
+class StatusLog(Answer, frozen=True):
+    """How far a log was read. lost: offsets that were gone before they could be read."""
+
+    cluster: str
+    topic: str
+    topic_id: str
+    partition: Count
+    closed: bool
+    idle: bool
+    start_offset: Count
+    next_offset: Count
+    greatest_event_ms: Time | None
+    rows: Count
+    late: Count
+    future: Count
+    expired: Count
+    quarantined: Count
+    tombstones: Count
+    repeated: Count
+    skipped: Count
+    lost: Count
+
+
+class Hole(Answer, frozen=True):
+    """The offsets [start_offset, end_offset) of a log, which a metric did not count."""
+
+    log: str
+    start_offset: int
+    end_offset: int
+
+
+class StatusMetric(Answer, frozen=True):
+    """A metric with its settings. ended: the config has it no more."""
+
+    name: str
+    type: str
+    settings: Mapping[str, str]
+    fingerprint: str
+    ended: bool
+    holes: tuple[Hole, ...]
+
+
+class Quarantined(Answer, frozen=True):
+    """Refused events that are open, and those that a retry counted."""
+
+    open: Count
+    done: Count
+
+
+class Deltas(Answer, frozen=True):
+    """What the store holds of this generation."""
+
+    rows: Count
+    panes: Count
+    nbytes: Count
+
+
+class Status(Answer, frozen=True, tag_field="format", tag="streammetrics-status/1"):
+    """How a store stands: its generation, how far each log was read, and what it holds."""
+
+    generation: Count
+    revision: Count
+    floor_ms: Time | None
+    watermark_ms: Time | None
+    logs: tuple[StatusLog, ...]
+    metrics: tuple[StatusMetric, ...]
+    quarantine: Quarantined
+    deltas: Deltas
+    join: Join | None
+
+
+def dumps(value: Json | Answer) -> bytes:
+    """JSON with sorted keys, in UTF-8, with a last newline."""
+    plain = to_builtins(value, enc_hook=_plain) if isinstance(value, Answer) else value
+    text = json.dumps(plain, sort_keys=True, ensure_ascii=False, allow_nan=False)
+    # A lone surrogate has no UTF-8; its backslash form is what JSON writes for it.
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def number(value: float) -> float | Literal["inf", "-inf"] | None:
+    """A float as JSON has it: nan is null, and infinities are texts."""
+    if math.isnan(value):
+        return None
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return value
+
+
+def _plain(value: object) -> object:
+    """A number of NumPy or a view of a mapping as JSON has it."""
+    for kind in (float, int, str):
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"no JSON for {type(value).__name__}")

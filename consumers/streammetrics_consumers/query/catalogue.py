@@ -1,0 +1,155 @@
+"""What a store can be asked for: its metrics with their views, groupings, windows and variants."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec.structs import replace
+
+from streammetrics.results import headlines_of, kinds_of, views_of
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.outline import state_of
+from streammetrics_consumers.ledger.view import View, view
+from streammetrics_consumers.model.commit import Snapshot
+from streammetrics_consumers.model.generation import Metric
+from streammetrics_consumers.query import answers
+from streammetrics_consumers.query.experiment_plan import Declared, declared
+from streammetrics_consumers.query.query import Query, QueryError, Spans
+from streammetrics_consumers.query.query_plan import Layout, metrics_of, window_of
+
+MAX_SPANS: Final = 1000  # windows that are listed, the newest
+OVER_TIME: Final = "history"  # a figure that every metric has
+EFFECT: Final = "effect"  # a figure of metrics that an experiment compares
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Of one metric: its class, its views, those that it is known by, and the figures that show a
+    state."""
+
+    type: str = ""
+    views: tuple[str, ...] = ()
+    headlines: tuple[str, ...] = ()
+    figures: tuple[str, ...] = ()
+
+    def view(self, asked: str | None) -> str:
+        """This view, or the first that the metric is known by; QueryError where there is none."""
+        if asked is None and self.headlines:
+            return self.headlines[0]
+        if asked is None or asked not in self.views:
+            raise QueryError(
+                expected=f"a view of this metric ({', '.join(self.views) or 'no row is counted'})",
+                came=repr(asked if asked is None else asked[:80]),
+                where="view",
+                todo="correct the name, or leave it out for the first one",
+            )
+        return asked
+
+
+def watched_by(of: Declared) -> set[str]:
+    """The metrics that an experiment compares; it may name a view of one, after a dot."""
+    return {of.metric_of(named) for named in of.plan.watched}
+
+
+class Catalogue:
+    """Reads it from a ledger, for any number of threads. Views are read from a stored state, once
+    for each metric: settings alone do not say what a measure is called."""
+
+    def __init__(self, ledger: Ledger, name: str) -> None:
+        self._ledger, self._name = ledger, name
+        self._known: dict[str, Known] = {}  # by fingerprint; a metric's views never change
+
+    def known(self, metric: str, generation: int | None = None) -> Known:
+        """What is known of one metric."""
+
+        def read(now: View) -> Known:
+            return self._of(now, metrics_of(_bare(now), Query(metric=metric))[0])
+
+        return view(self._ledger, read, generation=generation)
+
+    def grouping(self, names: frozenset[str], generation: int | None = None) -> frozenset[str]:
+        """The smallest grouping that has these names, or the smallest that there is."""
+
+        def read(now: View) -> frozenset[str]:
+            metrics = metrics_of(_bare(now), Query())
+            found = [frozenset(one) for metric in metrics for one in Layout.of(metric).groupings]
+            ordered = sorted(found, key=lambda one: (not names <= one, len(one), sorted(one)))
+            return ordered[0] if ordered else names
+
+        return view(self._ledger, read, generation=generation)
+
+    def to_json(self, generation: int | None = None) -> bytes:
+        """The bytes of `GET /api/store`."""
+        generations = tuple(one.id for one in self._ledger.generations())
+
+        def read(now: View) -> bytes:
+            seen = now.snapshot
+            experiment = declared(seen.generation)
+            compared = set() if experiment is None else watched_by(experiment)
+            metrics = metrics_of(seen, Query())
+            found = answers.Store(
+                name=self._name,
+                outline="",
+                generation=seen.generation.id,
+                generations=generations,
+                variants=next((m.variants for m in metrics if m.variants), ()),
+                control=None if experiment is None else experiment.plan.control,
+                groupings=_groupings(metrics),
+                metrics=tuple(_metric(one, self._of(now, one), compared) for one in metrics),
+                windows=_windows(seen, metrics),
+                experiment=experiment is not None,
+            )
+            outline = hashlib.sha256(answers.dumps(found)).hexdigest()
+            return answers.dumps(replace(found, outline=outline))
+
+        return view(self._ledger, read, generation=generation)
+
+    def _of(self, now: View, metric: Metric) -> Known:
+        if metric.fingerprint not in self._known:
+            panes = [size for size in now.snapshot.panes if size.pane.metric == metric.name]
+            if not panes:
+                return Known()
+            least = min(panes, key=lambda size: size.nbytes / size.rows)
+            row = min(now.outlines([least.pane]), key=lambda one: one.nbytes)
+            [(_, stored)] = now.states([row])
+            empty = state_of(row, stored).metric
+            result = empty.compute()
+            self._known[metric.fingerprint] = Known(
+                type(empty).__name__,
+                tuple(views_of(result)),
+                headlines_of(result),
+                kinds_of(result),
+            )
+        return self._known[metric.fingerprint]
+
+
+def _bare(now: View) -> Snapshot:
+    """The snapshot without the list of its panes."""
+    return Snapshot(now.moment.generation, now.moment.heads, ())
+
+
+def _metric(metric: Metric, known: Known, compared: set[str]) -> answers.StoreMetric:
+    over_time = (OVER_TIME, EFFECT) if metric.name in compared else (OVER_TIME,)
+    return answers.StoreMetric(
+        metric.name, known.type, known.views, known.headlines, (*known.figures, *over_time)
+    )
+
+
+def _groupings(metrics: list[Metric]) -> tuple[tuple[str, ...], ...]:
+    found = {names for metric in metrics for names in Layout.of(metric).groupings}
+    return tuple(sorted(found, key=lambda names: (len(names), names)))
+
+
+def _windows(seen: Snapshot, metrics: list[Metric]) -> answers.Windows:
+    windows = Layout.of(metrics[0]).windows if metrics else Spans(0, 0)
+    starts = {size.pane.start_ms for size in seen.panes}
+    kept = (start for start in starts if start is not None)
+    spans = windows.over(kept, seen.generation.floor_ms) if metrics else ()
+    return answers.Windows(
+        size_ms=windows.size_ms,
+        slide_ms=windows.slide_ms,
+        spans=tuple(window_of(span, seen) for span in spans[-MAX_SPANS:]),
+        more=max(len(spans) - MAX_SPANS, 0),
+    )

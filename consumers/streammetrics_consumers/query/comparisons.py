@@ -1,0 +1,362 @@
+"""The experiment of an answer: comparisons over each of its windows, and the whole in one sentence.
+
+Comparisons are of all rows together. Reading takes no look: the service takes them, at the total
+since the start alone; what is always valid of another window is what this window says now, with no
+look behind. An experiment counts its metrics in groups of users: where it has counted the rows of a
+result, the interval of that result is the one of the groups.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol, TypeAlias
+
+from streammetrics import Interval, UserGroups
+from streammetrics.experiments import (
+    Contamination,
+    Experiment,
+    Finding,
+    Outcome,
+    Plan,
+    Recommendation,
+    SampleRatioFound,
+)
+from streammetrics.results import counts_of
+from streammetrics_consumers.config.states import ROWS
+from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
+from streammetrics_consumers.ledger.looks import heads_of
+from streammetrics_consumers.ledger.outline import Outline, state_of
+from streammetrics_consumers.ledger.view import Moment, View, view
+from streammetrics_consumers.model.commit import Counters, Snapshot
+from streammetrics_consumers.query import answers
+from streammetrics_consumers.query.experiment_plan import (
+    FAMILY,
+    UNITS,
+    Declared,
+    declared,
+    experiment_of,
+    within,
+)
+from streammetrics_consumers.query.join_status import could_be_joined, late_warning
+from streammetrics_consumers.query.query import Query, Span
+from streammetrics_consumers.query.query_plan import Layout, spans_of, window_of
+from streammetrics_consumers.query.results import (
+    ComparisonRow,
+    ResultRow,
+    Results,
+    comparison_answer,
+    contamination_answer,
+    recommendation_answer,
+    sample_ratio_answer,
+)
+
+MAX_STATE_BYTES: Final = 512 << 20  # of the stored states of one answer
+TRIES: Final = 5  # to read rows and experiment of one moment, while others count
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Of one window: which rows it is made of, what they say, and what is known of users.
+
+    alone: what they say without looks, of a window that is not the total, at which nobody looks.
+    """
+
+    made_of: object
+    outcome: Outcome
+    users: Users
+    alone: tuple[Finding, ...] = ()
+
+
+Totals: TypeAlias = dict[int, Counted]  # of all time, by generation
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Of one moment: what is shown, and what it was made of but the looks."""
+
+    moment: Moment
+    offsets: dict[str, int]
+    rows: tuple[ComparisonRow, ...] = ()
+    srm: SampleRatioFound | None = None
+    notes: tuple[str, ...] = ()
+    recommendation: Recommendation | None = None
+    contamination: Contamination | None = None
+    users: Users = field(default_factory=dict)
+
+
+class ComparisonReader:
+    """What answers to one query say of the experiment. It remembers the last moment's, and what it
+    read of each window, until other rows are stored of it.
+
+    totals: where what is read of the total is kept, for answers to other queries too."""
+
+    def __init__(self, ledger: Ledger, query: Query, totals: Totals | None = None) -> None:
+        self._ledger, self._query = ledger, query
+        self._totals: Totals = {} if totals is None else totals
+        self._last: tuple[Moment, int] | None = None
+        self._found: _Found | None = None
+        self._counted: dict[Span, Counted] = {}
+
+    def beside(self, read: Callable[[], Results]) -> Results:
+        """What `read` answers, with the experiment of the same moment. (If others commit faster
+        than we read, it may be of a later one.)"""
+        results = read()
+        for _ in range(TRIES):
+            found = view(self._ledger, self._at, generation=results.generation)
+            if found is None or not found.rows or found.offsets == results.offsets:
+                break
+            results = read()
+        if found is None:
+            return results
+        self._found = found
+        rows = tuple(of_users(row, found.users) for row in results.rows)
+        return replace(
+            results,
+            rows=rows,
+            comparisons=found.rows,
+            srm=found.srm,
+            notes=(*results.notes, *found.notes),
+            recommendation=found.recommendation,
+            contamination=found.contamination,
+        )
+
+    def _at(self, now: View) -> _Found | None:
+        of = declared(now.moment.generation)
+        if of is None:
+            return None
+        position = sum(heads_of(now.moment.heads, now.moment.retry).values())
+        looks = now.looks(of.fingerprint)
+        if self._found is not None and self._last == (now.moment, looks):
+            return self._found
+        found = self._read(now, of, position)
+        self._last = now.moment, looks
+        return found
+
+    def _read(self, now: View, of: Declared, position: int) -> _Found:
+        panes = of.panes(size.pane for size in now.snapshot.panes)
+        total = self._of(now, of, None, now.outlines(within(panes, None, None)))
+        names = {one.name: of.alphas[one.watched] for one in total.outcome.contrasts}
+        watched = now.watched(of.fingerprint, names, position)
+        report = total.outcome.report(watched)
+        windows = _layout(of).windows
+        spans = list(spans_of(now.snapshot, self._query, windows))
+        outlines = self._outlines(now, of, [span for span in spans if span is not None])
+        rows: list[ComparisonRow] = []
+        users = dict(total.users)
+        for span in spans:
+            counted, seen, found = total, watched, report.findings
+            if span is not None:
+                starts = range(span.start_ms, span.end_ms, windows.pane_ms)
+                within_it = [row for start in starts for row in outlines.get(start, ())]
+                counted, seen = self._of(now, of, span, within_it), {}
+                users |= counted.users
+                found = counted.alone
+            if self._query.where:
+                continue  # it asks for some of the rows, and an experiment is about all of them
+            for finding in found:
+                if self._query.metric in (None, finding.contrast.metric):
+                    if span is not None:  # one decision may be read here without the others
+                        finding = replace(finding, holm=None, e_bh=None)
+                    one = seen.get(finding.contrast.name)
+                    looks = 0 if one is None else one.looks
+                    rows.append(ComparisonRow(window_of(span, now.snapshot), finding, looks))
+        for gone in set(self._counted) - set(spans):
+            del self._counted[gone]
+        offsets = now.snapshot.offsets
+        return _Found(
+            now.moment,
+            offsets,
+            tuple(rows),
+            report.srm,
+            (*report.notes, *_late_note(now.snapshot)),
+            report.recommendation,
+            report.contamination,
+            users,
+        )
+
+    def _outlines(
+        self, now: View, of: Declared, spans: Sequence[Span]
+    ) -> Mapping[int | None, Sequence[Outline]]:
+        """By start, what is compared in these windows: one metric where the query names one. The
+        sample ratio and the notes are of the total, which is read whole."""
+        if not spans:
+            return {}
+        metric, found = self._query.metric, defaultdict(list)
+        names = set(of.metrics)
+        if metric:
+            names = {f"{FAMILY}/{one}" for one in (*of.needed_for(metric), UNITS)}
+        bounds = min(one.start_ms for one in spans), max(one.end_ms for one in spans)
+        panes = within(of.panes(size.pane for size in now.snapshot.panes), *bounds)
+        for row in now.outlines([pane for pane in panes if pane.metric in names]):
+            found[row.pane.start_ms].append(row)
+        return found
+
+    def _of(self, now: View, of: Declared, span: Span | None, rows: Sequence[Outline]) -> Counted:
+        """One window, from its rows; None is the total. Raises TooLarge."""
+        made_of = now.moment.generation, frozenset(row.id for row in rows)
+        generation = now.moment.generation.id
+        known = self._totals.get(generation) if span is None else self._counted.get(span)
+        if known is not None and known.made_of == made_of:
+            return known
+        one = None if span is None else self._query.metric
+        experiment = _experiment(now, of, rows)
+        outcome = experiment.outcome(None if one is None else of.watched_of(one))
+        alone = () if span is None else outcome.report().findings
+        counted = Counted(made_of, outcome, users_of(experiment, span), alone)
+        if span is None:
+            self._totals[generation] = counted
+        else:
+            self._counted[span] = counted
+        return counted
+
+
+def _experiment(now: View, of: Declared, rows: Sequence[Outline]) -> Experiment:
+    nbytes = sum(row.nbytes for row in rows)
+    if nbytes > MAX_STATE_BYTES:
+        raise TooLarge(
+            f"the experiment: expected at most {MAX_STATE_BYTES} bytes of states, came {nbytes}; "
+            "ask for fewer windows with --window"
+        )
+    return experiment_of(of, ((row.pane, state_of(row, data)) for row, data in now.states(rows)))
+
+
+def _late_note(seen: Snapshot) -> tuple[str, ...]:
+    """What is missing of an experiment whose events are joined, where that is much."""
+    if not any(metric.name == ROWS and not metric.ended for metric in seen.generation.metrics):
+        return ()
+    logs = sum((head.counters for head in seen.logs), Counters())
+    warning = late_warning(logs.late, could_be_joined(logs))
+    return () if warning is None else (f"{warning}.",)
+
+
+def _layout(of: Declared) -> Layout:
+    return Layout.of(next(iter(of.metrics.values())))
+
+
+class _Result(Protocol):
+    """What UserGroups of a metric gives: the metric's result, and intervals of its views."""
+
+    @property
+    def value(self) -> object: ...
+    def interval(self, view: object = None) -> Interval: ...
+
+
+class InGroups:
+    """One metric of one variant and window. What has been asked for is known from then on."""
+
+    def __init__(self, state: UserGroups) -> None:
+        self._state = state
+        self._result: _Result | None = None
+        self._counts: Mapping[str, object] = {}
+        self._intervals: dict[object, Interval] = {}
+
+    def interval(self, row: ResultRow) -> Interval | None:
+        """The interval of this row, or that which it has where it is of other rows."""
+        if self._result is None:
+            self._result = self._state.compute()
+            self._counts = counts_of(self._result.value)
+        if self._counts != row.counts:
+            return row.interval
+        if row.view not in self._intervals:
+            self._intervals[row.view] = self._result.interval(row.view)
+        return self._intervals[row.view]
+
+
+_Key = tuple[int | None, int | None, str, str]  # start and end of a window, variant, metric
+Users = Mapping[_Key, InGroups]
+
+
+def users_of(experiment: Experiment, span: Span | None) -> Users:
+    """What an experiment knows of users in one window (None is the total), by variant and metric,
+    over all epochs of the allocation."""
+    sums: dict[tuple[str, str], UserGroups] = {}
+    for arms in experiment.states.values():
+        for variant, metrics in arms.items():
+            for metric, state in metrics.items():
+                if isinstance(state, UserGroups):
+                    known = sums.get((variant, metric))
+                    sums[variant, metric] = state if known is None else known + state
+    bounds = (None, None) if span is None else (span.start_ms, span.end_ms)
+    return {(*bounds, *one): InGroups(state) for one, state in sums.items()}
+
+
+def of_users(row: ResultRow, users: Users) -> ResultRow:
+    """The row of a variant with the interval of its users, where they are known."""
+    if row.interval is None or tuple(row.slice) != ("variant",):
+        return row
+    key = row.window.start_ms, row.window.end_ms, str(row.slice["variant"]), row.metric
+    found = users.get(key)
+    interval = row.interval if found is None else found.interval(row)
+    return row if interval is row.interval else replace(row, interval=interval)
+
+
+State: TypeAlias = answers.ExperimentState
+
+_SHOWN: Final = ("better", "worse", "higher", "lower")
+_NOTHING: Final = "Too early to say: no variant can be compared with the control yet."
+
+
+def verdict(of: Declared | None, rows: Sequence[ComparisonRow]) -> tuple[State, str]:
+    """The state, and what may be concluded in words; `rows`: the comparisons since the start. What
+    to do now is said by `Results.recommendation`."""
+    if of is None:
+        return "none", "No experiment is declared."
+    distrusted = next((row.finding for row in rows if row.finding.verdict == "disbelieved"), None)
+    if distrusted is not None:
+        return "distrusted", distrusted.sentence
+    decisions = [row.finding for row in rows if row.finding.contrast.safeguard is None]
+    broken = [row.finding.sentence for row in rows if row.finding.verdict == "broken"]
+    if not decisions:
+        return "waiting", " ".join(broken) or _NOTHING
+    shown = [one for one in decisions if one.verdict in _SHOWN]
+    state: State = "undecided"
+    if shown:
+        state = "decided"
+    elif all(one.verdict == "not_started" for one in decisions):
+        state = "early"
+    sentences = [one.sentence for one in (shown or decisions)]
+    if len(sentences) > 1 and not shown:
+        sentences = [f"No difference shown yet in any of {len(sentences)} comparisons."]
+        if state == "early":
+            sentences = [f"Too early to say of any of {len(decisions)} comparisons."]
+        sentences += [one.sentence for one in decisions if one.verdict == "faded"]
+    elif shown and len(shown) < len(decisions):
+        sentences.append(
+            f"{len(decisions) - len(shown)} of {len(decisions)} comparisons show none yet."
+        )
+    return state, " ".join((*broken, *sentences))
+
+
+def experiment_json(results: Results, of: Declared | None, looks: int) -> bytes:
+    """The bytes of `GET /api/experiment`; results: an answer over the total."""
+    rows = [row for row in results.comparisons if row.window.start_ms is None]
+    state, sentence = verdict(of, rows)
+    return answers.dumps(
+        answers.Experiment(
+            generation=results.generation,
+            offsets=results.offsets,
+            incomplete=results.incomplete,
+            state=state,
+            sentence=sentence,
+            recommendation=recommendation_answer(results.recommendation),
+            plan=None if of is None else _plan(of.plan),
+            looks=looks,
+            comparisons=tuple(comparison_answer(row) for row in rows),
+            srm=sample_ratio_answer(results.srm),
+            contamination=contamination_answer(results.contamination),
+            notes=results.notes,
+        )
+    )
+
+
+def _plan(of: Plan) -> answers.Plan:
+    return answers.Plan(
+        control=of.control,
+        variants=of.variants,
+        decision=of.decision,
+        guardrails=tuple(one.metric for one in of.guardrails),
+        level=of.level,
+        cluster=of.cluster,
+    )

@@ -1,0 +1,174 @@
+"""The experiment of a generation, out of the ledger: its plan and the states of its variants.
+
+All that is needed stands in the ledger, so that whoever has the store alone reads it too. Each of
+the experiment's metrics is described with the plan; its keys are (grouping, epoch, variant).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+from streammetrics import Accumulator, PerKey, Units
+from streammetrics.experiments import Experiment, Horizon, Plan, PlannedCovariate, Safeguard
+from streammetrics_consumers.config.experiment import BETTER, FIRST_EPOCH
+from streammetrics_consumers.config.metrics import Better
+from streammetrics_consumers.ledger.settings import plan_that_stays
+from streammetrics_consumers.model.generation import SHOWN, Generation, Metric, Pane
+
+FAMILY: Final = "experiment"
+UNITS: Final = "units"
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """An experiment as it was declared.
+
+    fingerprint: of the plan but its epochs, by which looks know it; metrics: what is counted for
+    it, by the name in the ledger.
+    """
+
+    fingerprint: str
+    plan: Plan
+    metrics: Mapping[str, Metric]
+
+    def panes(self, panes: Iterable[Pane]) -> list[Pane]:
+        """Those that hold its states."""
+        return [pane for pane in panes if pane.metric in self.metrics]
+
+    def watched_of(self, metric: str) -> tuple[str, ...]:
+        """What the plan names that is of this metric: itself, or views of it after a dot."""
+        return tuple(told for told in self.plan.watched if self.metric_of(told) == metric)
+
+    def needed_for(self, metric: str) -> set[str]:
+        """The metrics whose states the comparisons of this one rest on: itself, and covariates."""
+        planned = (self.plan.covariates.get(told) for told in self.watched_of(metric))
+        return {metric, *(self.metric_of(one.metric) for one in planned if one is not None)}
+
+    def metric_of(self, told: str) -> str:
+        """The metric of what the plan names; the longest where several would do."""
+        names = (name.removeprefix(f"{FAMILY}/") for name in self.metrics)
+        found = (one for one in names if told == one or told.startswith(f"{one}."))
+        return max(found, key=len, default=told)
+
+    @property
+    def alphas(self) -> dict[str, float]:
+        """What a reading's e-value is held against, by what the plan names: a decision or a
+        guardrail."""
+        alone = dict.fromkeys((one.metric for one in self.plan.guardrails), 1 - self.plan.level)
+        return {**dict.fromkeys(self.plan.decision, self.plan.alpha), **alone}
+
+
+def declared(generation: Generation) -> Declared | None:
+    """The experiment of a generation; None where it has none."""
+    metrics = {
+        metric.name: metric
+        for metric in generation.metrics
+        if metric.family == FAMILY and not metric.ended and FAMILY in metric.description
+    }
+    if not metrics:
+        return None
+    first = next(iter(metrics.values()))
+    found = cast("Mapping[str, object]", first.description[FAMILY])
+    stays = plan_that_stays(found)
+    text = json.dumps(stays, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    plan = plan_of(found, _variants(first), _better(first))
+    return Declared(hashlib.sha256(text.encode()).hexdigest(), plan, metrics)
+
+
+def plan_of(
+    found: Mapping[str, object],
+    variants: tuple[str, ...],
+    better: Mapping[str, Better] | None = None,
+) -> Plan:
+    """The plan that `ExperimentConfig.plan` says in plain values; better: its directions."""
+    starts = tuple(cast("list[str]", found["epochs"]))
+    epochs = (FIRST_EPOCH, *starts) if starts else ()
+    shares = cast("list[dict[str, float]]", found["shares"])
+    by_epoch = dict(zip(epochs, shares, strict=True)) if len(shares) > 1 else {}
+    level = float(cast("float", found["level"]))
+    mdes = cast("Mapping[str, float]", found.get("mdes", {}))
+    known = cast("Mapping[str, tuple[str, float]]", found.get("covariates", {}))
+    return Plan(
+        control=str(found["control"]),
+        variants=variants,
+        decision=tuple(cast("list[str]", found["decision"])),
+        guardrails=tuple(
+            Safeguard(metric, margin, higher)
+            for metric, margin, higher in cast("list[tuple[str, float, bool]]", found["guardrails"])
+        ),
+        horizon=Horizon(
+            units=cast("float | None", found["horizon"]),
+            baseline=cast("float | None", found["baseline"]),
+            mde=cast("float | None", found["mde"]),
+            alpha=1 - level,
+        ),
+        horizons={name: Horizon(mde=mde, alpha=1 - level) for name, mde in mdes.items()},
+        covariates={name: PlannedCovariate(*one) for name, one in known.items()},
+        level=level,
+        shares=shares[0] if len(shares) == 1 else {},
+        epoch_shares=by_epoch,
+        epochs=epochs,
+        better=better or {},
+        cluster="groups" if found["cluster"] == "groups" else "none",
+        on_several_variants={"drop": "drop", "error": "error"}.get(  # type: ignore[arg-type]
+            str(found["on_several_variants"]), "keep"
+        ),
+    )
+
+
+def experiment_of(of: Declared, states: Iterable[tuple[Pane, PerKey]]) -> Experiment:
+    """The experiment over these states, of whatever panes; their sum is what counts."""
+    sums: dict[str, PerKey] = {}
+    for pane, state in states:
+        if pane.metric in sums:
+            sums[pane.metric].merge(state)
+        else:
+            sums[pane.metric] = state.copy()
+    variants = frozenset(of.plan.variants)
+    found: dict[str, dict[str, dict[str, Accumulator]]] = {}
+    units: dict[str, dict[str, Units]] = {}
+    for name, state in sums.items():
+        metric = name.removeprefix(f"{FAMILY}/")
+        for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
+            epoch, variant = _place(key)
+            if variant not in variants:
+                continue
+            one = state.state(key)
+            if metric == UNITS and isinstance(one, Units):
+                units.setdefault(epoch, {})[variant] = one
+            else:
+                found.setdefault(epoch, {}).setdefault(variant, {})[metric] = one
+    counted = {name.removeprefix(f"{FAMILY}/") for name in of.metrics}
+    return Experiment(of.plan, found, units, counted)
+
+
+def within(panes: Collection[Pane], start_ms: int | None, end_ms: int | None) -> list[Pane]:
+    """The panes of a window; those of the total where it has no start."""
+    if start_ms is None or end_ms is None:
+        return [pane for pane in panes if pane.is_total]
+    return [p for p in panes if p.start_ms is not None and start_ms <= p.start_ms < end_ms]
+
+
+def _place(key: object) -> tuple[str, str]:
+    """The epoch and the variant of a key; an event may have neither."""
+    assert isinstance(key, tuple)
+    _, epoch, variant = key
+    return "" if epoch is None else str(epoch), "" if variant is None else str(variant)
+
+
+def _better(metric: Metric) -> Mapping[str, Better]:
+    """The directions that the config declares now; a store may be older than there were any."""
+    shown = cast("Mapping[str, object]", metric.description.get(SHOWN, {}))
+    return cast("Mapping[str, Better]", shown.get(BETTER, {}))
+
+
+def _variants(metric: Metric) -> tuple[str, ...]:
+    """The declared variants, in the order of the config where that is known."""
+    if metric.variants:
+        return metric.variants
+    names = cast("tuple[str, list[str] | None]", metric.description["variant"])[1]
+    return tuple(names or ())

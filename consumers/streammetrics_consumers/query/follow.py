@@ -1,0 +1,290 @@
+"""The incremental view of a query: an answer that is kept up to date and reads only what is new.
+
+Its cursor is the next offset of every head. A delta row counts the offsets [start, end) of its
+head, so it is new where start is at or after the cursor, and known where end is at or before it.
+A row around the cursor was made by the compactor of rows that were known and rows that were not:
+its pane is then read from the beginning. Row ids say nothing: a store may give them again.
+
+Rows of a retry count offsets that were passed long ago. There are few, they are never merged, and
+they go only with their pane, so those that were read are remembered.
+
+The query cache keeps the views of a server: a page that asks every second costs one look at the
+heads while nothing is counted, and the new rows of the store when something was.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from threading import Event, Lock, Thread
+from typing import Final, TypeVar
+
+from streammetrics import PerKey
+from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
+from streammetrics_consumers.ledger.outline import Outline, state_of
+from streammetrics_consumers.ledger.view import Moment, View, view
+from streammetrics_consumers.ledger.witness import identity, went_back
+from streammetrics_consumers.model.commit import Snapshot
+from streammetrics_consumers.model.generation import Pane
+from streammetrics_consumers.query.comparisons import ComparisonReader, Totals
+from streammetrics_consumers.query.join_status import JoinReader
+from streammetrics_consumers.query.query import Query, QueryError, require_generation
+from streammetrics_consumers.query.query_plan import Wanted, chosen, plan
+from streammetrics_consumers.query.reader import (
+    MAX_DELTA_BYTES,
+    MAX_STATE_BYTES,
+    SliceState,
+    read_results,
+    results_of,
+    select_states,
+    states_of,
+    with_join,
+)
+from streammetrics_consumers.query.results import Results
+
+T = TypeVar("T")
+
+CACHED: Final = 256  # views; a page asks for a few of each metric, again and again
+CACHED_BYTES: Final = 1 << 30  # of the states behind them
+WINDOWS: Final = ("total", "latest")  # of the latest results
+WAIT_S: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class _News:
+    """What one transaction found: rows to add to panes that are kept, and to begin others with."""
+
+    moment: Moment
+    snapshot: Snapshot
+    planned: Mapping[str, Wanted]
+    wanted: frozenset[Pane]
+    anew: frozenset[Pane]
+    rows: Sequence[tuple[Outline, bytes]]
+
+
+class IncrementalView:
+    """The answer to a query, kept up to date. One thread may use it.
+
+    It equals `read_results` of the same moment. `rows_read` counts the states that it has read,
+    `reloads` the panes that it had to read from the beginning though it knew them.
+    """
+
+    def __init__(self, ledger: Ledger, query: Query) -> None:
+        self._ledger, self._query = ledger, query
+        self._last: tuple[Moment, Results] | None = None
+        self._taken: _News | None = None  # what `_panes` hold, without its rows
+        self._panes: dict[Pane, PerKey] = {}
+        self._retries: dict[Pane, set[int]] = {}
+        self._nbytes = 0
+        self.rows_read = self.reloads = 0
+
+    def results(self) -> Results:
+        """The answer now; see `reader.select` for what it raises."""
+        wanted = self._query.generation
+        if wanted is not None:
+            require_generation(wanted, [one.id for one in self._ledger.generations()])
+        seen = view(self._ledger, lambda now: now.moment, generation=wanted)
+        if self._last is not None and self._last[0] == seen:
+            return self._last[1]
+        try:
+            news = view(self._ledger, self._news, generation=wanted)
+            self._take(news)
+        except TooLarge:
+            self._forget()
+            # Read after it was seen: what is kept under `seen` may be newer, never older.
+            self._last = seen, read_results(self._ledger, self._query)
+            return self._last[1]
+        results = self._answer(news)
+        self._last = news.moment, results
+        return results
+
+    def states(self) -> list[SliceState]:
+        """What the rows of the answer are made of. They are ours, and change with the next call."""
+        self.results()
+        if self._taken is None:
+            return select_states(self._ledger, self._query)[1]
+        return list(self._states(self._taken))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the states that it holds, roughly."""
+        return self._nbytes
+
+    def _news(self, now: View) -> _News:
+        """Within the transaction: what is there and was not taken yet. Changes nothing of ours."""
+        seen = now.snapshot
+        planned = plan(seen, self._query)
+        wanted = frozenset(chosen(seen, planned))
+        cursor, known = self._cursor(seen), self._panes.keys()
+        if not cursor:
+            known = {}.keys()
+        outlines = now.outlines(wanted)
+        around = {row.pane for row in outlines if row.pane in known and _is_around(row, cursor)}
+        anew = frozenset(wanted - known) | around
+        new = [row for row in outlines if row.pane in anew or self._is_new(row, cursor)]
+        size = sum(row.nbytes for row in new)
+        if size > MAX_DELTA_BYTES:
+            raise TooLarge(f"{size} bytes of new states are more than are kept")
+        return _News(now.moment, seen, planned, wanted, anew, list(now.states(new)))
+
+    def _cursor(self, seen: Snapshot) -> dict[int, int]:
+        """The next offset of each head when we last looked; empty where nothing is of use: of
+        another generation, or of a store that went back."""
+        if self._last is None or self._last[0].generation.token != seen.generation.token:
+            return {}
+        known, now = self._last[0].heads, {head.id: head for head in seen.heads}
+        for head in known:
+            one = now.get(head.id)
+            if one is None or identity(one) != identity(head) or went_back(head, one):
+                return {}
+        return {head.id: head.next_offset for head in known}
+
+    def _is_new(self, row: Outline, cursor: Mapping[int, int]) -> bool:
+        if row.retry is not None:
+            return row.id not in self._retries.get(row.pane, ())
+        return row.start_offset >= cursor.get(row.head, row.start_offset)
+
+    def _take(self, news: _News) -> None:
+        self.reloads += sum(pane in self._panes for pane in news.anew)
+        self.rows_read += len(news.rows)
+        # A failure below leaves nothing half done.
+        panes = {pane: state for pane, state in self._panes.items() if pane in news.wanted}
+        retries = {pane: ids for pane, ids in self._retries.items() if pane in news.wanted}
+        self._forget()
+        for pane in news.anew:
+            panes.pop(pane, None)
+            retries.pop(pane, None)
+        for row, data in news.rows:
+            state = state_of(row, data)
+            if row.pane in panes:
+                panes[row.pane].merge(state)
+            else:
+                panes[row.pane] = state
+            if row.retry is not None:
+                retries.setdefault(row.pane, set()).add(row.id)
+        nbytes = sum(state.nbytes for state in panes.values())
+        if nbytes > MAX_STATE_BYTES:
+            raise TooLarge(f"{nbytes} bytes of states are more than are kept")
+        self._panes, self._retries, self._nbytes = panes, retries, nbytes
+        self._taken = replace(news, rows=())
+
+    def _answer(self, news: _News) -> Results:
+        return results_of(news.snapshot, self._states(news), headlines=self._query.headlines)
+
+    def _states(self, news: _News) -> Iterator[SliceState]:
+        by_state: dict[tuple[str, int], dict[int | None, PerKey]] = defaultdict(dict)
+        for pane, state in self._panes.items():
+            by_state[pane.metric, pane.grouping][pane.start_ms] = state
+        for key in sorted(by_state):
+            yield from states_of(self._query, news.snapshot, news.planned, key, by_state[key])
+
+    def _forget(self) -> None:
+        self._last = self._taken = None
+        self._panes, self._retries, self._nbytes = {}, {}, 0
+
+
+def _is_around(row: Outline, cursor: Mapping[int, int]) -> bool:
+    if row.retry is not None:
+        return False
+    return row.start_offset < cursor.get(row.head, row.start_offset) < row.end_offset
+
+
+_Cached = tuple[Lock, IncrementalView, ComparisonReader]
+
+
+class QueryCache:
+    """Reads a ledger for any number of threads. A repeated query costs what was counted since."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._cached: OrderedDict[Query, _Cached] = OrderedDict()
+        self._totals: Totals = {}
+        self._joins = JoinReader(ledger)
+        self._lock = Lock()
+
+    def results(self, query: Query) -> Results:
+        """As `read_results`."""
+        return self._with(
+            query,
+            lambda following, experiment: with_join(
+                self._joins, lambda: experiment.beside(following.results)
+            ),
+        )
+
+    def rows(self, query: Query) -> Results:
+        """As `read_results`, and nothing of an experiment."""
+        return self._with(query, lambda following, _: following.results())
+
+    def experiment(self, query: Query) -> Results:
+        """As `read_results`, and no rows."""
+
+        def read() -> Results:
+            return results_of(self._ledger.snapshot(generation=query.generation), ())
+
+        return self._with(query, lambda _, experiment: experiment.beside(read))
+
+    def states(self, query: Query, take: Callable[[Sequence[SliceState]], T]) -> T:
+        """What `take` makes of the states behind the rows; it may not keep them."""
+        return self._with(query, lambda following, _: take(following.states()))
+
+    def _with(self, query: Query, work: Callable[[IncrementalView, ComparisonReader], T]) -> T:
+        with self._lock:
+            one = self._cached.pop(query, None) or self._begin(query)
+            self._cached[query] = one  # as the last one
+        lock, following, experiment = one
+        with lock:
+            found = work(following, experiment)
+        with self._lock:
+            size = sum(cached.nbytes for _, cached, _ in self._cached.values())
+            while len(self._cached) > CACHED or (size > CACHED_BYTES and self._cached):
+                _, (_, oldest, _) = self._cached.popitem(last=False)
+                size -= oldest.nbytes
+        return found
+
+    def _begin(self, query: Query) -> _Cached:
+        return (
+            Lock(),
+            IncrementalView(self._ledger, query),
+            ComparisonReader(self._ledger, query, self._totals),
+        )
+
+
+class LatestResults:
+    """The results since the start and of the latest window, for any number of threads.
+
+    For clients that cannot wait: Prometheus gives up after 10 s, and then it has nothing, not even
+    how the process is. So the results are read in a thread of their own, and a client gets those of
+    the last reading where this one takes too long.
+    """
+
+    def __init__(self, cache: QueryCache, wait_s: float = WAIT_S) -> None:
+        self._cache, self._wait_s = cache, wait_s
+        self._lock = Lock()
+        self._read: Event | None = None  # of the reading that is under way
+        self._found: Mapping[str, Results] = {}
+
+    def by_window(self) -> Mapping[str, Results]:
+        """The results by window; empty where they cannot be read, or never were in time."""
+        with self._lock:
+            if self._read is None:
+                self._read = Event()
+                Thread(
+                    target=self._read_all, args=(self._read,), name="results", daemon=True
+                ).start()
+            read = self._read
+        read.wait(self._wait_s)
+        return self._found
+
+    def _read_all(self, read: Event) -> None:
+        found: Mapping[str, Results] = {}
+        try:
+            asked = (Query(window=window, headlines=True) for window in WINDOWS)
+            found = {str(query.window): self._cache.results(query) for query in asked}
+        except (LedgerError, QueryError):
+            pass  # the gauge of the store says that it is away
+        finally:
+            with self._lock:
+                self._found, self._read = found, None
+            read.set()

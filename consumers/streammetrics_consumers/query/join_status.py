@@ -1,0 +1,307 @@
+"""How a join stands: pending impressions, repeated and late events, delays of outcomes, and
+whether the label window is long enough.
+
+It costs a read of the pending rows: pane by pane, each again only where rows of it were added or
+merged, and one of them in memory at a time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Final
+
+from streammetrics import JoinRows, LabelDelays, load
+from streammetrics.results import OutcomeDelays, PendingRows
+from streammetrics_consumers.config.states import DELAYS, ROWS
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.outline import Outline
+from streammetrics_consumers.ledger.view import Moment, View, view
+from streammetrics_consumers.model.commit import Counters, Snapshot
+from streammetrics_consumers.model.formatting import count, percent, plain
+from streammetrics_consumers.model.generation import SHOWN, Generation, Metric, Pane
+from streammetrics_consumers.query import answers
+from streammetrics_consumers.query.answers import number
+
+TOO_LATE: Final = 0.01  # more than this share of the events being too late is warned of
+
+
+def could_be_joined(logs: Counters) -> int:
+    """How many events are impressions or outcomes that nothing but the time may have refused."""
+    return logs.rows - logs.quarantined - logs.skipped + logs.late
+
+
+def late_warning(late: int, events: int) -> str | None:
+    """A sentence where many of the events were too late to be joined."""
+    if late <= TOO_LATE * events:
+        return None
+    return (
+        f"{count(late)} of {count(events)} events "
+        f"({percent(late / events)}) were too late to be joined. They are in quarantine, "
+        "where a retry counts those whose label windows are still open; to join all of them, raise "
+        "[windows] lateness_s or [join] reopen_s in a new generation. An event far ahead of the "
+        "others makes those after it late"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedOutcome:
+    """One outcome. waiting: outcomes that belong to no impression yet for certain. delays: of the
+    impressions whose label windows have closed."""
+
+    waiting: int
+    delays: OutcomeDelays
+
+    @property
+    def after_window(self) -> int:
+        """How many came after their impression's label window, for certain: that of others of the
+        unattributed is not known."""
+        return self.delays.unattributed - self.delays.unknown
+
+    def within_s(self, share: float) -> int | None:
+        """In how many seconds at most such a share of the attributed came, as the bins of the
+        delays say; None where there are none."""
+        least, so_far = share * self.delays.attributed, 0
+        for (_, end_s), n in sorted(self.delays.delays.items()):
+            so_far += n
+            if so_far >= least:
+                return end_s
+        return None
+
+    def answer(self) -> answers.JoinOutcome:
+        """As results have it."""
+        delays = self.delays
+        return answers.JoinOutcome(
+            waiting=self.waiting,
+            attributed=delays.attributed,
+            unattributed=delays.unattributed,
+            unknown=delays.unknown,
+            share_unattributed=number(delays.share_unattributed),
+            share_after_window=number(self.share_after_window),
+            share_last_tenth=number(delays.share_cut),
+            delays_s=_bins(delays.delays),
+            unattributed_delays_s=_bins(delays.unattributed_delays),
+        )
+
+    @property
+    def share_after_window(self) -> float:
+        """These / all whose impression is known: what the label window has cut off, at least."""
+        known = self.delays.attributed + self.after_window
+        return self.after_window / known if known else math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class JoinFound:
+    """How a join stands, since the start.
+
+    events: those that could be joined or were late. closed: impressions that are counted, all
+    before `closed_ms`; pending: those that are not yet; conflicts: those left out, since another
+    one of their id comes before them. late_impressions, late_outcomes: too late by their log to be
+    joined, and in quarantine. repeated: events that had come before.
+    """
+
+    closed_ms: int | None
+    label_window_s: float
+    warn_cut: float
+    events: int
+    closed: int
+    pending: int
+    conflicts: int
+    late_impressions: int
+    late_outcomes: int
+    repeated: int
+    outcomes: Mapping[str, JoinedOutcome]
+
+    @property
+    def share_pending(self) -> float:
+        """Pending / (closed + pending); nan where there are none."""
+        return _share(self.pending, self.closed + self.pending)
+
+    @property
+    def share_repeated(self) -> float:
+        """Repeated / events; nan where there are none."""
+        return _share(self.repeated, self.events)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence where more than TOO_LATE of the events were too late, and one for each outcome
+        of which the label window cuts off more than `warn_cut`."""
+        return tuple(self._warnings())
+
+    def answer(self) -> answers.Join:
+        """As results have it."""
+        return answers.Join(
+            closed_ms=self.closed_ms,
+            label_window_s=self.label_window_s,
+            events=self.events,
+            closed=self.closed,
+            pending=self.pending,
+            share_pending=number(self.share_pending),
+            conflicts=self.conflicts,
+            late_impressions=self.late_impressions,
+            late_outcomes=self.late_outcomes,
+            repeated=self.repeated,
+            share_repeated=number(self.share_repeated),
+            outcomes={name: one.answer() for name, one in self.outcomes.items()},
+            warnings=self.warnings,
+        )
+
+    def _warnings(self) -> Iterator[str]:
+        late = late_warning(self.late_impressions + self.late_outcomes, self.events)
+        if late is not None:
+            yield late
+        window = f"{plain(self.label_window_s)} s"
+        todo = "raise [join] label_window_s, or warn_cut"
+        limit = f"and {percent(self.warn_cut)} are allowed; {todo} if that is meant"
+        for name, one in self.outcomes.items():
+            after, last = one.share_after_window, one.delays.share_cut
+            if after > self.warn_cut:
+                yield (
+                    f"the label window cuts {name} off: at least {percent(after)} come "
+                    f"after its {window}, {limit}"
+                )
+            elif last > self.warn_cut:
+                yield (
+                    f"the label window may cut {name} off: {percent(last)} come in the "
+                    f"last tenth of its {window}, {limit}"
+                )
+
+
+def _bins(counts: Mapping[tuple[int, int], int]) -> tuple[tuple[int, int, int], ...]:
+    """Each bin as (from, to, outcomes)."""
+    return tuple((start, end, n) for (start, end), n in sorted(counts.items()))
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else math.nan
+
+
+_TOTAL: Final = Pane(DELAYS, 0, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class _PanePending:
+    """The pending rows of one pane, and the delta rows that hold them."""
+
+    made_of: frozenset[Outline]
+    found: PendingRows
+
+
+class JoinReader:
+    """For any number of threads; it remembers the last status."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._lock = Lock()
+        self._panes: dict[Pane, _PanePending] = {}
+        self._last: tuple[Moment, JoinFound | None] | None = None
+        self.panes_read = 0
+
+    def found(self, generation: int | None = None) -> tuple[JoinFound | None, Mapping[str, int]]:
+        """How the join stands, None where events are not joined; and the offsets of that moment."""
+        with self._lock:
+            return view(self._ledger, self._at, generation=generation)
+
+    def _at(self, now: View) -> tuple[JoinFound | None, Mapping[str, int]]:
+        if _metric(now.moment.generation) is None:
+            return None, {}
+        offsets = Snapshot(now.moment.generation, now.moment.heads, ()).offsets
+        if self._last is None or self._last[0] != now.moment:
+            self._last = now.moment, self._read(now)
+        return self._last[1], offsets
+
+    def _read(self, now: View) -> JoinFound:
+        seen = now.snapshot
+        of = _metric(now.moment.generation)
+        assert of is not None
+        panes = list(self._pending_panes(now))
+        left = _delays(now)
+        logs = sum((head.counters for head in seen.logs), Counters())
+        mine = sum((head.counters for head in seen.heads if head.is_join), Counters())
+        pending = sum(one.impressions for one in panes)
+        outcomes: Counter[str] = Counter()
+        for one in panes:
+            outcomes.update(one.outcomes)
+        events = could_be_joined(logs)
+        apart = mine.closed + mine.conflicts + pending + sum(outcomes.values())
+        apart += sum(one.outcomes for one in left.values())
+        return JoinFound(
+            closed_ms=seen.closed_ms,
+            label_window_s=_setting(of, "join", "label_window_s", 0),
+            warn_cut=_setting(of, SHOWN, "warn_cut", 1),
+            events=events,
+            closed=mine.closed,
+            pending=pending,
+            conflicts=mine.conflicts,
+            late_impressions=logs.late - logs.late_outcomes,
+            late_outcomes=logs.late_outcomes,
+            repeated=max(events - logs.late - apart, 0),
+            outcomes={name: JoinedOutcome(outcomes[name], left[name]) for name in sorted(left)},
+        )
+
+    def _pending_panes(self, now: View) -> Iterator[PendingRows]:
+        """The pending rows of each pane that is not closed."""
+        closed_ms = now.snapshot.closed_ms
+        panes = {
+            size.pane
+            for size in now.snapshot.panes
+            if size.pane.metric == ROWS
+            and (closed_ms is None or size.pane.start_ms is None or size.pane.start_ms >= closed_ms)
+        }
+        rows: dict[Pane, set[Outline]] = defaultdict(set)
+        for row in now.outlines(panes):
+            rows[row.pane].add(row)
+        self._panes = {pane: kept for pane, kept in self._panes.items() if pane in panes}
+        for pane, made_of in rows.items():
+            known = self._panes.get(pane)
+            if known is None or known.made_of != made_of:
+                known = _PanePending(frozenset(made_of), _pending(now, made_of))
+                self._panes[pane] = known
+                self.panes_read += 1
+            yield known.found
+
+
+def _pending(now: View, rows: set[Outline]) -> PendingRows:
+    whole: JoinRows | None = None
+    for _, stored in now.states(list(rows)):
+        state = load(stored)
+        assert isinstance(state, JoinRows)
+        if whole is None:
+            whole = state
+        else:
+            whole.merge(state)
+    assert whole is not None
+    return whole.compute()
+
+
+def _delays(now: View) -> Mapping[str, OutcomeDelays]:
+    whole: LabelDelays | None = None
+    for _, stored in now.states(now.outlines([_TOTAL])):
+        state = load(stored)
+        assert isinstance(state, LabelDelays)
+        whole = state if whole is None else whole + state
+    if whole is None:  # no label window has closed
+        of = _metric(now.moment.generation, DELAYS)
+        whole = LabelDelays(_names(of), label_window_ms=1)
+    return whole.compute()
+
+
+def _metric(of: Generation, name: str = ROWS) -> Metric | None:
+    return next((one for one in of.metrics if one.name == name and not one.ended), None)
+
+
+def _names(of: Metric | None) -> tuple[str, ...]:
+    """The outcomes, as the plan of a join lists them."""
+    plan = of.description.get("join") if of is not None else None
+    found = plan.get("outcomes") if isinstance(plan, dict) else None
+    assert isinstance(found, list)
+    return tuple(str(one[0]) for one in found)
+
+
+def _setting(of: Metric, table: str, name: str, other: float) -> float:
+    given = of.description.get(table)
+    found = given.get(name) if isinstance(given, dict) else None
+    return float(found) if isinstance(found, int | float) else other

@@ -1,0 +1,99 @@
+"""Refused events as a person or a program reads them: place, reason, and what came.
+
+A payload may hold anything, so a person sees it with its control characters escaped, and only
+its beginning; its size and hash are of all of it.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model import formatting
+from streammetrics_consumers.model.commit import QuarantineRow
+from streammetrics_consumers.query.answers import Json, dumps
+
+PAGE: Final = 1000  # entries read in one transaction
+SHOWN_BYTES: Final = 240  # of a payload that a person sees
+
+
+def entries(ledger: Ledger) -> Iterator[QuarantineRow]:
+    """Every refused event of the current generation, open or retried, in order of arrival."""
+    after = 0
+    while page := ledger.quarantine(done=None, after=after, limit=PAGE):
+        yield from page
+        after = page[-1].id
+
+
+def listing(ledger: Ledger) -> Iterator[str]:
+    """The lines of `quarantine list`: the entries, and at the end how many for each reason."""
+    reasons: Counter[str] = Counter()
+    for entry in entries(ledger):
+        reasons[entry.reason] += 1
+        yield from _lines(entry)
+    if not reasons:
+        yield "nothing is in quarantine"
+        return
+    parts = ", ".join(f"{formatting.count(n)} {reason}" for reason, n in reasons.most_common())
+    yield f"{formatting.count(reasons.total())} in quarantine: {parts}"
+
+
+def as_json(ledger: Ledger) -> bytes:
+    """All entries as one JSON document."""
+    found: list[Json] = [entry_json(entry) for entry in entries(ledger)]
+    return dumps({"format": "streammetrics-quarantine/1", "entries": found})
+
+
+def exported(ledger: Ledger) -> Iterator[bytes]:
+    """All entries as JSON Lines, one event each."""
+    for entry in entries(ledger):
+        yield dumps(entry_json(entry))
+
+
+def entry_json(entry: QuarantineRow) -> dict[str, Json]:
+    """One entry. `payload` is text where it is UTF-8, else it is in `payload_base64`."""
+    text: str | None
+    try:
+        text, encoded = entry.payload.decode("utf-8"), None
+    except UnicodeDecodeError:
+        text, encoded = None, base64.b64encode(entry.payload).decode("ascii")
+    return {
+        "partition": str(entry.partition),
+        "offset": entry.offset,
+        "index": entry.index,
+        "reason": entry.reason,
+        "field": entry.field,
+        "detail": entry.detail,
+        "payload": text,
+        "payload_base64": encoded,
+        "cut": len(entry.payload) < entry.size,
+        "size": entry.size,
+        "sha256": entry.sha256,
+        "done": entry.done,
+    }
+
+
+def _lines(entry: QuarantineRow) -> Iterator[str]:
+    place = f"{formatting.name(entry.partition, 80)} offset {entry.offset}"
+    if entry.index:
+        place += f" event {entry.index}"
+    field = f" in {formatting.name(entry.field)}" if entry.field else ""
+    done = " (retried)" if entry.done else ""
+    yield f"{place}: {entry.reason}{field}{done}"
+    if entry.detail:
+        yield f"  {formatting.name(entry.detail, 300)}"
+    yield f"  {_payload(entry)}"
+    yield f"  {formatting.count(entry.size)} bytes, sha256 {entry.sha256}"
+    yield ""
+
+
+def _payload(entry: QuarantineRow) -> str:
+    """The beginning of a payload: what is no text or cannot be printed by its code."""
+    if not entry.size:
+        return "(empty)"
+    # Three bytes more than are shown, so that no character is cut in two by us.
+    text = entry.payload[: SHOWN_BYTES + 3].decode("utf-8", "backslashreplace")
+    return formatting.name(text, SHOWN_BYTES)

@@ -1,0 +1,198 @@
+"""What a query needs of a store: its metrics, groupings and windows, and how far each window is.
+
+The watermark is for display, and in no value and no digest. A partition without new events must not
+hold the windows of all others open, so one whose newest event is more than `windows.idle_timeout_s`
+older than the newest of all is idle, and passed over. Both are event times: the watermark follows
+from what was counted, never from a clock, and is the same for every reader. While a backlog is
+read, a partition that is read later than the others counts as idle; its events are counted anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+from streammetrics_consumers.model.commit import Head, Snapshot
+from streammetrics_consumers.model.generation import SHOWN, Metric, Pane
+from streammetrics_consumers.query.answers import Window
+from streammetrics_consumers.query.query import Query, QueryError, Span, Spans, state_of
+from streammetrics_consumers.query.results import SINCE_THE_START
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a metric's states are laid out: the names of each grouping, and the windows."""
+
+    groupings: tuple[tuple[str, ...], ...]
+    windows: Spans
+
+    @staticmethod
+    def of(metric: Metric) -> Layout:
+        """From the description that the ledger keeps of a metric."""
+        slices = cast("Sequence[Sequence[tuple[str, str]]]", metric.description["slices"])
+        windows = cast("Mapping[str, int]", metric.description["windows"])
+        return Layout(
+            tuple(tuple(name for name, _ in grouping) for grouping in slices),
+            Spans(windows["size_s"] * 1000, windows["slide_s"] * 1000),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Of one metric: the groupings by their positions, and the spans, None being the total."""
+
+    layout: Layout
+    groupings: frozenset[int]
+    spans: tuple[Span | None, ...]
+
+    def wants(self, pane: Pane) -> bool:
+        """Whether the answer needs this pane."""
+        if pane.grouping not in self.groupings:
+            return False
+        if pane.start_ms is None:
+            return None in self.spans
+        # Spans are in order of time, so the first and the last say what all of them cover; a
+        # pane that falls between two is read in vain, which costs time and changes nothing.
+        spans = [span for span in (self.spans[:2] + self.spans[-1:]) if span is not None]
+        return bool(spans) and spans[0].start_ms <= pane.start_ms < spans[-1].end_ms
+
+
+def plan(snapshot: Snapshot, query: Query) -> dict[str, Wanted]:
+    """What the query means for each of its metrics; QueryError where that is nothing."""
+    planned = {}
+    for metric in metrics_of(snapshot, query):
+        _require_variants(metric, query)
+        layout = Layout.of(metric)
+        groupings = groupings_of(layout, query)
+        planned[metric.name] = Wanted(layout, groupings, spans_of(snapshot, query, layout.windows))
+    return planned
+
+
+def _require_variants(metric: Metric, query: Query) -> None:
+    """Where variants are declared, there are no others."""
+    for name, value in query.where:
+        if name == "variant" and metric.variants and value not in metric.variants:
+            raise QueryError(
+                expected=f"a variant of this store ({', '.join(metric.variants)})",
+                came=repr(value[:80]),
+                where="--where",
+                todo="correct the name",
+            )
+
+
+def metrics_of(snapshot: Snapshot, query: Query) -> list[Metric]:
+    """One metric by its name, or all that the config still has."""
+    known = [metric for metric in snapshot.generation.metrics if not metric.family]
+    if query.metric is None:
+        return [metric for metric in known if not metric.ended]
+    found = [metric for metric in known if metric.name == query.metric]
+    if not found:
+        raise QueryError(
+            expected=f"a metric of this store ({', '.join(sorted(m.name for m in known))})",
+            came=repr(query.metric[:80]),
+            where="--metric",
+            todo="correct the name",
+        )
+    return found
+
+
+def groupings_of(layout: Layout, query: Query) -> frozenset[int]:
+    """The groupings, by their positions, that are `by` and have every name of `where`."""
+    known = [frozenset(names) for names in layout.groupings]
+    if query.by is not None and query.by not in known:
+        raise QueryError(
+            expected=f"a grouping of this store ({_listed(layout.groupings)})",
+            came=repr(",".join(sorted(query.by))[:80]),
+            where="--by",
+            todo="choose one of these, or add yours to [slices] by and start a new generation",
+        )
+    names = {name for name, _ in query.where}
+    found = [
+        i for i, has in enumerate(known) if names <= has and (query.by is None or query.by == has)
+    ]
+    if not found:
+        raise QueryError(
+            expected=f"names that a grouping of this store has ({_listed(layout.groupings)})",
+            came=repr(",".join(sorted(names))[:80]),
+            where="--where",
+            todo="correct the names, or choose a --by that has them",
+        )
+    return frozenset(found)
+
+
+def spans_of(snapshot: Snapshot, query: Query, windows: Spans) -> tuple[Span | None, ...]:
+    """The spans to answer for, in order of time; None, the total, comes first."""
+    floor_ms = snapshot.generation.floor_ms
+    if isinstance(query.window, Span):
+        windows.require(query.window, floor_ms)
+        return (query.window,)
+    if query.window == "total":
+        return (None,)
+    starts = {size.pane.start_ms for size in snapshot.panes}
+    found = windows.over((start for start in starts if start is not None), floor_ms)
+    return found[-1:] if query.window == "latest" else (None, *found)
+
+
+def _listed(groupings: Iterable[tuple[str, ...]]) -> str:
+    return "; ".join(",".join(names) or "'' for all rows" for names in groupings)
+
+
+def chosen(seen: Snapshot, planned: Mapping[str, Wanted]) -> list[Pane]:
+    """The panes that a plan needs."""
+    return [
+        size.pane
+        for size in seen.panes
+        if (wanted := planned.get(size.pane.metric)) and wanted.wants(size.pane)
+    ]
+
+
+def window_of(span: Span | None, snapshot: Snapshot) -> Window:
+    """A span with how far it is."""
+    if span is None:
+        return SINCE_THE_START
+    least = watermark_ms(snapshot)
+    state = state_of(span.end_ms, least, snapshot.generation.lateness_ms)
+    return Window(span.start_ms, span.end_ms, state)
+
+
+def watermark_ms(seen: Snapshot) -> int | None:
+    """The event time that every partition has reached that is not idle; None before any event.
+    Where events are joined, up to which label windows are closed."""
+    idle = idle_heads(seen)
+    times = [
+        head.greatest_event_ms
+        for head in seen.logs
+        if head.greatest_event_ms is not None and not head.closed and head.id not in idle
+    ]
+    if len(seen.logs) < len(seen.heads):
+        return seen.closed_ms  # later events are not joined yet
+    return min(times, default=None)
+
+
+def idle_heads(seen: Snapshot) -> frozenset[int]:
+    """The ids of the open heads whose newest event is old beside that of the others."""
+    limit_ms = _idle_timeout_ms(seen)
+    if limit_ms is None:
+        return frozenset()
+    return frozenset(_behind([head for head in seen.logs if not head.closed], limit_ms))
+
+
+def _behind(heads: Sequence[Head], limit_ms: int) -> list[int]:
+    times = [head.greatest_event_ms for head in heads if head.greatest_event_ms is not None]
+    newest = max(times, default=0)
+    return [
+        head.id
+        for head in heads
+        if head.greatest_event_ms is None or head.greatest_event_ms < newest - limit_ms
+    ]
+
+
+def _idle_timeout_ms(seen: Snapshot) -> int | None:
+    """What the last config says; None where a store has none written down."""
+    for metric in seen.generation.metrics:
+        shown = metric.description.get(SHOWN)
+        found = shown.get("idle_timeout_s") if isinstance(shown, dict) else None
+        if isinstance(found, int) and not metric.ended:
+            return found * 1000
+    return None

@@ -1,0 +1,308 @@
+"""State files: what a store counted, cut out of it (export), joined (merge) and looked at (show).
+
+A state file holds one state and, beside it, its provenance: which offsets of which logs, selected
+by which window, slice and metric, were counted. Two files that counted the same rows refuse to be
+merged.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from streammetrics import Accumulator, Panel, PerKey, StateError, Windows, load
+from streammetrics.engines import Sealed, merge_once
+from streammetrics.results import counts_of, views_of
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.query.answers import Json, number
+from streammetrics_consumers.query.query import OTHER, Query, QueryError, Span, iso_utc
+from streammetrics_consumers.query.reader import (
+    Progress,
+    Selection,
+    SliceState,
+    no_report,
+    select_states,
+)
+from streammetrics_consumers.query.results import bounds
+
+# How the library begins to say what it expected where a state is sound, but not for this version.
+_OTHER_VERSION: Final = ("format version", "a known schema")
+
+MAX_RESULTS: Final = 20_000  # of one file, in JSON
+_MAX_KNOWN: Final = 1_000  # states that may come again
+
+
+class UnknownState(StateError):
+    """A state of a schema or format that this version does not know; nothing is damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainState:
+    """A metric inside of a state: the names, keys and windows that lead to it."""
+
+    path: tuple[str, ...]
+    state: Accumulator
+
+
+def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumulator:
+    """One state of a store, with its provenance; `report` as in `read_results`.
+
+    It is that of one slice: the one that `where` names whole, or all rows without it. A metric
+    that is asked for by name is that metric's state, whose digest stands in `results`; else it is
+    a Panel of all. Raises QueryError where that is not one state, or nothing was counted.
+    """
+    if query.window == "all":
+        raise QueryError(
+            expected="one window",
+            came="'all'",
+            where="--window",
+            todo="export the total, the latest, or START/END, each into a file of its own",
+        )
+    names = frozenset(name for name, _ in query.where)
+    try:
+        selection, found = select_states(ledger, replace(query, by=names), report)
+    except QueryError as error:
+        if error.where != "--by":
+            raise
+        raise QueryError(
+            expected=f"for each name of {error.expected} a --where NAME=VALUE",
+            came=error.came,
+            where="--where",
+            todo="name one grouping whole, or leave --where out for all rows",
+        ) from None
+    if all(one.state == one.state.empty() for one in found):  # or there is none
+        raise QueryError(
+            expected="a slice with rows",
+            came="one in which nothing was counted, or only rows of weight 0",
+            where="--where" if query.where else "--window",
+            todo="look at `results` for the slices and windows that there are",
+        )
+    state = found[0].state if query.metric is not None else _panel(found)
+    for one in found:
+        _add_provenance(state, selection, one)
+    return state
+
+
+def _panel(found: Sequence[SliceState]) -> Panel:
+    panel = Panel({one.metric: one.state.empty() for one in found})
+    for one in found:
+        panel.states.by_name[one.metric].merge(one.state)
+    return Panel.from_bytes(panel.to_bytes())
+
+
+def merge_files(
+    paths: Sequence[Path],
+    report: Callable[[int], None] = lambda done: None,
+    *,
+    skipped: list[Path] | None = None,
+) -> Accumulator:
+    """The sum of state files. `report` hears how many are done.
+
+    skipped: where it is a list, a file of which all rows are counted already, by its provenance,
+    is left out and noted there; one that counted some of them is refused all the same.
+
+    Raises StateError for a damaged file, SettingsError for unequal settings, and OverlapError
+    where two files counted the same rows.
+    """
+    total = read_state(paths[0])
+    report(1)
+    for done, path in enumerate(paths[1:], 2):
+        state = read_state(path)
+        if not merge_once(total, state, "refuse" if skipped is None else "skip"):
+            assert skipped is not None
+            skipped.append(path)
+        report(done)
+    return total
+
+
+def read_state(path: Path) -> Accumulator:
+    """The state in a file; UnknownState (exit 3) where another version of this program is to read
+    it, else StateError (exit 1) where it is none or is not there."""
+    try:
+        return load(path)
+    except StateError as error:
+        if not error.expected.startswith(_OTHER_VERSION):
+            raise
+        raise UnknownState(
+            expected=error.expected, came=error.came, where=error.where, todo=error.todo
+        ) from None
+    except OSError as error:
+        raise StateError(
+            expected="a state file",
+            came=str(error.strerror),
+            where=str(path),
+            todo="check the name and its permissions",
+        ) from None
+
+
+def write_state(state: Accumulator, path: Path) -> None:
+    """Write a state file whole or not at all: under another name first, then renamed."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.resolve().parent, prefix=f".{path.name}.")
+    except OSError as error:
+        # Of the file that was asked for, not of the one that stands in for it.
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(state.to_file_bytes())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def plain_states(state: Accumulator, path: tuple[str, ...] = ()) -> Iterator[PlainState]:
+    """Every metric inside of a state, in its canonical order."""
+    match state:
+        case Panel():
+            for name in state.metrics:
+                yield from plain_states(state.state(name), (*path, name))
+        case PerKey():
+            for key in state.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
+                yield from plain_states(state.state(key), (*path, json.dumps(key)))
+            overflow = state.overflow_state()
+            if overflow is not None:
+                yield from plain_states(overflow, (*path, OTHER))
+        case Windows():
+            for spans, one in state.window_states():
+                inside = list(plain_states(one))  # the same states for windows of the same rows
+                for start, end in spans:
+                    span = str(Span(start, end))
+                    yield from (PlainState((*path, span, *i.path), i.state) for i in inside)
+            yield from plain_states(state.total_state(), (*path, "total"))
+        case Sealed():
+            yield from plain_states(state.inner, path)
+        case _:
+            yield PlainState(path, state)
+
+
+def n_states(state: Accumulator) -> int:
+    """How many states `plain_states` yields."""
+    match state:
+        case Windows():
+            windows = (len(spans) * n_states(one) for spans, one in state.window_states())
+            return sum(windows) + n_states(state.total_state())
+        case Panel():
+            return sum(n_states(state.state(name)) for name in state.metrics)
+        case PerKey():
+            overflow = state.overflow_state()
+            others = 0 if overflow is None else n_states(overflow)
+            return sum(n_states(state.state(key)) for key in state.keys()) + others  # noqa: SIM118
+        case Sealed():
+            return n_states(state.inner)
+    return 1
+
+
+def description(state: Accumulator) -> Json:
+    """What `show --json` says of a state."""
+    results = list(_results_json(islice(plain_states(state), MAX_RESULTS)))
+    sealed: dict[str, Json] = {}
+    if isinstance(state, Sealed):
+        here, of = state.buckets
+        sealed = {"sealed": {"scope": state.scope, "buckets": here, "of": of}}
+    return {
+        "format": "streammetrics-state/1",
+        "type": type(state).__name__,
+        "schema": state.schema,
+        "settings": settings_json(state),
+        "digest": state.digest(),
+        "provenance": [
+            {"source": source, "piece": piece, "start": start, "end": end}
+            for source, piece, start, end in state.provenance
+        ],
+        **sealed,
+        "results": results,
+        "results_left_out": n_states(state) - len(results),
+    }
+
+
+def settings_json(state: Accumulator) -> dict[str, Json]:
+    """The settings of a state as plain values; metrics inside of it by what they print."""
+    return {name: _setting_json(value) for name, value in sorted(state.settings().items())}
+
+
+def _results_json(states: Iterable[PlainState]) -> Iterator[Json]:
+    """Each state with its figures, which windows of the same rows share."""
+    known: dict[int, tuple[Accumulator, dict[str, Json]]] = {}  # holds the states, and so their ids
+    for one in states:
+        if id(one.state) not in known:
+            if len(known) >= _MAX_KNOWN:
+                known.clear()
+            known[id(one.state)] = one.state, _result_json(one.state)
+        yield {"path": list(one.path), **known[id(one.state)][1]}
+
+
+def _result_json(state: Accumulator) -> dict[str, Json]:
+    result = state.compute()
+    views: dict[str, Json] = {}
+    for view, figure in views_of(result).items():
+        value, low, high = map(number, bounds(figure))
+        views[view] = {"value": value, "low": low, "high": high}
+    return {
+        "type": type(state).__name__,
+        "counts": dict(counts_of(result)),
+        "views": views,
+        "digest": state.digest(),
+    }
+
+
+def _setting_json(value: object) -> Json:
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return number(value)
+        case tuple():
+            return [_setting_json(one) for one in value]
+        case Mapping():
+            return {str(name): _setting_json(one) for name, one in value.items()}
+    return str(value)
+
+
+def _add_provenance(state: Accumulator, selection: Selection, one: SliceState) -> None:
+    """Note the offsets of every log, once for each pane, since panes are what is counted once."""
+    metric = next(m for m in selection.snapshot.generation.metrics if m.name == one.metric)
+    sources = _sources(selection.snapshot.logs)
+    for piece in _pieces(selection, one):
+        for head in selection.snapshot.logs:
+            start = metric.start_offsets.get(head.id, head.start_offset)
+            for missing, goes_on in metric.holes.get(head.id, ()):
+                state.provenance.add(sources[head.id], start, max(start, missing), piece)
+                start = goes_on
+            state.provenance.add(sources[head.id], start, max(start, head.next_offset), piece)
+            # Retries add refused events of these offsets: a state from before one has fewer.
+            state.provenance.add(f"{sources[head.id]}~retries", 0, selection.snapshot.retry, piece)
+
+
+def _pieces(selection: Selection, one: SliceState) -> Iterator[str]:
+    slice_ = json.dumps(one.slice, sort_keys=True, ensure_ascii=False)
+    start_ms, end_ms = one.window.start_ms, one.window.end_ms
+    if start_ms is None or end_ms is None:
+        yield f"total/{slice_}/{one.metric}"
+        return
+    pane_ms = selection.wanted[one.metric].layout.windows.pane_ms
+    for pane in range(start_ms, end_ms, pane_ms):
+        yield f"{iso_utc(pane)}+{pane_ms // 1000}s/{slice_}/{one.metric}"
+
+
+def _sources(heads: Sequence[Head]) -> dict[int, str]:
+    """A name for the log of each head that no other log has: its offsets mean its events."""
+    named: dict[int, str] = {}
+    times: Counter[str] = Counter()
+    for head in heads:
+        log = head.partition
+        name = f"{log.cluster}/{log.topic_id}/{log}"
+        # A log that lost its end gives the same offsets to other events.
+        named[head.id] = f"{name}~{times[name]}" if times[name] else name
+        times[name] += 1
+    return named

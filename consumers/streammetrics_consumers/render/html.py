@@ -1,0 +1,373 @@
+"""A report as one HTML file: no script, no other file, nothing from elsewhere.
+
+Every text that came from a stream or a config goes through `escaped`, which shows a character that
+cannot be printed by its code. The same store gives the same bytes: no clock is in them. A table has
+one line for each number, so that ten variants fit on paper.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Final
+
+from streammetrics.experiments import Plan, Recommendation, SampleRatioFound
+from streammetrics_consumers.model import formatting
+from streammetrics_consumers.query.join_status import JoinFound
+from streammetrics_consumers.query.results import ComparisonRow, ResultRow, Results, to_json
+from streammetrics_consumers.render.cells import (
+    OUTCOME_HEAD,
+    Block,
+    Effect,
+    blocks_of,
+    effects_of,
+    join_counts,
+    join_outcomes,
+    join_window,
+    notes_of,
+    reading_of,
+    rows_shown,
+    units_of,
+)
+from streammetrics_consumers.render.material import EFFECTS, Material, Picture
+from streammetrics_consumers.render.verdict_words import ACTION_SYMBOLS, parted, tone_of
+
+NAMES: Final = {
+    "windows": "by window",
+    "effects": "effect, look by look",
+    "roc": "ROC",
+    "pr": "precision and recall",
+    "reliability": "reliability",
+    "scores": "scores",
+    "lift": "lift",
+    "confusion": "confusion",
+    "classes": "by class",
+}
+GENERAL: Final = (
+    "Every event is counted once: states and offsets are committed together, so that a process "
+    "that ended and began again neither lost nor doubled one. Refused events are in quarantine, "
+    "with their reason.",
+    "A state is a sum, so that order and division of the events change no bit of it. Where a value "
+    "is approximated, its certain bounds hold the exact one, whatever came.",
+)
+LOOKING: Final = (
+    "Always-valid intervals and p-values hold at all looks together: stopping as soon as they show "
+    "a difference, and looking as often as one likes, are right. The interval of one look is right "
+    "only at a look that was planned before the first event came. p (Holm) is the always-valid "
+    "p-value, adjusted for all decisions together; a guardrail has none, and is judged by its "
+    "margin."
+)
+# On a screen, on paper, and in black and white.
+STYLE: Final = """
+:root { font-family: system-ui, sans-serif; line-height: 1.45; color: #1a1a1a; background: #fff; }
+body { margin: 0; }
+main { max-width: 52rem; margin: 0 auto; padding: 1.5rem 1rem 3rem; }
+h1 { font-size: 1.5rem; margin: 0 0 0.25rem; }
+h2 { font-size: 1.15rem; margin: 2rem 0 0.5rem; border-bottom: 1px solid #bbb; break-after: avoid; }
+h3 { font-size: 1rem; margin: 1.25rem 0 0.25rem; break-after: avoid; }
+p { margin: 0.4rem 0; }
+.verdict { font-size: 1.15rem; border-left: 4px solid #0072b2; padding: 0.25rem 0 0.25rem 0.75rem; }
+.verdict.good { border-color: #00664b; }
+.verdict.bad { border-color: #a3260c; }
+.verdict.warn { border-color: #8a4b00; }
+td:is(.good, .bad, .warn, .neutral) { min-width: 6rem; }
+td.good, .verdict.good b { color: #00664b; font-weight: 600; }
+td.bad, .verdict.bad b { color: #a3260c; font-weight: 600; }
+td.warn, .verdict.warn b, .mixed { color: #8a4b00; font-weight: 600; }
+.attention { border-left: 4px solid #d55e00; padding-left: 0.75rem; }
+.small { font-size: 0.85rem; color: #444; }
+.whole { white-space: nowrap; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 0.85rem; margin: 0.5rem 0; }
+table { min-width: min(100%, 26rem); }
+caption { text-align: left; font-weight: 600; padding: 0.25rem 0; }
+th, td { padding: 0.15rem 0.75rem 0.15rem 0; text-align: left; vertical-align: top; }
+thead th { border-bottom: 1px solid #888; }
+tbody tr { border-bottom: 1px solid #e4e4e4; }
+.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th, td { overflow-wrap: break-word; max-width: 16rem; }
+figure { margin: 0.75rem 0; break-inside: avoid; }
+figure img { max-width: 100%; height: auto; }
+figcaption { font-size: 0.85rem; color: #444; }
+code { font-size: 0.85em; overflow-wrap: anywhere; }
+@page { margin: 15mm; }
+@media print {
+  main { max-width: none; padding: 0; }
+  thead { display: table-header-group; }
+  tr { break-inside: avoid; }
+  .wide { overflow: visible; }
+}
+"""
+
+
+def escaped(text: object, limit: int = 200) -> str:
+    """A text from outside, as HTML.
+
+    >>> escaped("<script>")
+    '&lt;script&gt;'
+    """
+    return html.escape(formatting.name(text, limit))
+
+
+def report_html(material: Material) -> bytes:
+    """The file."""
+    style = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; img-src data:; style-src 'sha256-{style}'"
+    title = f"{escaped(material.name, 80)}, generation {material.results.generation}"
+    body = "\n".join(_body(material, title))
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title} - streammetrics</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<main>
+{body}
+</main>
+</body>
+</html>
+""".encode("utf-8", "backslashreplace")
+
+
+def _body(material: Material, title: str) -> Iterator[str]:
+    results, shown = material.results, rows_shown(material.results)
+    yield f"<h1>{title}</h1>"
+    yield from _reading(results)
+    if results.recommendation is None:
+        yield from _warnings(results.notes)
+    else:
+        yield from _conclusions(material, results.recommendation)
+    if results.join is not None:
+        yield "<h2>Joined events</h2>"
+        yield from _warnings(results.join.warnings)
+        yield from join_tables(results.join)
+    yield "<h2>Values</h2>"
+    blocks = list(blocks_of(shown, results.variants))
+    yield from map(_values, blocks)
+    if not blocks:
+        yield "<p>No rows are counted here yet.</p>"
+    else:
+        yield (
+            '<p class="small">certain: the exact value is inside, whatever came. interval: where '
+            "the value of all that could have come lies, for one look that was planned.</p>"
+        )
+    yield from _figures(material)
+    yield "<h2>Method</h2>"
+    yield from _method(None if material.experiment is None else material.experiment.plan, shown)
+    yield "<h2>Every view</h2>"
+    slices = {frozenset(row.slice) for row in shown}
+    rows = [row for row in results.rows if frozenset(row.slice) in slices]
+    yield from map(_values, blocks_of(rows, results.variants))
+    yield from _provenance(results)
+
+
+def _reading(results: Results) -> Iterator[str]:
+    reading = reading_of(results)
+    look = ' class="attention"' if any(is_marked for _, is_marked in reading.counts) else ""
+    counts = ", ".join([f"{reading.rows} events read", *(text for text, _ in reading.counts)])
+    newest = f"newest event <span class='whole'>{reading.newest}</span>"
+    yield f"<p{look}>{counts}; {newest}</p>"
+    yield from _warnings([reading.incomplete] if reading.incomplete else [])
+
+
+def _conclusions(material: Material, advice: Recommendation) -> Iterator[str]:
+    """The recommendation first of all."""
+    results = material.results
+    yield "<h2>What may be concluded</h2>"
+    tone = tone_of(advice, results.contamination)
+    mark = f'<b aria-hidden="true">{ACTION_SYMBOLS[advice.action]}</b>'
+    yield f'<p class="verdict {tone}">{mark} {_with_mixed(advice.sentence, results)}</p>'
+    if material.verdict:
+        yield f"<p>{escaped(material.verdict, 1000)}</p>"
+    yield from _warnings(notes_of(results))
+    if results.comparisons:  # there are none of some slices alone
+        yield _effects(results.comparisons)
+    sentences = dict.fromkeys(row.finding.sentence for row in results.comparisons)
+    sentences.pop(material.verdict, None)  # it stands above
+    yield from (f"<p>{_with_mixed(one, results)}</p>" for one in sentences)
+    if results.srm is not None:
+        yield _units(results.srm)
+    yield from map(_picture, (p for p in material.pictures if p.kind == EFFECTS))
+
+
+def _warnings(sentences: Iterable[str]) -> Iterator[str]:
+    yield from (f'<p class="attention">{escaped(one, 1000)}</p>' for one in sentences)
+
+
+def _with_mixed(sentence: str, results: Results) -> str:
+    """A sentence as HTML, in which words about units of several variants are amber."""
+    before, said, after = (
+        escaped(part, 1000) if part else "" for part in parted(sentence, results.contamination)
+    )
+    return f'{before}<span class="mixed">{said}</span>{after}' if said else before
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+
+def _values(block: Block) -> str:
+    """Each value with its bounds and interval."""
+    head = ("metric", "view", block.across or "", "value", "certain", "interval", "rows")
+    names = [name for name, _ in block.columns()]
+    lines = (
+        (
+            formatting.name(figure.metric), formatting.name(figure.view), name,
+            cell.value, cell.certain or "exact", cell.interval, cell.rows,
+        )
+        for figure in block.figures()
+        for name, cell in zip(names, figure.cells, strict=True) if cell
+    )  # fmt: skip
+    return _table(escaped(block.heading), head, 3, lines)
+
+
+def _effects(rows: Sequence[ComparisonRow]) -> str:
+    """Each comparison with its verdict and always-valid interval, and what one planned look would
+    say."""
+    title, found = effects_of(rows)
+    head = ("metric", "treatment - control", "verdict", "effect", "always valid", title, "one look",
+            "looks")  # fmt: skip
+    return _table("treatment less control", head, 3, map(_effect, found), (e.tone for e in found))
+
+
+def _effect(found: Effect) -> tuple[str, ...]:
+    one = found.row.finding.contrast
+    view = "" if one.view in one.metric else f" ({formatting.name(one.view)})"
+    guard = f", guardrail, margin {found.margin}" if found.margin else ""
+    return (
+        f"{formatting.name(one.metric)}{view}{guard}",
+        f"{formatting.name(one.treatment_variant)} - {formatting.name(one.control_variant)}",
+        f"{found.symbol} {found.verdict}",
+        found.effect, found.always, found.p, found.once, found.looks or "0",
+    )  # fmt: skip
+
+
+def _units(found: SampleRatioFound) -> str:
+    """Units of each variant, and whether they are as planned."""
+    units, caption = units_of(found), "units"
+    if units.e_value:
+        caption += f"; as planned: e-value {html.escape(units.e_value)} (1,000 is an alarm)"
+    return _table(caption, ("variant", "units"), 1, units.counts)
+
+
+def join_tables(found: JoinFound) -> Iterator[str]:
+    """What became of events that are joined, and of each outcome."""
+    yield _table(join_window(found), ("what", "count", "share"), 1, join_counts(found))
+    yield _table("outcomes of closed label windows", OUTCOME_HEAD, 1, join_outcomes(found))
+
+
+def _table(
+    caption: str,
+    head: Sequence[str],
+    names: int,
+    lines: Iterable[tuple[str, ...]],
+    tones: Iterable[str] = repeat(""),
+) -> str:
+    """The first `names` cells of a line name it, and the others are numbers; the last of the names
+    has the tone of its line. The caption is HTML already."""
+    classes = [""] * names + [' class="number"'] * (len(head) - names)
+    titles = "".join(
+        f'<th scope="col"{look}>{html.escape(title)}</th>'
+        for look, title in zip(classes, head, strict=True)
+    )
+    body = ""
+    for line, tone in zip(lines, tones, strict=False):
+        mine = [f' class="{tone}"' if tone and i == names - 1 else look
+                for i, look in enumerate(classes)]  # fmt: skip
+        first, *others = map(html.escape, line)
+        cells = (f"<td{look}>{text}</td>" for look, text in zip(mine[1:], others, strict=True))
+        body += f'<tr><th scope="row">{first}</th>{"".join(cells)}</tr>\n'
+    return (
+        f'<div class="wide"><table><caption>{caption}</caption>'
+        f"<thead><tr>{titles}</tr></thead>\n<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _provenance(results: Results) -> Iterator[str]:
+    digest = hashlib.sha256(to_json(results)).hexdigest()
+    yield "<h2>What was read</h2>"
+    yield '<div class="wide"><table><thead><tr><th scope="col">log</th>'
+    yield '<th scope="col" class="number">up to offset</th></tr></thead><tbody>'
+    for log, offset in sorted(results.offsets.items()):
+        number = formatting.count(offset)
+        yield f'<tr><th scope="row">{escaped(log)}</th><td class="number">{number}</td></tr>'
+    yield "</tbody></table></div>"
+    yield (
+        "<p>The same command with <code>results --json</code> in place of <code>report</code> "
+        f"gives these numbers to the bit; its SHA-256 is <code>{digest}</code>.</p>"
+    )
+
+
+# -- figures -----------------------------------------------------------------------------------
+
+
+def _figures(material: Material) -> Iterator[str]:
+    drawn = [picture for picture in material.pictures if picture.kind != EFFECTS]
+    if drawn:
+        yield "<h2>Figures</h2>"
+    last = ""
+    for picture in drawn:
+        if picture.metric != last:
+            yield f"<h3>{escaped(picture.metric)}</h3>"
+            last = picture.metric
+        yield _picture(picture)
+    if material.undrawn:
+        yield f'<p class="small">{material.undrawn} more figures: name one with --metric.</p>'
+    yield from (f'<p class="small">Not drawn: {escaped(why)}.</p>' for why in material.nothing)
+
+
+def _picture(picture: Picture) -> str:
+    name = f"{escaped(picture.metric)}: {NAMES.get(picture.kind, picture.kind)}"
+    alt = escaped(picture.description, 1000)
+    return (
+        f'<figure><img src="{picture.source}" alt="{alt}">'
+        f"<figcaption>{name}. {alt}</figcaption></figure>"
+    )
+
+
+# -- method ------------------------------------------------------------------------------------
+
+
+def _method(plan: Plan | None, rows: Sequence[ResultRow]) -> Iterator[str]:
+    """How the numbers were made, for the people who decide by them."""
+    yield from (f"<p>{text}</p>" for text in GENERAL)
+    if plan is not None:
+        yield f"<p>{LOOKING}</p>"
+        yield f"<p>{html.escape(_planned(plan))}</p>"
+    items = "".join(f"<li>{html.escape(text)}</li>" for text in dict.fromkeys(map(_made, rows)))
+    yield f"<ul>{items}</ul>"
+
+
+def _planned(plan: Plan) -> str:
+    name, plain = formatting.name, formatting.plain
+    text = (
+        f"Declared: control {name(plan.control)}; decision by "
+        f"{', '.join(map(name, plan.decision))}, together at level {plain(plan.level)}; "
+    )
+    if plan.guardrails:
+        rails = (f"{name(one.metric)} within {plain(one.margin)}" for one in plan.guardrails)
+        text += f"guardrails {', '.join(rails)}; "
+    if plan.cluster == "none":
+        return text + "rows are taken as independent."
+    return text + "the rows of a unit are correlated, and variances are over groups of units."
+
+
+def _made(row: ResultRow) -> str:
+    name = formatting.name
+    text = f"{name(row.metric)}: {name(row.type)}, {name(row.view)}"
+    one = row.interval
+    if one is None:
+        return f"{text}; no interval: there is no formula for it."
+    made, why = (
+        f"{text}; {formatting.level(one.level)} interval by {name(one.method)}",
+        name(one.reason, 100),
+    )
+    if not one.reason:
+        return f"{made}."
+    return f"{made}; {why}." if one.defined else f"{made} (undefined for some: {why})."

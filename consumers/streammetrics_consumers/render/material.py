@@ -1,0 +1,146 @@
+"""The contents of a report, read from the store: results, the experiment, and figures."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from streammetrics.present import svg
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.catalogue import Catalogue, Known, watched_by
+from streammetrics_consumers.query.comparisons import verdict
+from streammetrics_consumers.query.experiment_plan import Declared, declared
+from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.history import HistoryReader
+from streammetrics_consumers.query.query import Query, QueryError, store_name
+from streammetrics_consumers.query.results import Results
+from streammetrics_consumers.render import charts
+from streammetrics_consumers.render.cells import names_of, rows_shown
+from streammetrics_consumers.render.verdict_words import standing
+
+MAX_FIGURES: Final = 120
+WIDTH: Final = 560  # of a figure, in pixels
+# The kinds that a report shows; what tables say better is left out.
+KINDS: Final = ("roc", "pr", "reliability", "scores", "lift", "confusion", "classes")
+EFFECTS: Final = "effects"
+WINDOWS: Final = "windows"
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure as an image, with the sentence that describes it."""
+
+    metric: str
+    kind: str
+    source: str  # a data: address
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """The contents. undrawn: figures beyond MAX_FIGURES; nothing: why some figures are missing."""
+
+    name: str
+    results: Results
+    experiment: Declared | None
+    verdict: str
+    pictures: tuple[Picture, ...]
+    undrawn: int
+    nothing: tuple[str, ...]
+
+
+def gather(
+    ledger: Ledger, query: Query, report: Callable[[int, int], None] = lambda done, total: None
+) -> Material:
+    """Read and draw it all; `report` hears how many figures of how many are drawn."""
+    if query.window == "all":
+        raise QueryError(
+            expected="one window", came="'all'", where="--window",
+            todo="name total, latest or START/END; figures over time have all windows",
+        )  # fmt: skip
+    reader = _Reader(ledger, query)
+    wanted = list(reader.wanted())
+    pictures: list[Picture] = []
+    nothing: list[str] = []
+    for done, (metric, kind) in enumerate(wanted[:MAX_FIGURES]):
+        report(done, len(wanted))
+        spec = reader.spec(metric, kind)
+        meta = spec.get("usermeta")
+        why = meta.get("reason") if isinstance(meta, dict) else ""
+        if why:
+            nothing.append(f"{metric}, {kind}: {why}")
+            continue
+        pictures.append(Picture(metric, kind, _image(spec), str(spec.get("description", ""))))
+    report(len(wanted), len(wanted))
+    return Material(
+        name=store_name(ledger.store.name),
+        results=reader.results,
+        experiment=reader.of,
+        verdict=reader.verdict(),
+        pictures=tuple(pictures),
+        undrawn=len(wanted[MAX_FIGURES:]),
+        nothing=tuple(nothing),
+    )
+
+
+class _Reader:
+    """Reads a store for one report."""
+
+    def __init__(self, ledger: Ledger, query: Query) -> None:
+        self._ledger, self._query = ledger, query
+        self._answers = QueryCache(ledger)
+        self._catalogue = Catalogue(ledger, ledger.store.name)
+        self._histories = HistoryReader(ledger, self._answers, self._catalogue)
+        self.results = self._answers.results(query)
+        self.of = declared(ledger.generation(self.results.generation))
+        self._rows = rows_shown(self.results)
+        self._by = names_of(self._rows[0]) if self._rows else frozenset()
+
+    def verdict(self) -> str:
+        """What may be concluded, over the total; "" where the recommendation says it all."""
+        if self.of is None:
+            return ""
+        total = self._answers.experiment(Query(generation=self._query.generation))
+        return standing(
+            *verdict(self.of, total.comparisons), total.contamination, total.recommendation
+        )
+
+    def wanted(self) -> Iterator[tuple[str, str]]:
+        """(metric, kind) of each figure, the effects first."""
+        metrics = list(dict.fromkeys(row.metric for row in self._rows))
+        compared = watched_by(self.of) if self.of is not None else set()
+        if not self._query.where:
+            yield from ((metric, EFFECTS) for metric in metrics if metric in compared)
+        for metric in metrics:
+            known = self._known(metric).figures
+            yield metric, WINDOWS
+            yield from ((metric, kind) for kind in KINDS if kind in known)
+
+    def spec(self, metric: str, kind: str) -> dict[str, object]:
+        """The figure as a specification."""
+        query = replace(self._query, by=self._by, metric=metric)
+        if kind == WINDOWS:
+            _, history = self._histories.read(query, metric, effects="none")
+            return _parsed(charts.figure_of_history(history, metric, "light"))
+        if kind == EFFECTS:
+            _, history = self._histories.read(query, metric, effects="total")
+            return _parsed(charts.figure_of_effects(history, metric, "light"))
+        return _parsed(self._answers.states(query, lambda states: charts.figure_of_states(
+            states, self.results.variants, kind, metric, "light")))  # fmt: skip
+
+    def _known(self, metric: str) -> Known:
+        return self._catalogue.known(metric, self._query.generation)
+
+
+def _parsed(data: bytes) -> dict[str, object]:
+    spec: dict[str, object] = json.loads(data)
+    return spec
+
+
+def _image(spec: dict[str, object]) -> str:
+    # An image of its own: names inside one picture cannot meet those of another, and nothing runs.
+    picture = svg({**spec, "width": WIDTH})
+    return "data:image/svg+xml;base64," + base64.b64encode(picture.encode()).decode()

@@ -1,0 +1,234 @@
+"""Answers for Prometheus: values, bounds, intervals and effects as gauges, and the state of a join.
+
+Shown are headline views since the start (`window="total"`) and over the latest window
+(`window="latest"`), and effects since the start. Variants and slices come from the stream and may
+be many: at most `ROWS` rows of each window and `EFFECTS` effects are shown, those of groupings with
+few names first, and a gauge says how many are left out. A row has one to six series.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import Final
+
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
+
+from streammetrics.experiments import (
+    ACTIONS,
+    VERDICTS,
+)
+from streammetrics_consumers.query.join_status import JoinFound
+from streammetrics_consumers.query.query import OTHER, Slice
+from streammetrics_consumers.query.results import ComparisonRow, ResultRow, Results
+from streammetrics_consumers.render.cells import VARIANT, interval_bounds, margin_of, names_of
+
+ROWS: Final = 1000  # of one window
+EFFECTS: Final = 200
+
+_ROW: Final = ("metric", "view", "window", "variant", "slice")
+_EFFECT: Final = ("metric", "view", "control", "treatment")
+_EFFECT_GAUGES: Final = {
+    "streammetrics_effect": "Treatment less control, since the start",
+    "streammetrics_effect_lower": "Lower end of its always-valid interval, adjusted for decisions",
+    "streammetrics_effect_upper": "Upper end of its always-valid interval, adjusted for decisions",
+    "streammetrics_effect_pvalue": "Always-valid p-value of no effect, of this comparison alone",
+    "streammetrics_effect_holm_pvalue": "The same with Holm's adjustment among the decisions",
+    "streammetrics_effect_e_value": "E-value of the last look against no effect",
+    "streammetrics_effect_margin": "Effect at which a guardrail is broken",
+}
+_ROW_GAUGES: Final = {
+    "streammetrics_result": "Value of a metric",
+    "streammetrics_result_low": "Certain bound below: the exact value is not less",
+    "streammetrics_result_high": "Certain bound above: the exact value is not greater",
+    "streammetrics_result_lower": "Lower end of the interval of one look",
+    "streammetrics_result_upper": "Upper end of the interval of one look",
+    "streammetrics_result_rows": "Rows that were counted for it",
+}
+
+
+def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
+    """The families of one scrape, from the results by window; where there are none, one gauge says
+    so."""
+    yield _gauge("results_up", "Whether the results can be read", bool(found))
+    if not found:
+        return
+    rows, left_out = [], 0
+    for window, results in found.items():
+        shown = [row for row in results.rows if row.headline]
+        shown.sort(key=lambda row: len(names_of(row)))
+        rows += [(window, row) for row in shown[:ROWS]]
+        left_out += len(shown[ROWS:])
+    total = found["total"]
+    yield _gauge("results_events", "Events that had been counted when the results were read",
+                 total.rows_read)  # fmt: skip
+    yield from _row_gauges(rows)
+    yield from _effect_gauges(total.comparisons[:EFFECTS])
+    if total.recommendation is not None:
+        now = total.recommendation.action
+        actions = [(action, action == now) for action in ACTIONS]
+        yield _by("recommendation", "1 for what to do now, and 0 for each other", "action", actions)
+    if total.contamination is not None and not math.isnan(total.contamination.share):
+        yield _gauge("units_in_several_variants_share",
+                     "Share of all units that were seen in several variants",
+                     total.contamination.share)  # fmt: skip
+    if total.srm is not None:
+        units = [(_encodable(variant), count) for variant, count in total.srm.counts]
+        yield _by("units", "Units of each variant, since the start", "variant", units)
+        if not total.srm.reason:
+            yield _gauge("sample_ratio_e_value",
+                         "E-value against the declared shares of the variants",
+                         total.srm.e_value)  # fmt: skip
+    yield from join_gauges(total.join)
+    left_out += len(total.comparisons[EFFECTS:])
+    yield _gauge("results_left_out", "Rows and effects that are too many to be shown here",
+                 left_out)  # fmt: skip
+
+
+def _row_gauges(rows: Sequence[tuple[str, ResultRow]]) -> Iterator[Metric]:
+    families = _families(_ROW_GAUGES, _ROW)
+    seen: set[tuple[str, ...]] = set()
+    for window, row in rows:
+        labels = (row.metric, row.view, window, *slice_labels(row.slice))
+        if labels in seen:  # a number and a text that read alike
+            continue
+        seen.add(labels)
+        counted = float(row.counts.get("rows", math.nan))
+        figures = (row.value, row.low, row.high, *interval_bounds(row), counted)
+        for i, (family, figure) in enumerate(zip(families, figures, strict=True)):
+            if i == 0 or not math.isnan(figure):
+                family.add_metric(labels, figure)
+    yield from families
+
+
+def _effect_gauges(rows: Sequence[ComparisonRow]) -> Iterator[Metric]:
+    families = _families(_EFFECT_GAUGES, _EFFECT)
+    verdicts = GaugeMetricFamily(
+        "streammetrics_effect_verdict", "1 for the verdict on it, and 0 for each other",
+        labels=[*_EFFECT, "verdict"],
+    )  # fmt: skip
+    for row in rows:
+        finding, one = row.finding, row.finding.contrast
+        labels = (
+            one.metric,
+            one.view,
+            _encodable(one.control_variant),
+            _encodable(one.treatment_variant),
+        )
+        adjusted = math.nan if finding.holm is None else finding.holm
+        always = (
+            finding.anytime_lower, finding.anytime_upper, finding.anytime_pvalue, adjusted,
+            finding.e_value,
+        )  # fmt: skip
+        margin = math.nan if one.safeguard is None else margin_of(one.safeguard)
+        shown = [math.nan] * len(always) if finding.reason else always
+        for family, figure in zip(
+            families, (one.comparison.effect_size, *shown, margin), strict=True
+        ):
+            if family is families[0] or not math.isnan(figure):
+                family.add_metric(labels, figure)
+        for verdict in VERDICTS:
+            verdicts.add_metric([*labels, verdict], float(verdict == finding.verdict))
+    yield from (*families, verdicts)
+
+
+def join_gauges(found: JoinFound | None) -> Iterator[Metric]:
+    """The families of a join; none where events are not joined."""
+    if found is None:
+        return
+    yield _by(
+        "join_impressions", "Impressions since the start, by what became of them", "state",
+        [("closed", found.closed), ("pending", found.pending), ("conflict", found.conflicts),
+         ("late", found.late_impressions)],
+    )  # fmt: skip
+    yield _gauge("join_late_outcomes", "Outcomes that came too late to be joined",
+                 found.late_outcomes)  # fmt: skip
+    yield _gauge("join_repeated_events", "Events that had come before", found.repeated)
+    closed = GaugeMetricFamily("streammetrics_join_closed_timestamp_seconds",
+                               "Event time up to which label windows are closed")  # fmt: skip
+    if found.closed_ms is not None:
+        closed.add_metric([], found.closed_ms / 1000)
+    yield closed
+    yield from _outcome_families(found)
+
+
+def _outcome_families(found: JoinFound) -> Iterator[Metric]:
+    states = GaugeMetricFamily(
+        "streammetrics_join_outcomes", "Outcomes since the start, by what became of them",
+        labels=["outcome", "state"],
+    )  # fmt: skip
+    after, last = _families(
+        {
+            "streammetrics_join_share_after_window":
+                "Share of outcomes that came after their label window, at least",
+            "streammetrics_join_share_last_tenth":
+                "Share of the attributed that came in the last tenth of it",
+        }, ["outcome"],
+    )  # fmt: skip
+    delays = HistogramMetricFamily(
+        "streammetrics_join_label_delay_seconds",
+        "Time from impressions to their outcomes", labels=["outcome"],
+    )  # fmt: skip
+    for name, one in found.outcomes.items():
+        states.add_metric([name, "waiting"], one.waiting)
+        states.add_metric([name, "attributed"], one.delays.attributed)
+        states.add_metric([name, "unattributed"], one.delays.unattributed)
+        for family, share in ((after, one.share_after_window), (last, one.delays.share_cut)):
+            if not math.isnan(share):
+                family.add_metric([name], share)
+        delays.add_metric([name], _buckets(found, one.delays.delays), None)
+    yield from (states, after, last, delays)
+
+
+def _buckets(found: JoinFound, delays: Mapping[tuple[int, int], int]) -> list[tuple[str, float]]:
+    """Those of all delays within the label window, whichever have come so far."""
+    bounds = [1]
+    while bounds[-1] < found.label_window_s:
+        bounds.append(2 * bounds[-1])
+    counts = {end: n for (_, end), n in delays.items()}
+    sums = list(accumulate(float(counts.get(bound, 0)) for bound in bounds))
+    return [*zip(map(str, map(float, bounds)), sums, strict=True), ("+Inf", sums[-1])]
+
+
+def _gauge(name: str, what: str, value: float) -> Metric:
+    return GaugeMetricFamily(f"streammetrics_{name}", what, value=float(value))
+
+
+def _by(name: str, what: str, label: str, values: Iterable[tuple[str, float]]) -> Metric:
+    family = GaugeMetricFamily(f"streammetrics_{name}", what, labels=[label])
+    for key, value in values:
+        family.add_metric([key], float(value))
+    return family
+
+
+def _families(gauges: Mapping[str, str], labels: Sequence[str]) -> list[GaugeMetricFamily]:
+    return [GaugeMetricFamily(name, what, labels=labels) for name, what in gauges.items()]
+
+
+def slice_labels(slice_: Slice) -> tuple[str, str]:
+    """The labels `variant` and `slice`: the variant, and every other name with its value. The sum
+    of the keys past `max_keys` says which names they are of.
+
+    >>> slice_labels({"variant": "bts", "phase": "eval"}), slice_labels({})
+    (('bts', 'phase=eval'), ('', ''))
+    """
+    other = slice_.get(OTHER)
+    if isinstance(other, tuple):
+        return OTHER if VARIANT in other else "", _encodable(f"{OTHER}={' '.join(other)}")
+    rest = (f"{_escaped(name)}={_escaped(_text(value))}" for name, value in sorted(slice_.items())
+            if name != VARIANT)  # fmt: skip
+    return (_text(slice_[VARIANT]) if VARIANT in slice_ else ""), ",".join(rest)
+
+
+def _text(value: object) -> str:
+    return "null" if value is None else _encodable(str(value))
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace(",", "\\,").replace("=", "\\=")
+
+
+def _encodable(text: str) -> str:
+    """A text as UTF-8 can have it. The decoders keep slices short."""
+    return text.encode("utf-8", "backslashreplace").decode()

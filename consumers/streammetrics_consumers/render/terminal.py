@@ -1,0 +1,258 @@
+"""The screen of `watch`: how the stream is read, what may be concluded, and each value with its
+bounds and its course from window to window.
+
+    obd.db, generation 1
+    20,000 read, 0 quarantined, 0 late, 0 future, 0 expired
+    newest event 2019-11-30T23:59:58Z
+    Ship: ctr is better ...
+    bts is better: ...
+
+    since the start, by variant
+
+    metric  variant   value           certain          interval  windows
+    auc     random   0.5432  [0.5401, 0.5462]  0.4801 to 0.6065  ▃▄▂▅▁
+            bts      0.7011  [0.7007, 0.7016]  0.6312 to 0.7710  ▆▇▅█▇
+
+How the stream is read stands above all, so that it is seen however low the terminal is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from streammetrics_consumers.model import formatting
+from streammetrics_consumers.query.history import thinned
+from streammetrics_consumers.query.results import ComparisonRow, ResultRow, Results, slice_key
+from streammetrics_consumers.render.cells import (
+    Block,
+    Effect,
+    blocks_of,
+    effects_of,
+    join_line,
+    rows_shown,
+)
+from streammetrics_consumers.render.text import (
+    COLOURS,
+    GAP,
+    Style,
+    advice,
+    columns,
+    health,
+    rendered,
+)
+
+MAX_BLOCKS: Final = 20
+NAME: Final = 12  # letters of a metric or variant
+QUIET_S: Final = 30.0  # without an event, until it is said
+SPARKS: Final = 24  # bars at most
+SPARKS_LEAST: Final = 6
+BARS: Final = "▁▂▃▄▅▆▇█"
+PLAIN: Final = "_.-=+*#@"  # where a terminal has no such letters
+GONE: Final = " "  # nothing was counted, or it has no value
+CERTAIN, INTERVAL = 3, 4
+VERDICT, P = 4, 5
+FIGURES: Final = {2: "value", CERTAIN: "certain", INTERVAL: "interval"}  # cells of a line
+
+# (metric, view, slice) to its values, window by window
+History = Mapping[tuple[str, str, tuple[object, ...]], Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One value: metric, variant, value, certain bounds and interval as texts, and its course, with
+    the bounds of its bars."""
+
+    cells: tuple[str, str, str, str, str]
+    values: Sequence[float]
+    bounds: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What there is to show. verdict: the text below the recommendation, or ""; speed: as `speed`
+    has it; looks: the effects of a comparison, by its name, look by look."""
+
+    title: str
+    results: Results
+    verdict: str = ""
+    speed: str = ""
+    history: History = field(default_factory=dict)
+    looks: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    bars: str = BARS
+
+
+def history_key(row: ResultRow) -> tuple[str, str, tuple[object, ...]]:
+    """Where `Shown.history` has the values of a row."""
+    return row.metric, row.view, slice_key(row.slice)
+
+
+def screen(shown: Shown, style: Style, height: int | None = None) -> str:
+    """The text; height: how many lines there are, where further ones are cut off and counted."""
+    lines = rendered(list(_parts(shown, style)), style).splitlines()
+    if height is not None and len(lines) > height:
+        cut = len(lines) - height + 1
+        lines[height - 1 :] = [f"{cut} more lines: a higher window, --metric or --where"]
+    return "\n".join(lines) + "\n"
+
+
+def speed(rate: float, quiet_s: float) -> str:
+    """How quickly events come, or how long none came.
+
+    >>> speed(1234.5, 0.0), speed(0.0, 95.0), speed(0.0, 3.0)
+    ('1,234 events/s', 'nothing new for 1 min 35 s', '')
+    """
+    if quiet_s >= QUIET_S:
+        return f"nothing new for {formatting.duration(quiet_s)}"
+    return f"{formatting.count(round(rate))} events/s" if rate else ""
+
+
+def _parts(shown: Shown, style: Style) -> Iterator[RenderableType]:
+    results = shown.results
+    title = Text(formatting.name(shown.title, 70), "bold")
+    yield title.append(f"  {shown.speed}" if shown.speed else "", "not bold dim")
+    yield from health(results)
+    if results.join is not None:
+        yield Text(join_line(results.join))
+        yield from (Text(one, "yellow") for one in results.join.warnings)
+    if results.recommendation is not None:
+        yield advice(results.recommendation, results.contamination)
+    if shown.verdict:
+        yield Text(formatting.name(shown.verdict, 600))
+    blocks = list(blocks_of(rows_shown(results), results.variants))
+    if not blocks:
+        yield Text("\nno rows are counted here yet")
+    for block in blocks[:MAX_BLOCKS]:
+        yield Text(f"\n{block.heading}\n", "bold cyan")
+        yield _values(block, shown, style)
+    if len(blocks) > MAX_BLOCKS:
+        yield Text(f"\n{len(blocks) - MAX_BLOCKS} more tables: narrow with --where", "dim")
+    if results.comparisons:
+        yield Text("\neffects, with always-valid intervals\n", "bold cyan")
+        yield _effects(results.comparisons, shown, style)
+
+
+def _values(block: Block, shown: Shown, style: Style) -> Table:
+    lines = list(_lines(block, shown))
+    widths = {i: max(cell_len(line.cells[i]) for line in lines) for i in FIGURES}
+    widths = {i: max(width, len(FIGURES[i])) for i, width in widths.items() if width}
+    least = SPARKS_LEAST if any(line.values for line in lines) else 0
+    below = _room(widths, style) < least and {CERTAIN, INTERVAL} <= widths.keys()
+    if below:  # all do not fit beside each other
+        widths[INTERVAL] = max(widths[INTERVAL], widths.pop(CERTAIN))
+    room = min(_room(widths, style), SPARKS) if least else 0
+    table = columns("metric", formatting.name(block.across or "", NAME), style="dim")
+    for i, width in widths.items():
+        table.add_column(FIGURES[i], justify="right", no_wrap=True, min_width=width)
+    if room > 0:
+        table.add_column("windows"[:room], no_wrap=True)
+    for line in lines:
+        spark = sparkline(line.values, room, bounds=line.bounds, bars=shown.bars)
+        cells = [*line.cells[:2], *(line.cells[i] for i in widths), *[spark] * (room > 0)]
+        table.add_row(*map(Text, cells))
+        if below and line.cells[CERTAIN]:
+            table.add_row("", "", "", Text(line.cells[CERTAIN]), style="dim")
+    return table
+
+
+def _room(widths: Mapping[int, int], style: Style, names: Sequence[int] = (NAME, NAME)) -> int:
+    """What names and figures leave of a line."""
+    return style.width - sum(width + GAP for width in (*names, *widths.values()))
+
+
+def _lines(block: Block, shown: Shown) -> Iterator[_Line]:
+    """A line for each value: its metric in the first, and in the second a view that is not its
+    metric's name."""
+    headers = [name for name, _ in block.columns()]
+    for figure in block.figures():
+        mine = [(name, cell) for name, cell in zip(headers, figure.cells, strict=True) if cell]
+        courses = [shown.history.get(history_key(cell.row), ()) for _, cell in mine]
+        bounds = scale([value for course in courses for value in course])
+        label, aside = formatting.name(figure.view, NAME), ""
+        if figure.only_view:
+            aside = (
+                "" if figure.view in figure.metric else formatting.name(f"  {figure.view}", NAME)
+            )
+            label = formatting.name(figure.metric, NAME)
+        for i, ((name, cell), course) in enumerate(zip(mine, courses, strict=True)):
+            first = (label, aside)[i] if i < 2 else ""
+            header = formatting.name(name, NAME)
+            yield _Line((first, header, cell.value, cell.certain, cell.interval), course, bounds)
+
+
+def _effects(rows: Sequence[ComparisonRow], shown: Shown, style: Style) -> Table:
+    """Each on its own scale, as effects on metrics of several kinds stand below each other. Where
+    a line is short, p-values make room for the looks."""
+    title, found = effects_of(rows, compact=True)
+    lines = [_effect(one) for one in found]
+    titles = {2: "effect", 3: "always valid", VERDICT: "verdict", P: title}
+    widths = {i: max(len(one), *(cell_len(line[i]) for line in lines)) for i, one in titles.items()}
+    courses = [shown.looks.get(row.finding.contrast.name, ()) for row in rows]
+    least = SPARKS_LEAST if any(map(len, courses)) else 0
+    names = [max(len(title), *(cell_len(line[i]) for line in lines))
+             for i, title in enumerate(("metric", "treatment"))]  # fmt: skip
+    if _room(widths, style, names) < least:
+        widths.pop(P)
+    room = min(_room(widths, style, names), SPARKS) if least else 0
+    table = columns("metric", "treatment", style="dim")
+    for i, width in widths.items():
+        side: Literal["left", "right"] = "left" if i == VERDICT else "right"
+        table.add_column(titles[i], justify=side, no_wrap=True, min_width=width)
+    if room > 0:
+        table.add_column("looks"[:room], no_wrap=True)
+    for one, line, course in zip(found, lines, courses, strict=True):
+        seen = [*thinned(course, room)] if room > 1 else course
+        spark = sparkline(seen, room, bounds=scale(course), bars=shown.bars)
+        cells = [*line[:2], *(line[i] for i in widths), *[spark] * (room > 0)]
+        texts = list(map(Text, cells))
+        texts[2 + list(widths).index(VERDICT)].stylize(COLOURS[one.tone])
+        table.add_row(*texts)
+    return table
+
+
+def _effect(one: Effect) -> tuple[str, ...]:
+    contrast = one.row.finding.contrast
+    names = (formatting.name(x, NAME) for x in (contrast.metric, contrast.treatment_variant))
+    return (*names, one.effect, one.always, one.verdict, one.p)
+
+
+# -- courses -----------------------------------------------------------------------------------
+
+
+def scale(values: Sequence[float]) -> tuple[float, float]:
+    """The least and the greatest finite value, to draw several rows alike; nan where there is none.
+
+    >>> scale([0.25, float("nan"), 0.75])
+    (0.25, 0.75)
+    """
+    known = [value for value in values if math.isfinite(value)]
+    return min(known, default=math.nan), max(known, default=math.nan)
+
+
+def sparkline(
+    values: Sequence[float], width: int, *, bounds: tuple[float, float], bars: str = BARS
+) -> str:
+    """The last `width` values as bars, each a letter; half as high where all values are equal.
+
+    >>> sparkline([0.25, float("nan"), 0.5, 0.75], 10, bounds=(0.25, 0.75))
+    '▁ ▅█'
+    """
+    low, high = bounds
+    shown = values[-width:] if width > 0 else ()
+    return "".join(_bar(value, low, high, bars) for value in shown)
+
+
+def _bar(value: float, low: float, high: float, bars: str) -> str:
+    if not math.isfinite(value) or not low <= value <= high:
+        return GONE
+    # Halves first: the distance of two finite values may be infinite.
+    size = high / 2 - low / 2
+    share = (value / 2 - low / 2) / size if size else 0.5
+    return bars[min(int(share * len(bars)), len(bars) - 1)]

@@ -1,0 +1,79 @@
+"""Verdicts and recommendations as a person reads them: a word, a symbol beside it, and a tone.
+
+Every surface shows the same verdict by these, and colours by the tone alone: "good" is green, "bad"
+red, "warn" amber, and "neutral" has the colour of the text. Whoever sees no colours has the word.
+`page/verdicts.js` has the same tables; a test compares them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from streammetrics.experiments import Action, Contamination, Recommendation, Verdict
+from streammetrics_consumers.query.comparisons import State
+
+Tone = Literal["good", "bad", "warn", "neutral"]
+
+_VERDICTS: Final[Mapping[Verdict, tuple[str, Tone]]] = {
+    "better": ("✓", "good"),
+    "worse": ("✕", "bad"),
+    "higher": ("↑", "neutral"),
+    "lower": ("↓", "neutral"),
+    "faded": ("~", "neutral"),
+    "no_difference_yet": ("○", "neutral"),
+    "kept": ("✓", "good"),
+    "broken": ("✕", "bad"),
+    "open": ("○", "neutral"),
+    "disbelieved": ("!", "warn"),
+    "not_started": ("…", "neutral"),
+}
+_ACTIONS: Final[Mapping[Action, tuple[str, Tone]]] = {
+    "ship": ("✓", "good"),
+    "do_not_ship": ("✕", "bad"),
+    "decide": ("◆", "neutral"),
+    "wait": ("…", "neutral"),
+    "check_setup": ("!", "warn"),
+}
+SYMBOLS: Final = {verdict: symbol for verdict, (symbol, _) in _VERDICTS.items()}
+TONES: Final = {verdict: tone for verdict, (_, tone) in _VERDICTS.items()}
+ACTION_SYMBOLS: Final = {action: symbol for action, (symbol, _) in _ACTIONS.items()}
+ACTION_TONES: Final = {action: tone for action, (_, tone) in _ACTIONS.items()}
+_ENDS: Final = re.compile(r"(?<=[.]) (?=[A-Z])")  # between two sentences
+
+
+def words(verdict: Verdict) -> str:
+    """A verdict in words.
+
+    >>> words("no_difference_yet")
+    'no difference yet'
+    """
+    return verdict.replace("_", " ")
+
+
+def tone_of(found: Recommendation, mixed: Contamination | None) -> Tone:
+    """The tone of a recommendation: amber where units of several variants are too many, unless
+    there is worse."""
+    tone = ACTION_TONES[found.action]
+    return "warn" if mixed is not None and mixed.warning and tone != "bad" else tone
+
+
+def parted(sentence: str, mixed: Contamination | None) -> tuple[str, str, str]:
+    """A sentence in three parts: before, within and after the words about units of several
+    variants, which every surface shows in amber."""
+    said = "" if mixed is None else mixed.sentence.removesuffix(".")
+    return sentence.partition(said) if said else (sentence, "", "")
+
+
+def standing(
+    state: State, sentence: str, mixed: Contamination | None, found: Recommendation | None
+) -> str:
+    """The text below the recommendation: "" where the recommendation says why already, and else
+    without its sentences and without the one about units of several variants."""
+    if state in ("waiting", "distrusted", "early"):
+        return ""
+    said = "" if mixed is None else mixed.sentence
+    rest = sentence.replace(said, "").strip() if said else sentence
+    advice = "" if found is None else found.sentence
+    return " ".join(one for one in _ENDS.split(rest) if one not in advice)

@@ -1,0 +1,231 @@
+"""The states of a ledger beside those that its logs give, by pane of a metric.
+
+Both stand in the scratch store. A few panes are read at a time, so that memory is bounded. Joined
+events need all logs, since an outcome may stand in another one than its impression: label windows
+are closed again up to where those of the ledger are, and pending events are compared too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from streammetrics import Accumulator
+from streammetrics_consumers.config.states import DELAYS, ROWS
+from streammetrics_consumers.counting.label_windows import Closer
+from streammetrics_consumers.ledger.audit import Unreadable, merged, overlapping, pane_rows, panes
+from streammetrics_consumers.ledger.outline import Outline, few, pane_order
+from streammetrics_consumers.model.commit import JOIN_START, Head
+from streammetrics_consumers.model.generation import Metric, Pane
+from streammetrics_consumers.replay.replay import Replay
+from streammetrics_consumers.replay.scratch import Scratch
+
+PANES: Final = 200, 4 << 20  # whose rows are read together: how many, and bytes of their states
+SUMS: Final = 100, 256 << 10  # that are made and held together: how many, and bytes of their rows
+
+# What is summed and compared: a pane, a head of the ledger (0: all of them together), and a retry.
+Key = tuple[Pane, int, int | None]
+Rows = dict[Key, list[Outline]]
+
+
+def compare_states(scratch: Scratch, replays: Collection[Replay]) -> None:
+    """Compare every pane that either side has, of what was read again."""
+    comparison = _Comparison(scratch, replays)
+    if scratch.config.join is not None:
+        comparison.close_joined()
+    theirs = panes(scratch.store, scratch.generation)
+    ours = panes(scratch.store, scratch.own)
+    sizes = [
+        (pane, theirs.get(pane, 0) + ours.get(pane, 0))
+        for pane in sorted({*theirs, *ours}, key=pane_order)
+    ]
+    for some in few(sizes, *PANES):
+        comparison.compare(some)
+    if comparison.join is not None:
+        closed_ms = comparison.join.next_offset
+        waiting = [
+            one for one in sizes if one[0].metric == ROWS and (one[0].start_ms or 0) >= closed_ms
+        ]
+        for some in few(waiting, *PANES):
+            comparison.compare_pending(some)
+
+
+class _Comparison:
+    """`join` is the head of what was joined, None where it cannot be compared."""
+
+    def __init__(self, scratch: Scratch, replays: Collection[Replay]) -> None:
+        self.scratch, self.found = scratch, scratch.found
+        self.heads = {head.id: head for head in scratch.heads}
+        self.replays = {replay.head.id: replay for replay in replays}
+        self.join: Head | None = None
+        self.names = {metric.name for metric in scratch.config.counted}
+        self.metrics = {one.name: one for one in scratch.generation.metrics if not one.ended}
+
+    def close_joined(self) -> None:
+        """Close the label windows of what was read again, with a stop where a metric was added,
+        was dropped or went on."""
+        scratch, config = self.scratch, self.scratch.config
+        join = next((head for head in scratch.heads if head.is_join), None)
+        logs = [h for h in scratch.heads if not h.is_join and h.next_offset > h.start_offset]
+        whole = {one.head.id for one in self.replays.values() if one.is_whole}
+        if join is None or {head.id for head in logs} - whole:
+            self.found.note(
+                "not all logs were read again from their starts, and events that are joined need "
+                "all of them: what was counted of these is not verified"
+            )
+            return
+        self.join = join
+        self.names.add(DELAYS)
+        closer = Closer(config, scratch.ledger, scratch.own)
+        stops = {join.next_offset}
+        for one in self.metrics.values():
+            stops.add(one.start_offsets.get(join.id, JOIN_START))
+            stops |= {edge for hole in one.holes.get(join.id, ()) for edge in hole}
+        for to_ms in sorted(stop for stop in stops if stop <= join.next_offset):
+            closer.close_to(to_ms)
+        scratch.of[closer.head.id] = join.id, None
+        was, now = join.counters, closer.head.counters
+        for name, ledger, log in (
+            ("closed", was.closed, now.closed),
+            ("conflicts", was.conflicts, now.conflicts),
+        ):
+            if ledger != log:
+                self.found.differs(
+                    "joined events", f"{name}: {ledger} in the ledger, {log} from the log"
+                )
+
+    def compare(self, some: Collection[Pane]) -> None:
+        """Compare the states of these panes: those of each log, and of each retry of one."""
+        scratch = self.scratch
+        theirs, ours, said = Rows(), Rows(), defaultdict[Key, list[str]](list)
+        seen, own = self._rows(some)
+        for pane in some:
+            for one, other in overlapping(seen[pane]):
+                said[pane, one.head, one.retry].append(
+                    f"delta rows of {_offsets(one)} and {_offsets(other)} overlap"
+                )
+            metric = self.metrics.get(pane.metric) if pane.metric in self.names else None
+            if metric is None:
+                continue
+            floor_ms = scratch.generation.floor_ms
+            if pane.start_ms is not None and floor_ms is not None and pane.start_ms < floor_ms:
+                if seen[pane]:
+                    self.found.differs(
+                        named(pane), "it lies below the retention floor, and is still there"
+                    )
+                continue
+            for row in seen[pane]:
+                wrong = self._wrong(row, metric)
+                if wrong:
+                    said[pane, row.head, None].append(f"{_offsets(row)}: a delta row {wrong}")
+                elif wrong is None:
+                    theirs.setdefault((pane, row.head, row.retry), []).append(row)
+            for row in own[pane]:
+                head, retry = scratch.of.get(row.head, (0, None))
+                # What a metric does not count of a retry was left out already.
+                if head and (retry is not None or metric.counts(head, row.start_offset)):
+                    ours.setdefault((pane, head, retry), []).append(row)
+        for key, texts in self._differences(theirs, ours).items():
+            said[key][:0] = texts
+        for pane, head, retry in {*theirs, *ours}:
+            if pane.is_total and retry is None and head in self.replays:
+                hole = self.replays[head].coverage.holes.get((pane.metric, pane.grouping))
+                said[pane, head, retry] += [] if hole is None else [str(hole)]
+        for key in sorted(said, key=_order):
+            if said[key]:
+                where = named(key[0], self.heads.get(key[1]), key[2])
+                self.found.differs(where, "; ".join(said[key]))
+
+    def _rows(self, some: Collection[Pane]) -> list[dict[Pane, list[Outline]]]:
+        """The rows of these panes on both sides."""
+        scratch = self.scratch
+        return [pane_rows(scratch.store, of, some) for of in (scratch.generation, scratch.own)]
+
+    def _wrong(self, row: Outline, metric: Metric) -> str | None:
+        """What is wrong with a row by its offsets; None where nothing is, "" where it counts what
+        was not read again."""
+        replay = self.replays.get(row.head)
+        of = self.join if self.join is not None and self.join.id == row.head else None
+        head = replay.head if replay is not None else of
+        if head is None:
+            return ""
+        if row.retry is not None:
+            return None if replay is not None and row.retry in replay.retries else ""
+        if row.end_offset > head.next_offset:
+            return "goes beyond the head"
+        start = metric.start_offsets.get(head.id, head.start_offset)
+        if row.start_offset < max(start, head.start_offset):
+            return "begins before the metric's start"
+        # No row lies across the edges of what was read again.
+        is_inside = replay is None or replay.start <= row.start_offset < replay.end
+        return None if is_inside else ""
+
+    def compare_pending(self, some: Collection[Pane]) -> None:
+        """Compare what waits to be joined, as the union of all logs."""
+        theirs, ours = (
+            Rows(((pane, 0, None), rows) for pane, rows in found.items())
+            for found in self._rows(some)
+        )
+        for (pane, _, _), texts in self._differences(theirs, ours).items():
+            for what in texts:
+                self.found.differs(f"{named(pane)}, events that wait", what)
+
+    def _differences(
+        self, theirs: Mapping[Key, Sequence[Outline]], ours: Mapping[Key, Sequence[Outline]]
+    ) -> dict[Key, list[str]]:
+        """What is wrong with the sums of each side, a few at a time."""
+        sizes = (
+            (key, sum(row.nbytes for side in (theirs, ours) for row in side.get(key, ())))
+            for key in sorted({*theirs, *ours}, key=_order)
+        )
+        said: dict[Key, list[str]] = {}
+        for some in few(sizes, *SUMS):
+            expected = merged(self.scratch.store, [ours.get(key, ()) for key in some])
+            states = merged(self.scratch.store, [theirs.get(key, ()) for key in some])
+            for key, state, one in zip(some, states, expected, strict=True):
+                said[key] = _difference(state, one)
+            self.found.states += len(some)
+        return said
+
+
+def _difference(
+    state: Accumulator | Unreadable | None, expected: Accumulator | Unreadable | None
+) -> list[str]:
+    if isinstance(expected, Unreadable):
+        raise AssertionError(expected.why)
+    if isinstance(state, Unreadable):
+        return [f"a delta row cannot be read: {state.why}"]
+    if state is None:
+        return [] if expected is None else [f"no delta row, where the log has {expected.digest()}"]
+    if expected is None:
+        return [f"{state.digest()} in the ledger, where the log has nothing"]
+    if state.to_bytes() != expected.to_bytes():
+        return [f"{state.digest()} in the ledger, {expected.digest()} from the log"]
+    return []
+
+
+def _order(key: Key) -> tuple[object, ...]:
+    pane, head, retry = key
+    return (*pane_order(pane), head, retry or 0)
+
+
+def _offsets(row: Outline) -> str:
+    return f"offsets {row.start_offset} to {row.end_offset}"
+
+
+def named(pane: Pane, head: Head | None = None, retry: int | None = None) -> str:
+    """A pane, of one log and retry or of all, for whoever reads."""
+    text = f"metric {pane.metric}, grouping {pane.grouping}, "
+    if pane.start_ms is None or pane.end_ms is None:
+        text += "total"
+    else:
+        text += f"{_iso(pane.start_ms)} to {_iso(pane.end_ms)}"
+    if head is not None:
+        text += ", joined events" if head.is_join else f", {head.partition}"
+    return text + (f", retry {retry}" if retry is not None else "")
+
+
+def _iso(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,187 @@
+"""Refused events, read again: which are good now, and what they add to the ledger.
+
+An event that is tried again is in its window, and in the totals, as any other. It is not late and
+moves no event time: both are facts of the log, where its neighbours stand without it. A metric
+that started later than the event's place in the log does not count it.
+
+Of a message that carries many events and was refused whole, all events are counted, or none.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.commits import commit_of
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events.decoder import Decoded
+from streammetrics_consumers.events.refusals import Refused, Unfit, refused
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Commit, Counters, Head, QuarantineRow
+from streammetrics_consumers.model.generation import Generation, Piece
+
+Place = tuple[int, int]  # offset of the record, index of the event in it
+_UNFIT = Unfit("metric", None, "")  # any reason: what is compared is all but the reason
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What would become of some events, by their place."""
+
+    good: frozenset[Place]
+    bad: Mapping[Place, Refused]
+
+
+@dataclass(slots=True)
+class DryRun:
+    """Counts events of one log that were refused, without writing anything.
+
+    floor_ms: the retention floor, None to count every window; closed_ms: up to where label windows
+    are closed.
+    """
+
+    config: Config
+    generation: Generation
+    head: Head
+    floor_ms: int | None
+    closed_ms: int | None = None
+    _deltas: dict[frozenset[str], Delta] = field(default_factory=dict)
+    _first: int | None = None
+    _end: int = 0
+
+    def add(self, decoded: Decoded, wanted: Collection[Place]) -> Outcome:
+        """Count these events of some records. Others in the same records are passed by."""
+        places = places_of(decoded)
+        known = [i for i, place in enumerate(places) if place in wanted]
+        bad = {place: entry for place, entry in refused_in(decoded).items() if place in wanted}
+        good = frozenset(places[i] for i in known)
+        eras: dict[frozenset[str], list[int]] = {}
+        for i in known:
+            eras.setdefault(self._later_than(places[i][0]), []).append(i)
+        for later, some in eras.items():
+            unfit = self._feed(later, decoded.take(np.array(some, np.intp)))
+            bad.update(unfit)
+            good -= unfit.keys()
+        for offset, _ in good:
+            self._first = offset if self._first is None else min(self._first, offset)
+            self._end = max(self._end, offset + 1)
+        return Outcome(good, bad)
+
+    def add_whole(self, decoded: Decoded, offset: int) -> Outcome:
+        """Count all events of the one message that this is, or none: as one, at index 0."""
+        place = offset, 0
+        wanted = {*places_of(decoded), *refused_in(decoded)}
+        empty = DryRun(self.config, self.generation, self.head, self.floor_ms, self.closed_ms)
+        found = empty.add(decoded, wanted)
+        if found.bad:
+            return Outcome(frozenset(), {place: found.bad[min(found.bad)]})
+        self.add(decoded, wanted)
+        return Outcome(frozenset([place] if wanted else ()), {})
+
+    def commit(self) -> Commit:
+        """The delta of the good events, for the offsets that they lie between."""
+        pieces: list[Piece] = []
+        counters = Counters()
+        closable: list[int] = []
+        floor_ms: int | None = None
+        for later, delta in self._deltas.items():
+            found = commit_of(self.head, delta)
+            pieces += [piece for piece in found.pieces if piece.pane.metric not in later]
+            counters += found.counters
+            closable += [] if found.closed_at_most is None else [found.closed_at_most]
+            floor_ms = found.floor_ms if found.floor_ms is not None else floor_ms
+        return Commit(
+            self.head,
+            0 if self._first is None else self._first,
+            self._end,
+            self.head.greatest_event_ms,
+            Counters(expired=counters.expired),
+            pieces,
+            closed_at_most=min(closable, default=None),
+            floor_ms=floor_ms,
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that it holds, roughly."""
+        return sum(delta.nbytes for delta in self._deltas.values())
+
+    def _later_than(self, offset: int) -> frozenset[str]:
+        """The metrics that start after this offset. What is joined is not counted yet."""
+        if self.config.join is not None:
+            return frozenset()
+        starts = ((one.name, one.start_offsets.get(self.head.id, 0))
+                  for one in self.generation.metrics)  # fmt: skip
+        return frozenset(name for name, start in starts if start > offset)
+
+    def _feed(self, later: frozenset[str], decoded: Decoded) -> dict[Place, Refused]:
+        delta = self._deltas.get(later)
+        if delta is None:
+            delta = self._deltas[later] = Delta(
+                self.config,
+                self.head.partition,
+                0,
+                None,
+                self.floor_ms,
+                closed_ms=self.closed_ms,
+                ordered=False,
+            )
+        # Without what the decoder refused, and as if it followed what was fed before.
+        chunk = replace(decoded.chunk, start=delta.end, end=delta.end + 1)
+        before = len(delta.quarantine)
+        delta.add(replace(decoded, chunk=chunk, refused=()))
+        return {(entry.offset, entry.index): entry for entry in delta.quarantine[before:]}
+
+
+def places_of(decoded: Decoded) -> list[Place]:
+    """The place of each good event."""
+    chunk = decoded.chunk
+    indices = chunk.indices
+    return [
+        (int(chunk.offsets[i]), 0 if indices is None else int(indices[i]))
+        for i in decoded.at.tolist()
+    ]
+
+
+def refused_in(decoded: Decoded) -> dict[Place, Refused]:
+    """The refused events by their place."""
+    return {(entry.offset, entry.index): entry for entry in decoded.refused}
+
+
+def events_at(decoded: Decoded, wanted: Collection[Place]) -> dict[Place, Refused]:
+    """The events at these places, good ones in the form of a refusal: with their size and hash."""
+    found = {place: entry for place, entry in refused_in(decoded).items() if place in wanted}
+    for i, place in enumerate(places_of(decoded) if wanted else ()):
+        if place in wanted:
+            found[place] = refused(decoded.chunk, int(decoded.at[i]), _UNFIT)
+    return found
+
+
+def as_refused(record: Chunk) -> Refused:
+    """A chunk's one record as it was read, in the form of a refusal."""
+    return refused(record, 0, _UNFIT)
+
+
+def record_at(chunk: Chunk, offset: int) -> Chunk | None:
+    """The record of a chunk at this offset; None where there is none."""
+    i = bisect_left(chunk.offsets, offset)
+    if i == len(chunk) or chunk.offsets[i] != offset:
+        return None
+    return chunk.part(i, i + 1, offset, offset + 1)
+
+
+def is_same(entry: QuarantineRow, event: Refused | None) -> bool:
+    """Whether an event has the size and the hash that were noted."""
+    return event is not None and (event.size, event.sha256) == (entry.size, entry.sha256)
+
+
+def is_message(entry: QuarantineRow, event: Refused | None, record: Chunk | None) -> bool:
+    """Whether an entry stands for a whole message that is divided into events now. event: the one
+    at its place now."""
+    if entry.index or is_same(entry, event) or record is None:
+        return False
+    return is_same(entry, as_refused(record))

@@ -1,0 +1,159 @@
+"""How a config reads events: where it finds what in them. And what a retry may read otherwise.
+
+A retry counts events that the log's settings refused: a variant was added, a path corrected, a
+limit raised. What a state means must be as it was (metrics and their settings, groupings,
+windows); how its rows are read may differ, and is kept with the retry, so that `verify` can read
+them in the same way.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any, Final, cast
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.event import EventConfig, Field, Kind, conditions_of
+from streammetrics_consumers.config.join import JoinConfig, Mark
+from streammetrics_consumers.config.metrics import MetricConfig
+from streammetrics_consumers.config.states import DELAYS, ROWS
+from streammetrics_consumers.ledger.settings import SettingsChanged, more_variants
+from streammetrics_consumers.model.generation import Generation
+
+# Of a description, as it stands.
+_MEANT: Final = ("type", "settings", "windows", "max_keys", "experiment")
+
+
+def reading_of(config: Config) -> str:
+    """How a config reads events, as canonical JSON."""
+    found = {
+        "event": asdict(config.event),
+        "inputs": {
+            metric.name: {name: asdict(field) for name, field in metric.inputs.items()}
+            for metric in config.counted
+        },
+        "max_event_bytes": config.source.max_event_bytes,
+        "max_ahead_s": config.windows.max_ahead_s,
+    }
+    if config.join is not None:
+        found["join"] = {
+            "id": config.join.id,
+            "marks": [asdict(mark) for mark in config.join.marks],
+            "values": [one.value for one in config.join.outcomes],
+        }
+    return json.dumps(found, sort_keys=True, separators=(",", ":"))
+
+
+def with_reading(config: Config, reading: str) -> Config:
+    """The config, reading events as `reading_of` said of another one with the same metrics."""
+    found = json.loads(reading)
+    event = dict(found["event"])
+    if event["variants"] is not None:
+        event["variants"] = tuple(event["variants"])
+    event["where"] = conditions_of(event.get("where", ()))
+    inputs: Mapping[str, Mapping[str, Mapping[str, object]]] = found["inputs"]
+
+    def with_fields(metrics: tuple[MetricConfig, ...]) -> tuple[MetricConfig, ...]:
+        return tuple(
+            replace(
+                metric,
+                inputs={
+                    name: Field(
+                        str(field["path"]), cast("Kind", field["kind"]), int(str(field["width"]))
+                    )
+                    for name, field in inputs[metric.name].items()
+                },
+            )
+            for metric in metrics
+            if metric.name in inputs
+        )
+
+    more = with_fields(config.experiment_metrics)
+    return replace(
+        config,
+        event=EventConfig(**event),
+        join=_join_with(config.join, found.get("join")),
+        source=replace(config.source, max_event_bytes=found["max_event_bytes"]),
+        windows=replace(config.windows, max_ahead_s=found["max_ahead_s"]),
+        metrics=with_fields(config.metrics),
+        experiment=config.experiment if more else None,
+        experiment_metrics=more,
+    )
+
+
+def _join_with(join: JoinConfig | None, reading: Mapping[str, Any] | None) -> JoinConfig | None:
+    if join is None or reading is None:
+        return join
+    first, *marks = (Mark(**mark) for mark in reading["marks"])
+    outcomes = tuple(
+        replace(one, mark=mark, value=value)
+        for one, mark, value in zip(join.outcomes, marks, reading["values"], strict=True)
+    )
+    return replace(join, id=reading["id"], impression=first, outcomes=outcomes)
+
+
+def require_same_states(config: Config, of: Generation) -> None:
+    """Raise SettingsChanged unless events that this config reads can be added to the states of a
+    generation, wherever it finds them."""
+    live = {metric.name: metric.description for metric in of.metrics if not metric.ended}
+    found = [f"metric {name}: not in the config" for name in live]
+    for metric in config.counted:
+        known = live.get(metric.name)
+        if known is None:
+            found.append(f"metric {metric.name}: the store does not count it")
+            continue
+        found.remove(f"metric {metric.name}: not in the config")
+        now = json.loads(json.dumps(config.descriptions[metric.name]))
+        found += [
+            f"metric {metric.name}: {key} was {_shown(known.get(key))}, is {_shown(now.get(key))}"
+            for key in _MEANT
+            if known.get(key) != now.get(key)
+        ]
+        if _conditions(known) != _conditions(now):
+            found.append(
+                f"metric {metric.name}: where was {_shown(known.get('where'))}, is "
+                f"{_shown(now.get('where'))}"
+            )
+        if _names(known["slices"]) != _names(now["slices"]):
+            found.append(f"metric {metric.name}: other groupings than those of the store")
+        if more_variants(known, now) is None:
+            found.append(
+                f"metric {metric.name}: variant was {_shown(known.get('variant'))}, is "
+                f"{_shown(now.get('variant'))}"
+            )
+        was, given = (set(cast("Mapping[str, str]", one["inputs"])) for one in (known, now))
+        if was != given:
+            found.append(f"metric {metric.name}: other inputs than those of the store")
+    for name in (ROWS, DELAYS) if config.join is not None else ():
+        known, now = live.get(name), config.descriptions[name]
+        if known is None:
+            found.append(f"metric {name}: the store does not count it")
+            continue
+        found.remove(f"metric {name}: not in the config")
+        found += [
+            f"metric {name}: {key} was {_shown(known.get(key))}, is {_shown(now.get(key))}"
+            for key in ("type", "settings", "pane_ms")
+            if known.get(key) != now.get(key)
+        ]
+    if found:
+        raise SettingsChanged(
+            found,
+            "Events that are tried again are added to the states of the store; put metrics, "
+            "groupings, windows and variants back, or `run` the config first. Paths and limits may "
+            "differ, and variants be added.",
+        )
+
+
+def _names(slices: object) -> list[list[str]]:
+    return [[name for name, _ in grouping] for grouping in cast("list[list[list[str]]]", slices)]
+
+
+def _conditions(description: Mapping[str, object]) -> list[tuple[object, object]]:
+    """What [event] where asks of which field, wherever that stands."""
+    found = cast("list[tuple[object, object, object]]", description.get("where", []))
+    return [(name, must_be) for name, _, must_be in found]
+
+
+def _shown(value: object) -> str:
+    return json.dumps(value)[:80]

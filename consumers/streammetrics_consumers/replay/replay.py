@@ -1,0 +1,477 @@
+"""One log counted again, into a scratch store, beside what the ledger says of its events.
+
+What stands in quarantine is left out of the count, and must be refused again for the same reason.
+A retry is read as it was read when it counted: the ledger keeps how.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics_consumers.counting.commits import commit_of
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.counting.seen_ids import SeenIds, without_repeats
+from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.events.refusals import LATE, Refused
+from streammetrics_consumers.ledger.audit import Covers, covers, entries_between
+from streammetrics_consumers.ledger.write import storable
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Counters, Head, QuarantineRow
+from streammetrics_consumers.model.generation import Metric
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.replay.dry_run import (
+    DryRun,
+    Outcome,
+    Place,
+    as_refused,
+    events_at,
+    is_message,
+    places_of,
+    record_at,
+    refused_in,
+)
+from streammetrics_consumers.replay.scratch import Scratch
+from streammetrics_consumers.sources.source import Source
+
+POLL_S: Final = 0.5
+FAR: Final = 50_000  # offsets that are sought over rather than read
+MAX_ROWS: Final = 200_000  # of a delta, before it goes to the scratch store
+MAX_BYTES: Final = 64 << 20
+
+Total = tuple[str, int]  # the metric and the grouping of a pane of all events
+
+
+class ReadAgain:
+    """A listener that reads logs from given offsets on, and those without one from 0. Nothing is
+    committed anywhere."""
+
+    def __init__(self, starts: Mapping[Partition, int]) -> None:
+        self.starts = starts
+
+    def on_assigned(self, partitions: list[Partition]) -> dict[Partition, int]:
+        """Where each is read from."""
+        return {partition: self.starts.get(partition, 0) for partition in partitions}
+
+    def on_revoked(self, partitions: list[Partition]) -> None:
+        """Nothing is ours to lose."""
+
+    def on_lost(self, partitions: list[Partition]) -> None:
+        """Nothing is ours to lose."""
+
+
+@dataclass(slots=True)
+class Hole:
+    """Events outside of every row: how many, and the offsets that they lie between."""
+
+    events: int
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        return f"no delta row covers {self.events} events at offsets {self.first} to {self.last}"
+
+
+@dataclass(slots=True)
+class Coverage:
+    """Whether the delta rows of a ledger cover what its log holds: each event that is counted lies
+    in the offsets of a row of every total. Sums that happen to agree would miss a hole there.
+
+    `counted` are the metrics, by name, which say from where on and but for which offsets they
+    count the log of `head`.
+    """
+
+    covers: Covers
+    totals: Collection[Total]
+    counted: Mapping[str, Metric]
+    head: int
+    holes: dict[Total, Hole] = field(default_factory=dict)
+
+    def look(self, offsets: NDArray[np.int64]) -> None:
+        """These events were counted, in order of offset."""
+        outside: dict[tuple[tuple[int, int], ...], NDArray[np.int64]] = {}
+        for total in self.totals:
+            # Most totals are covered by the same ranges.
+            ranges = tuple(self.covers.get(total, ()))
+            if ranges not in outside:
+                outside[ranges] = _outside(ranges, offsets)
+            missing = outside[ranges]
+            metric = self.counted.get(total[0])
+            if metric is not None and len(missing):
+                missing = missing[missing >= metric.start_offsets.get(self.head, 0)]
+                for start, end in metric.holes.get(self.head, ()):
+                    missing = missing[(missing < start) | (missing >= end)]
+            if len(missing):
+                hole = self.holes.setdefault(total, Hole(0, int(missing[0]), 0))
+                hole.events += len(missing)
+                hole.last = int(missing[-1])
+
+
+def _outside(ranges: tuple[tuple[int, int], ...], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    if not ranges:
+        return offsets
+    edges = np.array(ranges, np.int64)
+    before = np.searchsorted(edges[:, 0], offsets, side="right") - 1
+    inside = (before >= 0) & (offsets < edges[np.maximum(before, 0), 1])
+    found: NDArray[np.int64] = offsets[~inside]
+    return found
+
+
+class Replay:
+    """Takes the records [start, end) of one log, in order, and compares as it goes. `at` is what
+    comes next. `retries` are those whose events of this log all lie in that range."""
+
+    def __init__(
+        self, scratch: Scratch, head: Head, span: tuple[int, int], retries: Collection[int]
+    ) -> None:
+        self.scratch, self.found, self.head = scratch, scratch.found, head
+        self.start, self.end = span
+        self.retries = frozenset(retries) & scratch.retries.keys()
+        self.at = self.start
+        metrics = {one.name: one for one in scratch.generation.metrics}
+        edges = {
+            edge for one in metrics.values() for hole in one.holes.get(head.id, ()) for edge in hole
+        }
+        edges |= {one.start_offsets.get(head.id, self.start) for one in metrics.values()}
+        self._cuts = sorted(edges)
+        config = scratch.config
+        totals = [
+            (one.name, i)
+            for family in (config.families if config.join is None else ())
+            for one in family.metrics
+            for i in range(len(family.slices.by))
+        ]
+        self.coverage = Coverage(covers(scratch.store, head), totals, metrics, head.id)
+        dedup = config.dedup
+        self._seen = None if dedup is None else SeenIds(dedup.retention_ms, dedup.pane_ms)
+        self._decoder = Decoder(config)
+        self._own = scratch.head(head, self.start, None)
+        self._delta = Delta(config, head.partition, self.start)
+        self._counters = Counters()
+        # Entries that are good now, by reason: how many, and the offset of the first.
+        self._good_now: dict[str, tuple[int, int]] = {}
+        self._open: list[int] = [0, 0]  # entries that are open, and those of them in the future
+        # Of the late, which are a fact of the log, how many a retry has counted: all, and outcomes.
+        self._retried: list[int] = [0, 0]
+        self._dry_runs: dict[int, tuple[Head, DryRun]] = {}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is all that was counted of the log."""
+        return (self.start, self.end) == (self.head.start_offset, self.head.next_offset)
+
+    # -- the log's own ------------------------------------------------------------------------
+    def take(self, chunk: Chunk) -> None:
+        """The next records of the log, of which some may not be wanted."""
+        start, end = max(chunk.start, self.at), min(chunk.end, self.end)
+        for part in _divided(chunk, start, self._cuts, end):
+            if self.at in self._cuts:
+                self._flush()
+            entries = entries_between(self.scratch.store, self.head, part.start, part.end)
+            for decoded in self._decoder.pieces(part):
+                self._take_messages(part, decoded, entries)
+            self._take_retries(part, entries)
+
+    def _take_messages(
+        self, records: Chunk, decoded: Decoded, some: Sequence[QuarantineRow]
+    ) -> None:
+        """Messages as they are decoded, from among these records."""
+        start, end = decoded.chunk.start, decoded.chunk.end
+        entries = {(one.offset, one.index): one for one in some if start <= one.offset < end}
+        events = events_at(decoded, entries)
+        messages = {
+            offset: entry
+            for (offset, index), entry in entries.items()
+            if not self._is_late(entry)
+            and is_message(entry, events.get((offset, index)), record_at(records, offset))
+        }
+        if not messages:
+            self._take(decoded, entries, events)
+            return
+        cuts = sorted({cut for offset in messages for cut in (offset, offset + 1)})
+        for part in _divided(records, start, cuts, end):
+            again = self._decoder.decode(part)
+            if part.start in messages:
+                self._take_message(part, again, messages[part.start])
+            else:
+                self._take_messages(part, again, some)
+
+    def _take_message(self, record: Chunk, decoded: Decoded, entry: QuarantineRow) -> None:
+        """A message that was refused as one event, so it is one here, whatever it carries."""
+        found, now = self._dry_run().add_whole(decoded, entry.offset), as_refused(record)
+        bad = {
+            place: replace(now, reason=why.reason, field=why.field, detail=why.detail)
+            for place, why in found.bad.items()
+        }
+        self._compare_entry(entry, Outcome(found.good, bad), now)
+        nothing = decoded.take(np.zeros(0, np.intp))
+        self._count(replace(nothing, chunk=record, refused=(), left_out=0, of_no_kind=0), {})
+
+    def _take(
+        self,
+        decoded: Decoded,
+        entries: Mapping[Place, QuarantineRow],
+        events: Mapping[Place, Refused],
+    ) -> None:
+        """The events that the ledger does not have in quarantine are counted; those that it has
+        are compared with what becomes of them now."""
+        if self._seen is not None:
+            decoded = without_repeats(decoded, self._seen)
+            events = events_at(decoded, entries)
+        late = {place: entry for place, entry in entries.items() if self._is_late(entry)}
+        if entries:
+            judged = entries.keys() - late.keys()
+            found = self._dry_run().add(decoded, judged)
+            refused = refused_in(decoded)
+            bad = {**found.bad, **{place: refused[place] for place in refused.keys() & late}}
+            for place, entry in entries.items():
+                self._compare_entry(entry, Outcome(found.good, bad), events.get(place))
+            left = tuple(one for place, one in refused.items() if place not in entries)
+            keep = [i for i, place in enumerate(places_of(decoded)) if place not in judged]
+            decoded = replace(decoded.take(np.array(keep, np.intp)), refused=left)
+        self._count(decoded, late)
+
+    def _count(self, decoded: Decoded, late: dict[Place, QuarantineRow]) -> None:
+        """late: the entries of those that the events before them make late."""
+        if self._delta.counters.rows >= MAX_ROWS or self._delta.nbytes >= MAX_BYTES:
+            self._flush()
+        before = len(self._delta.quarantine)
+        self._delta.add(decoded)
+        refused = self._delta.quarantine[before:]
+        del self._delta.quarantine[before:]
+        for now in refused:
+            entry = late.pop((now.offset, now.index), None)
+            if entry is not None:
+                self._compare_refusal(entry, now)
+                continue
+            self._differs(
+                (now.offset, now.index), f"it is refused ({now.reason}), and is not in quarantine"
+            )
+        for place, entry in late.items():
+            self._differs(place, f"in quarantine as {entry.reason}, and not late by its log")
+        offsets = np.array([offset for offset, _ in places_of(decoded)], np.int64)
+        gone = [one.offset for one in refused]
+        self.coverage.look(offsets[~np.isin(offsets, gone)] if gone else offsets)
+        self.found.rows += decoded.rows
+        self.at = decoded.chunk.end
+
+    def _dry_run(self) -> DryRun:
+        return DryRun(self.scratch.config, self.scratch.generation, self.head, None)
+
+    def _is_late(self, entry: QuarantineRow) -> bool:
+        """Whether the events before it say that it is late, and all of these are read again."""
+        return entry.reason in LATE and self.start == self.head.start_offset
+
+    def _compare_entry(self, entry: QuarantineRow, found: Outcome, now: Refused | None) -> None:
+        """found: what would become of it; now: the event in the log, None where there is none."""
+        place = entry.offset, entry.index
+        self.found.entries += 1
+        is_open = not entry.done or (entry.retry or 0) not in self.scratch.retries
+        self._open[0] += is_open
+        self._open[1] += is_open and entry.reason == "future"
+        self._retried[0] += not is_open and entry.reason in LATE
+        self._retried[1] += not is_open and entry.reason == "late_outcome"
+        # A retry that counts an entry says so in it, and nobody else marks one.
+        if entry.done and entry.retry is None:
+            self._differs(place, "marked as counted, and by no retry")
+        elif entry.done and is_open:
+            self._differs(
+                place, f"marked as counted by retry {entry.retry}, and there is no such retry"
+            )
+        elif not entry.done and entry.retry is not None:
+            self._differs(place, f"open, and marked as counted by retry {entry.retry}")
+        if place in found.bad:
+            self._compare_refusal(entry, found.bad[place])
+        elif now is None:
+            self._differs(place, "in quarantine, and not in the log")
+        else:
+            self._compare_payload(entry, now)
+            # Whether it was closed is a fact of when, and it may be late only by what was not
+            # read again.
+            if not is_open or entry.reason in ("closed", *LATE):
+                return
+            # What the config may come to allow without changing what is counted.
+            if entry.reason in ("too_large", "unknown_variant"):
+                count, first = self._good_now.get(entry.reason, (0, entry.offset))
+                self._good_now[entry.reason] = count + 1, first
+            else:
+                self._differs(
+                    place, f"open in quarantine as {entry.reason}, and good with this config"
+                )
+
+    def _compare_refusal(self, entry: QuarantineRow, now: Refused) -> None:
+        name = None if now.field is None else storable(now.field)
+        was = (entry.reason, entry.field, entry.detail)
+        if was != (now.reason, name, storable(now.detail)):
+            self._differs(
+                (entry.offset, entry.index),
+                f"in quarantine as {entry.reason} ({entry.detail}), and refused now as "
+                f"{now.reason} ({now.detail})",
+            )
+        self._compare_payload(entry, now)
+
+    def _compare_payload(self, entry: QuarantineRow, now: Refused) -> None:
+        was = entry.payload, entry.size, entry.sha256, entry.record_ms
+        if was != (now.payload, now.size, now.sha256, now.record_ms):
+            self._differs(
+                (entry.offset, entry.index),
+                "its payload, size, hash or time in quarantine is not that of the record",
+            )
+
+    def _differs(self, place: Place, what: str) -> None:
+        offset, index = place
+        event = f" event {index}" if index else ""
+        self.found.differs(f"{self.head.partition} offset {offset}{event}", what)
+
+    # -- retries ------------------------------------------------------------------------------
+    def _take_retries(self, chunk: Chunk, entries: Sequence[QuarantineRow]) -> None:
+        """The events among these records that a retry has counted, read as it has read them."""
+        done: dict[tuple[int, int], dict[Place, QuarantineRow]] = defaultdict(dict)
+        for entry in entries:
+            if entry.done and entry.retry is not None and entry.retry in self.retries:
+                done[entry.offset, entry.retry][entry.offset, entry.index] = entry
+        for (offset, retry), wanted in done.items():
+            record = record_at(chunk, offset)
+            if record is None:
+                continue  # said already: it is not in the log
+            good: set[Place] = set()
+            for decoded in self.scratch.decoders[retry].pieces(record):
+                run = self._dry_run_of(retry)
+                first = wanted.get((offset, 0))
+                events = events_at(decoded, wanted)
+                if first is not None and is_message(first, events.get((offset, 0)), record):
+                    good |= run.add_whole(decoded, offset).good
+                else:
+                    good |= run.add(decoded, wanted).good
+            for place in sorted(wanted.keys() - good):
+                self._differs(place, f"retry {retry} has counted it, and it is refused")
+
+    def _dry_run_of(self, retry: int) -> DryRun:
+        known = self._dry_runs.get(retry)
+        if known is not None and known[1].nbytes < MAX_BYTES:
+            return known[1]
+        if known is None:
+            head = self.scratch.head(self.head, 0, retry)
+        else:
+            head = self._write_dry_run(*known)
+        run = DryRun(self.scratch.retries[retry], self.scratch.generation, self.head, None)
+        self._dry_runs[retry] = head, run
+        return run
+
+    def _write_dry_run(self, head: Head, run: DryRun) -> Head:
+        at = head.next_offset
+        return self.scratch.write(replace(run.commit(), head=head, start=at, end=at + 1))
+
+    # -- the end ------------------------------------------------------------------------------
+    def _flush(self) -> None:
+        delta = self._delta
+        if delta.end == delta.start:
+            return
+        self._own = self.scratch.write(commit_of(self._own, delta))
+        self._counters += delta.counters
+        self._delta = Delta(
+            self.scratch.config, self.head.partition, delta.end, delta.greatest_event_ms
+        )
+
+    def finish(self) -> None:
+        """Write the rest, compare the counters, and say what waits for a retry."""
+        self._flush()
+        for known in self._dry_runs.values():
+            self._write_dry_run(*known)
+        for reason, (count, first) in self._good_now.items():
+            self.found.note(
+                f"{self.head.partition}: {count} events are open in quarantine as {reason}, and "
+                f"good with this config, the first at offset {first}; `quarantine retry` counts "
+                "them"
+            )
+        if not self.is_whole:
+            return
+        where = f"{self.head.partition}: head"
+        was, now = self.head.counters, self._counters
+        for name, ledger, log in (
+            ("rows", was.rows, now.rows),
+            ("tombstones", was.tombstones, now.tombstones),
+            ("repeated", was.repeated, now.repeated),
+            ("skipped", was.skipped, now.skipped),
+            ("late (with this lateness_s)", was.late, now.late - self._retried[0]),
+            ("late outcomes", was.late_outcomes, now.late_outcomes - self._retried[1]),
+            ("closed", was.closed, now.closed),
+            ("conflicts", was.conflicts, now.conflicts),
+            ("quarantined", was.quarantined, self._open[0]),
+            ("future", was.future, self._open[1]),
+            ("greatest event time", self.head.greatest_event_ms, self._delta.greatest_event_ms),
+        ):
+            if ledger != log:
+                self.found.differs(where, f"{name}: {ledger} in the ledger, {log} from the log")
+        # The ids that are remembered, by which later repeats will be known.
+        ids = self.scratch.seen[self.head.id]
+        read = {} if self._seen is None else self._seen.digests()
+        for start_ms in sorted({*ids, *read}):
+            if ids.get(start_ms) != read.get(start_ms):
+                self.found.differs(
+                    f"{self.head.partition}: ids of events from {start_ms} ms on",
+                    f"{ids.get(start_ms, 'none')} in the ledger, "
+                    f"{read.get(start_ms, 'none')} from the log",
+                )
+
+
+def read_again(
+    source: Source, replays: Mapping[Partition, Replay], report: Callable[[int], None]
+) -> None:
+    """Read each log up to the end of its replay. report: is told how many offsets are left."""
+    source.assign(ReadAgain({log: one.at for log, one in replays.items()}))
+    while True:
+        left = sum(one.end - one.at for one in replays.values())
+        report(left)
+        if not left:
+            return
+        for chunk in source.poll(POLL_S):
+            replay = replays.get(chunk.partition)
+            if replay is not None and chunk.start <= replay.at < min(chunk.end, replay.end):
+                replay.take(chunk)
+
+
+def records_at(
+    source: Source, partition: Partition, offsets: Sequence[int], *, seeks: bool
+) -> Iterator[Chunk]:
+    """A chunk of one record for each of these offsets (ascending) that the log still has.
+
+    seeks: whether the source finds an offset without reading up to it. It was opened for this
+    partition alone, and is not assigned yet. Raises SourceError.
+    """
+    beginning, end = source.beginning(partition), source.ends().get(partition, 0)
+    wanted = [offset for offset in offsets if beginning <= offset < end]
+    if not wanted:
+        return
+    source.assign(ReadAgain({partition: wanted[0]}))
+    at, next_ = 0, wanted[0]
+    while at < len(wanted):
+        if seeks and wanted[at] > next_ + FAR:
+            source.seek(partition, wanted[at])
+            next_ = wanted[at]
+        for chunk in source.poll(POLL_S):
+            if chunk.partition != partition or chunk.end <= next_:
+                continue
+            next_ = chunk.end
+            while at < len(wanted) and wanted[at] < chunk.end:
+                record = record_at(chunk, wanted[at])
+                at += 1
+                if record is not None:
+                    yield record
+        if next_ >= end:
+            return
+
+
+def _divided(chunk: Chunk, start: int, cuts: Collection[int], end: int) -> Iterator[Chunk]:
+    """The records [start, end) of a chunk, in parts that end at the cuts, which ascend."""
+    edges = [start, *(cut for cut in cuts if start < cut < end), end]
+    for a, b in pairwise(edges):
+        first, last = bisect_left(chunk.offsets, a), bisect_left(chunk.offsets, b)
+        yield chunk.part(first, last, a, b)

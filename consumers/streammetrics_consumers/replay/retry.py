@@ -1,0 +1,253 @@
+"""`quarantine retry`: refused events are read again with the config as it is now.
+
+An event whose payload the ledger holds whole is read from there. Where the payload was cut, or is
+not all that the config reads (a key, a header, a header of CSV, a row of columns), its record is
+read from the log again, and must have the size and the hash that were noted. What is good now is
+counted, a page of entries in one transaction; what is not stays open. A message of many events that
+was refused whole is counted whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Final
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.quarantine import Counted, NotOpen, write_retry
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Head, QuarantineRow
+from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.replay.dry_run import DryRun, Outcome, events_at, is_message, is_same
+from streammetrics_consumers.replay.event_reading import reading_of, require_same_states
+from streammetrics_consumers.replay.replay import records_at
+from streammetrics_consumers.sources.open_source import open_source
+from streammetrics_consumers.sources.source import Skips, Source, SourceError
+
+PAGE: Final = 500  # entries of one transaction
+TRIES: Final = 10  # of a page, where other retries are at it too
+SKIPPED: Final = "skipped", "[event] where does not mean it, as the config reads it now"
+ANOTHER: Final = "not_there", "this config reads no event here with the size and hash it had"
+# Of messages that carry many events: these say that one could not be divided.
+_OF_MESSAGES: Final = frozenset(
+    ["not_array", "not_arrow", "too_many_events", "bad_key", "bad_header"]
+)
+_READ_ANEW: Final = (
+    "a new generation counts them, with a [source] max_batch_bytes that lets them in"
+)
+# Formats of which the payload of a refused event is JSON: a record is one event, or many.
+_ONE: Final = ("jsonl", "json", "columns")
+_MANY: Final = ("ndjson", "array")
+
+Opener = Callable[[Config, Options], Source]
+
+
+@dataclass(frozen=True, slots=True)
+class Still:
+    """An entry that stays open, and why."""
+
+    entry: QuarantineRow
+    reason: str
+    field: str | None
+    detail: str
+
+
+@dataclass(slots=True)
+class Page:
+    """What came of some entries, in order of id. `retry` is the number of the retry, None where
+    nothing was good."""
+
+    counted: list[QuarantineRow] = field(default_factory=list)
+    still: list[Still] = field(default_factory=list)
+    retry: int | None = None
+
+
+def retry(
+    config: Config,
+    ledger: Ledger,
+    *,
+    now_ms: Callable[[], int],
+    opener: Opener = open_source,
+    page: int = PAGE,
+) -> Iterator[Page]:
+    """Try every open entry of the current generation once; a page for each transaction.
+
+    Raises SettingsChanged where events that `config` reads cannot be added to what is counted.
+    """
+    after, tries = 0, 0
+    while True:
+        generation = ledger.generation()
+        require_same_states(config, generation)
+        entries = ledger.quarantine(after=after, limit=page)
+        if not entries:
+            return
+        found, counted = _Attempt(config, ledger, generation, opener).of(entries)
+        try:
+            if counted:
+                note = json.dumps(
+                    {"reading": json.loads(reading_of(config)), "token": uuid.uuid4().hex},
+                    sort_keys=True,
+                )
+                found.retry = write_retry(
+                    ledger.store, generation, counted, created_ms=now_ms(), note=note
+                )
+        except NotOpen as error:
+            tries += 1
+            if tries >= TRIES:
+                raise LedgerError(f"quarantine retry: {error}; start it again") from error
+            continue  # the same page, without what another retry has counted
+        yield found
+        after, tries = entries[-1].id, 0
+
+
+class _Attempt:
+    """Reads the entries of one page."""
+
+    def __init__(
+        self, config: Config, ledger: Ledger, generation: Generation, opener: Opener
+    ) -> None:
+        self.config, self.generation, self.opener = config, generation, opener
+        self.heads = {head.id: head for head in ledger.snapshot().heads}
+        self.closed_ms = next((h.next_offset for h in self.heads.values() if h.is_join), None)
+        self.decoder = Decoder(config)
+        # The payload of an event that came with others is that event alone.
+        one = replace(config.source, format="json" if config.source.kind == "kafka" else "jsonl")
+        self.alone = Decoder(replace(config, source=one))
+        self.page = Page()
+
+    def of(self, entries: Sequence[QuarantineRow]) -> tuple[Page, list[Counted]]:
+        """What came of them, and what to write."""
+        counted = []
+        for head_id, group in groupby(sorted(entries, key=_by_head), key=lambda e: e.head):
+            head = self.heads[head_id]
+            floor_ms = self.generation.floor_ms
+            run = DryRun(self.config, self.generation, head, floor_ms, self.closed_ms)
+            good = self._of_head(run, head, list(group))
+            if good:
+                counted.append(Counted(good, run.commit()))
+                self.page.counted += good
+        self.page.counted.sort(key=lambda entry: entry.id)
+        self.page.still.sort(key=lambda still: still.entry.id)
+        return self.page, counted
+
+    def _of_head(
+        self, run: DryRun, head: Head, entries: Sequence[QuarantineRow]
+    ) -> list[QuarantineRow]:
+        """Those of these entries that are good."""
+        good = []
+        elsewhere = []
+        for entry in entries:
+            if entry.reason == "unreadable":  # it stands for events that nobody has seen
+                self._keep(entry, entry.reason, f"{entry.detail}; {_READ_ANEW}")
+            elif self._is_whole(entry):
+                good += self._took(entry, self._of_payload(run, entry))
+            else:
+                elsewhere.append(entry)
+        return good + (self._from_the_log(run, head, elsewhere) if elsewhere else [])
+
+    def _is_whole(self, entry: QuarantineRow) -> bool:
+        """Whether the ledger has all of the event that the config reads."""
+        return (
+            len(entry.payload) == entry.size
+            and hashlib.sha256(entry.payload).hexdigest() == entry.sha256
+            and self.decoder.format in (*_ONE, *_MANY)
+            and (self.decoder.format in _ONE or entry.reason not in _OF_MESSAGES)
+            and not self.decoder.reads_beside
+        )
+
+    def _of_payload(self, run: DryRun, entry: QuarantineRow) -> Outcome:
+        """What becomes of an entry that the ledger has whole: an event, or all of a message."""
+        place, alone = (entry.offset, entry.index), _alone(entry)
+        if self.decoder.format in _MANY and not entry.index:
+            message = replace(alone, indices=None)
+            decoded = self.decoder.decode(message)
+            if is_message(entry, events_at(decoded, {place}).get(place), message):
+                return run.add_whole(decoded, entry.offset)
+        return run.add(self.alone.decode(alone), {place})
+
+    def _from_the_log(
+        self, run: DryRun, head: Head, entries: Sequence[QuarantineRow]
+    ) -> list[QuarantineRow]:
+        """Those of these entries that are good, from their records in the log."""
+        left = {(entry.offset, entry.index): entry for entry in entries}
+        good: list[QuarantineRow] = []
+        why = "its record is not in the log any more"
+        if head.closed or self.config.source.kind in ("stdin", "spark"):
+            why = "its log cannot be read any more"
+        else:
+            try:
+                for record in self._records(head, sorted({offset for offset, _ in left})):
+                    some = [left.pop(place) for place in sorted(left) if place[0] == record.start]
+                    for decoded in self.decoder.pieces(record):
+                        good += self._of_record(run, record, decoded, some)
+            except SourceError as error:
+                why = f"its log cannot be read: {error}"
+        for entry in left.values():
+            self._keep(entry, "not_there", f"its payload was cut or needs more, and {why}")
+        return good
+
+    def _records(self, head: Head, offsets: Sequence[int]) -> Iterator[Chunk]:
+        options = Options(until_end=True, partitions=(str(head.partition),), skips=Skips(None))
+        with closing(self.opener(self.config, options)) as source:
+            if head.partition not in source.partitions():
+                raise SourceError(f"{head.partition}: this is another log than the one counted")
+            seeks = self.config.source.kind == "kafka"
+            yield from records_at(source, head.partition, offsets, seeks=seeks)
+
+    def _of_record(
+        self, run: DryRun, record: Chunk, decoded: Decoded, entries: Sequence[QuarantineRow]
+    ) -> list[QuarantineRow]:
+        """Those of the entries of one record that are good: events with the size and the hash that
+        were noted, or the whole message where that is what was refused."""
+        wanted = {(entry.offset, entry.index): entry for entry in entries}
+        events = events_at(decoded, wanted)
+        same = {place for place, event in events.items() if is_same(wanted[place], event)}
+        found = run.add(decoded, same)
+        good = []
+        for place, entry in wanted.items():
+            if place in same:
+                good += self._took(entry, found)
+            elif is_message(entry, events.get(place), record):
+                good += self._took(entry, run.add_whole(decoded, entry.offset))
+            else:
+                self._keep(entry, *(SKIPPED if decoded.left_out else ANOTHER))
+        return good
+
+    def _took(self, entry: QuarantineRow, found: Outcome) -> list[QuarantineRow]:
+        """The entry, if it was good."""
+        place = entry.offset, entry.index
+        now = found.bad.get(place)
+        if now is not None:
+            self.page.still.append(Still(entry, now.reason, now.field, now.detail))
+        elif place not in found.good:
+            self._keep(entry, *SKIPPED)
+        return [entry] if place in found.good else []
+
+    def _keep(self, entry: QuarantineRow, reason: str, detail: str) -> None:
+        self.page.still.append(Still(entry, reason, None, detail))
+
+
+def _alone(entry: QuarantineRow) -> Chunk:
+    """The event that an entry holds, as a record of its own."""
+    return Chunk(
+        entry.partition,
+        entry.offset,
+        entry.offset + 1,
+        [entry.offset],
+        [entry.payload],
+        timestamps_ms=None if entry.record_ms is None else [entry.record_ms],
+        indices=[entry.index],
+    )
+
+
+def _by_head(entry: QuarantineRow) -> tuple[int, int, int]:
+    return entry.head, entry.offset, entry.index

@@ -1,0 +1,82 @@
+"""The scratch store of `verify`: what the ledger said at one moment, and what the log says now.
+
+Each is a generation of its own. The first is a copy of the ledger's, with the numbers that its
+rows have there, so nothing that workers and compactors do meanwhile is seen. The second is counted
+again: a head for each log, and one for each retry of a log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.ledger.audit import copy_ledger
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Commit, Head
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.replay.event_reading import with_reading
+
+SHOWN: Final = 100  # differences that are kept as text
+
+
+@dataclass(slots=True)
+class Findings:
+    """What `verify` found: `count` differences, and what it could not compare. `rows`: events that
+    were read again. `logs`, `states`, `entries`: what was compared."""
+
+    rows: int = 0
+    logs: int = 0
+    states: int = 0
+    entries: int = 0
+    count: int = 0
+    differences: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def differs(self, where: str, what: str) -> None:
+        """The ledger does not say what the log says."""
+        self.count += 1
+        if len(self.differences) < SHOWN:
+            self.differences.append(f"{where}: {what}")
+
+    def note(self, text: str) -> None:
+        """Something was not compared, or calls for attention."""
+        if text not in self.notes and len(self.notes) < SHOWN:
+            self.notes.append(text)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether something was compared, and nothing differs."""
+        return not self.count and self.logs > 0
+
+
+class Scratch:
+    """`generation` and `heads` are the ledger's, `own` what is counted again; `retries` are the
+    configs that the retries so far were read with, and `seen` the digests of the ids that each
+    head remembers. `of` names the head of the ledger, and the retry or None, for each own head."""
+
+    def __init__(self, config: Config, ledger: Ledger, scratch: Ledger, found: Findings) -> None:
+        copied = copy_ledger(ledger.store, scratch.store)
+        self.config, self.ledger, self.found = config, scratch, found
+        self.store = scratch.store
+        self.generation, self.heads, self.seen = copied.generation, copied.heads, copied.seen
+        for text in copied.loose_ends:
+            found.differs("store", text)
+        self.retries = {one: with_reading(config, text) for one, text in copied.retries.items()}
+        self.decoders = {number: Decoder(reading) for number, reading in self.retries.items()}
+        self.own = scratch.begin(config.fingerprints(), config.descriptions).generation
+        self.of: dict[int, tuple[int, int | None]] = {}
+
+    def head(self, of: Head, start: int, retry: int | None) -> Head:
+        """The head under which a log, or a retry of it, is counted here."""
+        log = of.partition
+        number = -1 if retry is None else retry
+        name = Partition(log.cluster, f"{of.id}", f"{number}:{log.topic_id}"[:500], number + 1)
+        made = self.ledger.resolve(self.own, name, start)
+        self.of[made.id] = of.id, retry
+        return made
+
+    def write(self, commit: Commit) -> Head:
+        """Count, and answer the head as it stands then."""
+        return self.ledger.commit(self.own, replace(commit, refused=()))

@@ -1,0 +1,230 @@
+"""`verify`: the log is read again, and what it says is compared with the ledger, bit for bit.
+
+The ledger is copied as it stood at one moment. Of each log the records from its head's start to its
+next offset are decoded and counted as a worker counts them, into a scratch store, so memory is
+bounded whatever there is. Then each pane of each metric is merged on both sides and compared as
+bytes (see diff.py), with counters, event times, refused events and recorded retries.
+
+Where a log has lost its beginning, or a head is closed, the rest is compared and this is said.
+Delta rows count ranges of offsets, and a compactor merges them into wider ones. So of a part of a
+log, the smallest range around it is compared whose edges no row lies across; where that is wider,
+this is said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Final
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.config.states import fingerprint
+from streammetrics_consumers.counting.options import Options, Progress
+from streammetrics_consumers.ledger.audit import cut_after, cut_before, retries_of
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.settings import compared
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.model.partition import SPARK, Name, Partition, names_of, names_without
+from streammetrics_consumers.replay.diff import compare_states
+from streammetrics_consumers.replay.replay import Replay, read_again
+from streammetrics_consumers.replay.scratch import Findings, Scratch
+from streammetrics_consumers.sources.open_source import open_source
+from streammetrics_consumers.sources.source import Skips, Source, Unsuitable
+
+READ: Final = Options(until_end=True, skips=Skips(None))
+
+Opener = Callable[[Config, Options], Source]
+Offsets = tuple[int, int | None]  # [from, to); None is as far as it was counted
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to verify: these partitions and these offsets, by partition; all where both are None."""
+
+    partitions: tuple[Name, ...] | None = None
+    offsets: Mapping[Name, Offsets] | None = None
+
+    @property
+    def names(self) -> frozenset[Name] | None:
+        """The partitions; None for all."""
+        if self.partitions is None and self.offsets is None:
+            return None
+        return frozenset((*(self.partitions or ()), *(self.offsets or {})))
+
+    def span(self, head: Head) -> tuple[int, int]:
+        """The offsets of a head that are wanted. Raises Unsuitable where they were not counted."""
+        start = head.start_offset
+        end: int | None = head.next_offset
+        name: Name = head.partition.number
+        for named, offsets in (self.offsets or {}).items():
+            if head.partition.is_named([named]):
+                name, (start, end) = named, offsets
+        to = head.next_offset if end is None else end
+        if not head.start_offset <= start < to <= head.next_offset:
+            raise Unsuitable(
+                f"--offsets: expected some of offsets {head.start_offset} to {head.next_offset} of "
+                f"{head.partition}, which were counted, came {name}:{start}-"
+                f"{'' if end is None else end}; name offsets between these"
+            )
+        return start, to
+
+
+ALL: Final = Wanted()
+
+
+def verify(
+    config: Config,
+    ledger: Ledger,
+    scratch: Ledger,
+    *,
+    wanted: Wanted = ALL,
+    report: Callable[[Progress], None] = lambda progress: None,
+    monotonic: Callable[[], float],
+    opener: Opener = open_source,
+) -> Findings:
+    """Compare a ledger with its logs. `scratch` is an empty store that nobody else uses.
+
+    Raises SettingsChanged where the config is not that of the store, Unsuitable where what is
+    wanted was never counted, and SourceError.
+    """
+    began_s = monotonic()
+    _compare_settings(config, ledger.generation(), (), Findings())  # before anything is copied
+    found = Findings()
+    work = Scratch(config, ledger, scratch, found)
+    _compare_settings(config, work.generation, work.heads, found)
+    limit = max(one.source.max_event_bytes for one in (config, *work.retries.values()))
+    config = replace(config, source=replace(config.source, max_event_bytes=limit))
+    replays = _replays(config, work, _chosen(work.heads, wanted, found), wanted, opener)
+    if replays:
+        names = tuple(sorted(map(str, replays)))
+        with closing(opener(config, replace(READ, partitions=names))) as source:
+            read_again(
+                source,
+                replays,
+                lambda left: report(Progress(found.rows, monotonic() - began_s, left)),
+            )
+    for replay in replays.values():
+        replay.finish()
+    compare_states(work, list(replays.values()))
+    found.logs = len(replays)
+    return found
+
+
+def _compare_settings(
+    config: Config, of: Generation, heads: Sequence[Head], found: Findings
+) -> None:
+    times = [head.greatest_event_ms for head in heads if head.greatest_event_ms is not None]
+    changes = compared(of, config.fingerprints(), config.descriptions, max(times, default=None))
+    for name in changes.added:
+        found.note(f"metric {name}: the store does not count it yet")
+    for name in changes.ended:
+        found.note(f"metric {name}: it is not in the config, and is not verified")
+    for metric in of.metrics:
+        if fingerprint(metric.description) != metric.fingerprint:
+            found.differs(f"metric {metric.name}", "its description is not that of its fingerprint")
+        if metric.ended:
+            found.note(f"metric {metric.name}: it has ended, and is not verified")
+
+
+def _chosen(heads: Sequence[Head], wanted: Wanted, found: Findings) -> list[Head]:
+    """The heads whose logs can be read again. Raises Unsuitable for a partition without a head."""
+    heads = [head for head in heads if not head.is_join]
+    names = wanted.names
+    there = {head.partition for head in heads}
+    missing = names_without(names or (), there)
+    if missing:
+        is_partition = not {*missing}.isdisjoint(wanted.partitions or ())
+        raise Unsuitable(
+            f"--{'partitions' if is_partition else 'offsets'}: expected some of {names_of(there)}, "
+            f"which were counted, came {', '.join(map(str, missing))}; leave out what was not "
+            "counted"
+        )
+    chosen = []
+    for head in heads:
+        span = f"{head.start_offset} to {head.next_offset}"
+        if names is not None and not head.partition.is_named(names):
+            continue
+        if head.partition.cluster == SPARK:
+            found.note(
+                f"{head.partition}: a streaming query of Spark has counted batches {span} of it; "
+                "there is no log to read again, and it is not verified"
+            )
+        elif head.closed:
+            found.note(
+                f"{head.partition}: the log of a closed head (offsets {span}) cannot be read "
+                "again, and is not verified"
+            )
+        elif head.next_offset == head.start_offset:
+            found.note(f"{head.partition}: nothing was counted yet")
+        else:
+            chosen.append(head)
+    return chosen
+
+
+def _replays(
+    config: Config, work: Scratch, heads: Sequence[Head], wanted: Wanted, opener: Opener
+) -> dict[Partition, Replay]:
+    """What is counted again of each log that can be read."""
+    found = work.found
+    asked = {head.partition: wanted.span(head) for head in heads}
+    replays: dict[Partition, Replay] = {}
+    if not heads:
+        return replays
+    with closing(opener(config, Options(until_end=True))) as source:
+        there, ends = source.partitions(), source.ends()
+        for head in heads:
+            log = head.partition
+            if log not in there or not source.replayable:
+                found.note(f"{log}: this log is not there any more, and is not verified")
+                continue
+            span = _span(work, head, asked[log], source.beginning(log))
+            if span is None:
+                continue
+            if config.dedup is not None and span[0] > head.start_offset:
+                found.note(
+                    f"{log}: which events from offset {span[0]} on are repeats follows from those "
+                    "before, so it is not verified; verify it from its beginning"
+                )
+                continue
+            end = ends.get(log, 0)
+            if end < span[1]:
+                what = "the head stands" if span[1] == head.next_offset else "a delta row ends"
+                found.differs(str(log), f"{what} at {span[1]}, and the log ends at {end}")
+                continue
+            inside, across = retries_of(work.store, head, *span)
+            for number in sorted(across & work.retries.keys()):
+                found.note(
+                    f"{log}: retry {number} has counted events of these offsets and others, and is "
+                    "not verified"
+                )
+            replays[log] = Replay(work, head, span, inside)
+    return replays
+
+
+def _span(
+    work: Scratch, head: Head, asked: tuple[int, int], beginning: int
+) -> tuple[int, int] | None:
+    """The offsets to compare; None where too much is gone."""
+    start, end = asked
+    if start > head.start_offset:
+        start = cut_before(work.store, head, start)
+    if end < head.next_offset:
+        end = cut_after(work.store, head, end)
+    if (start, end) != asked:
+        work.found.note(
+            f"{head.partition}: offsets {start} to {end} are verified, since delta rows that lie "
+            "across the edges of those that were named cannot be divided"
+        )
+    if start >= beginning:
+        return start, end
+    begins = f"{head.partition}: the log begins at {beginning} now"
+    first = cut_after(work.store, head, beginning)
+    if first >= end:
+        work.found.note(
+            f"{begins}, and what is left of it was merged with what is gone; it is not verified"
+        )
+        return None
+    work.found.note(f"{begins}; offsets {start} to {first}, and the counters, are not verified")
+    return first, end

@@ -1,0 +1,238 @@
+"""The routes of the interface: each answer is a function of the store and of the address."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Final, cast
+
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.view import View, view
+from streammetrics_consumers.query.answers import dumps
+from streammetrics_consumers.query.catalogue import EFFECT, OVER_TIME, Catalogue
+from streammetrics_consumers.query.comparisons import experiment_json
+from streammetrics_consumers.query.experiment_plan import declared
+from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.history import Effects, HistoryReader, history_json
+from streammetrics_consumers.query.query import (
+    Query,
+    QueryError,
+    parse_generation,
+    parse_query,
+    store_name,
+)
+from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.status import status_json
+from streammetrics_consumers.render.text import Style, results_text
+from streammetrics_consumers.server.health_monitor import HealthMonitor
+
+CHARTS: Final = 1  # worked out at once: they compute, and two take each other's time
+TABLES: Final = 8  # other answers: fewer than there are threads, so that probes find one
+JSON: Final = "application/json"
+VARIANT: Final = frozenset({"variant"})
+PARAMETERS: Final = ("window", "by", "where", "metric", "generation")  # flags of `results`
+REPEATED: Final = ("where",)
+
+
+class Api:
+    """Answers over one ledger."""
+
+    def __init__(
+        self, ledger: Ledger, cache: QueryCache, monitor: HealthMonitor, store: str
+    ) -> None:
+        self._ledger, self._cache, self._monitor, self._store = ledger, cache, monitor, store
+        self._catalogue = Catalogue(ledger, store_name(store))
+        self._histories = HistoryReader(ledger, cache, self._catalogue)
+
+    def routes(self) -> list[Route]:
+        """All of it but the events, which need no thread for each who listens."""
+        charts, tables = ConcurrencyLimiter(CHARTS), ConcurrencyLimiter(TABLES)
+        return [
+            Route("/api/store", tables.limited(self.store)),
+            Route("/api/results", tables.limited(self.results)),
+            Route("/api/history", charts.limited(self.history)),
+            Route("/api/experiment", tables.limited(self.experiment)),
+            Route("/api/figure", charts.limited(self.figure)),
+            Route("/api/health", self.health),
+            Route("/api/status", tables.limited(self.status)),
+            Route("/results.txt", tables.limited(self.results_txt)),
+        ]
+
+    def store(self, request: Request) -> Response:
+        """What may be asked."""
+        return _json(self._catalogue.to_json(generation_of(request.query_params)))
+
+    def results(self, request: Request) -> Response:
+        """As `results --json`, to the byte."""
+        query = query_of(request.query_params, "views")
+        views = choice(request.query_params, "views", ("all", "headline"))
+        asked = replace(query, headlines=views == "headline")
+        return _json(to_json(self._cache.results(asked)))
+
+    def results_txt(self, request: Request) -> Response:
+        """As `results` prints them, without colours."""
+        query = query_of(request.query_params)
+        results = self._cache.results(replace(query, headlines=query.metric is None))
+        text = results_text(results, query, Style(), store=self._store)
+        return PlainTextResponse(text.encode("utf-8", "backslashreplace"))
+
+    def status(self, request: Request) -> Response:
+        """As `status --json`, to the byte."""
+        wanted = generation_of(request.query_params)
+        return _json(status_json(self._ledger, wanted))
+
+    def health(self, request: Request) -> Response:
+        """How far and how well the log is read."""
+        refuse_others(request.query_params, ())
+        return _json(dumps(self._monitor.health()))
+
+    def experiment(self, request: Request) -> Response:
+        """What may be concluded."""
+        wanted = generation_of(request.query_params)
+        results = self._cache.experiment(Query(generation=wanted))
+
+        def looks(now: View) -> int:
+            return now.looks(of.fingerprint) if of is not None else 0
+
+        of = declared(self._ledger.generation(results.generation))
+        return _json(experiment_json(results, of, view(self._ledger, looks, generation=wanted)))
+
+    def history(self, request: Request) -> Response:
+        """One view over time."""
+        refuse_others(request.query_params, ("metric", "view", "by", "where", "generation"))
+        query = query_of(request.query_params, "view")
+        metric = metric_of(query)
+        asked = request.query_params.get("view")
+        results, found = self._histories.read(self._grouped(query), metric, asked)
+        return _json(history_json(results, found))
+
+    def figure(self, request: Request) -> Response:
+        """A figure with its data."""
+        from streammetrics_consumers.render import charts
+
+        parameters = request.query_params
+        query = query_of(parameters, "kind", "view", "theme")
+        metric = metric_of(query)
+        theme = cast("charts.Theme", choice(parameters, "theme", ("light", "dark")))
+        known = self._catalogue.known(metric, query.generation).figures
+        kind = choice(parameters, "kind", (*known, OVER_TIME, EFFECT))
+        if kind in (OVER_TIME, EFFECT):
+            # Effects by window are not drawn.
+            effects: Effects = "total" if kind == EFFECT else "none"
+            draw = charts.figure_of_effects if kind == EFFECT else charts.figure_of_history
+            asked, slices = parameters.get("view"), self._grouped(query)
+            _, history = self._histories.read(slices, metric, asked, effects=effects)
+            return _json(draw(history, metric, theme))
+        if query.window == "all":
+            raise QueryError(
+                expected="one window", came="'all'", where="window",
+                todo="name total, latest or START/END, or draw the kind history",
+            )  # fmt: skip
+        query = self._grouped(query)
+        variants = self._cache.rows(query).variants
+        return _json(
+            self._cache.states(
+                query, lambda states: charts.figure_of_states(states, variants, kind, metric, theme)
+            )
+        )
+
+    def _grouped(self, query: Query) -> Query:
+        """The same with one grouping: by variant where `by` is not said and that is one."""
+        if query.by is not None:
+            return query
+        names = frozenset(name for name, _ in query.where)
+        return replace(query, by=self._catalogue.grouping(VARIANT | names, query.generation))
+
+
+def _json(data: bytes) -> Response:
+    return Response(data, media_type=JSON)
+
+
+class ConcurrencyLimiter:
+    """Works out a few answers of some routes at once, first come, first served.
+
+    Python works at one of them at a time, however many threads wait. A reader who scrolls past
+    fifty charts and opens another page asks fifty times and wants one answer; and a probe that
+    finds no thread free has a healthy worker killed.
+    """
+
+    def __init__(self, at_once: int) -> None:
+        self._free = asyncio.Semaphore(at_once)
+
+    def limited(
+        self, answer: Callable[[Request], Response]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """The same answer, in a thread, once fewer are being worked out; none for a client that has
+        gone."""
+
+        async def in_turn(request: Request) -> Response:
+            async with self._free:
+                if await request.is_disconnected():
+                    return Response(status_code=499)  # nobody reads it
+                return await run_in_threadpool(answer, request)
+
+        return in_turn
+
+
+def query_of(parameters: QueryParams, *more: str) -> Query:
+    """The query that an address asks; `more`: other parameters that it may have."""
+    refuse_others(parameters, (*PARAMETERS, *more))
+    return parse_query(
+        parameters.get("window", "total"),
+        parameters.get("by"),
+        parameters.getlist("where"),
+        parameters.get("metric"),
+        parameters.get("generation"),
+    )
+
+
+def generation_of(parameters: QueryParams) -> int | None:
+    """The generation, where an address may name nothing else."""
+    refuse_others(parameters, ("generation",))
+    return parse_generation(parameters.get("generation"))
+
+
+def metric_of(query: Query) -> str:
+    """The metric, where an answer is about one."""
+    if query.metric is None:
+        raise QueryError(
+            expected="a metric", came="none", where="metric", todo="name one, as /api/store does"
+        )
+    return query.metric
+
+
+def choice(parameters: QueryParams, name: str, known: tuple[str, ...]) -> str:
+    """One of these words; the first where there is none."""
+    found = parameters.get(name, known[0])
+    if found not in known:
+        raise QueryError(
+            expected=" or ".join(known), came=repr(found[:80]), where=name, todo="choose one"
+        )
+    return found
+
+
+def refuse_others(parameters: QueryParams, known: tuple[str, ...]) -> None:
+    """Refuse parameters that an address may not have, and those that are there twice."""
+    for name in parameters:
+        if name not in known:
+            raise QueryError(
+                expected=" or ".join(known) or "no parameter",
+                came=repr(name[:80]),
+                where="the address",
+                todo="correct the name or leave it out",
+            )
+        count = len(parameters.getlist(name))
+        if count > 1 and name not in REPEATED:
+            raise QueryError(
+                expected="one value",
+                came=f"{count}",
+                where=name,
+                todo="leave out the others; only `where` may be given again",
+            )

@@ -1,0 +1,130 @@
+"""The HTTP face of a store: read-only, and the same bytes as the command line prints.
+
+    /              the page, which asks what is below; /assets has its files
+    /api/results   `results --json`; parameters window, by, where (again for and), metric
+    /api/status    `status --json`
+    /api/store     what may be asked; /api/history, /api/experiment, /api/figure, /api/health
+    /api/events    what has changed, as it does
+    /openapi.json  all of this, as a schema
+    /results.txt   `results`
+    /healthz       whether the workers live
+    /readyz        whether they know what to read, and the store answers and is the one they know
+    /metrics       counts and times, as Prometheus reads them
+
+Names in a store come from a stream and may be hostile: they are data in JSON or plain text, no
+answer of ours is HTML with a name in it, and no script but ours may run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.answers import Error, Problem, dumps
+from streammetrics_consumers.query.follow import LatestResults, QueryCache
+from streammetrics_consumers.query.query import QueryError
+from streammetrics_consumers.server import assets
+from streammetrics_consumers.server.api import JSON, PARAMETERS, Api, refuse_others
+from streammetrics_consumers.server.events import Events
+from streammetrics_consumers.server.health import NOBODY, Watched
+from streammetrics_consumers.server.health_monitor import HealthMonitor
+from streammetrics_consumers.server.middleware import Guard, Token
+from streammetrics_consumers.server.openapi import openapi_json
+from streammetrics_consumers.server.probes import probes
+
+__all__ = ["PARAMETERS", "application"]
+
+
+def application(
+    ledger: Ledger,
+    watched: Watched = NOBODY,
+    *,
+    store: str,
+    hosts: tuple[str, ...] = (),
+    token: str = "",
+    ended: Callable[[], bool] = lambda: False,
+) -> Starlette:
+    """The ASGI application over a ledger, and over those who count into it.
+
+    hosts: the names that it may be called by, beside localhost and numeric addresses. token: what
+    whoever asks must have; "" asks for none. ended: whether open streams are to end.
+    """
+    cache, monitor = QueryCache(ledger), HealthMonitor(ledger, watched)
+    api, streams = Api(ledger, cache, monitor, store), Events(monitor, ended)
+
+    async def events(request: Request) -> Response:
+        refuse_others(request.query_params, ())
+        return streams.answer(request.method)
+
+    return Starlette(
+        routes=[
+            Route("/", _page),
+            Route("/assets/{name}", _asset),
+            *api.routes(),
+            Route("/api/events", events),
+            Route("/openapi.json", _openapi),
+            *probes(ledger, watched, LatestResults(cache)),
+        ],
+        middleware=[Middleware(Guard, hosts=hosts), Middleware(Token, token=token)],
+        exception_handlers={
+            QueryError: _bad_query,
+            LedgerError: _no_answer,
+            HTTPException: _http_error,
+            Exception: _broken,
+        },
+    )
+
+
+def _page(request: Request) -> Response:
+    # Its address says what it shows, and it reads that itself.
+    assets.prepare()
+    found = assets.asset("index.html")
+    if found is None:
+        return PlainTextResponse("the page is not installed; /results.txt has the results\n")
+    return assets.answer(request, found)
+
+
+def _asset(request: Request) -> Response:
+    refuse_others(request.query_params, ())
+    found = assets.asset(request.path_params["name"])
+    if found is None:
+        raise HTTPException(404)
+    return assets.answer(request, found)
+
+
+def _openapi(request: Request) -> Response:
+    refuse_others(request.query_params, ())
+    return Response(openapi_json(), media_type=JSON)
+
+
+def _bad_query(request: Request, error: Exception) -> Response:
+    assert isinstance(error, QueryError)
+    where = error.where.removeprefix("--")
+    problem = Problem(expected=error.expected, came=error.came, where=where, todo=error.todo)
+    return _error(400, problem)
+
+
+def _no_answer(request: Request, error: Exception) -> Response:
+    return _error(503, Problem(str(error)))
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    return _error(error.status_code, Problem(error.detail), error.headers or {})
+
+
+def _broken(request: Request, error: Exception) -> Response:
+    # What went wrong inside goes to the log, which uvicorn writes, and not to whoever asks.
+    return _error(500, Problem("an error in this server; its log says more"))
+
+
+def _error(status: int, problem: Problem, headers: Mapping[str, str] = {}) -> Response:
+    return Response(dumps(Error(problem)), status, headers, media_type=JSON)

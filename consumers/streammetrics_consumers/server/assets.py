@@ -1,0 +1,113 @@
+"""The page: files of ours beside this module, and the charts' JavaScript out of its package.
+
+Nothing is loaded from another host, and nothing of others is copied: a package from the registry
+holds the library, and gives it as one module, which takes seconds to make. So it is made once in a
+process, and the page shows its tables before it is there.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import logging
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from threading import Event, Lock, Thread
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+log = logging.getLogger(__name__)
+
+CHARTS: Final = "charts.js"
+TYPES: Final = {
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+_PROGRAM: Final = """\
+import sys
+from streammetrics.present import charts_javascript
+sys.stdout.buffer.write(charts_javascript().encode())
+"""
+_MAKING: Final = Lock()
+_CHARTS_ASKED: Final = Event()
+_GZIP: Final = re.compile(r"\bgzip\b(?!\s*;\s*q=0(\.0*)?\s*(,|$))")
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]*\.(html|js|css|svg)")
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file of the page, as it is and compressed, with what changes when it does."""
+
+    data: bytes
+    compressed: bytes
+    tag: str
+    type: str
+
+    @staticmethod
+    def of(data: bytes, type_: str) -> Asset:
+        """From its bytes."""
+        tag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
+        return Asset(data, gzip.compress(data, 6, mtime=0), tag, type_)
+
+
+def asset(name: str) -> Asset | None:
+    """The asset of this name; None where there is none."""
+    if name == CHARTS:
+        return charts()
+    if not _NAME.fullmatch(name):
+        return None
+    return _file(name)
+
+
+def charts() -> Asset | None:
+    """The library that draws; None where its package is not installed."""
+    with _MAKING:
+        return _charts()
+
+
+@cache
+def _charts() -> Asset | None:
+    # In a process of its own: it would hold up every thread of this one, and keep 100 MB.
+    done = subprocess.run([sys.executable, "-c", _PROGRAM], capture_output=True, check=False)
+    if done.returncode or not done.stdout:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+        log.warning("the page has no charts: %s", said[0] if said else "no reason was given")
+        return None
+    return Asset.of(done.stdout, TYPES["js"])
+
+
+def prepare() -> None:
+    """Make what takes seconds, beside the caller, who is the first to show a page."""
+    if not _CHARTS_ASKED.is_set():
+        _CHARTS_ASKED.set()
+        Thread(target=charts, name="charts", daemon=True).start()
+
+
+def answer(request: Request, found: Asset) -> Response:
+    """The asset, or that the client's copy is the same."""
+    headers = {"etag": found.tag, "cache-control": "no-cache", "vary": "accept-encoding"}
+    known = request.headers.get("if-none-match", "").split(",")
+    if found.tag in (tag.strip().removeprefix("W/") for tag in known):
+        return Response(status_code=304, headers=headers)
+    if _GZIP.search(request.headers.get("accept-encoding", "")):
+        headers["content-encoding"] = "gzip"
+        return Response(found.compressed, headers=headers, media_type=found.type)
+    return Response(found.data, headers=headers, media_type=found.type)
+
+
+@cache
+def _file(name: str) -> Asset | None:
+    path = files("streammetrics_consumers.server") / "page" / name
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    return Asset.of(data, TYPES[name.rpartition(".")[2]])

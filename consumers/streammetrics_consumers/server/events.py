@@ -1,0 +1,95 @@
+"""Server-sent events: what a page needs to know in order to ask again.
+
+`moved` when something was counted or looked at, `health` when it changes and every few seconds,
+`away` where the store does not answer. No figures: whoever follows asks for those that it shows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from threading import Lock
+from typing import Final
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.responses import Response, StreamingResponse
+
+from streammetrics_consumers.query.answers import Answer, Health, Json, dumps
+from streammetrics_consumers.server.health_monitor import HealthMonitor, HealthSnapshot
+
+LOOK_S: Final = 1.0
+HEALTH_S: Final = 5.0
+WAIT_S: Final = 0.1  # how long the end of the server may wait for us
+STREAMS: Final = 32
+STREAM: Final = "text/event-stream"
+# A proxy that collects an answer before it hands it on would hold events back for ever (nginx).
+HEADERS: Final = {"x-accel-buffering": "no"}
+
+
+class Events:
+    """The streams of one server. ended: whether the server is about to end."""
+
+    def __init__(self, monitor: HealthMonitor, ended: Callable[[], bool]) -> None:
+        self._monitor, self._ended = monitor, ended
+        self._lock = Lock()
+        self._open = 0
+
+    def answer(self, method: str) -> Response:
+        """One more stream; 503 where there are too many."""
+        if method == "HEAD":
+            return Response(media_type=STREAM, headers=HEADERS)
+        if self._open >= STREAMS:
+            raise HTTPException(503, f"{STREAMS} pages follow this server, and that is the limit")
+        return StreamingResponse(self._stream(), media_type=STREAM, headers=HEADERS)
+
+    async def _stream(self) -> AsyncIterator[bytes]:
+        with self._lock:
+            self._open += 1
+        try:
+            yield b"retry: 2000\n\n"
+            sent: dict[str, Json] = {}
+            quiet_s = HEALTH_S
+            while not self._ended():
+                seen, health = await run_in_threadpool(self._look)
+                found = {"moved": _moved(seen), "away": None}
+                if seen.away is not None:
+                    found = {"moved": sent.get("moved"), "away": {"came": seen.away}}
+                for name, data in found.items():
+                    if data != sent.get(name) and data is not None:
+                        yield event(name, data)
+                if health.state != sent.get("state") or quiet_s >= HEALTH_S:
+                    yield event("health", health)
+                    quiet_s = 0.0
+                sent = {**found, "state": health.state}
+                quiet_s += LOOK_S
+                await self._pause()
+        finally:
+            with self._lock:
+                self._open -= 1
+
+    def _look(self) -> tuple[HealthSnapshot, Health]:
+        return self._monitor.snapshot(), self._monitor.health()
+
+    async def _pause(self) -> None:
+        for _ in range(round(LOOK_S / WAIT_S)):
+            if not self._ended():
+                await asyncio.sleep(WAIT_S)
+
+
+def event(name: str, data: Json | Answer) -> bytes:
+    r"""One event. Its data is one line: JSON has no line breaks but the last.
+
+    >>> event("moved", {"looks": 1})
+    b'event: moved\ndata: {"looks": 1}\n\n'
+    """
+    return b"event: " + name.encode() + b"\ndata: " + dumps(data) + b"\n"
+
+
+def _moved(seen: HealthSnapshot) -> Json:
+    return {
+        "moment": seen.moment,
+        "outline": seen.outline,
+        "rows_read": seen.counters.rows,
+        "looks": seen.looks,
+    }

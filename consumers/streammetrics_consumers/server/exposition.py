@@ -1,0 +1,211 @@
+"""What Prometheus reads: the workers' vitals and how the store stands, as they are when it asks.
+
+Counters of workers begin at 0 with each process; Prometheus knows that. What the store holds goes
+on over restarts, and workers on other machines show the same of it. Labels are names of the config
+(topic), numbers, and reasons from lists of ours; of results (result_gauges.py), names from the
+stream. The library escapes them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import accumulate
+from pathlib import Path
+from typing import Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+from streammetrics_consumers.counting.worker_status import (
+    COMMIT_BOUNDS_S,
+    PartitionStatus,
+    WorkerStatus,
+)
+from streammetrics_consumers.ledger.failures import LedgerError
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.commit import Snapshot
+from streammetrics_consumers.query.follow import LatestResults, QueryCache
+from streammetrics_consumers.query.query_plan import watermark_ms
+from streammetrics_consumers.render.prometheus import result_gauges
+from streammetrics_consumers.server.health import Watched
+
+__all__ = ["CONTENT_TYPE_LATEST", "exposition"]
+
+PLACES: Final = 1000  # partitions of one worker that are named; those with the greatest lag
+
+_COUNTERS: Final = {  # name: (what, field of WorkerStatus)
+    "streammetrics_events": ("Events read and committed, refused ones included", "rows"),
+    "streammetrics_events_skipped": ("Events that the config leaves out", "skipped"),
+    "streammetrics_events_late": ("Late events", "late"),
+    "streammetrics_events_future": ("Events too far ahead of their record", "future"),
+    "streammetrics_events_expired": ("Events below the retention floor", "expired"),
+    "streammetrics_tombstones": ("Messages without a value", "tombstones"),
+    "streammetrics_duplicates": ("Records that came although they were counted", "duplicates"),
+    "streammetrics_read_bytes": ("Bytes of records read", "read_bytes"),
+    "streammetrics_commit_bytes": ("Bytes of states committed", "commit_bytes"),
+    "streammetrics_source_rebuilds": ("Times the source failed and was opened again", "rebuilds"),
+    "streammetrics_rebalances": ("Times the partitions were assigned anew", "rebalances"),
+}
+
+
+def exposition(ledger: Ledger, watched: Watched, latest: LatestResults | None = None) -> bytes:
+    """The text of `/metrics`. A store that is away costs what the store knows, not the rest.
+
+    latest: the results of the ledger, where the caller keeps them.
+    """
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Scrape(ledger, watched, latest or LatestResults(QueryCache(ledger))))
+    text: bytes = generate_latest(registry)
+    return text
+
+
+class _Scrape:
+    def __init__(self, ledger: Ledger, watched: Watched, latest: LatestResults) -> None:
+        self._ledger, self._watched, self._latest = ledger, watched, latest
+
+    def collect(self) -> Iterator[Metric]:
+        """All families, once."""
+        workers = {n: v for n, v in self._watched.workers().items() if v is not None}
+        yield from _counted(workers)
+        yield _commits(workers)
+        yield from _ages(workers, self._watched.monotonic())
+        yield from _lags(workers, self._watched.clock())
+        yield from _stored(self._ledger)
+        yield from result_gauges(self._latest.by_window())
+
+
+def _counted(workers: dict[str, WorkerStatus]) -> Iterator[Metric]:
+    for name, (what, field) in _COUNTERS.items():
+        family = CounterMetricFamily(name, what, labels=["worker"])
+        for worker, vitals in workers.items():
+            family.add_metric([worker], getattr(vitals, field))
+        yield family
+    refused = CounterMetricFamily(
+        "streammetrics_events_quarantined", "Events refused", labels=["worker", "reason"]
+    )
+    commits = CounterMetricFamily(
+        "streammetrics_commits_refused",
+        "Commits that the ledger did not let through: fenced (thrown away and read again), "
+        "or locked (tried again)",
+        labels=["worker", "why"],
+    )
+    for worker, vitals in workers.items():
+        for reason, count in vitals.quarantined.items():
+            refused.add_metric([worker, reason], count)
+        for why, count in vitals.refusals.items():
+            commits.add_metric([worker, why], count)
+    yield from (refused, commits)
+
+
+def _commits(workers: dict[str, WorkerStatus]) -> Metric:
+    family = HistogramMetricFamily(
+        "streammetrics_commit_duration_seconds", "Time of a commit", labels=["worker"]
+    )
+    bounds = [*map(str, COMMIT_BOUNDS_S), "+Inf"]
+    for worker, vitals in workers.items():
+        buckets = list(zip(bounds, map(float, accumulate(vitals.commits)), strict=True))
+        family.add_metric([worker], buckets, vitals.commit_s)
+    return family
+
+
+def _ages(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
+    gauges = {
+        "streammetrics_poll_age_seconds": "Time since the worker's loop came round",
+        "streammetrics_fetch_age_seconds": "Time since the source last heard from the log",
+        "streammetrics_delta_bytes": "Memory of what is counted and not yet committed",
+        "streammetrics_assigned_partitions": "Partitions that this worker reads",
+        "streammetrics_memory_bytes": "Resident memory of the worker's process",
+    }
+    families = {
+        name: GaugeMetricFamily(name, what, labels=["worker"]) for name, what in gauges.items()
+    }
+    for worker, vitals in workers.items():
+        values = (
+            now_s - vitals.polled_s, now_s - vitals.fetched_s, vitals.delta_bytes,
+            len(vitals.places), _resident_bytes(vitals.pid),
+        )  # fmt: skip
+        for family, value in zip(families.values(), values, strict=True):
+            if value is not None:
+                family.add_metric([worker], value)
+    yield from families.values()
+
+
+def _lags(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
+    labels = ["worker", "topic", "partition"]
+    messages = GaugeMetricFamily(
+        "streammetrics_lag_messages", "Offsets from where reading stands to the log's end",
+        labels=labels,
+    )  # fmt: skip
+    seconds = GaugeMetricFamily(
+        "streammetrics_lag_seconds",
+        "Age of the record that reading stands at, 0 at the log's end", labels=labels,
+    )  # fmt: skip
+    for worker, vitals in workers.items():
+        known = [place for place in vitals.places if place.end is not None]
+        for place in sorted(known, key=_lag, reverse=True)[:PLACES]:
+            named, lag = [worker, place.topic, str(place.number)], _lag(place)
+            messages.add_metric(named, lag)
+            if not lag:
+                seconds.add_metric(named, 0.0)
+            elif place.record_ms is not None:
+                seconds.add_metric(named, max(now_s - place.record_ms / 1000, 0.0))
+    yield from (messages, seconds)
+
+
+def _lag(place: PartitionStatus) -> int:
+    return max((place.end or 0) - place.position, 0)
+
+
+def _stored(ledger: Ledger) -> Iterator[Metric]:
+    try:
+        seen: Snapshot | None = ledger.snapshot()
+    except LedgerError:
+        seen = None
+    yield GaugeMetricFamily("streammetrics_store_up", "Whether the store answers",
+                            value=float(seen is not None))  # fmt: skip
+    if seen is None:
+        return
+    gauges = {
+        "streammetrics_store_events": ("Events counted so far", seen.counters.rows),
+        "streammetrics_store_quarantined_events": ("Events in quarantine",
+                                                   seen.counters.quarantined),
+        "streammetrics_store_repeated_events": ("Events that had come before, by their ids",
+                                                seen.counters.repeated),
+        "streammetrics_store_skipped_events": ("Events that the config leaves out",
+                                               seen.counters.skipped),
+        "streammetrics_store_state_bytes": ("Size of all states in the store",
+                                            seen.stored_nbytes),
+        "streammetrics_store_state_rows": ("Rows that hold them",
+                                           seen.stored_rows),
+        "streammetrics_store_incomplete_logs": (
+            "Logs of which the store has counted less than before it went back",
+            len(seen.incomplete)),
+        "streammetrics_generation": ("The generation that is counted", seen.generation.id),
+    }  # fmt: skip
+    for name, (what, value) in gauges.items():
+        yield GaugeMetricFamily(name, what, value=value)
+    times = {
+        "streammetrics_watermark_timestamp_seconds": (
+            "Event time that every partition has reached that is not idle", watermark_ms(seen)),
+        "streammetrics_newest_event_timestamp_seconds": (
+            "Event time of the newest event", seen.greatest_event_ms),
+    }  # fmt: skip
+    for name, (what, time_ms) in times.items():
+        family = GaugeMetricFamily(name, what)
+        if time_ms is not None:
+            family.add_metric([], time_ms / 1000)
+        yield family
+
+
+def _resident_bytes(pid: int) -> int | None:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return None

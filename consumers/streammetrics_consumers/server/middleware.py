@@ -1,0 +1,159 @@
+"""What every request must pass, and every response carries.
+
+A server on loopback is reached by any page that a browser shows, so a name that is not ours in
+`Host` (DNS rebinding) is refused, only GET and HEAD are answered, and no content may load or
+run but our own files.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+from http.cookies import CookieError, SimpleCookie
+from typing import Final
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from streammetrics_consumers.query.answers import Error, Problem, dumps
+
+# An optional token: who does not have it sees nothing but whether the service lives.
+
+OPEN: Final = ("/healthz", "/readyz")
+TODO: Final = (
+    "open /?token=TOKEN in a browser, or send the header Authorization: Bearer TOKEN; the token is "
+    "what [server] token or STREAMMETRICS_TOKEN says"
+)
+
+
+class Token:
+    """ASGI middleware: passes on what comes with the token. "" asks for none."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self.app, self._token = app, token
+        told = hmac.digest(token.encode(), b"streammetrics cookie", "sha256").hex()
+        self._cookie = f"streammetrics-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
+        self._told = told
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+        answer = self._answer(scope) if self._token and scope["type"] == "http" else None
+        await (answer or self.app)(scope, receive, send)
+
+    def _answer(self, scope: Scope) -> ASGIApp | None:
+        if scope["path"] in OPEN:
+            return None
+        if scope["path"] == "/":
+            asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+            given = [value for name, value in asked if name == "token"]
+            if given:
+                rest = [(name, value) for name, value in asked if name != "token"]
+                return self._enter(scope, rest) if self._is(given[0]) else _refused(scope)
+        return None if self._has(Headers(scope=scope)) else _refused(scope)
+
+    def _has(self, headers: Headers) -> bool:
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        if kind.lower() == "bearer" and self._is(given.strip()):
+            return True
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(self._cookie)
+        except CookieError:
+            return False
+        told = "" if cookie is None else cookie.value
+        return hmac.compare_digest(told.encode("utf-8", "replace"), self._told.encode())
+
+    def _is(self, given: str) -> bool:
+        return hmac.compare_digest(given.encode("utf-8", "replace"), self._token.encode())
+
+    def _enter(self, scope: Scope, rest: list[tuple[str, str]]) -> Response:
+        answer = RedirectResponse("/" + ("?" + urlencode(rest) if rest else ""), 303)
+        answer.set_cookie(
+            self._cookie,
+            self._told,
+            httponly=True,
+            samesite="lax",
+            secure=scope.get("scheme") == "https",
+        )
+        return answer
+
+
+def _refused(scope: Scope) -> Response:
+    headers = {"www-authenticate": "Bearer"}
+    if scope["path"].startswith("/api/"):
+        problem = Problem("no such token", expected="the token of this server", todo=TODO)
+        return Response(dumps(Error(problem)), 401, headers, media_type="application/json")
+    return PlainTextResponse(f"this server asks for its token: {TODO}\n", 401, headers)
+
+
+HEADERS: Final[dict[str, str]] = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+
+
+class Guard:
+    """ASGI middleware: refuses other hosts and methods, and sets the headers above, but one that an
+    answer sets itself."""
+
+    def __init__(self, app: ASGIApp, hosts: tuple[str, ...] = ()) -> None:
+        self.app = app
+        self.hosts = {"localhost", *(host.lower().strip("[]") for host in hosts)}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or pass it on."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                theirs = list(message.get("headers", ()))
+                known = {name for name, _ in theirs}
+                ours = [(k.encode(), v.encode()) for k, v in HEADERS.items()]
+                more = [(name, value) for name, value in ours if name not in known]
+                message = {**message, "headers": [*theirs, *more]}
+            await send(message)
+
+        refusal = self._refusal(scope)
+        await (refusal or self.app)(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope) -> ASGIApp | None:
+        named = [value for name, value in scope["headers"] if name == b"host"]
+        if len(named) != 1 or not self.knows(named[0].decode("latin-1")):
+            return PlainTextResponse(
+                "this name is not served here: use localhost, a numeric address, or the name in "
+                "[server] host\n",
+                400,
+            )
+        if scope["method"] not in ("GET", "HEAD"):
+            return PlainTextResponse("only GET and HEAD\n", 405, {"allow": "GET, HEAD"})
+        return None
+
+    def knows(self, host: str) -> bool:
+        """Whether a Host header names us. A numeric address cannot be rebound, a name can.
+
+        >>> guard = Guard(PlainTextResponse(""))
+        >>> [guard.knows(h) for h in ("localhost:80", "127.0.0.1", "[::1]:80", "evil.example")]
+        [True, True, True, False]
+        """
+        name, colon, port = host.rpartition(":")
+        if not colon or not port.isdecimal():
+            name = host
+        name = name.lower().removeprefix("[").removesuffix("]")
+        if name in self.hosts:
+            return True
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return False
+        return True

@@ -1,0 +1,104 @@
+"""A server in a thread beside the loop that counts: it reads the store and nothing else."""
+
+from __future__ import annotations
+
+import socket
+from asyncio import Protocol
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from errno import EACCES, EADDRINUSE
+from functools import partial
+from threading import Event, Thread
+from typing import Final, cast
+
+import uvicorn
+
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.server import ServeError
+from streammetrics_consumers.server.application import application
+from streammetrics_consumers.server.connections import (
+    PER_PEER,
+    HttpProtocol,
+    Limits,
+    OpenConnections,
+)
+from streammetrics_consumers.server.health import NOBODY, Watched
+
+PAUSES_S: Final = (0.1, 0.5)  # see Ledger.open
+BUSY_S: Final = 1.0
+STOP_S: Final = 5.0  # how long open requests may take once we end
+
+
+@contextmanager
+def serving(
+    store: str,
+    host: str,
+    port: int,
+    watched: Watched = NOBODY,
+    *,
+    token: str = "",
+    limits: Limits | None = None,
+) -> Iterator[str]:
+    """Serve a store at `http://HOST:PORT/`, the address that is given, until the block ends.
+
+    Port 0 is any free one. token: what whoever asks must have;
+    "" asks for none. limits: of connections; None: those of a server without settings. Raises
+    ServeError where the address is taken or not ours.
+    """
+    # Whoever asks does not wait for long: Prometheus gives up after 10 s.
+    opened = Ledger.open(store, pauses_s=PAUSES_S, busy_s=BUSY_S)
+    with closing(opened) as ledger, closing(_listen(host, port)) as listener:
+        ended = Event()
+        app = application(
+            ledger, watched, store=store, hosts=(host,), token=token, ended=ended.is_set
+        )
+        connections = OpenConnections(limits or Limits.of(PER_PEER), watched.monotonic)
+        server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                http=cast("type[Protocol]", partial(HttpProtocol, connections=connections)),
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=int(STOP_S),
+            )
+        )
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]}, name="http", daemon=True)
+        thread.start()
+        try:
+            yield address(host, listener.getsockname()[1])
+        finally:
+            ended.set()
+            server.should_exit = True
+            thread.join(STOP_S + 1)
+
+
+def address(host: str, port: int) -> str:
+    """The address to print.
+
+    >>> address("::1", 80)
+    'http://[::1]:80/'
+    """
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
+
+
+def announce(url: str, say: Callable[[str], None], *, token: bool = False) -> None:
+    """Say where the results are, in the form that scripts wait for."""
+    say(f"serving {url}")
+    if token:
+        say(f"it asks for its token: open {url}?token=TOKEN once in a browser")
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        todo = "name one of this machine with --host"
+        if error.errno in (EADDRINUSE, EACCES):
+            todo = "choose another with --port (0: any free one)"
+        raise ServeError(
+            f"{address(host, port)} cannot be served: {error.strerror or error}; {todo}"
+        ) from None

@@ -1,0 +1,202 @@
+"""The same stream as it comes in production: an impression is one event, and its click another one,
+seconds or half an hour later.
+
+A quarter of all clicks lead to a purchase, with an amount. Some events come twice, a few
+impressions never, and a purchase or a click may come when its label window has closed. None of that
+depends on the variant or the score, so the true figures are known: those of `Simulation`, of the
+share of clicks that come within the label window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import heappop, heappush
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics_consumers.simulate.stream import (
+    BATCH,
+    JOINED_FAULTS,
+    POSITIONS,
+    SCORE_TEXTS,
+    VARIANTS,
+    Draws,
+    Format,
+    Simulation,
+    VariantTruth,
+    bits_of,
+    iso,
+    item_of,
+    segment_of,
+)
+
+FORMATS: Final[tuple[Format, ...]] = ("jsonl", "ndjson", "array")  # where events may differ
+# How many of 64 outcomes come after 2**k to 2**(k + 1) seconds, for each k; evenly between these.
+OCTAVES: Final = (1, 2, 4, 7, 10, 12, 11, 8, 5, 3, 1)
+MISSING_PER_256: Final = 1  # impressions that are lost on their way
+TWICE_PER_256: Final = 3  # events of each kind that are sent again
+BUYS_PER_256: Final = 64  # clicks that lead to a purchase
+_EXTRA: Final = 1 << 32  # what keeps the draws of this module apart from those of `Simulation`
+_STEPS: Final = 1 << 16  # within an octave
+_OUTCOMES: Final = (b'{"kind":"click"', b'{"kind":"purchase"')
+
+
+@dataclass(frozen=True)
+class JoinedSimulation:
+    """The first `events` events in the order in which they come; see the module.
+
+    >>> one = JoinedSimulation(Simulation(events=3, seed=1))
+    >>> [line[:20] for batch in one.batches() for line in batch]
+    [b'{"kind":"impression"', b'{"kind":"impression"', b'{"kind":"impression"']
+    """
+
+    base: Simulation
+
+    def __post_init__(self) -> None:
+        if self.base.format not in FORMATS:
+            raise ValueError(
+                f"expected --format {', '.join(FORMATS)}, since events of --join differ in their "
+                f"fields, came {self.base.format}"
+            )
+
+    @property
+    def events(self) -> int:
+        """How many events there are, of all kinds."""
+        return self.base.events
+
+    @property
+    def format(self) -> Format:
+        """How they are written."""
+        return self.base.format
+
+    def header(self) -> None:
+        """None: no such format has one."""
+        return
+
+    def batches(self) -> Iterator[list[bytes]]:
+        """The events, a few thousand at a time, each a record without line end."""
+        left, number = self.events, 0
+        waiting: list[tuple[int, int, bytes]] = []  # when it comes, which it is, and what
+        for start, drawn, later in self._drawn():
+            for at_ms, line in _events(self.base.seed, start, drawn, later):
+                heappush(waiting, (at_ms, number, line))
+                number += 1
+            now_ms = int(drawn.clock_ms[-1])
+            some: list[bytes] = []
+            while waiting and waiting[0][0] <= now_ms and len(some) < left:
+                some.append(heappop(waiting)[2])
+            left -= len(some)
+            yield some
+            if not left:
+                return
+
+    def truth(self, label_window_s: int) -> dict[str, VariantTruth]:
+        """The true click rate and AUC of each variant, of clicks within the label window."""
+        return self.base.truth(share_within(label_window_s))
+
+    def _drawn(self) -> Iterator[tuple[int, Draws, NDArray[np.uint64]]]:
+        more = np.random.PCG64([self.base.seed, _EXTRA])
+        # There is at least one event for most impressions, so it ends long before.
+        endless = Simulation(2 * self.events + BATCH, self.base.seed, users=self.base.users)
+        for start, drawn in endless.drawn():
+            later = more.random_raw(3 * BATCH).reshape(3, BATCH)[:, : len(drawn.labels)]
+            yield start, drawn, later
+
+
+def is_outcome(line: bytes) -> bool:
+    """Whether an event of the stream is a click or a purchase; broken ones are impressions."""
+    return line.startswith(_OUTCOMES)
+
+
+def share_within(label_window_s: int) -> Fraction:
+    """The share of clicks that come earlier than so many seconds after their impressions.
+
+    >>> float(share_within(600)), float(share_within(2048))
+    (0.945556640625, 1.0)
+    """
+    share = Fraction(0)
+    for k, weight in enumerate(OCTAVES):
+        steps = -(-(label_window_s * 1000 - (1000 << k)) * _STEPS // (1000 << k))
+        share += Fraction(weight * min(max(steps, 0), _STEPS), _STEPS * sum(OCTAVES))
+    return share
+
+
+def _events(
+    seed: int, start: int, drawn: Draws, later: NDArray[np.uint64]
+) -> Iterator[tuple[int, bytes]]:
+    """The events of a batch of impressions, each with when it comes. later: uint64 [3, n]."""
+    clicked, bought, chance = later
+    to_click, to_buy = _delays_ms(clicked), _delays_ms(bought)
+    columns = zip(
+        drawn.times_ms.tolist(),
+        drawn.clock_ms.tolist(),
+        drawn.variants.tolist(),
+        drawn.ranks.tolist(),
+        drawn.levels.tolist(),
+        drawn.labels.tolist(),
+        drawn.places.tolist(),
+        to_click.tolist(),
+        to_buy.tolist(),
+        chance.tolist(),
+        (bought >> np.uint64(22)).tolist(),
+        strict=True,
+    )
+    broken = {i: int(drawn.faults[i]) for i in np.flatnonzero(drawn.broken).tolist()}
+    for i, row in enumerate(columns):
+        ms, clock, variant, rank, level, label, place, click, buy, *words = row
+        draw = _Bits(words[0] | words[1] << 64)
+        user, number = 2 * rank + variant, f"{seed}-{start + i:09d}"
+        if draw(8) >= MISSING_PER_256:
+            line = (
+                f'{{"kind":"impression","ts":"{iso(ms)}","request_id":"r{number}",'
+                f'"variant":"{VARIANTS[variant]}","user":"u{user:06d}","item":{item_of(place)},'
+                f'"position":{1 + place % POSITIONS},"score":{SCORE_TEXTS[level]},'
+                f'"segment":"{segment_of(user)}","event_id":"i{number}"}}'
+            ).encode()
+            if i in broken:
+                line = JOINED_FAULTS[broken[i] % len(JOINED_FAULTS)](line)
+            yield from _sent(clock, line, draw)
+        if not label:
+            continue
+        line = (
+            f'{{"kind":"click","ts":"{iso(ms + click)}","request_id":"r{number}",'
+            f'"event_id":"c{number}"}}'
+        ).encode()
+        yield from _sent(clock + click + draw(12), line, draw)
+        if draw(8) < BUYS_PER_256:
+            cents = 500 + draw(13)
+            line = (
+                f'{{"kind":"purchase","ts":"{iso(ms + click + buy)}","request_id":"r{number}",'
+                f'"amount":{cents // 100}.{cents % 100:02d},"event_id":"p{number}"}}'
+            ).encode()
+            yield from _sent(clock + click + buy, line, draw)
+
+
+class _Bits:
+    """Choices from random bits, each from bits of its own."""
+
+    def __init__(self, bits: int) -> None:
+        self._left = bits
+
+    def __call__(self, n: int) -> int:
+        found = self._left & ((1 << n) - 1)
+        self._left >>= n
+        return found
+
+
+def _sent(at_ms: int, line: bytes, draw: Callable[[int], int]) -> Iterator[tuple[int, bytes]]:
+    """An event, and sometimes the same again up to eight seconds later."""
+    yield at_ms, line
+    if draw(8) < TWICE_PER_256:
+        yield at_ms + 1 + draw(5) * 256, line
+
+
+def _delays_ms(draws: NDArray[np.uint64]) -> NDArray[np.int64]:
+    octaves = np.repeat(np.arange(len(OCTAVES)), OCTAVES)[bits_of(draws, 0, 6)]
+    least_ms = np.int64(1000) << octaves
+    found: NDArray[np.int64] = least_ms + (least_ms * bits_of(draws, 6, 16) >> 16)
+    return found

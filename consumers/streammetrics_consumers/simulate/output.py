@@ -1,0 +1,172 @@
+"""Where a simulated stream goes: a file, stdout, or topics of Kafka, whose messages may carry many
+events; at a rate, or as fast as it goes."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from streammetrics_consumers.counting.options import Progress
+from streammetrics_consumers.simulate.joined import JoinedSimulation, is_outcome
+from streammetrics_consumers.simulate.stream import Simulation
+from streammetrics_consumers.sources.source import SourceError
+
+Sink = Callable[[list[bytes]], None]
+
+
+def ndjson(events: Sequence[bytes]) -> bytes:
+    """A line for each event."""
+    return b"\n".join(events) + b"\n"
+
+
+def array(events: Sequence[bytes]) -> bytes:
+    """A JSON array."""
+    return b"[" + b",".join(events) + b"]"
+
+
+def arrow(events: Sequence[bytes]) -> bytes:
+    """An Arrow IPC stream of one record batch; its times are timestamps."""
+    try:
+        import pyarrow as pa
+    except ModuleNotFoundError:
+        raise SourceError(
+            "writing Arrow needs the package pyarrow; "
+            "install it with: pip install 'streammetrics[parquet]'"
+        ) from None
+    schema = pa.schema(
+        [
+            ("ts", pa.timestamp("ms", "UTC")),
+            *((name, pa.string()) for name in ("variant", "user", "segment", "event_id")),
+            *((name, pa.int64()) for name in ("item", "position", "label")),
+            ("score", pa.float64()),
+        ]
+    )
+    rows = [json.loads(event) for event in events]
+    for row in rows:
+        if "ts" in row:
+            row["ts"] = datetime.fromisoformat(row["ts"])
+    batch = pa.RecordBatch.from_pylist(rows, schema=schema)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(batch)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+MESSAGES: Final[Mapping[str, Callable[[Sequence[bytes]], bytes]]] = {
+    "ndjson": ndjson,
+    "array": array,
+    "arrow": arrow,
+}
+
+
+def write(
+    simulation: Simulation | JoinedSimulation,
+    where: str,
+    rate: float | None,
+    report: Callable[[Progress], None],
+    monotonic: Callable[[], float],
+    batch_events: int = 1000,
+) -> None:
+    """Write a stream to a path, `-`, or `kafka://HOST[:PORT]/TOPIC`. Of two topics the second gets
+    clicks and purchases.
+
+    rate: events a second; batches are cut so that they come every tenth of a second at most.
+    batch_events: events a message, in formats whose messages carry many.
+    """
+    started_s, rows = monotonic(), 0
+    with _sinks(where, simulation.format, batch_events) as sink:
+        header = simulation.header()
+        if header is not None:
+            sink([header])
+        for batch in _paced(simulation, rate, monotonic):
+            sink(batch)
+            rows += len(batch)
+            report(Progress(rows, monotonic() - started_s, simulation.events - rows))
+
+
+def _paced(
+    simulation: Simulation | JoinedSimulation, rate: float | None, monotonic: Callable[[], float]
+) -> Iterator[list[bytes]]:
+    if rate is None:
+        yield from simulation.batches()
+        return
+    step = max(int(rate / 10), 1)
+    started_s, sent = monotonic(), 0
+    for batch in simulation.batches():
+        for at in range(0, len(batch), step):
+            piece = batch[at : at + step]
+            yield piece
+            sent += len(piece)
+            time.sleep(max(started_s + sent / rate - monotonic(), 0))
+
+
+@contextmanager
+def _sinks(where: str, format: str, batch_events: int) -> Iterator[Sink]:
+    """A sink of events, which it hands on by the topics that there are."""
+    topics = where.split(",") if where.startswith("kafka://") else [where]
+    server = topics[0].rpartition("/")[0]
+    places = [topics[0], *(f"{server}/{topic}" for topic in topics[1:])]
+    with ExitStack() as stack:
+        sinks = [
+            stack.enter_context(packed(stack.enter_context(_sink(place)), format, batch_events))
+            for place in places
+        ]
+
+        def send(events: list[bytes]) -> None:
+            outcomes = [event for event in events if is_outcome(event)]
+            sinks[0]([event for event in events if not is_outcome(event)])
+            sinks[-1](outcomes)
+
+        yield sinks[0] if len(sinks) == 1 else send
+
+
+@contextmanager
+def _sink(where: str) -> Iterator[Sink]:
+    if where.startswith("kafka://"):
+        from streammetrics_consumers.sources.kafka_source.producer import producing
+
+        parts = urlsplit(where)
+        with producing(parts.netloc, parts.path.strip("/")) as send:
+            yield send
+    elif where == "-":
+        yield _lines(sys.stdout.buffer.write, sys.stdout.buffer.flush)
+    else:
+        with Path(where).open("wb") as file:
+            yield _lines(file.write, file.flush)
+
+
+def _lines(out: Callable[[bytes], object], flush: Callable[[], object]) -> Sink:
+    def send(batch: list[bytes]) -> None:
+        out(b"".join(line + b"\n" for line in batch))
+        flush()
+
+    return send
+
+
+@contextmanager
+def packed(out: Sink, format: str, size: int) -> Iterator[Sink]:
+    """A sink of events that hands on messages of `size` of them, the last with the rest; events
+    themselves where a message is one."""
+    make = MESSAGES.get(format)
+    if make is None:
+        yield out
+        return
+    waiting: list[bytes] = []
+
+    def send(events: list[bytes]) -> None:
+        waiting.extend(events)
+        while len(waiting) >= size:
+            out([make(waiting[:size])])
+            del waiting[:size]
+
+    yield send
+    if waiting:
+        out([make(waiting)])

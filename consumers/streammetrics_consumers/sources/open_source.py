@@ -1,0 +1,80 @@
+"""The source that a config names."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Final, Protocol
+
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.model.partition import Name
+from streammetrics_consumers.sources.file_source import FileSource
+from streammetrics_consumers.sources.source import Skips, Source, SourceError, Unsuitable
+from streammetrics_consumers.sources.stdin_source import StdinSource
+
+# The module that reads with each library, and the extra that brings the library.
+MODULES: Final = {
+    "kafka-python": ("streammetrics_consumers.sources.kafka_source", "kafka"),
+    "confluent-kafka": ("streammetrics_consumers.sources.confluent_source", "confluent"),
+}
+
+
+class ReadOptions(Protocol):
+    """What a source has to know of the options of a run."""
+
+    @property
+    def until_end(self) -> bool: ...
+    @property
+    def partitions(self) -> tuple[Name, ...] | None: ...
+    @property
+    def skips(self) -> Skips: ...
+
+
+def open_source(config: Config, options: ReadOptions) -> Source:
+    """Open the source of `config` to be read as `options` say.
+
+    Raises SourceError (Disconnected where it may be there later; Unsuitable for a source that
+    feeds the store by itself), or ConfigError.
+    """
+    require_readable(config)
+    if config.source.kind == "kafka":
+        require_package(config)
+        if config.source.library == "confluent-kafka":
+            from streammetrics_consumers.sources.confluent_source import ConfluentSource
+
+            return ConfluentSource(config.source, options.partitions, options.skips)
+        from streammetrics_consumers.sources.kafka_source import KafkaSource
+
+        return KafkaSource(config.source, options.partitions, options.skips)
+    if config.source.kind == "file":
+        return FileSource(config.source, follow=not options.until_end)
+    return StdinSource(config.source)
+
+
+def require_readable(config: Config) -> None:
+    """Raise Unsuitable where the events of a config do not come through this program."""
+    if config.source.kind == "spark":
+        raise Unsuitable(
+            "[source] kind: expected a source that this program reads, came 'spark', whose query "
+            "writes to the store by itself; start the query (docs/engines.md), and look at the "
+            "store with results, serve or watch"
+        )
+
+
+def require_package(config: Config) -> None:
+    """Raise SourceError where a package is missing that reading this source needs."""
+    if config.source.kind != "kafka":
+        return
+    module, extra = MODULES[config.source.library]
+    try:
+        import_module(module)
+    except ImportError as error:
+        raise SourceError(
+            f"reading from Kafka needs the package {error.name}; "
+            f"install it with: pip install 'streammetrics[{extra}]'"
+        ) from error
+    if config.source.format == "arrow" and find_spec("pyarrow") is None:
+        raise SourceError(
+            "reading Arrow messages needs the package pyarrow; "
+            f"install it with: pip install 'streammetrics[{extra},parquet]'"
+        )

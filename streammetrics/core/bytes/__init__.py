@@ -1,0 +1,1 @@
+"""The canonical bytes of states, one by one and side by side."""

@@ -1,0 +1,92 @@
+"""States from bytes, added up: those that are laid out alike are read side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, cast
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.bytes.codec import FILE_MAGIC, Reader, before_body, inside, is_whole, opened
+from streammetrics.core.bytes.stack import Stack, Unlike
+from streammetrics.core.declared import CLASSES
+from streammetrics.core.errors import OverlapError, StateError
+from streammetrics.core.provenance import Provenance
+from streammetrics.core.settings import decode_head
+
+_ROOM: Final = 1 << 19  # bytes of states that wait for each other; more would leave the cache
+_FEW: Final = 4  # states that are read one by one in less time
+
+
+def summed(
+    sources: Iterable[bytes],
+    read: Callable[[bytes], Accumulator],
+    add: Callable[[Accumulator | None, Accumulator], Accumulator],
+) -> Accumulator | None:
+    """The sum of the states that `read` makes of these bytes; None of none.
+
+    add: the sum so far, None at first, with one more, which changes it in place or is left out.
+
+    States, bare or in envelopes, that begin as one before, so with the same settings and length,
+    wait for each other and are read at once; they come as slots of one accumulator. The sum notes
+    at once what they say that they counted, so that each is compared with all before it. An
+    envelope that repeats any of that, or is damaged, does not wait: `read` and `add` judge it.
+    """
+    total: Accumulator | None = None
+    counted = Provenance()
+    waiting: dict[bytes, list[bytes]] = {}
+    held = 0
+    try:
+        for data in sources:
+            state = inside(data)
+            start = before_body(state)
+            alike = waiting.get(start)
+            if alike is not None and is_whole(start, state) and _noted(data, counted):
+                alike.append(state)
+            else:
+                one = read(data)
+                if all(column.stacks for column in one._held()):
+                    waiting.setdefault(start, [])
+                total = add(total, one)
+                counted = total.provenance
+            held += len(data)
+            if held > _ROOM:
+                full, held = waiting, 0
+                waiting = {start: [] for start, alike in full.items() if alike}
+                for one in _read(full):
+                    total = add(total, one)
+    finally:  # after an error too: what waits came before, and if it is wrong, that is told
+        for one in _read(waiting):
+            total = add(total, one)
+    return total
+
+
+def _noted(data: bytes, counted: Provenance) -> bool:
+    """Note what an envelope says that it counted, if it is whole and all of that is new."""
+    if data[:4] == FILE_MAGIC:
+        try:
+            said = Provenance.from_json(opened(FILE_MAGIC, data)[0])
+            counted.accept(counted.united(said))
+        except (StateError, OverlapError):
+            return False
+    return True
+
+
+def _read(waiting: dict[bytes, list[bytes]]) -> Iterator[Accumulator]:
+    for start, states in waiting.items():
+        if not states:
+            continue
+        spec = cast("Accumulator", decode_head(start[17:], CLASSES))
+        end = len(states[0]) - 4
+        try:
+            if len(states) < _FEW:
+                raise Unlike
+            stack = Stack(states, len(start), end)
+            made = spec._decode_stack(stack)
+            stack.finish()
+            yield made
+        except Unlike:
+            for data in states:
+                reader = Reader(data, len(start), end)
+                state = spec._decode(1, reader)
+                reader.finish()
+                yield state

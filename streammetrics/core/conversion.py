@@ -1,0 +1,301 @@
+"""Columns as people have them, as numpy arrays; no library but numpy is imported for it.
+
+pandas, polars, pyarrow and torch all hand over an array when numpy asks (`__array__`), and what has
+`to_numpy` or `__dlpack__` alone is asked for that. Two things get lost on that way, so they are
+asked for by the names that these libraries have for them: values that are missing (of a column of
+integers numpy would make floats and NaN), and gradients.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, Final, SupportsIndex
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.errors import InputError, shown
+
+# Single values as people have them, numpy's scalars among them, as plain Python ones.
+
+FLOAT64: Final = "a number within the range of float64, and if whole one that it holds exactly"
+
+
+def plain(value: object) -> object:
+    """Integers, floats, bools and strings of numpy as Python's, exactly; all else as it is.
+
+    Those of tuples and lists too. A longdouble is no float, and a time difference no integer.
+
+    >>> plain(np.float32(0.5)), plain(np.int64(3)), plain((np.float64(1), 2))
+    (0.5, 3, (1.0, 2))
+    """
+    if isinstance(value, np.generic):
+        known = isinstance(value, (np.bool_, np.integer, np.floating, np.str_))
+        return value.item() if known and not isinstance(value, np.timedelta64) else value
+    if type(value) is tuple or type(value) is list:
+        return type(value)(map(plain, value))
+    return value
+
+
+def whole(value: object) -> int | None:
+    """A whole number of any integer type, or None for anything else; True is none.
+
+    >>> whole(np.int64(3)), whole(3.0)
+    (3, None)
+    """
+    if isinstance(value, (bool, np.bool_, np.timedelta64)) or not isinstance(value, SupportsIndex):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # an array of several numbers
+        return None
+
+
+def exact(value: object) -> Fraction | None:
+    """A finite number as the fraction that it is, or None for anything else; True is none.
+
+    >>> exact(np.float32(0.5)), exact("1/2")
+    (Fraction(1, 2), None)
+    """
+    found = plain(value)
+    if isinstance(found, bool) or not isinstance(found, (int, float, Fraction, Decimal)):
+        return None
+    try:
+        return Fraction(found)
+    except (OverflowError, ValueError):  # infinite, or nan
+        return None
+
+
+def as_float(value: object) -> float | None:
+    """A number as the nearest float, infinities included; None for what is no number, for nan,
+    for an integer that no float is, and for a fraction past every float.
+
+    >>> as_float(np.float32(0.5)), as_float(10**400), as_float(2**53 + 1)
+    (0.5, None, None)
+    """
+    found = plain(value)
+    if isinstance(found, bool) or not isinstance(found, (int, float, Fraction, Decimal)):
+        return None
+    try:
+        number = float(found)
+    except (OverflowError, ValueError):  # a Decimal may be a signalling nan
+        return None
+    if number != number or (isinstance(found, int) and int(number) != found):
+        return None
+    return number + 0.0  # -0.0 is 0.0
+
+
+# What the methods of results are given: plain Python numbers of it, or an InputError.
+
+
+def refused(
+    where: str, expected: str, came: object, todo: str = "pass another value"
+) -> InputError:
+    """The error for one argument of a method."""
+    return InputError(expected=expected, came=shown(came), where=where, todo=todo)
+
+
+def share(value: object, where: str, expected: str = "a share from 0 to 1") -> Fraction:
+    """A number from 0 to 1."""
+    found = exact(value)
+    if found is not None and 1 < found <= 100:
+        raise refused(where, expected, value, f"if it is in per cent, pass {shown(value)} / 100")
+    if found is None or not 0 <= found <= 1:
+        raise refused(where, expected, value)
+    return found
+
+
+def weight_of_recall(b: object, where: str) -> Fraction:
+    """The b of an F: a number of at least 0."""
+    found = exact(b)
+    if found is None or found < 0:
+        raise refused(where, "a number of at least 0", b, "pass 1 where both weigh the same")
+    return found
+
+
+def parts(k: object, where: str) -> int:
+    """A number of parts, at least 1."""
+    found = whole(k)
+    if found is None or found < 1:
+        raise refused(where, "a number of parts, 1 or more", k, "pass 10 for tenths of the rows")
+    return found
+
+
+def check_aim(by: object, where: str) -> None:
+    """Refuse what no best operating point is chosen by."""
+    if by in ("youden", "product", "distance", "accuracy"):
+        return
+    todo = "choose one of these"
+    if isinstance(by, str) and by.lower().startswith("f"):
+        todo += "; the F of a threshold t is in confusion(t)"
+    elif isinstance(by, str) and by.lower() == "ks":
+        todo = 'pass "youden", which is TPR - FPR'
+    raise refused(where, '"youden", "product", "distance" or "accuracy"', by, todo)
+
+
+def threshold(t: object, where: str) -> float:
+    """A number that a score may be compared with; infinities are some."""
+    found = as_float(t)
+    if found is None:
+        raise refused(where, FLOAT64, t)
+    return found
+
+
+def worth_of_nothing(zero_division: object, where: str) -> float:
+    """What 0/0 is worth: nan, 0 or 1."""
+    found = plain(zero_division)
+    if isinstance(found, (int, float)) and (found in (0, 1) or math.isnan(found)):
+        return float(found)
+    raise refused(where, "0, 1 or nan", zero_division, "pass one of these")
+
+
+# These say for themselves what they hold; other columns are asked for what is missing.
+_KNOWN = (np.ndarray, list, tuple)
+
+
+def vector(values: object, name: str) -> NDArray[np.generic]:
+    """`values` as a 1-D array; a missing value is refused where a library knows of such."""
+    array = values if type(values) is np.ndarray else _array(values, name)
+    if array.ndim != 1:
+        raise InputError(
+            expected="a one-dimensional array [n]",
+            came=shape_of(array),
+            where=name,
+            todo=_flattened(array, name),
+        )
+    if not isinstance(values, _KNOWN):
+        _refuse_missing(_missing(values), name)
+    return array
+
+
+def shape_of(array: NDArray[np.generic]) -> str:
+    """What an array that is none of rows is, for a message: its shape, or the one value in it."""
+    if array.ndim:
+        return f"shape {list(array.shape)}"
+    value = array.item()
+    return shown(value) if listed(array, "") is None else f"a {type(value).__name__}"
+
+
+def listed(array: NDArray[np.generic], name: str) -> str | None:
+    """What to do with what numpy takes for one value although it has several, as a generator."""
+    value = None if array.ndim else array.item()
+    several = isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+    return f"pass a list, as list({name}) makes one" if several else None
+
+
+def _flattened(array: NDArray[Any], name: str) -> str:
+    todo = "pass one value for each row"
+    if not array.ndim:
+        single = todo if array.item() is None else f"{todo} (wrap a single value in a list)"
+        return listed(array, name) or single
+    if array.ndim == 2 and array.shape[1] == 1:
+        return f"{todo}, as ravel() does"
+    if array.ndim == 2 and name == "scores" and array.shape[1] == 2:
+        return f"{todo}: of two classes the column of the positive class, proba[:, 1]"
+    if array.ndim == 2 and name == "labels":
+        return f"{todo}: where they are one-hot, pass argmax(axis=1)"
+    return todo
+
+
+def require_strings(array: NDArray[np.generic], name: str) -> None:
+    """Refuse a missing value among numpy's strings of any length."""
+    if array.dtype.kind == "T":
+        _refuse_missing(np.array([not isinstance(v, str) for v in array], np.bool_), name)
+
+
+def array_of(values: object, name: str) -> NDArray[np.generic]:
+    """`values` as an array of any shape; a column of lists of one length has a row for each."""
+    if type(values) is np.ndarray:
+        return values
+    array = _array(values, name)
+    if array.dtype == object and array.ndim == 1:
+        lists = all(isinstance(v, (list, np.ndarray)) for v in array)
+        if lists and len(set(map(len, array))) == 1:
+            return np.array(array.tolist())
+    return array
+
+
+def _array(values: object, name: str) -> NDArray[Any]:
+    try:
+        if isinstance(values, (list, tuple)):
+            array = np.asarray(values)
+            return _unmixed(values, array) if array.dtype.kind == "U" else array
+        if not isinstance(values, np.ndarray):
+            return _of_library(values)
+    except (ValueError, TypeError, RuntimeError, BufferError) as error:
+        raise _no_array(values, name, error) from None
+    _refuse_missing(np.ma.getmaskarray(values), name)
+    return np.asarray(values)
+
+
+def _of_library(values: Any) -> NDArray[Any]:
+    if hasattr(values, "detach"):
+        return _of_tensor(values.detach())
+    array: NDArray[Any] = np.asarray(values)
+    if array.dtype != object:
+        return array
+    if array.ndim == 0 and hasattr(values, "to_numpy"):
+        array = np.asarray(values.to_numpy())
+    elif array.ndim == 0 and hasattr(values, "__dlpack__"):
+        array = np.from_dlpack(values)
+    elif array.ndim == 2:  # a table of nullable columns, each value an object
+        numbers = np.array(array.tolist())
+        array = numbers if numbers.dtype.kind in "biuf" else array
+    return array
+
+
+def _of_tensor(tensor: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(tensor)
+    except TypeError:  # numpy has no bfloat16, of which every value is a float32
+        if not tensor.is_floating_point():
+            raise
+        return np.asarray(tensor.float())
+
+
+def _no_array(values: object, name: str, error: Exception) -> InputError:
+    device = str(getattr(values, "device", "cpu"))
+    if device != "cpu":
+        return InputError(
+            expected="values in the memory of the CPU",
+            came=f"{type(values).__name__} on {device}",
+            where=name,
+            todo="copy them there first, as tensor.cpu() does",
+        )
+    return InputError(
+        expected="an array, in which all rows are of one length",
+        came=f"{type(values).__name__} ({shown(str(error))})",
+        where=name,
+        todo="pass one value, or one row of values, for each row",
+    )
+
+
+def _unmixed(values: Sequence[object], array: NDArray[Any]) -> NDArray[Any]:
+    """The values as they are where numpy wrote 0.5 beside "x" as a string: only "x" is wrong."""
+    if array.ndim != 1 or all(isinstance(v, str) for v in values):
+        return array
+    return np.fromiter(values, object, len(values))
+
+
+def _missing(values: object) -> NDArray[np.bool_]:
+    """Where a column has no value, as its library says: polars and pyarrow, or pandas."""
+    ask = getattr(values, "is_null", None) or getattr(values, "isna", None)
+    return np.asarray(ask(), np.bool_) if callable(ask) else np.zeros(0, np.bool_)
+
+
+def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
+    if not missing.any():
+        return
+    rows = np.unique(np.nonzero(missing)[0])
+    places = np.argwhere(missing)
+    raise InputError(
+        expected="a value in each row",
+        came="a missing one",
+        where=f"{name}[{', '.join(map(str, places[0].tolist()))}]",
+        todo=f"drop or fill the {len(rows)} row(s) where one is missing",
+        rows=rows,
+    )

@@ -1,0 +1,1 @@
+"""Group ids, their indices, and the hashes of ids, units and keys."""

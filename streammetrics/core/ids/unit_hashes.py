@@ -1,0 +1,91 @@
+"""Hashes of users and other units: what deals them to groups and what samples them.
+
+The word of an integer id is its 64 bits, that of a string its SipHash (`id_hashes.py`). A word and
+the hash of a salt, one XOR the other, are mixed by splitmix64, so that hashes under two salts have
+nothing to do with each other. (Steele, Lea and Flood 2014, "Fast splittable pseudorandom number
+generators", OOPSLA, figure 17, for the mixer and Vigna's constants of it.)
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.core.bag_checks import group_ids
+from streammetrics.core.conversion import vector
+from streammetrics.core.ids.id_hashes import HashedIds
+from streammetrics.core.ids.keys import coded
+from streammetrics.core.rows import Coded
+
+Words: TypeAlias = NDArray[np.uint64]
+
+_CHUNK: Final = 1 << 15  # words at a time: they stay in the second-level cache
+_GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
+_STEPS: Final = (
+    (np.uint64(30), np.uint64(0xBF58476D1CE4E5B9)),
+    (np.uint64(27), np.uint64(0x94D049BB133111EB)),
+)
+_INT64: Final = np.dtype(np.int64)
+_LAST: Final = np.uint64(31)
+
+
+def salt_word(salt: str) -> np.uint64:
+    """The 64 bits of a salt: BLAKE2b of its UTF-8 under the key `streammetrics-salt`."""
+    data = salt.encode("utf-8", "surrogatepass")
+    digest = blake2b(data, digest_size=8, key=b"streammetrics-salt").digest()
+    return np.uint64(int.from_bytes(digest, "little"))
+
+
+def unit_hashes(ids: ArrayLike | Coded, salt: np.uint64, name: str) -> Words:
+    """uint64 [n]: the hash of each id under a salt; the same everywhere, for ever.
+
+    As `mixed` makes them of `unit_words`.
+    """
+    return mixed(unit_words(ids, name), salt)
+
+
+def unit_words(ids: ArrayLike | Coded, name: str) -> Words:
+    """uint64 [n]: the word of each id, of which hashes are made; those of integers are a view.
+
+    ids: [n] integers of 64 bits or strings, one kind in a column, or what `hash_ids` made of
+    strings. The integer 5 and the string "5" are two ids. InputError for anything else.
+    """
+    if type(ids) is np.ndarray and ids.dtype is _INT64 and ids.ndim == 1:
+        return ids.view(np.uint64)
+    if isinstance(ids, HashedIds):
+        return _words(group_ids(ids, "hashed", name))
+    if not isinstance(ids, Coded):
+        array: NDArray[Any] = vector(ids, name)
+        if array.dtype.kind in "iu":
+            return _words(group_ids(array, "integer", name))
+        ids = coded(array if array.dtype.kind != "O" else array.tolist(), name)
+    kind = "integer" if ids.values and isinstance(ids.values[0], int) else "hashed"
+    if len(ids.values) > len(ids.codes):  # a dictionary larger than the batch
+        return _words(group_ids(ids, kind, name))
+    used = Coded(np.arange(len(ids.values)), ids.values)
+    return _words(group_ids(used, kind, name))[ids.codes]
+
+
+def mixed(words: Words, salt: np.uint64) -> Words:
+    """splitmix64 of (word XOR salt), [n]."""
+    out = words ^ salt
+    spare = np.empty(min(_CHUNK, len(out)), np.uint64)
+    for at in range(0, len(out), _CHUNK):
+        here = out[at : at + _CHUNK]
+        some = spare[: len(here)]
+        here += _GOLDEN
+        for shift, factor in _STEPS:
+            np.right_shift(here, shift, out=some)
+            here ^= some
+            here *= factor
+        np.right_shift(here, _LAST, out=some)
+        here ^= some
+    return out
+
+
+def _words(ids: NDArray[np.int64] | Coded) -> Words:
+    assert isinstance(ids, np.ndarray)
+    return np.ascontiguousarray(ids).view(np.uint64)

@@ -1,0 +1,1 @@
+"""The multiset of rows: the state of every exact metric that orders rows."""

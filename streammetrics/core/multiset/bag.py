@@ -1,0 +1,442 @@
+"""Bag: the multiset of the rows themselves, the state of every exact metric that orders rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.declared import Declared
+from streammetrics.core.ids.group_ids import Ids
+from streammetrics.core.ids.unit_hashes import mixed
+from streammetrics.core.multiset.bag_keys import Groups, Keys
+from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, layout_for
+from streammetrics.core.multiset.bag_table import Table, read_table, table_of, write_table
+from streammetrics.core.multiset.score_bits import TYPES, Scores, Values, in_type, scores_of
+from streammetrics.core.multiset.sorted_run import Run, Words
+from streammetrics.core.parts.cells import distinct, exact_total
+from streammetrics.core.parts.part import Column, Part, Slots
+from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.weight_units import Units
+from streammetrics.core.weights import add_excess
+
+_PIECE: Final = 1 << 24  # rows of a huge batch that are sorted at once: 128 MB of keys
+_WAIT: Final = 1 << 18  # rows whose group ids are looked up at once
+_FEW: Final = 1 << 20  # entries that are not worth counting by themselves: 8 MB
+
+
+class BagColumn(Column):
+    """The rows of each slot, as keys.
+
+    `totals` counts all rows of a slot, also when it is past `max_rows` and holds none of them:
+    the total alone decides, so that the order of rows and merges does not show. `excess` is, of
+    rows that are held, by how much their units of weight exceed them.
+    """
+
+    def __init__(self, rule: Rule, width: int, ids: Ids | None = None) -> None:
+        self.rule, self.width = rule, width
+        self.ids = rule.no_ids() if ids is None else ids
+        self.totals = np.zeros(width, np.int64)
+        self.excess = np.zeros(width, np.int64)
+        self.over = np.zeros(width, np.bool_)  # past `max_rows`
+        self.dead = 0  # at most so many of the rows held belong to slots past `max_rows`
+        self.waiting: list[Rows] = []  # rows whose ids have no index yet
+        self.n_waiting = 0
+        self.keys = Keys(self._layout(None))
+        self.enough = _FEW  # entries held after which equal ones are counted
+
+    # -- what is inside -------------------------------------------------------------------
+    @property
+    def mass(self) -> int:
+        return exact_total(self.totals) + exact_total(self.excess)
+
+    @property
+    def nbytes(self) -> int:
+        held = self.keys.nbytes + sum(rows.nbytes for rows in self.waiting)
+        ids = 0 if self.ids is None else self.ids.nbytes
+        return held + ids + self.totals.nbytes + self.excess.nbytes + self.over.nbytes
+
+    @property
+    def total(self) -> int:
+        """Rows of slot 0, dropped ones included."""
+        return int(self.totals[0])
+
+    @property
+    def units(self) -> int:
+        """Units of weight in slot 0."""
+        return int(self.totals[0] + self.excess[0])
+
+    @property
+    def dropped(self) -> bool:
+        """Whether slot 0 is past `max_rows`."""
+        return bool(self.over[0])
+
+    @property
+    def why_dropped(self) -> str:
+        """The reason why slot 0 is undefined, if it is dropped."""
+        return f"{self.total} rows are more than max_rows={self.rule.max_rows}"
+
+    def settled(self) -> tuple[Layout, list[Run]]:
+        """All rows, as one sorted run for each store, and how their keys are laid out."""
+        self._index_waiting()
+        self._purge()
+        return self.keys.layout, self.keys.runs()
+
+    def planes(self) -> list[tuple[Words, Words | None]]:
+        """Keys of the one slot and their counts, in pieces of ascending value, so that within a
+        piece keys compare as one word does. Labels are the lowest bits."""
+        pieces = []
+        for run in self.settled()[1]:
+            cuts = [0]
+            if run.high is not None and len(run):  # the same but for the sign of the value
+                cuts += (np.flatnonzero(run.high[1:] != run.high[:-1]) + 1).tolist()
+            for start, end in pairwise([*cuts, len(run)]):
+                piece = run.slice(start, end)
+                pieces.append((piece.low, piece.counts))
+        return pieces
+
+    def points(self) -> Callable[[], tuple[Scores, NDArray[np.int64]]]:
+        """What gives the different scores of the one slot as it is now, ascending [k], and their
+        counts by label [labels, k]. Runs never change, so none is copied."""
+        layout, runs = self.settled()
+        totals = self.totals.copy()
+
+        def count() -> tuple[Scores, NDArray[np.int64]]:
+            table = table_of(self.rule, layout, runs, totals, None)
+            return scores_of(table.codes), np.array(table.counts, np.int64)
+
+        return count
+
+    def labels(self) -> NDArray[np.uint8]:
+        """The different labels of all rows, ascending."""
+        layout, runs = self.settled()
+        last = np.uint64((1 << layout.label_bits) - 1)
+        return np.unique(np.concatenate([(run.low & last).astype(np.uint8) for run in runs]))
+
+    def groups(self) -> Groups:
+        """The groups of the one slot, with their rows."""
+        layout, (run,) = self.settled()
+        return Groups(layout, run)
+
+    # -- growing --------------------------------------------------------------------------
+    def add(
+        self,
+        values: Values,
+        labels: NDArray[np.uint8] | None,
+        slots: Slots | None = None,
+        groups: NDArray[np.int64] | Coded | None = None,
+        units: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Add rows [n]; slots None: all to slot 0; labels None: all are 0; units, of weight, at
+        least 1, None: 1 each. No value is NaN."""
+        rows = Rows(len(values), (values, labels, slots, groups, units))
+        if slots is None:
+            self.totals[0] += rows.n
+        else:
+            np.add.at(self.totals, slots, 1)
+        if units is not None:
+            add_excess(self.excess, slots, units)
+        self._drop()
+        if self.rule.max_rows is not None and self.over.any():
+            here = np.zeros(rows.n, np.intp) if slots is None else slots
+            rows = rows.take(np.flatnonzero(~self.over[here]))
+        if isinstance(groups, np.ndarray) and rows.n < _WAIT // 2:
+            # Looking up a few ids costs nearly as much as looking up thousands.
+            if self.waiting and self.waiting[0].shape() != rows.shape():
+                self._index_waiting()
+            self.waiting.append(rows.copy())
+            self.n_waiting += rows.n
+            if self.n_waiting >= _WAIT:
+                self._index_waiting()
+            return
+        for i in range(0, rows.n, _PIECE):
+            piece = rows.take(np.arange(i, min(i + _PIECE, rows.n))) if rows.n > _PIECE else rows
+            self._add(piece)
+
+    def _index_waiting(self) -> None:
+        if self.waiting:
+            rows, self.waiting, self.n_waiting = Rows.join(self.waiting), [], 0
+            self._add(rows)
+
+    def _add(self, rows: Rows) -> None:
+        values, labels, slots, groups, units = rows.columns
+        assert isinstance(values, np.ndarray)
+        assert units is None or isinstance(units, np.ndarray)
+        assert labels is None or isinstance(labels, np.ndarray)
+        assert slots is None or isinstance(slots, np.ndarray)
+        indices = None
+        if self.ids is not None:
+            assert isinstance(groups, (np.ndarray, Coded))
+            indices = self.ids.index(groups)
+            self._lay_out()
+        self.keys.add(in_type(values, self.rule.values), labels, slots, indices, units)
+        self._count()
+
+    def widen(self, width: int) -> None:
+        more = width - self.width
+        self.totals = np.concatenate([self.totals, np.zeros(more, np.int64)])
+        self.excess = np.concatenate([self.excess, np.zeros(more, np.int64)])
+        self.over = np.concatenate([self.over, np.zeros(more, np.bool_)])
+        self.width = width
+        self._lay_out()
+
+    def merge(self, other: Self, to: Slots) -> None:
+        other._index_waiting()
+        other._purge()
+        indices: U64 | None = None
+        if self.ids is not None and other.ids is not None:
+            if self.totals.any():
+                indices = self.ids.index_all(other.ids).astype(np.uint64)
+            else:
+                self.ids = other.ids.twin()  # theirs will do, as they are
+            self._lay_out()
+        np.add.at(self.totals, to, other.totals)
+        np.add.at(self.excess, to, other.excess)
+        self._drop()
+        self.keys.merge(other.keys, to, indices, self.over if self.over.any() else None)
+        self._count()
+
+    def take(self, slots: Slots) -> Self:
+        layout, _ = self.settled()
+        new = type(self)(self.rule, len(slots))
+        new.totals, new.over, new.excess = self.totals[slots], self.over[slots], self.excess[slots]
+        if len(slots) == self.width and bool((slots == np.arange(self.width)).all()):
+            new.ids = None if self.ids is None else self.ids.twin()
+            new.keys = self.keys.twin()
+            return new
+        for fields, run, sizes in self.keys.picked(slots):
+            slot_of = np.repeat(np.arange(len(slots), dtype=np.uint64), sizes)
+            groups = None
+            if self.ids is not None:
+                used, at = distinct(layout.parts(fields.lead)[1].view(np.intp), self.ids.n)
+                new.ids, indices = self.ids.subset(used.astype(np.uint32))
+                new._lay_out()
+                groups = indices.astype(np.uint64)[at]
+            new.keys.put(fields.led_by(new.keys.layout.lead(slot_of, groups)), run.counts)
+        return new
+
+    # -- bytes ----------------------------------------------------------------------------
+    def table(self) -> Table:
+        """Equal rows counted, in the one canonical form."""
+        layout, runs = self.settled()
+        return table_of(self.rule, layout, runs, self.totals, self.ids)
+
+    def encode(self, out: Writer) -> None:
+        write_table(self.table(), out)
+
+    @classmethod
+    def of(cls, rule: Rule, table: Table) -> BagColumn:
+        """The column that such a table describes."""
+        new = cls(rule, len(table.totals), table.ids)
+        new.totals = table.totals
+        if rule.max_rows is not None:
+            new.over = table.totals > rule.max_rows
+        if table.held is not None:
+            new.excess = np.where(new.over, 0, table.held - table.totals)
+        new.keys.add_table(table)
+        return new
+
+    # -- keeping order --------------------------------------------------------------------
+    def _layout(self, before: Layout | None) -> Layout:
+        rule, n_ids = self.rule, None if self.ids is None else self.ids.n
+        return layout_for(rule.value_bits, rule.label_bits, self.width, n_ids, before)
+
+    def _lay_out(self) -> None:
+        """Lay out all keys anew if slots or groups no longer fit."""
+        old = self.keys
+        layout = self._layout(old.layout)
+        if layout == old.layout:
+            return
+
+        def shifted(lead: U64) -> tuple[U64, None]:
+            slots, groups = old.layout.parts(lead)
+            return layout.lead(slots, None if self.ids is None else groups), None
+
+        self.keys = Keys(layout)
+        self.keys.carry(old, shifted, ascending=True)
+
+    def _count(self) -> None:
+        """Where rows repeat without end, count equal ones once half of what is held is new."""
+        if self.rule.repeats and len(self.keys) > self.enough:
+            self.keys.runs()
+            self.enough = 2 * len(self.keys) + _FEW
+
+    def _drop(self) -> None:
+        """Mark the slots that have passed `max_rows`, and clear them out once that pays."""
+        limit = self.rule.max_rows
+        if limit is None:
+            return
+        self.excess[self.totals > limit] = 0
+        passed = np.flatnonzero((self.totals > limit) & ~self.over)
+        if not len(passed):
+            return
+        self.over[passed] = True
+        self.dead += limit * len(passed)
+        if 2 * self.dead >= self.n_waiting + len(self.keys):
+            if not self.over.all():
+                self._index_waiting()
+            self._purge()
+
+    def _purge(self) -> None:
+        """Drop the rows of slots past `max_rows`."""
+        if not self.dead:
+            return
+        keys, over, self.dead = self.keys, self.over, 0
+        self.keys = Keys(keys.layout)
+        if over.all():
+            self.waiting, self.n_waiting, self.ids = [], 0, self.rule.no_ids()
+            return
+
+        def kept(lead: U64) -> tuple[U64, NDArray[np.intp]]:
+            return lead, np.flatnonzero(~over[keys.layout.parts(lead)[0]])
+
+        self.keys.carry(keys, kept, ascending=True)
+
+
+class Bag(Part[BagColumn]):
+    """A multiset of rows (group, value, label).
+
+    values: their type, "float32", "float64" or "int64", or the setting that says it. labels: how
+    many there are, 0 to labels - 1; of one label none is held. ids: the setting that says what
+    kind of ids groups have, or None for rows without groups. repeats: the setting that is None or
+    False unless few different rows come again and again, so that the state must not grow with them.
+    weighted: rows may have units of weight. The setting `max_rows` says how many rows a state may
+    hold, or is None.
+    """
+
+    def __init__(
+        self,
+        values: str = "score_type",
+        labels: int = 2,
+        ids: str | None = None,
+        repeats: str | None = None,
+        weighted: bool = False,
+    ) -> None:
+        self.values, self.labels, self.ids = values, labels, ids
+        self.repeats, self.weighted = repeats, weighted
+
+    def rule(self, owner: Declared) -> Rule:
+        """What a bag of an accumulator with these settings holds."""
+        settings = owner.settings()
+        ids = None if self.ids is None else settings[self.ids]
+        limit = settings["max_rows"]
+        assert ids is None or isinstance(ids, str)
+        assert limit is None or isinstance(limit, int)
+        values = self.values if self.values in TYPES else settings[self.values]
+        assert isinstance(values, str)
+        repeats = self.repeats is not None and settings[self.repeats] not in (None, False)
+        return Rule(values, self.labels, ids, limit, repeats, self.weighted)
+
+    def empty(self, owner: Declared, width: int) -> BagColumn:
+        return BagColumn(self.rule(owner), width)
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> BagColumn:
+        rule = self.rule(owner)
+        return BagColumn.of(rule, read_table(rule, width, data))
+
+
+# Bags: as many bags in each state as a setting or property says, one for each class.
+
+
+class BagsColumn(Column):
+    """`width` states of `n` bags each, which are the slots of one column: state · n + bag."""
+
+    def __init__(self, inner: BagColumn, n: int, width: int) -> None:
+        self.inner, self.n, self.width = inner, n, width
+
+    @property
+    def mass(self) -> int:
+        return self.inner.mass
+
+    @property
+    def nbytes(self) -> int:
+        return self.inner.nbytes
+
+    def add(
+        self,
+        values: Values,
+        labels: NDArray[np.uint8],
+        bags: NDArray[np.intp],
+        slots: Slots | None = None,
+        units: Units | None = None,
+        groups: NDArray[np.int64] | Coded | None = None,
+    ) -> None:
+        """Add rows [m] to these bags of the states at `slots`; None: of state 0."""
+        at = bags if slots is None else slots * self.n + bags
+        self.inner.add(values, labels, at, groups, units)
+
+    def bag(self, number: int) -> BagColumn:
+        """One bag of state 0, as a column of its own."""
+        return self.inner.take(np.array([number], np.intp))
+
+    def widen(self, width: int) -> None:
+        self.inner.widen(width * self.n)
+        self.width = width
+
+    def merge(self, other: Self, to: Slots) -> None:
+        self.inner.merge(other.inner, self._slots(to))
+
+    def take(self, slots: Slots) -> Self:
+        return type(self)(self.inner.take(self._slots(slots)), self.n, len(slots))
+
+    def encode(self, out: Writer) -> None:
+        self.inner.encode(out)
+
+    def _slots(self, states: Slots) -> Slots:
+        slots: Slots = (states[:, None] * self.n + np.arange(self.n)).reshape(-1)
+        return slots
+
+
+class Bags(Part[BagsColumn]):
+    """So many bags, as one for each class. n: the setting or property that says how many, where
+    True is 1 and False is none; the rest as of Bag."""
+
+    def __init__(
+        self,
+        n: str,
+        values: str = "score_type",
+        ids: str | None = None,
+        repeats: str | None = None,
+        weighted: bool = False,
+    ) -> None:
+        self.n, self.part = n, Bag(values, ids=ids, repeats=repeats, weighted=weighted)
+
+    def empty(self, owner: Declared, width: int) -> BagsColumn:
+        n = int(getattr(owner, self.n))
+        return BagsColumn(self.part.empty(owner, width * n), n, width)
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> BagsColumn:
+        n = int(getattr(owner, self.n))
+        return BagsColumn(self.part.decode(owner, width * n, data), n, width)
+
+
+# A bag without the rows of some groups: of users who were seen where they should not be.
+
+
+def bag_without(bag: BagColumn, hashes: Words, salt: np.uint64) -> BagColumn:
+    """The rows of all groups but those with these hashes, in memory of their own.
+
+    hashes: of group ids under the salt, as `unit_hashes` makes them. Rows must have no units of
+    weight: those of a key are added up, and how many rows they came from is not known. A slot that
+    is past `max_rows` stays so, with its total.
+    """
+    layout, _ = bag.settled()
+    assert bag.ids is not None and not bag.excess.any()
+    gone: NDArray[np.bool_] = np.isin(mixed(bag.ids.words(), salt), hashes)
+
+    def kept(lead: U64) -> tuple[U64, NDArray[np.intp]]:
+        return lead, np.flatnonzero(~gone[layout.parts(lead)[1].view(np.intp)])
+
+    new = BagColumn(bag.rule, bag.width, bag.ids.twin())
+    new.over = bag.over.copy()
+    new.keys = Keys(layout)
+    new.keys.carry(bag.keys, kept, ascending=True)
+    new.totals = np.where(bag.over, bag.totals, 0)
+    for number, run in enumerate(new.keys.runs()):
+        slots = layout.parts(layout.open(run, number).lead)[0].view(np.intp)
+        np.add.at(new.totals, slots, 1 if run.counts is None else run.counts.astype(np.int64))
+    return new

@@ -1,0 +1,199 @@
+"""The keys of a bag: stores of one layout, and what moves keys between slots and layouts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.ids.group_ids import Indices
+from streammetrics.core.multiset.bag_layout import U64, Fields, Layout
+from streammetrics.core.multiset.bag_table import Table, ranges
+from streammetrics.core.multiset.score_bits import Codes, Values
+from streammetrics.core.multiset.sorted_run import Run, narrowed
+from streammetrics.core.multiset.tiered_runs import Tiers
+
+# The rows of a settled bag, group by group.
+
+
+class Groups:
+    """The groups of one slot, in the order of their keys.
+
+    indices: uint32 [g], the index of each group's id. sizes: int64 [g], its rows.
+    """
+
+    __slots__ = ("_bounds", "_layout", "_run", "indices", "sizes")
+
+    def __init__(self, layout: Layout, run: Run) -> None:
+        self._layout, self._run = layout, run
+        words = run.low if run.high is None else run.high
+        step = words.dtype.type(1 << layout.group_shift)
+        starts = np.flatnonzero((words[1:] ^ words[:-1]) >= step) + 1
+        self._bounds = np.concatenate([np.zeros(min(1, len(run)), np.intp), starts, [len(run)]])
+        firsts = words[self._bounds[:-1]] >> np.uint64(layout.group_shift)
+        self.indices: Indices = layout.parts(firsts.astype(np.uint64))[1].astype(np.uint32)
+        self.sizes: NDArray[np.int64] = np.diff(self._bounds)
+        if run.counts is not None:
+            running = np.zeros(len(run) + 1, np.int64)
+            np.cumsum(run.counts, out=running[1:])
+            self.sizes = np.diff(running[self._bounds])
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def rows(self, groups: NDArray[np.intp]) -> tuple[Codes, NDArray[np.uint8]]:
+        """Codes of the values, as wide as these, and labels, of all rows of these groups (their
+        places, ascending) one after the other; the values of a group ascend."""
+        at, _ = ranges(self._bounds[groups], self._bounds[groups + 1])
+        whole = len(at) > 0 and at[-1] - at[0] + 1 == len(at)
+        run = self._run.slice(int(at[0]), int(at[-1]) + 1) if whole else self._run.take(at)
+        codes, labels = self._layout.codes(self._layout.open(run))
+        if self._layout.value_bits == 32:
+            codes = codes.astype(np.uint32)
+        if run.counts is None:
+            return codes, labels
+        return np.repeat(codes, run.counts), np.repeat(labels, run.counts)
+
+    def repeated(self) -> NDArray[np.intp]:
+        """The places of the groups in which some row is more than once."""
+        run = self._run
+        again = ~run.firsts() if run.counts is None else run.counts > 1
+        found = np.searchsorted(self._bounds, np.flatnonzero(again), side="right") - 1
+        return np.unique(found)
+
+
+_CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
+
+# From the leads of some keys to their new leads, and which to keep (None: all).
+Change: TypeAlias = Callable[[U64], tuple[U64, NDArray[np.intp] | None]]
+
+
+class Keys:
+    """Keys in tiers, laid out in one way."""
+
+    __slots__ = ("layout", "stores")
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.stores = [Tiers(layout.kind, layout.form == "wide") for _ in range(layout.stores)]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return sum(store.nbytes for store in self.stores)
+
+    def __len__(self) -> int:
+        """Entries held; equal rows may have several."""
+        return sum(map(len, self.stores))
+
+    def runs(self) -> list[Run]:
+        """All keys, as one sorted run for each store."""
+        return [store.settle() for store in self.stores]
+
+    def add(
+        self,
+        values: Values,
+        labels: NDArray[np.uint8] | None,
+        slots: NDArray[np.intp] | None,
+        groups: NDArray[np.uint32] | None,
+        units: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Add the keys of rows [n]; units: how often each counts, or None for once."""
+        built = self.layout.build(values, labels, slots, groups)
+        if units is not None:
+            parts = self.layout.apart(values, narrowed(units))
+            built = [Run(run.low, run.high, u) for run, u in zip(built, parts, strict=True)]
+        for store, run in zip(self.stores, built, strict=True):
+            store.add(run)
+
+    def add_table(self, table: Table) -> None:
+        """Add the rows that a table counts."""
+        lead = table.slots.astype(np.uint64)
+        if table.groups is not None:
+            lead = lead << np.uint64(self.layout.group_bits) | table.groups
+        moved: list[list[Run]] = [[] for _ in self.stores]
+        for leads, codes, counts in table.pieces(lead):
+            entry, label = np.nonzero(counts.T)
+            held = counts[label, entry]
+            fields = self.layout.fields(leads[entry], codes[entry], label.astype(np.uint8))
+            several = None if int(held.max()) == 1 else narrowed(held)
+            for pieces, piece in zip(moved, self.layout.close(fields, several), strict=True):
+                pieces.append(piece)
+        self._put(moved, ascending=bool((lead[1:] > lead[:-1]).all()))
+
+    def merge(
+        self,
+        other: Keys,
+        to: NDArray[np.intp],
+        groups: U64 | None,
+        over: NDArray[np.bool_] | None,
+    ) -> None:
+        """Add the keys of another: those of slot i to slot `to[i]` and of group i as `groups[i]`,
+        or of the same groups, but none to the slots that are `over`."""
+        mine, theirs = self.layout, other.layout
+        same_slots = bool((to == np.arange(len(to))).all())
+        if groups is None and over is None and mine == theirs and same_slots:
+            for store, of_other in zip(self.stores, other.stores, strict=True):
+                for run in of_other.flush():
+                    store.add_sorted(run)
+            return
+        slot_of = to.astype(np.uint64)
+        one_slot = groups is not None and over is None and len(to) == 1
+        leads = mine.lead(slot_of, groups) if one_slot else None  # a lead is a group's number
+
+        def renamed(lead: U64) -> tuple[U64, NDArray[np.intp] | None]:
+            if leads is not None:
+                return leads.take(lead.view(np.intp), mode="clip"), None  # clip: no copy
+            slots, of_group = theirs.parts(lead)
+            slots = slot_of[slots]
+            keep = None if over is None else np.flatnonzero(~over[slots])
+            return mine.lead(slots, of_group if groups is None else groups[of_group]), keep
+
+        self.carry(other, renamed)
+
+    def carry(self, other: Keys, change: Change, ascending: bool = False) -> None:
+        """Add the keys of another under other leads; `ascending`: their order stays."""
+        for number, theirs in enumerate(other.stores):
+            for run in theirs.flush():
+                moved: list[list[Run]] = [[] for _ in self.stores]
+                for i in range(0, len(run), _CHUNK):
+                    some = run.slice(i, i + _CHUNK)
+                    fields = other.layout.open(some, number)
+                    lead, keep = change(fields.lead)
+                    fields, counts = fields.led_by(lead), some.counts
+                    if keep is not None:
+                        fields, counts = fields.take(keep), None if counts is None else counts[keep]
+                    closed = self.layout.close(fields, counts)
+                    for pieces, piece in zip(moved, closed, strict=True):
+                        pieces.append(piece)
+                self._put(moved, ascending)
+
+    def picked(self, slots: NDArray[np.intp]) -> list[tuple[Fields, Run, NDArray[np.intp]]]:
+        """For each store the keys of these slots one after another, taken apart and as a run,
+        and how many there are of each."""
+        found = []
+        for number, run in enumerate(self.runs()):
+            at, sizes = ranges(*self.layout.bounds(run, slots))
+            some = run.take(at)
+            found.append((self.layout.open(some, number), some, sizes))
+        return found
+
+    def put(self, fields: Fields, counts: NDArray[np.unsignedinteger] | None) -> None:
+        """Add keys in ascending order."""
+        self._put([[run] for run in self.layout.close(fields, counts)], ascending=True)
+
+    def twin(self) -> Keys:
+        """The same keys; the runs are shared."""
+        new = Keys(self.layout)
+        new.stores = [store.twin() for store in self.stores]
+        return new
+
+    def _put(self, moved: list[list[Run]], ascending: bool) -> None:
+        for store, pieces in zip(self.stores, moved, strict=True):
+            if ascending and pieces:
+                store.add_sorted(pieces[0] if len(pieces) == 1 else Run.join(pieces))
+            else:
+                for piece in pieces:
+                    store.add(piece)

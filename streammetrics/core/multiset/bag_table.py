@@ -1,0 +1,234 @@
+"""The one canonical form of a bag, whatever the batching, and its bytes.
+
+Rows are sorted by slot, group and value, and each different (slot, group, value) stands once with
+the count of each label. Groups are sorted by their ids, never by the indices that this process
+gave them. `core/README.md` draws the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.bytes.codec import Reader, Writer, damaged
+from streammetrics.core.ids.group_ids import Ids, Indices, StringIds
+from streammetrics.core.ids.integer_ids import IntegerIds
+from streammetrics.core.multiset.bag_layout import U64, Layout, Rule
+from streammetrics.core.multiset.score_bits import Codes, are_codes
+from streammetrics.core.multiset.sorted_run import Run, Words, narrowed
+from streammetrics.core.parts.cells import distinct, exact_total
+
+_CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """The rows of a bag with equal ones counted.
+
+    totals: int64 [width], all rows of each slot. slots: intp [g], the slot of each group,
+    ascending; without groups a slot is a group. groups: uint32 [g], indices into `ids`, or None.
+    sizes: intp [g], different values of each group. codes: [k], as wide as values, ascending
+    within a group. counts: [k] for each label, unsigned of any width: rows, or their units of
+    weight. held: int64 [width], the sum of a slot's counts, of a table that was read.
+    """
+
+    totals: NDArray[np.int64]
+    slots: NDArray[np.intp]
+    sizes: NDArray[np.intp]
+    codes: Codes
+    counts: list[Words]
+    ids: Ids | None = None
+    groups: Indices | None = None
+    held: NDArray[np.int64] | None = None
+
+    def pieces(self, leads: U64) -> Iterator[tuple[U64, Codes, NDArray[np.int64]]]:
+        """In turn, some entries' leads, codes and counts by label; leads: of each group."""
+        ends = np.cumsum(self.sizes)
+        for i in range(0, len(self.codes), _CHUNK):
+            end = min(i + _CHUNK, len(self.codes))
+            first, last = np.searchsorted(ends, [i, end - 1], "right")
+            some = slice(int(first), int(last) + 1)
+            starts = np.maximum(ends[some] - self.sizes[some], i)
+            sizes = np.minimum(ends[some], end) - starts
+            counts = np.array([of_label[i:end] for of_label in self.counts], np.int64)
+            yield np.repeat(leads[some], sizes), self.codes[i:end], counts
+
+
+def table_of(
+    rule: Rule, layout: Layout, runs: Sequence[Run], totals: NDArray[np.int64], ids: Ids | None
+) -> Table:
+    """Count equal rows of sorted runs, a run for each store."""
+    labels = rule.labels
+    kind = np.uint32 if layout.value_bits == 32 else np.uint64
+    codes: list[Codes] = [np.empty(0, kind)]
+    counts: list[list[Words]] = [[np.empty(0, np.uint8)] for _ in range(labels)]
+    leads, starts = [np.empty(0, np.uint64)], [np.empty(0, np.intp)]
+    done, last = 0, None
+    for store, run in enumerate(runs):
+        firsts = np.flatnonzero(run.firsts(layout.label_bits))
+        for i in range(0, len(firsts), _CHUNK):
+            at = firsts[i : i + _CHUNK]
+            end = firsts[i + _CHUNK] if i + _CHUNK < len(firsts) else len(run)
+            some = run.slice(int(at[0]), int(end))
+            at = at - at[0]
+            fields = layout.open(some, store)
+            code, label = layout.codes(fields)
+            codes.append(code[at].astype(kind))
+            for value in range(labels):
+                counts[value].append(_counted(label == value, some.counts, at))
+            lead = fields.lead[at]
+            new = np.ones(len(lead), np.bool_)
+            new[1:] = lead[1:] != lead[:-1]
+            new[0] = last is None or lead[0] != last
+            last = lead[-1]
+            leads.append(lead[new])
+            starts.append(np.flatnonzero(new) + done)
+            done += len(at)
+    lead = np.concatenate(leads)
+    bits = layout.group_bits
+    return Table(
+        totals,
+        slots=(lead >> np.uint64(bits)).astype(np.intp),
+        sizes=np.diff(np.append(np.concatenate(starts), done)),
+        codes=np.concatenate(codes),
+        counts=[np.concatenate(of_label) for of_label in counts],
+        ids=ids,
+        groups=None if ids is None else (lead & np.uint64((1 << bits) - 1)).astype(np.uint32),
+    )
+
+
+def _counted(here: NDArray[np.bool_], counts: Words | None, at: NDArray[np.intp]) -> Words:
+    """How often a label comes from each place `at` to the next."""
+    if counts is not None:
+        return narrowed(np.add.reduceat(np.where(here, counts, 0), at, dtype=np.int64))
+    if len(at) == len(here):
+        return here.view(np.uint8)
+    return narrowed(np.add.reduceat(here, at, dtype=np.int64))
+
+
+def write_table(table: Table, out: Writer) -> None:
+    """Canonical bytes."""
+    width, sizes, codes, counts = len(table.totals), table.sizes, table.codes, table.counts
+    out.ints(table.totals)
+    if table.ids is None or table.groups is None:
+        per_slot = np.zeros(width, np.int64)
+        per_slot[table.slots] = sizes
+        out.ints(per_slot)
+    else:
+        present, places = distinct(table.groups.astype(np.intp), table.ids.n)
+        used = present.astype(np.uint32)
+        ranks = table.ids.ranks(used)
+        in_order = np.empty(len(used), np.uint32)
+        in_order[ranks] = used
+        by_rank = table.slots * np.int64(len(used)) + ranks[places]
+        order = np.argsort(by_rank)
+        if not bool((order == np.arange(len(order))).all()):
+            ends = np.cumsum(sizes)
+            at, sizes = ranges((ends - sizes)[order], ends[order])
+            codes, counts = codes[at], [of_label[at] for of_label in counts]
+        slots, rank = np.divmod(by_rank[order], max(1, len(used)))
+        first = np.ones(len(slots), np.bool_)
+        first[1:] = slots[1:] != slots[:-1]
+        out.uint(len(used))
+        table.ids.encode(in_order, out)
+        out.ints(np.bincount(slots, minlength=width))
+        out.ints(np.where(first, rank, np.diff(rank, prepend=0) - 1))
+        out.ints(sizes)
+    if codes.dtype == np.uint64:
+        out.words(codes.astype(np.uint64, copy=False))
+    else:
+        out.ints(codes)
+    for of_label in counts:
+        out.ints(of_label)
+
+
+def read_table(rule: Rule, width: int, data: Reader) -> Table:
+    """What `write_table` wrote; StateError for anything else, before anything large is made."""
+    totals = data.ints(width)
+    ids, groups = None, None
+    if rule.ids is None:
+        slots = np.arange(width)
+        sizes = _bounded(data.ints(width), data)
+    else:
+        ids, slots, groups = _read_groups(rule, width, data)
+        sizes = _bounded(data.ints(len(slots)), data)
+        if len(sizes) and not sizes.min():
+            raise damaged("a group without values")
+    k = int(sizes.sum())
+    codes = data.words(k) if rule.value_bits == 64 else data.ints(k).astype(np.uint64)
+    if not are_codes(codes, rule.values):
+        raise damaged("a value that is not a number")
+    ends = np.cumsum(sizes)
+    starts = np.zeros(k + 1, np.bool_)
+    starts[ends - sizes] = True
+    if not bool((starts[1:k] | (codes[1:] > codes[:-1])).all()):
+        raise damaged("values out of order")
+    counts: list[Words] = []
+    rows, total = np.zeros(k, np.int64), 0
+    for _ in range(rule.labels):
+        found = data.ints(k)
+        total += exact_total(found)
+        if total >= 1 << 63:
+            raise damaged("counts of 2**63 rows or more")
+        rows += found
+        counts.append(narrowed(found))
+    if exact_total(totals) >= 1 << 63:
+        raise damaged("counts of 2**63 rows or more")
+    if k and not rows.min():
+        raise damaged("a value without rows")
+    running, held = np.zeros(k + 1, np.int64), np.zeros(width, np.int64)
+    np.cumsum(rows, out=running[1:])
+    np.add.at(held, slots, running[ends] - running[ends - sizes])
+    over = np.zeros(width, np.bool_) if rule.max_rows is None else totals > rule.max_rows
+    there = np.where(over, 0, totals)
+    if not bool((held == there).all()):
+        different = np.zeros(width, np.int64)
+        for of_label in counts:
+            np.add.at(different, np.repeat(slots, sizes), of_label > 0)
+        # Of weighted rows each has a unit or more, and each different one was there.
+        if not (rule.weighted and bool(((different <= there) & (there <= held)).all())):
+            raise damaged("totals that are not those of the rows")
+    narrow: Codes = codes.astype(np.uint32) if rule.value_bits == 32 else codes
+    return Table(totals, slots, sizes, narrow, counts, ids, groups, held)
+
+
+def _read_groups(rule: Rule, width: int, data: Reader) -> tuple[Ids, NDArray[np.intp], Indices]:
+    """The ids, and slot and index of each group in turn."""
+    m = data.uint(data.left)
+    kind = StringIds if rule.ids == "exact" else IntegerIds
+    ids, indices = kind.decode(m, data)
+    per_slot = _bounded(data.ints(width), data)
+    of_slot = np.repeat(np.arange(width), per_slot)
+    steps = data.ints(len(of_slot))
+    if len(steps) and int(steps.max()) >= m:
+        raise damaged("a group of no known id")
+    ranks = np.cumsum(steps + 1) - 1
+    before = np.concatenate([[0], ranks + 1])[np.cumsum(per_slot) - per_slot]
+    ranks -= np.repeat(before, per_slot)
+    if len(ranks) and int(ranks.max()) >= m:
+        raise damaged("a group of no known id")
+    if not bool((np.bincount(ranks, minlength=m) > 0).all()):
+        raise damaged("an id without a group")
+    return ids, of_slot, indices[ranks]
+
+
+def _bounded(sizes: NDArray[np.int64], data: Reader) -> NDArray[np.int64]:
+    """Sizes of what is still to come, each of at least a byte."""
+    n = exact_total(sizes)
+    if n > data.left:
+        raise damaged(f"{n} entries in {data.left} bytes")
+    return sizes
+
+
+def ranges(
+    starts: NDArray[np.intp], ends: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The places of several ranges one after another, and the length of each."""
+    sizes = ends - starts
+    done = np.cumsum(sizes)
+    at = np.arange(int(done[-1]) if len(done) else 0) + np.repeat(starts - done + sizes, sizes)
+    return at, sizes

@@ -1,0 +1,300 @@
+"""A sorted run: keys in ascending order with how often each is there, and how runs are merged.
+
+A key has one or two unsigned words: `low`, and above it `high` where 64 bits do not hold the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Where to cut several sorted arrays, so that they can be merged range of values by range.
+
+
+def equal_cuts(columns: Sequence[NDArray[np.unsignedinteger]], size: int) -> list[list[int]]:
+    """Where ranges of values begin in each of these ascending arrays, and where the last ends.
+
+    A range has about `size` entries of all arrays together, or more where values repeat: equal
+    ones are in one range, and then the ranges after it may be empty.
+
+    >>> import numpy as np
+    >>> evens, odds = np.arange(0, 100, 2, np.uint32), np.arange(1, 100, 2, np.uint32)
+    >>> equal_cuts([evens, odds], 50)
+    [[0, 0], [24, 23], [48, 47], [50, 50]]
+    """
+    ends = list(map(len, columns))
+    cuts = [[0] * len(columns), ends]
+    if sum(ends) <= size:
+        return cuts
+    # Every step-th value of each array stands for as many, so a range is off by a quarter at most.
+    step = max(1, size // (4 * len(columns)))
+    samples = np.concatenate([column[step - 1 :: step] for column in columns])
+    samples.sort()
+    starts = samples[size // step - 1 :: size // step]
+    places = np.stack([np.searchsorted(column, starts) for column in columns], axis=1)
+    return [cuts[0], *places.tolist(), ends]
+
+
+Words: TypeAlias = NDArray[np.unsignedinteger]
+
+_CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
+_RANGE: Final = 1 << 17  # keys that are merged at once
+_FEW_HIGHS: Final = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """Keys in ascending order. The arrays are never changed once they are here.
+
+    low: uint32 or uint64 [n]; high: uint64 [n] or None for none; counts: unsigned [n], the
+    multiplicity of each key, which then differ, or None where each entry counts once and equal
+    keys may stand side by side (where they are so few that counts would take more room).
+    """
+
+    low: Words
+    high: NDArray[np.uint64] | None = None
+    counts: Words | None = None
+
+    def __len__(self) -> int:
+        return len(self.low)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory."""
+        return sum(0 if a is None else a.nbytes for a in (self.low, self.high, self.counts))
+
+    @property
+    def lead(self) -> Words:
+        """The first word of each key."""
+        return self.low if self.high is None else self.high
+
+    def take(self, at: NDArray[np.intp]) -> Run:
+        """These entries."""
+        high, counts = self.high, self.counts
+        return Run(
+            self.low[at],
+            None if high is None else high[at],
+            None if counts is None else counts[at],
+        )
+
+    def slice(self, start: int, end: int) -> Run:
+        """These entries, as views."""
+        high, counts = self.high, self.counts
+        return Run(
+            self.low[start:end],
+            None if high is None else high[start:end],
+            None if counts is None else counts[start:end],
+        )
+
+    def changes(self, start: int, end: int, ignored_bits: int = 0) -> NDArray[np.bool_]:
+        """Where each key of these, without its lowest bits, differs from the one after it."""
+        low = self.low[start : end + 1]
+        if ignored_bits:
+            new = (low[1:] ^ low[:-1]) >= low.dtype.type(1 << ignored_bits)
+        else:
+            new = low[1:] != low[:-1]
+        if self.high is not None:
+            high = self.high[start : end + 1]
+            new |= high[1:] != high[:-1]
+        return new
+
+    def repeated(self) -> Run:
+        """Each key as often as it counts."""
+        high, counts = self.high, self.counts
+        if counts is None:
+            return self
+        return Run(np.repeat(self.low, counts), None if high is None else np.repeat(high, counts))
+
+    def firsts(self, ignored_bits: int = 0) -> NDArray[np.bool_]:
+        """Where a key, without its lowest bits, differs from the one before it; bool [n]."""
+        first = np.ones(len(self.low), np.bool_)
+        for i in range(0, len(self.low) - 1, _CHUNK):
+            first[i + 1 : i + _CHUNK + 1] = self.changes(i, i + _CHUNK, ignored_bits)
+        return first
+
+    @staticmethod
+    def room(n: int, like: Run) -> Run:
+        """Arrays for n keys such as these, still without any."""
+        high = None if like.high is None else np.empty(n, np.uint64)
+        return Run(np.empty(n, like.low.dtype), high)
+
+    @staticmethod
+    def join(runs: Sequence[Run], room: Run | None = None) -> Run:
+        """Runs one after another, in arrays of their own, or in `room` of their length."""
+        room = Run.room(sum(map(len, runs)), runs[0]) if room is None else room
+        np.concatenate([r.low for r in runs], out=room.low)
+        if room.high is not None:
+            np.concatenate([r.high for r in runs if r.high is not None], out=room.high)
+        if all(r.counts is None for r in runs):
+            return room
+        counts = [_ones(len(r)) if r.counts is None else r.counts for r in runs]
+        return Run(room.low, room.high, np.concatenate(counts))
+
+    def cut(self, n: int, counts: Words | None) -> Run:
+        """The first n keys with these counts. The arrays, which nobody else has seen, are cut."""
+        self.low.resize(n, refcheck=False)  # no byte moves; room that had no keys cost nothing
+        if self.high is not None:
+            self.high.resize(n, refcheck=False)
+        return Run(self.low, self.high, counts)
+
+
+def combined(runs: Sequence[Run], *, ours: bool = False) -> Run:
+    """One sorted run of keys in any order, all with `high` or none.
+
+    `ours`: the arrays are fresh; those of a single run may be sorted where they lie.
+    """
+    run = _sorted(runs[0] if ours and len(runs) == 1 else Run.join(runs))
+    counted = _counted(run)
+    return run.cut(len(counted), counted.counts)
+
+
+def merged(runs: Sequence[Run]) -> Run:
+    """One sorted run of sorted runs, all with `high` or none; they stay as they are.
+
+    Each key range of all runs is sorted by itself, in the cache: numpy's SIMD sort beats a merge.
+    """
+    if len(runs) == 1:
+        return runs[0]
+    n = sum(map(len, runs))
+    room, end = Run.room(n, runs[0]), 0
+    sizes: list[int] = []
+    counts: list[Words | None] = []
+    for ends in pairwise(equal_cuts([run.lead for run in runs], _RANGE)):
+        some = [run.slice(a, b) for run, a, b in zip(runs, *ends, strict=True) if a < b]
+        if not some:
+            continue
+        here = room.slice(end, end + sum(map(len, some)))
+        run = _counted(_sorted(Run.join(some, here), in_runs=True))
+        here.low[: len(run)] = run.low
+        if here.high is not None and run.high is not None:
+            here.high[: len(run)] = run.high
+        sizes.append(len(run))
+        counts.append(run.counts)
+        end += len(run)
+    if all(held is None for held in counts):
+        return room
+    filled = [_ones(k) if held is None else held for k, held in zip(sizes, counts, strict=True)]
+    run = room.cut(end, np.concatenate(filled))
+    if all(held is not None for held in counts):
+        return run
+    if 2 * end > n and all(run.counts is None for run in runs):
+        return run.repeated()
+    return combined([run], ours=True)
+
+
+def _ones(n: int) -> NDArray[np.uint8]:
+    return np.ones(n, np.uint8)
+
+
+def _sorted(run: Run, *, in_runs: bool = False) -> Run:
+    """Sort keys that are ours to change; in_runs: they are sorted runs one after another."""
+    low, high, counts = run.low, run.high, run.counts
+    if not len(low):
+        return run
+    if counts is not None:
+        return _sorted_with(low, high, counts, in_runs)
+    if high is None:
+        low.sort()
+        return run
+    least, most = int(high.min()), int(high.max())
+    if least == most:
+        low.sort()
+    elif most - least < _FEW_HIGHS:
+        parts = [np.sort(np.compress(high == h, low)) for h in range(least, most + 1)]
+        low = np.concatenate(parts)
+        high = np.repeat(np.arange(least, most + 1, dtype=np.uint64), [len(p) for p in parts])
+    else:
+        order = _order(low, high)
+        low, high = low[order], high[order]
+    return Run(low, high)
+
+
+def _sorted_with(low: Words, high: NDArray[np.uint64] | None, counts: Words, in_runs: bool) -> Run:
+    """Sort keys together with their counts."""
+    if high is None:
+        bits = int(counts.max()).bit_length()
+        if int(low.max()).bit_length() + bits <= 64:
+            shift = np.uint64(bits)
+            packed = low.astype(np.uint64)
+            packed <<= shift
+            packed |= counts
+            packed.sort()
+            counts = (packed & np.uint64((1 << bits) - 1)).astype(counts.dtype)
+            packed >>= shift
+            return Run(packed.astype(low.dtype, copy=False), None, counts)
+        # The stable sort merges runs; of keys in any order the other takes a quarter of the time.
+        order = np.argsort(low, kind="stable" if in_runs else None)
+    else:
+        order = _order(low, high)
+    return Run(low, high, counts).take(order)
+
+
+def _order(low: Words, high: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """The order of two-word keys: by their first 64 bits that differ, then among ties of these."""
+    least = high.min()
+    bits = int(high.max() - least).bit_length()
+    if bits == 0:
+        return np.argsort(low)
+    if bits >= 64:
+        return np.lexsort((low, high))
+    first = (high - least) << np.uint64(64 - bits)
+    first |= low >> np.uint64(bits)
+    order = np.argsort(first)
+    first = first[order]
+    tied = first[1:] == first[:-1]
+    by_low = low[order]
+    if bool((tied & (by_low[1:] < by_low[:-1])).any()):
+        members = np.zeros(len(low), np.bool_)
+        members[1:] = tied
+        members[:-1] |= tied
+        at = np.flatnonzero(members)
+        order[at] = order[at][np.lexsort((by_low[at], first[at]))]
+    return order
+
+
+def _counted(run: Run) -> Run:
+    """Count equal keys of a sorted run: all where there are counts, and else where most keys
+    repeat. The keys, which are ours to change, close up."""
+    low, high, held = run.low, run.high, run.counts
+    n, chunks = len(run), range(0, len(run) - 1, _CHUNK)
+    different = 1 + sum(int(np.count_nonzero(run.changes(i, i + _CHUNK))) for i in chunks)
+    if different >= n or (held is None and 2 * different > n):
+        return run
+    counts: list[Words] = []
+    kept, before, done = 1, 0, 0  # keys so far; rows of all before the last of them; rows so far
+    for i in chunks:
+        at = np.flatnonzero(run.changes(i, i + _CHUNK))
+        if not len(at):
+            done += 0 if held is None else int(held[i : min(i + _CHUNK, n - 1)].sum(dtype=np.int64))
+            continue
+        starts = np.empty(len(at) + 1, np.int64)  # rows before each new key, and the one before
+        starts[0] = before
+        if held is None:
+            np.add(at, i + 1, out=starts[1:])
+        else:
+            running = np.cumsum(held[i : min(i + _CHUNK, n - 1)], dtype=np.int64)
+            np.add(running[at], done, out=starts[1:])
+            done += int(running[-1])
+        before = int(starts[-1])
+        counts.append(narrowed(starts[1:] - starts[:-1]))
+        at += i + 1
+        end = kept + len(at)
+        low[kept:end] = low[at]
+        if high is not None:
+            high[kept:end] = high[at]
+        kept = end
+    last = n if held is None else done + int(held[-1])
+    counts.append(narrowed(np.array([last - before])))
+    few = run.slice(0, kept)
+    return Run(few.low, few.high, np.concatenate(counts))
+
+
+def narrowed(counts: NDArray[np.int64]) -> Words:
+    """Positive counts in the narrowest unsigned type that holds them."""
+    top = int(counts.max()) if len(counts) else 0
+    return counts.astype(np.min_scalar_type(top))

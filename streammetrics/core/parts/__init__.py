@@ -1,0 +1,1 @@
+"""The kinds of state that a metric declares, one a module."""

@@ -1,0 +1,326 @@
+"""Counts: int64 cells that merge by addition, kept sparse while few of them are occupied."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Final, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.bytes.codec import Reader, Writer, damaged
+from streammetrics.core.bytes.stack import Stack, Unlike
+from streammetrics.core.parts.cells import counted, exact_total, kind_for
+from streammetrics.core.parts.part import Column, Part, Slots
+
+if TYPE_CHECKING:
+    from streammetrics.core.declared import Declared
+
+_ALWAYS_DENSE: Final = 64  # cells; a sparse form of so few would be larger
+_DENSE_WHEN_FED: Final = 1 << 16  # cells; a single state of these costs half a megabyte at most
+_FEW_PENDING: Final = 1 << 15
+_UNKNOWN: Final = 1 << 32  # the greatest count of a table of int64, of which nobody keeps account
+_NONE: Final = np.empty(0, np.int64)
+
+
+class CountsColumn(Column):
+    """`width` tables of counts of one shape.
+
+    Dense: `table` [width, cells]. Sparse: sorted codes (slot * cells + cell) with their counts,
+    and pending runs that are folded in when they outgrow what is settled. A table is of int64 once
+    rows are added; until then, read or merged, it is as narrow as `top` allows, which no count in
+    it exceeds.
+    """
+
+    def __init__(self, shape: tuple[int, ...], width: int) -> None:
+        self.shape, self.cells, self.width = shape, prod(shape), width
+        self.fed = 0  # rows added, or cells merged, while sparse
+        self.codes = self.counts = _NONE
+        self.pending: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+        self.n_pending = 0
+        self.table: NDArray[np.integer] | None = None
+        self.top = _UNKNOWN
+        if 0 < self.cells <= _ALWAYS_DENSE:
+            self.table = np.zeros((width, self.cells), np.int64)
+
+    @property
+    def mass(self) -> int:
+        cells: NDArray[np.integer] = self.counts
+        if self.table is not None:
+            cells = self.table[: self.width].reshape(-1)
+        return exact_total(cells) + sum([exact_total(counts) for _, counts in self.pending])
+
+    @property
+    def bound(self) -> int:
+        if self.top >= _UNKNOWN:
+            return self.mass
+        return self.top * (len(self.codes) if self.table is None else self.table.size)
+
+    @property
+    def stacks(self) -> bool:
+        return self.table is not None or not len(self.codes)
+
+    @property
+    def nbytes(self) -> int:
+        held = self.codes.nbytes + self.counts.nbytes + 16 * self.n_pending
+        return held + (0 if self.table is None else self.table.nbytes)
+
+    def add(
+        self,
+        cells: NDArray[np.intp],
+        slots: Slots | None = None,
+        weights: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Add 1, or the weight, to each given cell (flat index within one state)."""
+        at = cells if slots is None else slots * self.cells + cells
+        if self._dense(len(at)):
+            np.add.at(self._cells(), at, 1 if weights is None else weights)
+        elif weights is None:
+            self._append(*counted(np.sort(at)))
+        else:
+            self._append(at.astype(np.int64), weights.astype(np.int64))
+
+    def dense(self, slot: int = 0) -> NDArray[np.int64]:
+        """One state as an array of the declared shape."""
+        if self.table is not None:
+            dense: NDArray[np.int64] = self.table[slot].reshape(self.shape).astype(np.int64)
+            return dense
+        out = np.zeros(self.cells, np.int64)
+        cells, counts = self.occupied(slot)
+        out[cells] = counts
+        return out.reshape(self.shape)
+
+    def occupied(self, slot: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The flat indices of one state's occupied cells, ascending, and their counts."""
+        if self.table is not None:
+            cells = np.flatnonzero(self.table[slot] != 0)
+            return cells, self.table[slot][cells].astype(np.int64, copy=False)
+        self._settle()
+        a, b = np.searchsorted(self.codes, [slot * self.cells, (slot + 1) * self.cells])
+        return self.codes[a:b] - slot * self.cells, self.counts[a:b].copy()
+
+    def widen(self, width: int) -> None:
+        if self.table is not None and width > len(self.table):
+            if self.cells > _ALWAYS_DENSE and self._is_thin(width):
+                self.codes, self.counts = self._sparse()
+                self.table = None
+            else:
+                shape = max(width, 2 * len(self.table)), self.cells
+                grown = np.zeros(shape, self.table.dtype)
+                grown[: self.width] = self.table[: self.width]
+                self.table = grown
+        self.width = width
+
+    def merge(self, other: Self, to: Slots) -> None:
+        if not self.cells:
+            return
+        if other.table is not None and self.width == 1:
+            self._merge_tables(other.table[: other.width], other.top)
+            return
+        codes, counts = other._sparse()
+        if other.width > 1:
+            slots, cells = np.divmod(codes, self.cells)
+            codes = to[slots] * self.cells + cells
+        elif to.any():
+            codes = codes + to.item(0) * self.cells
+        if len(codes):
+            self._place(codes, counts)
+
+    def take(self, slots: Slots) -> Self:
+        new = type(self)(self.shape, len(slots))
+        self._settle()
+        if self.table is None and self._is_full():
+            self._make_table()
+        if self.table is not None:
+            new.table, new.top = self.table[slots], self.top
+            return new
+        first = np.searchsorted(self.codes, slots * self.cells)
+        sizes = np.searchsorted(self.codes, (slots + 1) * self.cells) - first
+        ends = np.cumsum(sizes)
+        at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + sizes, sizes)
+        shift = (np.arange(len(slots)) - slots) * self.cells
+        new.codes = self.codes[at] + np.repeat(shift, sizes)
+        new.counts = self.counts[at]
+        return new
+
+    def encode(self, out: Writer) -> None:
+        codes, counts = self._sparse()
+        if 4 * len(codes) > self.width * self.cells:
+            out.uint(1)
+            everything = np.zeros(self.width * self.cells, np.int64)
+            everything[codes] = counts
+            out.ints(everything)
+            return
+        out.uint(0)
+        slots, cells = np.divmod(codes, self.cells)
+        out.ints(np.bincount(slots, minlength=self.width))
+        out.ints(cells)
+        out.ints(counts)
+
+    def read(self, data: Reader) -> None:
+        """Fill an empty column with what `encode` wrote."""
+        width, cells = self.width, self.cells
+        if data.uint(1):
+            if width * cells > data.left:
+                raise damaged(f"a table of {width * cells} cells in {data.left} bytes")
+            everything, self.top = data.narrow(width * cells)
+            used = np.count_nonzero(everything)
+            if 4 * used <= width * cells:
+                raise damaged(f"a table of {width * cells} cells with {used} occupied")
+            self.table = everything.astype(kind_for(self.top)).reshape(width, cells)
+            return
+        sizes: list[int] = [data.int_()] if width == 1 else data.ints(width).tolist()
+        n = sum(sizes)
+        if n > data.left or 4 * n > width * cells:
+            raise damaged(f"{n} of {width * cells} cells in {data.left} bytes")
+        places, last = data.narrow(n)
+        amounts, top = data.narrow(n)
+        if self.table is None:
+            self.top = top
+        if not n:
+            return
+        at, counts = places.astype(np.int64), amounts.astype(np.int64)
+        codes = at if width == 1 else np.repeat(np.arange(width) * cells, sizes) + at
+        in_order = places if width == 1 else codes
+        ascending = bool((in_order[1:] > in_order[:-1]).all())
+        if not (ascending and last < cells and amounts.min() > 0):
+            raise damaged("cells out of order, out of range or empty")
+        if self.table is None:
+            self.codes, self.counts = codes, counts
+        else:
+            self._cells()[codes] = counts
+
+    def read_stack(self, stack: Stack) -> None:
+        """Fill an empty column with tables, one in each row, or with nothing from all."""
+        cells = self.cells
+        flag = stack.same()
+        if flag == 1:
+            table, top = stack.narrow(cells)
+            if any(4 * np.count_nonzero(row) <= cells for row in table):
+                raise Unlike
+            self.table, self.top = table.astype(kind_for(top), copy=False), top
+        elif any([flag, stack.int_(), stack.narrow(0)[1], stack.narrow(0)[1]]):
+            raise Unlike
+
+    def _sparse(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All occupied codes, ascending, and their counts."""
+        if self.table is None:
+            self._settle()
+            return self.codes, self.counts
+        flat = self.table[: self.width].reshape(-1)
+        codes = np.flatnonzero(flat != 0)
+        return codes, flat[codes].astype(np.int64, copy=False)
+
+    def _cells(self) -> NDArray[np.int64]:
+        """All cells of a table, to add rows to."""
+        assert self.table is not None
+        if self.table.itemsize < 8:
+            self.table, self.top = self.table.astype(np.int64), _UNKNOWN
+        return cast("NDArray[np.int64]", self.table.reshape(-1))
+
+    def _merge_tables(self, theirs: NDArray[np.integer], top: int) -> None:
+        """Add tables [n, cells], as many at once as their narrow type has room for."""
+        n = len(theirs)
+        step = max(n, 1) if theirs.itemsize == 8 else (1 << 8 * theirs.itemsize) // (top + 1)
+        for i in range(0, n, step):
+            some = theirs[i : i + step]
+            if len(some) > 1:
+                some = np.add.reduce(some, axis=0, dtype=some.dtype, keepdims=True)
+            self._merge_table(some, top * min(step, n - i))
+
+    def _merge_table(self, theirs: NDArray[np.integer], top: int) -> None:
+        """Add a table in which no count exceeds `top`."""
+        if self.table is None and not (len(self.codes) or self.pending):
+            self.table, self.top = theirs.copy(), top
+            return
+        if self.table is None:
+            self._make_table()
+        mine = self.table
+        assert mine is not None
+        self.top += top
+        if self.top >> 8 * mine.itemsize and mine.itemsize < 8:
+            self.table = mine = mine.astype(kind_for(self.top))
+        np.add(mine, theirs, out=mine)
+
+    def _place(self, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        """Add counts to the cells of these codes."""
+        if self._dense(len(codes)):
+            np.add.at(self._cells(), codes, counts)
+        else:
+            self._append(codes, counts)
+
+    def _append(self, codes: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+        self.top = _UNKNOWN
+        self.pending.append((codes, counts))
+        self.n_pending += len(codes)
+        if self.n_pending > max(_FEW_PENDING, len(self.codes)):
+            self._settle()
+            if self._is_full():
+                self._make_table()
+
+    def _settle(self) -> None:
+        if not self.pending:
+            return
+        codes = np.concatenate([self.codes, *(c for c, _ in self.pending)])
+        counts = np.concatenate([self.counts, *(n for _, n in self.pending)])
+        self.pending, self.n_pending = [], 0
+        if not len(codes):
+            return
+        order = np.argsort(codes, kind="stable")
+        codes, counts = codes[order], counts[order]
+        first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+        self.codes = codes[first]
+        self.counts = np.add.reduceat(counts, first)
+        if not self.counts.all():  # weights of zero are as if absent
+            here = np.flatnonzero(self.counts != 0)
+            self.codes, self.counts = self.codes[here], self.counts[here]
+
+    def _dense(self, n: int) -> bool:
+        """Whether there is a table; made here for a small state that `n` more rows may fill."""
+        if self.table is None:
+            self.fed += n
+            if self.width == 1 and self.cells <= _DENSE_WHEN_FED and 4 * self.fed > self.cells:
+                self._make_table()
+        return self.table is not None
+
+    def _is_full(self) -> bool:
+        """Whether more than a quarter of the cells that are kept sparse is occupied."""
+        return 4 * len(self.codes) > self.width * self.cells
+
+    def _is_thin(self, width: int) -> bool:
+        """Whether a table for `width` states would be at most a quarter full."""
+        assert self.table is not None
+        return 4 * int(np.count_nonzero(self.table[: self.width])) <= width * self.cells
+
+    def _make_table(self) -> None:
+        codes, counts = self._sparse()
+        self.top = int(counts.max(initial=0))
+        table = np.zeros(self.width * self.cells, kind_for(self.top))
+        table[codes] = counts
+        self.table = table.reshape(self.width, self.cells)
+        self.codes = self.counts = _NONE
+
+
+class Counts(Part[CountsColumn]):
+    """An int64 table whose axes are sizes, or names of settings or properties that hold them."""
+
+    def __init__(self, *axes: int | str) -> None:
+        self.axes = axes
+
+    def shape(self, owner: Declared) -> tuple[int, ...]:
+        """The shape of one state under these settings."""
+        return tuple([a if isinstance(a, int) else int(getattr(owner, a)) for a in self.axes])
+
+    def empty(self, owner: Declared, width: int) -> CountsColumn:
+        return CountsColumn(self.shape(owner), width)
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> CountsColumn:
+        known = owner.__dict__.get(self.name)  # a state of these settings
+        column = CountsColumn(known.shape if known is not None else self.shape(owner), width)
+        column.read(data)
+        return column
+
+    def decode_stack(self, owner: Declared, stack: Stack) -> CountsColumn:
+        column = CountsColumn(self.shape(owner), stack.n)
+        column.read_stack(stack)
+        return column

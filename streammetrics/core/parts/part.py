@@ -1,0 +1,177 @@
+"""The kinds of state that a metric may declare: each is a commutative monoid.
+
+A part is declared once, in the class body. Its value in an accumulator is a *column*: `width`
+states side by side, so that one call serves one state or ten thousand.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Generic, Self, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.bytes.codec import Reader, Writer, damaged
+from streammetrics.core.bytes.stack import Stack, Unlike
+
+if TYPE_CHECKING:
+    from streammetrics.core.declared import Declared
+
+Slots = NDArray[np.intp]
+C_co = TypeVar("C_co", bound="Column", covariant=True)
+
+
+class Column(ABC):
+    """The states of one part for `width` slots. It may reorganise itself at any time."""
+
+    width: int
+
+    @property
+    @abstractmethod
+    def mass(self) -> int:
+        """An upper bound of the sum of all counts inside; 0 where nothing can overflow."""
+
+    @property
+    def bound(self) -> int:
+        """As `mass`, and perhaps larger where that takes less time."""
+        return self.mass
+
+    @property
+    def stacks(self) -> bool:
+        """Whether `decode_stack` is worth a try with states like this one."""
+        return False
+
+    @property
+    @abstractmethod
+    def nbytes(self) -> int:
+        """Bytes of memory that the states hold."""
+
+    @abstractmethod
+    def widen(self, width: int) -> None:
+        """Append empty states until there are `width`."""
+
+    @abstractmethod
+    def merge(self, other: Self, to: Slots) -> None:
+        """Add state i of `other` to state `to[i]`; `to` may repeat, `other` keeps its meaning."""
+
+    @abstractmethod
+    def take(self, slots: Slots) -> Self:
+        """These states, in this order, in memory of their own."""
+
+    @abstractmethod
+    def encode(self, out: Writer) -> None:
+        """The canonical bytes of all states in slot order."""
+
+
+class Part(ABC, Generic[C_co]):
+    """One named part of a state."""
+
+    name: str = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    # The value itself lies in the instance's __dict__, which wins over this descriptor; what
+    # stands here tells the type checker so, and gives the part itself on the class.
+    @overload
+    def __get__(self, obj: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, obj: object, owner: type) -> C_co: ...
+    def __get__(self, obj: object | None, owner: type) -> Self | C_co:
+        if obj is None:
+            return self
+        raise AttributeError(self.name)
+
+    @abstractmethod
+    def empty(self, owner: Declared, width: int) -> C_co:
+        """`width` empty states, for an accumulator with these settings."""
+
+    def idempotent(self, owner: Declared) -> bool:
+        """Whether to merge a state twice is to merge it once."""
+        return False
+
+    @abstractmethod
+    def decode(self, owner: Declared, width: int, data: Reader) -> C_co:
+        """What `encode` wrote; StateError for anything else, before anything large is made."""
+
+    def decode_stack(self, owner: Declared, stack: Stack) -> C_co:
+        """As `decode` of the one state in each row of a stack, side by side; Unlike where rows
+        are laid out in different ways, or are not what `encode` writes."""
+        raise Unlike
+
+
+class ExtremeColumn(Column):
+    """The greatest or least int64 of each slot, or none."""
+
+    def __init__(self, sign: int, values: NDArray[np.int64], known: NDArray[np.bool_]) -> None:
+        self.sign, self.values, self.known = sign, values, known
+        self.width = len(values)
+
+    @property
+    def mass(self) -> int:
+        return 0
+
+    @property
+    def nbytes(self) -> int:
+        return self.values.nbytes + self.known.nbytes
+
+    def add(self, values: NDArray[np.int64], slots: Slots | None = None) -> None:
+        """values: int64 [n], none of them -2**63."""
+        if not len(values):
+            return
+        signed = values * self.sign
+        if slots is None:
+            best = int(signed.max())
+            self.values[0] = max(best, int(self.values[0])) if self.known[0] else best
+            self.known[0] = True
+            return
+        fresh = slots[~self.known[slots]]
+        self.values[fresh] = np.iinfo(np.int64).min
+        self.known[fresh] = True
+        np.maximum.at(self.values, slots, signed)
+
+    def value(self, slot: int = 0) -> int | None:
+        """The extreme, or None where nothing was added."""
+        return int(self.values[slot]) * self.sign if self.known[slot] else None
+
+    def widen(self, width: int) -> None:
+        more = width - self.width
+        self.values = np.concatenate([self.values, np.zeros(more, np.int64)])
+        self.known = np.concatenate([self.known, np.zeros(more, np.bool_)])
+        self.width = width
+
+    def merge(self, other: Self, to: Slots) -> None:
+        here = np.flatnonzero(other.known)
+        self.add(other.values[here] * other.sign, to[here])
+
+    def take(self, slots: Slots) -> Self:
+        return type(self)(self.sign, self.values[slots], self.known[slots])
+
+    def encode(self, out: Writer) -> None:
+        out.raw(np.packbits(self.known).tobytes())
+        out.raw(self.values[self.known].astype("<i8").tobytes())
+
+
+class Extreme(Part[ExtremeColumn]):
+    """The greatest (`"max"`) or least (`"min"`) of the int64 values that were added."""
+
+    def __init__(self, kind: str = "max") -> None:
+        self.sign = {"max": 1, "min": -1}[kind]
+
+    def empty(self, owner: Declared, width: int) -> ExtremeColumn:
+        return ExtremeColumn(self.sign, np.zeros(width, np.int64), np.zeros(width, np.bool_))
+
+    def idempotent(self, owner: Declared) -> bool:
+        return True
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> ExtremeColumn:
+        bits = np.frombuffer(data.raw((width + 7) // 8), np.uint8)
+        known = np.unpackbits(bits, count=width).astype(np.bool_)
+        if not np.array_equal(np.packbits(known), bits):
+            raise damaged("extremes of states that are not there")
+        values = np.zeros(width, np.int64)
+        values[known] = np.frombuffer(data.raw(8 * int(known.sum())), "<i8")
+        if len(values) and values.min() == np.iinfo(np.int64).min:
+            raise damaged("an extreme of -2**63")
+        return ExtremeColumn(self.sign, values, known)

@@ -1,0 +1,222 @@
+"""A set of records, whose union is the merge; and the part that holds one for each slot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.bytes.codec import Reader, Writer, damaged
+from streammetrics.core.declared import Declared
+from streammetrics.core.ids.unit_hashes import Words
+from streammetrics.core.parts.part import Column, Part, Slots
+from streammetrics.core.parts.record_fields import (
+    KeyTable,
+    Values,
+    codes_of_kind,
+    read_field,
+    values_of,
+    write_field,
+)
+from streammetrics.core.parts.record_table import MAX_TIME, Field, Table, is_ascending, united
+from streammetrics.core.rows import Coded
+
+_FEW: Final = 1 << 15  # records that may wait, however few are settled
+_BATCHES: Final = 1 << 11
+
+
+class RecordSet:
+    """Different records. `run` is settled: in order, each once; `waiting` is not.
+
+    What waits is united with the rest once it outgrows it, so n records cost n log n steps however
+    small the batches are.
+    """
+
+    __slots__ = ("in_order", "keys", "kinds", "n_waiting", "run", "waiting")
+
+    def __init__(self, kinds: tuple[str, ...], run: Table | None = None) -> None:
+        self.kinds = kinds
+        self.run = Table.empty(len(kinds)) if run is None else run
+        self.keys = [KeyTable() if kind == "key" else None for kind in kinds]
+        self.waiting: list[Table] = []
+        self.n_waiting = 0
+        self.in_order = run is None  # keys too are numbered in the order of their bytes
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory; a key's are a guess."""
+        keys = sum(200 * len(table.values) for table in self.keys if table is not None)
+        return self.run.nbytes + sum(table.nbytes for table in self.waiting) + keys
+
+    def add(self, ids: Words, times: NDArray[np.int64], columns: Sequence[Values]) -> None:
+        """Put records [n] in; columns: checked values of each field."""
+        fields = [self._field(i, column) for i, column in enumerate(columns)]
+        self._append(Table(ids, times, tuple(fields)))
+
+    def unite(self, other: RecordSet) -> None:
+        """Put in what another set of the same kinds holds; it stays as it is."""
+        for table in (other.run, *other.waiting):
+            if not len(table):  # its keys, if any, are of no record
+                continue
+            renamed = table
+            for i, (mine, theirs) in enumerate(zip(self.keys, other.keys, strict=True)):
+                if mine is not None and theirs is not None:
+                    numbers = mine.numbers(theirs.values)
+                    renamed = renamed.with_field(i, numbers[renamed.fields[i]])
+            self._append(renamed)
+
+    def settled(self) -> Table:
+        """All records in order, keys numbered in the order of their bytes."""
+        self._settle()
+        if not self.in_order:
+            for i, keys in enumerate(self.keys):
+                if keys is not None:
+                    self.keys[i], field = keys.in_order(self.run.fields[i])
+                    self.run = self.run.with_field(i, field)
+            # Records of one id and time stand by their fields, which may have new numbers.
+            if not is_ascending(self.run):
+                self.run = united([self.run])
+            self.in_order = True
+        return self.run
+
+    def column(self, number: int, at: NDArray[np.intp] | slice) -> Values:
+        """The values of a field of the settled records at these places."""
+        table = self.settled()
+        return values_of(table.fields[number][at], self.kinds[number], self.keys[number])
+
+    def picked(self, at: NDArray[np.intp]) -> RecordSet:
+        """The settled records at these places, ascending."""
+        made = RecordSet(self.kinds, self.settled().take(at))
+        made.keys = [None if keys is None else keys.twin() for keys in self.keys]
+        return made
+
+    def twin(self) -> RecordSet:
+        """The same set, to be changed apart; the records are shared."""
+        made = RecordSet(self.kinds, self.run)
+        made.keys = [None if keys is None else keys.twin() for keys in self.keys]
+        made.waiting, made.n_waiting = [*self.waiting], self.n_waiting
+        made.in_order = self.in_order
+        return made
+
+    def encode(self, out: Writer) -> None:
+        """How many; then the ids, the least time, the times after it, and the fields."""
+        table = self.settled()
+        out.uint(len(table))
+        if len(table):
+            first = int(table.times.min())
+            out.words(table.ids)
+            out.raw(first.to_bytes(8, "little", signed=True))
+            out.ints(table.times - first)
+            for field, kind, keys in zip(table.fields, self.kinds, self.keys, strict=True):
+                write_field(field, kind, keys, out)
+
+    @staticmethod
+    def decode(kinds: tuple[str, ...], data: Reader) -> RecordSet:
+        """What `encode` wrote."""
+        n = data.uint(data.left // 8)
+        if not n:
+            return RecordSet(kinds)
+        ids = data.words(n)
+        first = int.from_bytes(data.raw(8), "little", signed=True)
+        after = data.ints(n)
+        if not -MAX_TIME < first <= first + int(after.max()) < MAX_TIME or after.min():
+            raise damaged("times out of range")
+        read = [read_field(n, kind, data) for kind in kinds]
+        made = RecordSet(kinds, Table(ids, after + first, tuple(field for field, _ in read)))
+        made.keys = [keys for _, keys in read]
+        made.in_order = True
+        if not is_ascending(made.run):
+            raise damaged("records out of order, or twice")
+        return made
+
+    def _field(self, number: int, column: Values) -> Field:
+        if not isinstance(column, Coded):
+            return codes_of_kind(column, self.kinds[number])
+        keys = self.keys[number]
+        assert keys is not None
+        return keys.numbers(column.values)[column.codes]
+
+    def _append(self, table: Table) -> None:
+        self.in_order = False
+        self.waiting.append(table)
+        self.n_waiting += len(table)
+        few = self.n_waiting <= max(_FEW, len(self.run)) and len(self.waiting) < _BATCHES
+        if not few:
+            self._settle()
+
+    def _settle(self) -> None:
+        if self.waiting:
+            waiting, self.waiting, self.n_waiting = self.waiting, [], 0
+            self.run = united([self.run, *waiting])
+
+
+class RecordsColumn(Column):
+    """A set of records for each slot."""
+
+    def __init__(self, kinds: tuple[str, ...], sets: list[RecordSet]) -> None:
+        self.kinds, self.sets, self.width = kinds, sets, len(sets)
+
+    @property
+    def mass(self) -> int:
+        return 0
+
+    @property
+    def nbytes(self) -> int:
+        return sum(one.nbytes for one in self.sets)
+
+    def add(
+        self,
+        ids: Words,
+        times: NDArray[np.int64],
+        columns: Sequence[Values],
+        slots: Slots | None = None,
+    ) -> None:
+        """Put records [n] into the sets of their slots, or all into that of slot 0."""
+        if slots is None:
+            self.sets[0].add(ids, times, columns)
+            return
+        for slot in np.unique(slots).tolist():
+            at = np.flatnonzero(slots == slot)
+            some = [
+                Coded(c.codes[at], c.values) if isinstance(c, Coded) else c[at] for c in columns
+            ]
+            self.sets[slot].add(ids[at], times[at], some)
+
+    def widen(self, width: int) -> None:
+        self.sets.extend(RecordSet(self.kinds) for _ in range(width - self.width))
+        self.width = width
+
+    def merge(self, other: Self, to: Slots) -> None:
+        for one, slot in zip(other.sets, to.tolist(), strict=True):
+            self.sets[slot].unite(one)
+
+    def take(self, slots: Slots) -> Self:
+        return type(self)(self.kinds, [self.sets[slot].twin() for slot in slots.tolist()])
+
+    def encode(self, out: Writer) -> None:
+        for one in self.sets:
+            one.encode(out)
+
+
+class Records(Part[RecordsColumn]):
+    """A set of records (64-bit id, time, fields). fields: the property that names their kinds."""
+
+    def __init__(self, fields: str) -> None:
+        self.fields = fields
+
+    def empty(self, owner: Declared, width: int) -> RecordsColumn:
+        kinds = self._kinds(owner)
+        return RecordsColumn(kinds, [RecordSet(kinds) for _ in range(width)])
+
+    def idempotent(self, owner: Declared) -> bool:
+        return True
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> RecordsColumn:
+        kinds = self._kinds(owner)
+        return RecordsColumn(kinds, [RecordSet.decode(kinds, data) for _ in range(width)])
+
+    def _kinds(self, owner: Declared) -> tuple[str, ...]:
+        kinds: tuple[str, ...] = getattr(owner, self.fields)
+        return kinds

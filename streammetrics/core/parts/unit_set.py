@@ -1,0 +1,168 @@
+"""Units: a set of ids, or of those whose hash lies under a threshold, merged by union."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final, Self
+
+import numpy as np
+
+from streammetrics.core.bytes.codec import Reader, Writer, damaged
+from streammetrics.core.declared import Declared
+from streammetrics.core.ids.unit_hashes import Words
+from streammetrics.core.parts.part import Column, Part, Slots
+
+_FEW: Final = 1 << 15  # hashes that may wait, however few are settled
+
+
+class UnitsColumn(Column):
+    """For each slot the set of hashes that lie under the threshold.
+
+    `slots` and `hashes` are settled: ascending by slot and then by hash, each once. `pending`
+    waits. Past `max_units` a slot is `over` and holds none: the number of different hashes alone
+    decides, so that no order shows.
+    """
+
+    def __init__(self, last: int, max_units: int | None, width: int) -> None:
+        self.last, self.max_units, self.width = np.uint64(last), max_units, width
+        self.slots = np.empty(0, np.intp)
+        self.hashes = np.empty(0, np.uint64)
+        self.over = np.zeros(width, np.bool_)
+        self.pending: list[tuple[Slots, Words]] = []
+        self.n_pending = 0
+
+    @property
+    def mass(self) -> int:
+        return 0
+
+    @property
+    def nbytes(self) -> int:
+        waiting = sum(slots.nbytes + hashes.nbytes for slots, hashes in self.pending)
+        return self.slots.nbytes + self.hashes.nbytes + self.over.nbytes + waiting
+
+    def add(self, hashes: Words, slots: Slots | None = None) -> None:
+        """Put hashes [n] into the sets of their slots, or all into that of slot 0."""
+        if self.last < np.iinfo(np.uint64).max:
+            here = np.flatnonzero(hashes <= self.last)
+            hashes, slots = hashes[here], None if slots is None else slots[here]
+        if slots is None:
+            found = _distinct(hashes)
+            self._append(np.zeros(len(found), np.intp), found)
+        else:
+            self._append(*_distinct_pairs(slots, hashes))
+
+    def of_slot(self, slot: int = 0) -> Words | None:
+        """One set, ascending; None where it is past `max_units`."""
+        self.settle()
+        if self.over[slot]:
+            return None
+        a, b = np.searchsorted(self.slots, [slot, slot + 1])
+        return self.hashes[a:b].copy()
+
+    def settle(self) -> None:
+        """Put what waits to the rest, and clear the slots that are past `max_units`."""
+        if self.pending:
+            slots = np.concatenate([self.slots, *(some for some, _ in self.pending)])
+            hashes = np.concatenate([self.hashes, *(some for _, some in self.pending)])
+            self.pending, self.n_pending = [], 0
+            self.slots, self.hashes = _distinct_pairs(slots, hashes)
+        if self.max_units is not None:
+            self.over |= np.bincount(self.slots, minlength=self.width) > self.max_units
+            if self.over.any():
+                kept = ~self.over[self.slots]
+                self.slots, self.hashes = self.slots[kept], self.hashes[kept]
+
+    def widen(self, width: int) -> None:
+        self.over = np.concatenate([self.over, np.zeros(width - self.width, np.bool_)])
+        self.width = width
+
+    def merge(self, other: Self, to: Slots) -> None:
+        other.settle()
+        self.over[to[other.over]] = True
+        self._append(to[other.slots], other.hashes)
+
+    def take(self, slots: Slots) -> Self:
+        self.settle()
+        new = type(self)(int(self.last), self.max_units, len(slots))
+        new.over = self.over[slots]
+        first = np.searchsorted(self.slots, slots)
+        sizes = np.searchsorted(self.slots, slots, side="right") - first
+        ends = np.cumsum(sizes)
+        at = np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - ends + sizes, sizes)
+        new.slots = np.repeat(np.arange(len(slots)), sizes)
+        new.hashes = self.hashes[at]
+        return new
+
+    def encode(self, out: Writer) -> None:
+        self.settle()
+        out.raw(np.packbits(self.over).tobytes())
+        out.ints(np.bincount(self.slots, minlength=self.width))
+        out.words(self.hashes)
+
+    def read(self, data: Reader) -> None:
+        """Fill an empty column with what `encode` wrote."""
+        bits = np.frombuffer(data.raw((self.width + 7) // 8), np.uint8)
+        over = np.unpackbits(bits, count=self.width).astype(np.bool_)
+        if not np.array_equal(np.packbits(over), bits):
+            raise damaged("sets that are not there")
+        sizes = data.ints(self.width)
+        n = sum(sizes.tolist())
+        if 8 * n > data.left:
+            raise damaged(f"{n} hashes in {data.left} bytes")
+        hashes = data.words(n)
+        slots = np.repeat(np.arange(self.width), sizes)
+        ascending = (hashes[1:] > hashes[:-1]) | (slots[1:] > slots[:-1])
+        if n and not (bool(ascending.all()) and hashes.max() <= self.last):
+            raise damaged("hashes out of order, or past the threshold")
+        if over.any() and self.max_units is None:
+            raise damaged("a set that is past its limit where there is none")
+        if bool(sizes[over].any()) or (self.max_units or n) < sizes.max(initial=0):
+            raise damaged("hashes of a set that is past its limit")
+        self.over, self.slots, self.hashes = over, slots, hashes
+
+    def _append(self, slots: Slots, hashes: Words) -> None:
+        self.pending.append((slots, hashes))
+        self.n_pending += len(slots)
+        if self.n_pending > max(_FEW, len(self.hashes)):
+            self.settle()
+
+
+class UnitSet(Part[UnitsColumn]):
+    """A set of the hashes of ids.
+
+    Of all ids the share that the setting `share` says is kept, by the hash alone, and at most as
+    many as `max_units` says, unless that is None.
+    """
+
+    def empty(self, owner: Declared, width: int) -> UnitsColumn:
+        share, limit = owner.settings()["share"], owner.settings()["max_units"]
+        assert isinstance(share, float) and (limit is None or isinstance(limit, int))
+        return UnitsColumn(int(Fraction(share) * (1 << 64)) - 1, limit, width)
+
+    def idempotent(self, owner: Declared) -> bool:
+        return True
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> UnitsColumn:
+        column = self.empty(owner, width)
+        column.read(data)
+        return column
+
+
+def _distinct(hashes: Words) -> Words:
+    found = np.sort(hashes)
+    return found[_first(found[1:] != found[:-1])] if len(found) else found
+
+
+def _distinct_pairs(slots: Slots, hashes: Words) -> tuple[Slots, Words]:
+    """Each pair once, ascending."""
+    if not len(slots) or (slots[0] == slots).all():
+        found = _distinct(hashes)
+        return slots[: len(found)].copy(), found  # a view would hold all of them
+    order = np.lexsort((hashes, slots))
+    slots, hashes = slots[order], hashes[order]
+    kept = _first((slots[1:] != slots[:-1]) | (hashes[1:] != hashes[:-1]))
+    return slots[kept], hashes[kept]
+
+
+def _first(changed: np.typing.NDArray[np.bool_]) -> np.typing.NDArray[np.intp]:
+    return np.flatnonzero(np.concatenate([[True], changed]))

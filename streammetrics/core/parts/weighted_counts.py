@@ -1,0 +1,100 @@
+"""Counts of weighted rows: cells hold units of weight, and beside them how many rows these are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.bytes.codec import Reader, Writer, damaged
+from streammetrics.core.bytes.stack import Stack, Unlike
+from streammetrics.core.parts.counts import Counts, CountsColumn
+from streammetrics.core.parts.part import Part, Slots
+from streammetrics.core.weight_units import Units
+from streammetrics.core.weights import add_excess
+
+if TYPE_CHECKING:
+    from streammetrics.core.declared import Declared
+
+
+class WeightedCountsColumn(CountsColumn):
+    """Tables of units. `excess` is, for each state, by how much units exceed rows: each row has
+    a unit at least, so this too only grows, and without weights it is 0."""
+
+    def __init__(self, shape: tuple[int, ...], width: int) -> None:
+        super().__init__(shape, width)
+        self.excess = np.zeros(width, np.int64)
+
+    @property
+    def stacks(self) -> bool:
+        return super().stacks and not self.excess.any()
+
+    @property
+    def nbytes(self) -> int:
+        return super().nbytes + self.excess.nbytes
+
+    def add_units(self, cells: NDArray[np.intp], slots: Slots | None, units: Units) -> None:
+        """Add a row to each given cell, of so many units, which are at least 1."""
+        self.add(cells, slots, units)
+        add_excess(self.excess, slots, units)
+
+    def widen(self, width: int) -> None:
+        self.excess = np.concatenate([self.excess, np.zeros(width - self.width, np.int64)])
+        super().widen(width)
+
+    def merge(self, other: Self, to: Slots) -> None:
+        if other.width == 1:
+            self.excess[to.item(0)] += other.excess.item(0)
+        else:
+            np.add.at(self.excess, to, other.excess)
+        super().merge(other, to)
+
+    def take(self, slots: Slots) -> Self:
+        new = super().take(slots)
+        new.excess = self.excess[slots]
+        return new
+
+    def encode(self, out: Writer) -> None:
+        super().encode(out)
+        out.ints(self.excess)
+
+    def read(self, data: Reader) -> None:
+        super().read(data)
+        excess, most = data.narrow(self.width)
+        if not most:
+            return
+        self.excess = excess.astype(np.int64)
+        codes, counts = self._sparse()
+        # In two halves, since hostile counts may have a sum past 2**63.
+        room = np.zeros((2, self.width), np.int64)
+        for half, part in enumerate((counts >> 32, counts & 0xFFFFFFFF)):
+            np.add.at(room[half], codes // self.cells, part)
+        least = np.bincount(codes // self.cells, minlength=self.width).tolist()
+        for high, low, cells, more in zip(*room.tolist(), least, self.excess.tolist(), strict=True):
+            if more and (high << 32) + low - more < cells:
+                raise damaged("fewer rows than occupied cells")
+
+
+class WeightedCounts(Part[WeightedCountsColumn]):
+    """A table of units of weight that also knows its rows; its axes are as those of Counts."""
+
+    def __init__(self, *axes: int | str) -> None:
+        self.table = Counts(*axes)
+
+    def empty(self, owner: Declared, width: int) -> WeightedCountsColumn:
+        return WeightedCountsColumn(self.table.shape(owner), width)
+
+    def decode(self, owner: Declared, width: int, data: Reader) -> WeightedCountsColumn:
+        known = owner.__dict__.get(self.name)  # a state of these settings
+        shape = known.shape if known is not None else self.table.shape(owner)
+        column = WeightedCountsColumn(shape, width)
+        column.read(data)
+        return column
+
+    def decode_stack(self, owner: Declared, stack: Stack) -> WeightedCountsColumn:
+        column = WeightedCountsColumn(self.table.shape(owner), stack.n)
+        column.read_stack(stack)
+        if stack.narrow(1)[1]:
+            raise Unlike
+        return column

@@ -1,0 +1,262 @@
+"""Events of a join, checked: impressions with their columns, and outcomes of several kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.core.checks import integers, numbers, same_length
+from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.ids.keys import coded
+from streammetrics.core.ids.unit_hashes import Words, salt_word, unit_hashes
+from streammetrics.core.parts.part import Slots as Places
+from streammetrics.core.parts.record_fields import KINDS, Values, checked
+from streammetrics.core.parts.record_table import MAX_TIME
+from streammetrics.core.rows import Coded, Key
+from streammetrics.core.settings import Setting
+from streammetrics.core.slips import refuse_other_units
+
+IMPRESSION: Final = "impression"
+_ID_SALT: Final = salt_word("streammetrics join")
+_EVENT_SALT: Final = salt_word("streammetrics event")
+Given = ArrayLike | Coded | Sequence[Key] | None
+
+
+class Moments(NamedTuple):
+    """When and whose: ids uint64 [n], times int64 [n]."""
+
+    ids: Words
+    times: NDArray[np.int64]
+
+
+def moments(ids: ArrayLike | Coded, times_ms: ArrayLike) -> Moments:
+    """Checked ids, as mixed words, and times, in arrays of their own."""
+    times = integers(times_ms, "times_ms").copy()
+    bad = np.flatnonzero((times <= -MAX_TIME) | (times >= MAX_TIME))
+    if len(bad):
+        raise InputError(
+            expected="times in milliseconds, between -2**62 and 2**62",
+            came=f"{times[bad[0]]}",
+            where=f"times_ms[{bad[0]}]",
+            todo="pass milliseconds since the epoch",
+            rows=bad,
+        )
+    refuse_other_units(times, "times_ms")
+    words = unit_hashes(ids, _ID_SALT, "ids")
+    same_length(len(words), times, "times_ms", "ids")
+    return Moments(words, times)
+
+
+def impressions(
+    n: int, columns: Mapping[str, Given], kinds: Mapping[str, str], at: Places | None = None
+) -> list[Values]:
+    """The checked columns of impressions in the order of their names, or InputError.
+
+    n: events. at: those of them that are impressions, None: all; elsewhere a column may hold
+    anything.
+    """
+    for name in columns:
+        if name not in kinds:
+            raise InputError(
+                expected=f"columns among {', '.join(sorted(kinds)) or 'none'}",
+                came=shown(name),
+                where="columns",
+                todo="declare it in the setting columns, or leave it out",
+            )
+    found: list[Values] = []
+    for name in sorted(kinds):
+        given = columns.get(name)
+        if given is None:
+            raise InputError(
+                expected=f"a column {name}, as the setting columns says",
+                came="none",
+                where=name,
+                todo="pass one value for each impression",
+            )
+        if at is None:
+            column = checked(given, kinds[name], name)  # type: ignore[arg-type]
+            same_length(n, codes_or_array(column), name, "ids")
+        else:
+            column = _checked_at(given, kinds[name], name, at, n)
+        found.append(column)
+    return found
+
+
+def outcomes(
+    n: int, summed: NDArray[np.bool_], values: ArrayLike | None, event_ids: Given
+) -> tuple[NDArray[np.float64], Words]:
+    """Values, 0 but where they are `summed` [n], and hashes of the event ids, 0 where none."""
+    return _values(values, summed), _events(event_ids, n)
+
+
+def kinds_of(
+    given: str | ArrayLike | Coded | Sequence[Key],
+    n: int,
+    known: Sequence[str],
+    name: str = "kinds",
+) -> Coded:
+    """Which kind each event [n] is, or InputError for one that is not declared."""
+    whole = Coded(np.zeros(n, np.intp), (given,)) if isinstance(given, str) else given
+    kinds = coded(whole, name)
+    bad = [i for i, value in enumerate(kinds.values) if value not in known]
+    rows = np.flatnonzero(np.isin(kinds.codes, bad)) if bad else np.empty(0, np.intp)
+    if len(rows) or (bad and not n):
+        came = kinds.values[kinds.codes[rows[0]]] if len(rows) else kinds.values[bad[0]]
+        raise InputError(
+            expected=f"one of {', '.join(known)}",
+            came=shown(came),
+            where=f"{name}[{rows[0]}]" if len(rows) else name,
+            todo="declare it in the setting outcomes, or leave these events out",
+            rows=rows,
+        )
+    same_length(n, kinds.codes, name, "ids")
+    if bad:  # a dictionary may name more than there is
+        used, codes = np.unique(kinds.codes, return_inverse=True)
+        kinds = Coded(codes.astype(np.intp), tuple(kinds.values[i] for i in used.tolist()))
+    return kinds
+
+
+def codes_or_array(column: Values) -> NDArray[np.generic]:
+    """An array that is as long as the column."""
+    return column.codes if isinstance(column, Coded) else column
+
+
+def _picked(column: Given, at: Places, n: int, name: str) -> Given:
+    """The column at these places of n."""
+    if isinstance(column, Coded):
+        codes = np.asarray(column.codes)
+        same_length(n, codes, name, "ids")
+        used, places = np.unique(codes[at], return_inverse=True)
+        return Coded(places.astype(np.intp), tuple(column.values[i] for i in used.tolist()))
+    if isinstance(column, list | tuple):
+        same_length(n, np.empty(len(column)), name, "ids")
+        return [column[i] for i in at.tolist()]
+    array = column if isinstance(column, np.ndarray) else np.asarray(column)
+    if not array.ndim:
+        return array  # what checks it says what is wrong
+    same_length(n, array, name, "ids")
+    return array[at]
+
+
+def _checked_at(given: Given, kind: str, name: str, at: Places, n: int) -> Values:
+    some = _picked(given, at, n, name)
+    try:
+        return checked(some, kind, name)  # type: ignore[arg-type]
+    except InputError as error:
+        raise _of_all(error, at, name) from None
+
+
+def _of_all(error: InputError, at: Places, name: str) -> InputError:
+    """The error about some of the events, with their places among all."""
+    rows = at[error.rows]
+    where = f"{name}[{rows[0]}]" if len(rows) else error.where
+    return InputError(
+        expected=error.expected, came=error.came, where=where, todo=error.todo, rows=rows
+    )
+
+
+def _values(values: ArrayLike | None, summed: NDArray[np.bool_]) -> NDArray[np.float64]:
+    out = np.zeros(len(summed))
+    at = np.flatnonzero(summed)
+    if not len(at):
+        return out
+    if values is None:
+        raise InputError(
+            expected='a value for each outcome that counts as "sum"',
+            came="none",
+            where="values",
+            todo="pass values",
+        )
+    try:
+        given = numbers(_picked(values, at, len(out), "values"), "values")  # type: ignore[arg-type]
+    except InputError as error:
+        raise _of_all(error, at, "values") from None
+    bad = np.flatnonzero(~np.isfinite(given))
+    if len(bad):
+        raise InputError(
+            expected="finite numbers",
+            came=f"{given[bad[0]]}",
+            where=f"values[{at[bad[0]]}]",
+            todo="leave these events out",
+            rows=at[bad],
+        )
+    out[at] = given
+    return out
+
+
+def _events(event_ids: Given, n: int) -> Words:
+    out = np.zeros(n, np.uint64)
+    if event_ids is None:
+        return out
+    at = np.arange(n)
+    if isinstance(event_ids, np.ndarray) and event_ids.dtype == object:
+        event_ids = event_ids.tolist()
+    if isinstance(event_ids, list | tuple):
+        at = np.array([i for i, value in enumerate(event_ids) if value is not None], np.intp)
+    elif isinstance(event_ids, Coded):
+        known = np.array([value is not None for value in event_ids.values], np.bool_)
+        at = np.flatnonzero(known[event_ids.codes])
+    some = _picked(event_ids, at, n, "event_ids")
+    try:
+        words = unit_hashes(some, _EVENT_SALT, "event_ids")  # type: ignore[arg-type]
+    except InputError as error:
+        raise _of_all(error, at, "event_ids") from None
+    out[at] = np.maximum(words, np.uint64(1))
+    return out
+
+
+# The settings of a join, checked.
+
+COUNTS: Final = ("once", "count", "sum")
+ATTRIBUTIONS: Final = ("one", "last", "every")
+MAX_SPAN_MS: Final = 1 << 53  # of label windows, and of remembering
+_TAKEN: Final = ("kinds", "ids", "times_ms", "values", "event_ids", "self")
+
+
+def checked_names(
+    value: object, choices: Sequence[object], where: str, taken: Iterable[object]
+) -> Mapping[str, Setting]:
+    """A mapping from name to one of the choices, in order of names."""
+    given = dict(value) if isinstance(value, Mapping) else {"": None}
+    for name, kind in given.items():
+        if type(name) is not str or not name or name in taken or kind not in choices:
+            raise SettingsError(
+                expected=f"names (none of {', '.join(map(str, taken))}), each with one of"
+                f" {', '.join(map(str, choices))}",
+                came=shown(value if not isinstance(value, Mapping) else {name: kind}),
+                where=where,
+                todo="correct it",
+            )
+    return {name: given[name] for name in sorted(given)}
+
+
+def checked_columns(value: object, where: str) -> Mapping[str, Setting]:
+    """The setting `columns`."""
+    return checked_names(value, KINDS, where, _TAKEN)
+
+
+def checked_outcomes(value: object, where: str) -> Mapping[str, Setting]:
+    """The setting `outcomes`; there is at least one, and at most 255."""
+    found = checked_names(value, COUNTS, where, (IMPRESSION,))
+    if not 1 <= len(found) <= 255:
+        raise SettingsError(
+            expected="1 to 255 outcomes",
+            came=f"{len(found)}",
+            where=where,
+            todo='name what may follow an impression, as {"click": "once"}',
+        )
+    return found
+
+
+def check_span(value: object, least: int, where: str) -> None:
+    """Milliseconds from `least` to 2**53."""
+    if type(value) is not int or not least <= value <= MAX_SPAN_MS:
+        raise SettingsError(
+            expected=f"whole milliseconds, {least} to 2**53",
+            came=shown(value),
+            where=where,
+            todo="pass for instance 1_800_000 for half an hour",
+        )

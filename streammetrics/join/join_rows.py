@@ -1,0 +1,291 @@
+"""JoinRows: impressions and the outcomes that follow them, as sets, until label windows close."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.bag_checks import check_choice
+from streammetrics.core.errors import InputError, shown
+from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.record_fields import Values
+from streammetrics.core.parts.record_set import Records, RecordSet
+from streammetrics.core.parts.record_table import MAX_TIME
+from streammetrics.core.parts.state_checks import require
+from streammetrics.core.rows import Coded, Key, Rows
+from streammetrics.join.join_close import Terms, closed, places
+from streammetrics.join.join_events import (
+    ATTRIBUTIONS,
+    IMPRESSION,
+    Given,
+    check_span,
+    checked_columns,
+    checked_outcomes,
+    impressions,
+    kinds_of,
+    moments,
+    outcomes,
+)
+from streammetrics.results.join_results import ClosedRows, PendingRows
+
+END_OF_TIME: Final = MAX_TIME  # what closes everything
+
+
+class JoinRows(Accumulator, schema="join-rows/1"):
+    """Impressions, and outcomes such as clicks that come later, joined by id.
+
+    The state is sets, and their union is the merge: any order, any sharding and any repetition of
+    events gives the same bits, and `a + a == a`. It has no clock: `close` takes out what is older
+    than a given time, each impression with its labels, and forgets it.
+
+    Settings
+        columns: name → kind of what an impression carries: "float32", "float64", "int64", "bool",
+        "key" (few different strings, integers, None or tuples: a code each) or "hashed" (string
+        ids). outcomes: name → what its label is: "once" (0 or 1), "count", or "sum" of values.
+        label_window_ms: an outcome at T belongs to an impression at t with t <= T < t + window.
+        attribution: an outcome belongs to the "last" such impression of its id, or to "every" one;
+        "one": an id has one impression, and of several the first by (time, content) stands.
+        remember_ms: how long the times of closed impressions are known, so that an outcome that
+        came too late has a delay, and a second impression of one id is seen; None: two windows.
+    Rows
+        Events of both kinds: kinds ("impression" or the name of an outcome), ids (integers of 64
+        bits, strings, or what `hash_ids` makes), times_ms, and each column of the impressions;
+        values of outcomes that are summed; event_ids, which tell outcomes of one time apart.
+    State
+        Impressions (id, time, columns), outcomes (id, time, kind, value, event id), and the id and
+        time of the last impression of an id that was closed. Equal records are one.
+    Result
+        PendingRows: how many wait.
+    Undefined
+        Nothing.
+    Exactness
+        Exact, unless two of n ids have one hash (strings: n² / 2⁶⁵ expected pairs; integers: none).
+        Sums are rounded once.
+    Cost
+        16 bytes an impression and its columns, 33 bytes an outcome, 16 bytes an impression that is
+        remembered. n events cost n log n steps, however small the batches are; `close` costs what
+        waits.
+    Source
+        Joins as unions of sets: Shapiro, Preguiça, Baquero & Zawirski 2011, "Conflict-free
+        replicated data types", SSS, section 2.3. Photon, for the join itself: Ananthanarayanan et
+        al. 2013, SIGMOD, pages 577-588.
+
+    >>> from streammetrics import JoinRows
+    >>> rows = JoinRows({"score": "float32"}, {"click": "once"}, label_window_ms=60_000)
+    >>> rows.update_outcomes("click", ids=["b"], times_ms=[9_000])
+    >>> rows.update_impressions(ids=["a", "b"], times_ms=[1_000, 2_000], score=[0.25, 0.5])
+    >>> (rows + rows) == rows
+    True
+    >>> out = rows.close(before_ms=10_000)
+    >>> sorted(zip(out.columns["score"].tolist(), out.labels["click"].tolist()))
+    [(0.25, 0), (0.5, 1)]
+    """
+
+    columns: Mapping[str, str]
+    outcomes: Mapping[str, str]
+    label_window_ms: int
+    attribution: str = "one"
+    remember_ms: int | None = None
+    shown_rows = Records("_column_kinds")
+    outcome_rows = Records("_outcome_kinds")
+    known_rows = Records("_no_kinds")
+
+    def check_settings(self) -> None:
+        self._set("columns", checked_columns(self.columns, "JoinRows.columns"))
+        self._set("outcomes", checked_outcomes(self.outcomes, "JoinRows.outcomes"))
+        check_span(self.label_window_ms, 1, "JoinRows.label_window_ms")
+        check_choice(self.attribution, ATTRIBUTIONS, "JoinRows.attribution")
+        if self.remember_ms is None:
+            self._set("remember_ms", 2 * self.label_window_ms)
+        check_span(self.remember_ms, self.label_window_ms, "JoinRows.remember_ms")
+
+    @property
+    def _column_kinds(self) -> tuple[str, ...]:
+        """The kinds of the columns, in the order of their names."""
+        return tuple(self.columns[name] for name in sorted(self.columns))
+
+    @property
+    def _outcome_kinds(self) -> tuple[str, ...]:
+        """Of an outcome: which it is, its value, and the hash of its event id."""
+        return ("byte", "float64", "word")
+
+    @property
+    def _no_kinds(self) -> tuple[str, ...]:
+        """Of a closed impression: nothing more."""
+        return ()
+
+    def arguments(self) -> Mapping[str, bool]:
+        given = dict.fromkeys(("kinds", "ids", "times_ms"), True)
+        summed = "sum" in self.outcomes.values()
+        return {**given, "values": summed, "event_ids": False, **dict.fromkeys(self.columns, True)}
+
+    # -- events ---------------------------------------------------------------------------
+    def update(
+        self,
+        kinds: ArrayLike | Coded | Sequence[Key],
+        ids: ArrayLike | Coded,
+        times_ms: ArrayLike,
+        *,
+        values: ArrayLike | None = None,
+        event_ids: Given = None,
+        **columns: Given,
+    ) -> None:
+        """Add events [n]; columns count at impressions, values and event_ids at outcomes."""
+        rows = self.check(kinds, ids, times_ms, values=values, event_ids=event_ids, **columns)
+        self._absorb(rows, None)
+
+    def check(
+        self,
+        kinds: ArrayLike | Coded | Sequence[Key],
+        ids: ArrayLike | Coded,
+        times_ms: ArrayLike,
+        *,
+        values: ArrayLike | None = None,
+        event_ids: Given = None,
+        **columns: Given,
+    ) -> Rows:
+        """The events as columns, or InputError; changes nothing."""
+        at = moments(ids, times_ms)
+        n = len(at.ids)
+        known = (IMPRESSION, *self.outcomes)
+        which = kinds_of(kinds, n, known)
+        place = np.array([known.index(str(v)) for v in which.values], np.intp)[which.codes]
+        shown_at = np.flatnonzero(place == 0)
+        found = impressions(n, columns, self.columns, shown_at)
+        summed = np.array([False, *(c == "sum" for c in self.outcomes.values())])[place]
+        value, event = outcomes(n, summed, values, event_ids)
+        wide = [_widened(column, shown_at, n) for column in found]
+        return Rows(n, (place, at.ids, at.times, value, event, *wide), 0)
+
+    def update_impressions(
+        self, ids: ArrayLike | Coded, times_ms: ArrayLike, **columns: Given
+    ) -> None:
+        """Add impressions [n]."""
+        at = moments(ids, times_ms)
+        found = impressions(len(at.ids), columns, self.columns)
+        self.shown_rows.add(at.ids, at.times, found)
+
+    def update_outcomes(
+        self,
+        kinds: str | ArrayLike | Coded | Sequence[Key],
+        ids: ArrayLike | Coded,
+        times_ms: ArrayLike,
+        *,
+        values: ArrayLike | None = None,
+        event_ids: Given = None,
+    ) -> None:
+        """Add outcomes [n], of one kind or of a kind each."""
+        at = moments(ids, times_ms)
+        n = len(at.ids)
+        names = tuple(self.outcomes)
+        which = kinds_of(kinds, n, names)
+        place = np.array([names.index(str(v)) for v in which.values], np.uint8)[which.codes]
+        summed = np.array([c == "sum" for c in self.outcomes.values()])[place]
+        value, event = outcomes(n, summed, values, event_ids)
+        self.outcome_rows.add(at.ids, at.times, (place, value, event))
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        arrays = [column for column in rows.columns if isinstance(column, np.ndarray)]
+        place, ids, times, value, event = arrays[:5]
+        there = np.flatnonzero(place == 0)
+        here = None if slots is None else slots[there]
+        self.shown_rows.add(ids[there], times[there], _columns(rows, there), here)
+        there = np.flatnonzero(place != 0)
+        here = None if slots is None else slots[there]
+        of = ((place[there] - 1).astype(np.uint8), value[there], event[there])
+        self.outcome_rows.add(ids[there], times[there], of, here)
+
+    def _read(self, parts: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(parts, width)
+        for one in new.outcome_rows.sets:
+            places = one.settled().fields[0]
+            require(not len(places) or int(places.max()) < len(new.outcomes), "an unknown outcome")
+        return new
+
+    # -- closing --------------------------------------------------------------------------
+    def close(self, before_ms: int) -> ClosedRows:
+        """Take out all that is older than `before_ms`; this state is what stays.
+
+        It must hold all events with time < before_ms + label_window_ms. To close at growing times
+        gives what it gives to close once, at the last of them. END_OF_TIME closes everything.
+        """
+        if type(before_ms) is not int or not -MAX_TIME <= before_ms <= END_OF_TIME:
+            raise InputError(
+                expected="whole milliseconds since the epoch",
+                came=shown(before_ms),
+                where="JoinRows.close",
+                todo="pass a time, or END_OF_TIME",
+            )
+        window = self.label_window_ms
+        remember = self.remember_ms or 2 * window
+        terms = Terms(self.columns, self.outcomes, window, self.attribution, remember)
+        out, stays = closed(terms, self._sets(), before_ms)
+        self._put(stays)
+        return out
+
+    def split(self, pane_ms: int | None, ranges: int) -> Mapping[tuple[int, int], JoinRows]:
+        """States that merge back into this one, by start of a pane and range of the id's hash.
+
+        pane_ms: the length of panes of event time, None for one pane, 0. ranges: how many, a power
+        of two, so that ranges of different numbers nest. Only states with rows.
+        """
+        check_span(pane_ms or 1, 1, "JoinRows.split, pane_ms")
+        if type(ranges) is not int or not 1 <= ranges <= 1 << 32 or ranges & (ranges - 1):
+            raise InputError(
+                expected="a power of two, up to 2**32",
+                came=shown(ranges),
+                where="JoinRows.split, ranges",
+                todo="pass how many ranges there are",
+            )
+        found: dict[tuple[int, int], JoinRows] = {}
+        empty = [RecordSet(one.kinds) for one in self._sets()]
+        parts = [places(one.settled(), pane_ms, ranges) for one in self._sets()]
+        for key in sorted({key for part in parts for key in part}):
+            sets = zip(self._sets(), parts, empty, strict=True)
+            found[key] = self.empty()
+            found[key]._put([s.picked(p[key]) if key in p else e.twin() for s, p, e in sets])
+        return found
+
+    def compute(self) -> PendingRows:
+        """How many wait."""
+        shown_, outcome, known = (one.settled() for one in self._sets())
+        kind = outcome.fields[0]
+        times = np.concatenate([shown_.times, outcome.times])
+        return PendingRows(
+            len(shown_),
+            {name: int(np.count_nonzero(kind == i)) for i, name in enumerate(self.outcomes)},
+            len(known),
+            int(times.min()) if len(times) else None,
+            int(times.max()) if len(times) else None,
+        )
+
+    def _sets(self) -> list[RecordSet]:
+        return [part.sets[0] for part in (self.shown_rows, self.outcome_rows, self.known_rows)]
+
+    def _put(self, sets: Sequence[RecordSet]) -> None:
+        parts = (self.shown_rows, self.outcome_rows, self.known_rows)
+        for part, one in zip(parts, sets, strict=True):
+            part.sets[0] = one
+
+
+def _columns(rows: Rows, at: NDArray[np.intp]) -> list[Values]:
+    return [
+        Coded(c.codes[at], c.values) if isinstance(c, Coded) else c[at]
+        for c in rows.columns[5:]
+        if isinstance(c, Coded | np.ndarray)
+    ]
+
+
+def _widened(column: Values, at: NDArray[np.intp], n: int) -> Values:
+    """A column of the events at some places as one of all n."""
+    if isinstance(column, Coded):
+        codes = np.zeros(n, np.intp)
+        codes[at] = column.codes
+        return Coded(codes, column.values or (None,))
+    wide = np.zeros(n, column.dtype)
+    wide[at] = column
+    return wide

@@ -1,0 +1,272 @@
+"""Joined: a metric of impressions, each with the outcomes that came within its label window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.combine.children import Product
+from streammetrics.combine.panel import part_of, require_empty
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.ids.id_hashes import HashedIds
+from streammetrics.core.parts.counts import Counts
+from streammetrics.core.parts.part import Column, Extreme, Slots
+from streammetrics.core.parts.record_table import MAX_TIME
+from streammetrics.core.parts.state_checks import require
+from streammetrics.core.rows import Coded, Key, Rows
+from streammetrics.join.join_events import Given
+from streammetrics.join.join_rows import JoinRows
+from streammetrics.join.label_delays import LabelDelays
+from streammetrics.results.join_results import JoinedResult, LabelDelaysResult
+
+# Which column or outcome each argument of a joined metric is.
+
+_LABELS: Final = ("labels", "numerators")
+Bound = Mapping[str, NDArray[np.generic] | Coded]
+
+
+def bound_inputs(
+    metric: Accumulator, columns: Mapping[str, str], outcomes: Mapping[str, str], inputs: object
+) -> Mapping[str, str]:
+    """Argument of the metric → column, outcome or "times_ms"; SettingsError for one without."""
+    given = {} if inputs is None else inputs
+    takes = metric.arguments()
+    if not isinstance(given, Mapping) or not set(given) <= set(takes):
+        raise _bad(f"arguments of the metric ({', '.join(takes)})", shown(inputs))
+    both = sorted(set(columns) & set(outcomes))
+    if both:
+        raise _bad("columns and outcomes of different names", f"{both[0]} twice")
+    sources = (*columns, *outcomes, "times_ms")
+    bound: dict[str, str] = {}
+    for argument, required in sorted(takes.items()):
+        name = given.get(argument, argument)
+        if argument not in given and name not in sources:
+            alone = argument in _LABELS and len(outcomes) == 1
+            name = next(iter(outcomes)) if alone else None
+        if name is None and not required:
+            continue
+        if name not in sources:
+            came = f"{argument}={name!r}" if argument in given else f"none for {argument}"
+            raise _bad(f"one of {', '.join(sources)} for each argument of the metric", came)
+        bound[argument] = name
+    return bound
+
+
+def arguments_from(bound: Mapping[str, str], given: Bound) -> dict[str, ArrayLike | Coded]:
+    """The metric's keywords."""
+    return {argument: given[name] for argument, name in bound.items()}
+
+
+def without_outcomes(rows: Rows, columns: Mapping[str, str], outcomes: Mapping[str, str]) -> Bound:
+    """The impressions of checked events, as if nothing followed them."""
+    place, _, times = rows.columns[:3]
+    assert isinstance(place, np.ndarray) and isinstance(times, np.ndarray)
+    at = np.flatnonzero(place == 0)
+    given: dict[str, NDArray[np.generic] | Coded] = {"times_ms": times[at]}
+    for (name, kind), column in zip(columns.items(), rows.columns[5:], strict=True):
+        if isinstance(column, Coded):
+            given[name] = Coded(column.codes[at], column.values)
+        elif isinstance(column, np.ndarray):
+            given[name] = column[at].view(HashedIds) if kind == "hashed" else column[at]
+    return {**given, **dict.fromkeys(outcomes, np.zeros(len(at), np.uint8))}
+
+
+def _bad(expected: str, came: str) -> SettingsError:
+    return SettingsError(
+        expected=expected,
+        came=came,
+        where="Joined.inputs",
+        todo='name them, as {"labels": "click", "scores": "score"}',
+    )
+
+
+_CLOSED: Final = np.array([0, 1])  # places among the counts: impressions, conflicts
+_LATE: Final = (2, 3)  # impressions, outcomes
+
+
+class Joined(Accumulator, schema="joined/1"):
+    """A metric of impressions whose outcomes are events of their own, minutes later.
+
+    An impression counts once its label window has closed: with the outcomes of its id that came in
+    that time, or as a negative. Before that it is pending. The result is a function of the set of
+    events, whatever their order, sharding and repetition.
+
+    Settings
+        metric: an empty metric. columns, outcomes, label_window_ms, attribution, remember_ms: as of
+        `JoinRows`. inputs: argument of the metric → column or outcome, where names differ. Its
+        labels, or numerators, are the outcome where there is one alone, and its times_ms those of
+        the impressions.
+    Rows
+        Events of both kinds, as of `JoinRows`. What is older than what was closed is counted as
+        late, and not joined.
+    State
+        The sets of `JoinRows`, the metric's state of what was closed, and counts.
+    Result
+        JoinedResult: the metric's `result` of all impressions at t with t + label_window_ms below
+        the greatest time of all events, or closed before; and how many are pending.
+    Undefined
+        As the metric.
+    Exactness
+        As the metric's, of exactly joined rows. Without `close`, the same whatever is repeated.
+    Cost
+        That of `JoinRows`, and of the metric when windows close. `compute` closes a copy: it costs
+        what is pending.
+    Source
+        Lindon & Kallus 2026, for early looks that are biased where labels still are to come.
+
+    >>> from streammetrics import Joined, Ratio
+    >>> ctr = Joined(Ratio(), columns={}, outcomes={"click": "once"}, label_window_ms=60_000)
+    >>> ctr.update(["impression", "impression", "click"], [1, 2, 1], [0, 5_000, 30_000])
+    >>> ctr.update(["impression", "click"], [3, 1], [70_000, 30_000])
+    >>> found = ctr.compute()
+    >>> found.result.ratio, found.closed, found.pending
+    (0.5, 2, 1)
+    """
+
+    metric: Accumulator
+    columns: Mapping[str, str]
+    outcomes: Mapping[str, str]
+    label_window_ms: int
+    attribution: str = "one"
+    remember_ms: int | None = None
+    inputs: Mapping[str, str] | None = None
+    states = Product("_parts_of")
+    closed_before = Extreme("max")
+    newest = Extreme("max")
+    counts = Counts(4)
+
+    def check_settings(self) -> None:
+        self._set("metric", require_empty(self.metric, "Joined.metric"))
+        rows = self._rows_of()
+        for name in ("columns", "outcomes", "remember_ms"):
+            self._set(name, rows.settings()[name])
+        inputs = bound_inputs(self.metric, self.columns, self.outcomes, self.inputs)
+        self._set("inputs", inputs)
+
+    @property
+    def _parts_of(self) -> Mapping[str, Accumulator]:
+        """What it is made of: the sets, the metric of closed rows, and the delays."""
+        delays = LabelDelays(tuple(self.outcomes), self.label_window_ms)
+        return {"rows": self._rows_of(), "metric": self.metric, "delays": delays}
+
+    def arguments(self) -> Mapping[str, bool]:
+        return self._rows_of().arguments()
+
+    def update(
+        self,
+        kinds: ArrayLike | Coded | Sequence[Key],
+        ids: ArrayLike | Coded,
+        times_ms: ArrayLike,
+        *,
+        values: ArrayLike | None = None,
+        event_ids: Given = None,
+        **columns: Given,
+    ) -> None:
+        """Add events [n], as `JoinRows.update` does."""
+        self._update(
+            self.check(kinds, ids, times_ms, values=values, event_ids=event_ids, **columns)
+        )
+
+    def check(
+        self,
+        kinds: ArrayLike | Coded | Sequence[Key],
+        ids: ArrayLike | Coded,
+        times_ms: ArrayLike,
+        *,
+        values: ArrayLike | None = None,
+        event_ids: Given = None,
+        **columns: Given,
+    ) -> Rows:
+        """The events, or InputError, also for what the metric refuses; changes nothing."""
+        rows = self._rows().check(
+            kinds, ids, times_ms, values=values, event_ids=event_ids, **columns
+        )
+        given = without_outcomes(rows, self.columns, self.outcomes)
+        if len(given["times_ms"]):  # what the metric will refuse is refused now
+            self.metric.check(**arguments_from(self._inputs(), given))
+        return Rows(rows.n, rows.columns, rows.n)
+
+    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
+        place, _, times = rows.columns[:3]
+        assert isinstance(place, np.ndarray) and isinstance(times, np.ndarray)
+        of = np.zeros(rows.n, np.intp) if slots is None else slots
+        late = self.closed_before.known[of] & (times < self.closed_before.values[of])
+        if late.any():
+            there = np.flatnonzero(late)
+            self.counts.add(np.where(place[there] == 0, *_LATE), of[there])
+            kept = np.flatnonzero(~late)
+            rows, of, times = rows.take(kept), of[kept], times[kept]
+        self._rows()._absorb(rows, None if slots is None else of)
+        self.newest.add(times, of)
+
+    def close(self, before_ms: int) -> None:
+        """Count impressions older than `before_ms` for good, and forget them.
+
+        All events with time < before_ms + label_window_ms should have come: what is older than
+        `before_ms` and comes later is late.
+        """
+        self._flush()
+        rows = self._rows().copy()
+        out = rows.close(before_ms)
+        given = {**out.labels, **out.columns, "times_ms": out.times_ms}
+        if len(out):
+            self.states.by_name["metric"].update(**arguments_from(self._inputs(), given))
+        self.states.by_name["delays"].update(out.outcomes, out.delays_ms)
+        self.states.by_name["rows"] = rows
+        self.counts.add(_CLOSED, None, np.array([len(out), out.conflicts]))
+        self.closed_before.add(np.array([before_ms], np.int64))
+
+    def compute(self) -> JoinedResult:
+        """The metric's result of what has closed, and what is pending."""
+        self._flush()
+        before = self.closed_before.value()
+        twin = self.copy()
+        newest = self.newest.value()
+        if newest is not None:
+            ended = max(newest - self.label_window_ms, -MAX_TIME)
+            before = ended if before is None else max(before, ended)
+            twin.close(before)
+        closed, conflicts, late_impressions, late_outcomes = twin.counts.dense().tolist()
+        delays = twin.states.by_name["delays"].compute()
+        assert isinstance(delays, LabelDelaysResult)
+        return JoinedResult(
+            twin.state().compute(),
+            closed,
+            twin._rows().compute().impressions,
+            conflicts,
+            late_impressions,
+            late_outcomes,
+            delays,
+            before,
+        )
+
+    def state(self) -> Accumulator:
+        """The metric's state of the impressions that `close` has counted."""
+        self._flush()
+        return part_of(self, self.states.by_name["metric"].copy())
+
+    def _read(self, parts: Mapping[str, Column], width: int) -> Self:
+        new = super()._read(parts, width)
+        for times in (new.closed_before, new.newest):
+            there = times.values[times.known]
+            require(bool((np.abs(there) <= MAX_TIME).all()), "times out of range")
+        return new
+
+    def _rows(self) -> JoinRows:
+        rows = self.states.by_name["rows"]
+        assert isinstance(rows, JoinRows)
+        return rows
+
+    def _rows_of(self) -> JoinRows:
+        """Empty sets of these settings."""
+        return JoinRows(
+            self.columns, self.outcomes, self.label_window_ms, self.attribution, self.remember_ms
+        )
+
+    def _inputs(self) -> Mapping[str, str]:
+        assert self.inputs is not None
+        return self.inputs

@@ -1,0 +1,1 @@
+"""Areas under curves, their bounds, and the points of curves."""

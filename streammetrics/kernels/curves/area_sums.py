@@ -1,0 +1,178 @@
+"""The areas of groups as sums of integers: what a mean of them, and its variance, are made of.
+
+Each group's area is rounded once, to a multiple of 2**-96, as a function of that group alone; so
+sums over groups are integers, in which no order and no split of the groups shows, and which are as
+small for a thousand groups as for a billion. The groups are independent, so the variance of
+G = Σ w A / Σ w is that of a ratio (`sums_variance.ratio_variance`), of areas to 2**-62.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.curves.exact_mean import Kept, Terms
+from streammetrics.kernels.curves.segments import GroupPairs, exact_sum
+from streammetrics.kernels.exact.fraction_mean import ExactArea, FractionMean
+from streammetrics.kernels.inference.sums_variance import ratio_variance
+
+Ints = NDArray[np.int64]
+
+BITS: Final = 96  # of an area, in a mean
+SPREAD_BITS: Final = 62  # of an area, in a variance
+_LIMB: Final = 32
+_HALF: Final = 31
+_SPARE: Final = BITS - SPREAD_BITS
+_CHUNK: Final = 1 << 13  # groups
+_DOWN, _NEAREST, _UP = 0, 1, 2  # halves of a unit that are added before it is cut off
+
+
+class AreaSums(NamedTuple):
+    """Sums over groups with both labels, of areas in units of 2**-96.
+
+    total: Σ w. value: Σ w A. low, high: of the least and greatest area of each group, rounded
+    outwards.
+    """
+
+    total: int
+    value: int
+    low: int
+    high: int
+
+    def mean(self, *, bounded: bool) -> ExactArea:
+        """The weighted mean, off by 2**-97 at most, and its bounds, that far outwards at most.
+
+        bounded: whether ties may be worth 0 to 1.
+
+        >>> AreaSums(4, 3 << BITS, 3 << BITS, 3 << BITS).mean(bounded=False).value
+        FractionMean(sums={79228162514264337593543950336: 237684487542793012780631851008}, total=4)
+        """
+        value, low, high = (
+            FractionMean({1 << BITS: areas}, self.total)
+            for areas in (self.value, self.low, self.high)
+        )
+        return ExactArea(value, low, high, bounded)
+
+
+class AreaSpread(NamedTuple):
+    """Sums over the groups with both labels that a variance is made of: w is the weight of a group
+    and A its area, in units of 2**-62.
+
+    units: how many groups. y: Σ w A. n: Σ w. yy: Σ (w A)². yn: Σ w² A. nn: Σ w².
+    """
+
+    units: int
+    y: int
+    n: int
+    yy: int
+    yn: int
+    nn: int
+
+    @property
+    def variance(self) -> float:
+        """Of Σ w A / Σ w, with `units` - 1 degrees of freedom; nan of fewer than two groups."""
+        one = 1 << SPREAD_BITS
+        squares = Fraction(self.yy, one * one), Fraction(self.yn, one), self.nn
+        return ratio_variance(self.units, Fraction(self.y, one), self.n, squares)
+
+
+def area_sums(groups: GroupPairs, weight: str, *, bounded: bool = False) -> AreaSums:
+    """The sums of the groups that have both labels.
+
+    weight: "impressions", "positives" or "uniform", as in `exact_mean.mean_area`. bounded: a tied
+    pair is worth 0 to 1 in the ends, else one half.
+
+    >>> none, one, two = np.array([[0, 0], [1, 1], [2, 1]])
+    >>> sums = area_sums(GroupPairs(one, none, two, one, {}), "uniform")  # 1/2 and 1
+    >>> sums.total, sums.value / 2**BITS
+    (2, 1.5)
+    """
+    kept = Kept(groups, weight)
+    value = _sum(kept.terms(*kept.twice_u(1)), _NEAREST)
+    if not bounded:
+        return AreaSums(kept.total, value, value, value)
+    low, high = _sum(kept.terms(*kept.twice_u(0)), _DOWN), _sum(kept.terms(*kept.twice_u(2)), _UP)
+    return AreaSums(kept.total, value, low, high)
+
+
+def area_spread(groups: GroupPairs, weight: str) -> AreaSpread:
+    """What the variance of the mean of the areas is made of.
+
+    >>> none, one, two = np.array([[0, 0], [1, 1], [2, 1]])
+    >>> area_spread(GroupPairs(one, none, two, one, {}), "uniform").variance  # 1/2 and 1
+    0.0625
+    """
+    kept = Kept(groups, weight)
+    terms = kept.terms(*kept.twice_u(1))
+    y = yy = yn = nn = 0
+    for some in _chunks(terms):
+        (whole, first, second, _), _ = _digits(some)
+        areas = (whole << SPREAD_BITS) + (first << SPREAD_BITS - _LIMB) + (second >> _SPARE - _LIMB)
+        top, rest = areas >> _HALF, areas & ((1 << _HALF) - 1)
+        squares = some.weights * some.weights
+        y += (_dot(some.weights, top) << _HALF) + _dot(some.weights, rest)
+        yn += (_dot(squares, top) << _HALF) + _dot(squares, rest)
+        yy += _dot(squares, top * top) << 2 * _HALF
+        yy += (_dot(squares, top * rest) << _HALF + 1) + _dot(squares, rest * rest)
+        nn += exact_sum(squares)
+    for w, twice_u, denominator in terms.others:
+        area = _fixed(twice_u, denominator, _DOWN) >> _SPARE
+        y, yn, yy, nn = y + w * area, yn + w * w * area, yy + (w * area) ** 2, nn + w * w
+    return AreaSpread(len(terms.weights) + len(terms.others), y, kept.total, yy, yn, nn)
+
+
+def _sum(terms: Terms, halves: int) -> int:
+    """Σ w A, each A rounded to a multiple of 2**-96 after so many halves of it are added."""
+    total = sum(w * _fixed(u, denominator, halves) for w, u, denominator in terms.others)
+    for some in _chunks(terms):
+        limbs, left = _digits(some)
+        whole = some.denominators.astype(np.uint64)
+        more = 2 * left >= whole if halves == _NEAREST else (left > 0) & (halves == _UP)
+        total += exact_sum(some.weights[more])
+        for place, limb in enumerate(reversed(limbs)):
+            total += exact_sum(some.weights * limb) << place * _LIMB  # below 2**31 times 2**32
+    return total
+
+
+def _chunks(terms: Terms) -> Iterator[Terms]:
+    """Some of the groups at a time, so that what is made of them stays in the cache."""
+    for start in range(0, len(terms.weights), _CHUNK):
+        here = slice(start, start + _CHUNK)
+        yield Terms(terms.weights[here], terms.twice_u[here], terms.denominators[here], [])
+
+
+def _digits(terms: Terms) -> tuple[list[Ints], NDArray[np.uint64]]:
+    """2U / 2PN as whole numbers, and three limbs of 32 bits behind the point; and what is left,
+    over 2PN. Long division, which 64 bits hold since 2PN < 2**32."""
+    denominators = terms.denominators.astype(np.uint64)
+    left = terms.twice_u.astype(np.uint64)
+    limbs = []
+    for shift in (0, _LIMB, _LIMB, _LIMB):
+        left = left << np.uint64(shift)
+        limb = left // denominators
+        left = left - limb * denominators
+        limbs.append(limb.astype(np.int64))
+    return limbs, left
+
+
+def _fixed(twice_u: int, denominator: int, halves: int) -> int:
+    """The same of one group."""
+    area, left = divmod(twice_u << BITS, denominator)
+    if halves == _NEAREST:
+        return area + (2 * left >= denominator)
+    return area + (left > 0) * (halves == _UP)
+
+
+def _dot(a: Ints, b: Ints) -> int:
+    """Σ a b of integers from 0 to 2**62, however large the sum."""
+    low = (1 << _HALF) - 1
+    total = 0
+    for x, up in ((a >> _HALF, _HALF), (a & low, 0)):
+        for y, more in ((b >> _HALF, _HALF), (b & low, 0)):
+            if x.any() and y.any():
+                total += exact_sum(x * y) << up + more
+    return total

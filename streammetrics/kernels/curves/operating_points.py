@@ -1,0 +1,153 @@
+"""The best points of a ROC curve, and how far it is from the diagonal: exact, in integers.
+
+With tp and fp true and false positives of P and N, TPR = tp/P and FPR = fp/N. Floats only choose
+the few points that can be best; integers of any size decide among them. Where a step is a bucket,
+the curve may pass any point of the box from (fp, tp) before to (fp, tp) after the step, and it
+passes these two; every aim improves with more true and fewer false positives, so its best in a
+box is at (fp before, tp after).
+
+Youden 1950, Cancer 3; Fawcett 2006, Pattern Recognition Letters 27, section 4 (iso-performance
+lines); Smirnov 1948, Ann. Math. Stat. 19, for the Kolmogorov-Smirnov distance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Ints, Steps
+from streammetrics.kernels.exact.rounding import over_root, ratio, rounded_down, rounded_up
+
+Floats = NDArray[np.float64]
+
+# Values of points are in [-2, 2] and off by less than 2**-48, so equal ones are never lost.
+_NEAR: Final = 2.0**-44
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What makes a point good: of two points the one with the greater `merit` is better.
+
+    near: the merit over `scale` from TPR and FPR, to a few units in the last place. merit: an
+    integer, from tp and fp. rooted: the value is √(-merit / scale), else merit / scale.
+    """
+
+    near: Callable[[Floats, Floats], Floats]
+    merit: Callable[[int, int], int]
+    scale: int
+    rooted: bool = False
+
+    def figure(self, merit: int, most: int) -> Figure:
+        """The value of a merit, correctly rounded, and the ends if up to `most` is possible."""
+        if not self.rooted:
+            low, high = rounded_down(merit, self.scale), rounded_up(most, self.scale)
+            return ratio(merit, self.scale), low, high
+        low, high = _root(-most, self.scale), _root(-merit, self.scale)
+        value = high
+        if Fraction(low) ** 2 > Fraction(-most, self.scale):
+            low = math.nextafter(low, 0)
+        if Fraction(high) ** 2 < Fraction(-merit, self.scale):
+            high = math.nextafter(high, math.inf)
+        return value, low, high
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best merit among points: its value, the places that reach it, and the ends of it.
+
+    figure: value, low and high. at: intp [m], ascending: places in the steps.
+    """
+
+    figure: Figure
+    at: NDArray[np.intp]
+
+
+def aim_of(by: str, found: Steps, share: Fraction | None = None) -> Aim | None:
+    """The aim of this name; None where it is undefined for these steps.
+
+    share: of the positives, for "accuracy"; None is that of the rows.
+    """
+    p, n = found.positives, found.negatives
+    if by == "accuracy" and share is None and found.rows:
+        # (tp + N - fp) / rows, which one class has too.
+        w, v = p / found.rows, n / found.rows
+        return Aim(lambda a, b: w * a + v * (1 - b), lambda t, f: t + n - f, found.rows)
+    if not (p and n):
+        return None
+    if by == "youden":
+        return Aim(lambda a, b: a - b, lambda t, f: t * n - f * p, p * n)
+    if by == "product":
+        return Aim(lambda a, b: a * (1 - b), lambda t, f: t * (n - f), p * n)
+    if by == "distance":
+        return Aim(
+            lambda a, b: -(b * b + (1 - a) * (1 - a)),
+            lambda t, f: -((f * p) ** 2 + ((p - t) * n) ** 2),
+            (p * n) ** 2,
+            rooted=True,
+        )
+    assert share is not None
+    top, all_ = share.as_integer_ratio()
+    w, v = float(share), 1 - float(share)
+    return Aim(
+        lambda a, b: w * a + v * (1 - b),
+        lambda t, f: top * t * n + (all_ - top) * (n - f) * p,
+        all_ * p * n,
+    )
+
+
+def best(found: Steps, aim: Aim, *, bounded: bool) -> Best:
+    """All places with the best merit; if `bounded`, the steps are buckets.
+
+    The value is that of the places, which are certain; a point inside a bucket may be better.
+    """
+    merit, at = _best_of(found, aim, found.tp, found.fp)
+    if not bounded:
+        value = aim.figure(merit, merit)[0]
+        return Best((value, value, value), at)
+    most, _ = _best_of(found, aim, found.tp[1:], found.fp[:-1])
+    return Best(aim.figure(merit, most), at)
+
+
+def distance_of_classes(found: Steps, *, bounded: bool) -> Figure:
+    """KS, the greatest |TPR - FPR|, correctly rounded; nan with one class only.
+
+    In the box of a bucket it is greatest at one of the corners that are off the curve.
+
+    >>> import numpy as np
+    >>> from streammetrics.kernels.curves.steps import steps
+    >>> distance_of_classes(steps(np.array([1, 1]), np.array([0, 1])), bounded=False)[0]
+    0.5
+    """
+    p, n = found.positives, found.negatives
+    if not (p and n):
+        return UNDEFINED
+    aim = Aim(lambda a, b: np.abs(a - b), lambda t, f: abs(t * n - f * p), p * n)
+    merit, _ = _best_of(found, aim, found.tp, found.fp)
+    if not bounded:
+        value = aim.figure(merit, merit)[0]
+        return value, value, value
+    tp = np.concatenate([found.tp[1:], found.tp[:-1]])
+    fp = np.concatenate([found.fp[:-1], found.fp[1:]])
+    return aim.figure(merit, _best_of(found, aim, tp, fp)[0])
+
+
+def _best_of(found: Steps, aim: Aim, tp: Ints, fp: Ints) -> tuple[int, NDArray[np.intp]]:
+    """The greatest merit of some points, and where it is."""
+    p, n = max(found.positives, 1), max(found.negatives, 1)
+    near = aim.near(tp.astype(np.float64) / float(p), fp.astype(np.float64) / float(n))
+    some = np.flatnonzero(near >= near.max() - _NEAR)
+    points = zip(tp[some].tolist(), fp[some].tolist(), strict=True)
+    merits = [aim.merit(t, f) for t, f in points]
+    most = max(merits)
+    return most, some[[merit == most for merit in merits]]
+
+
+def _root(numerator: int, denominator: int) -> float:
+    """√(numerator / denominator), correctly rounded."""
+    return over_root(numerator, numerator * denominator) if numerator else 0.0

@@ -1,0 +1,288 @@
+"""Areas under the precision-recall curve, and under part of the ROC curve, and their bounds.
+
+At a step from (T₀, F₀) to (T₁, F₁) true and false positives, with p = T₁ - T₀ and P positives:
+AP adds p/P · T₁/(T₁ + F₁), the trapezoid p/P · (π₀ + π₁)/2 with π the precision, π = 1 before the
+first step. (Manning, Raghavan, Schütze 2008, Introduction to Information Retrieval, section 8.4;
+Davis and Goadrich 2006, ICML, on why the two differ.)
+
+Where a step is a bucket, its rows may be in any order and any of them tied, which changes nothing
+outside of it: the curve enters and leaves the box at its corners. Write h(j) = j/(j + F₁) and
+g(j) = j/(j + F₀), both concave in j. After any group of tied rows in the box there are T positives
+and between F₀ and F₁ negatives, so its precision is between h(T) and g(T).
+
+- AP, most: each positive is met at a precision of at most g(T₁), and at that if all of them are
+  tied above the negatives: p g(T₁).
+- AP, least: the jth positive is met at a T of at least j, so at h(j) or more, and at that if all
+  negatives are first and no two positives tied: Σ h(j), T₀ < j <= T₁.
+- Trapezoid, least: its points lie on or above h, and a chord of a concave function lies below all
+  finer ones: p (h(T₀) + h(T₁))/2, if the negatives are first, and the positives tied below them.
+- Trapezoid, most: its points lie on or below g, and the finest steps are the highest:
+  Σ (g(j - 1) + g(j))/2, T₀ < j <= T₁, if the positives are first and no two tied.
+
+Each is reached where a bucket has room for so many scores.
+
+Under the ROC curve up to a limit of FPR (McClish 1989, Medical Decision Making 9, 190-195) the
+curve is straight between two points, as tied pairs count one half. Where a step is a bucket, the
+area in its box is least with the negatives first and greatest with the positives first.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.curves.steps import UNDEFINED, Figure, Ints, Steps
+from streammetrics.kernels.exact.double_double import (
+    Floats,
+    Pair,
+    add,
+    divided,
+    minus,
+    quotient,
+    scaled,
+    times,
+    total,
+    whole,
+)
+from streammetrics.kernels.exact.rounding import ratio, rounded_down, rounded_up
+
+# Sums of j / (j + f) over runs of integers j, between certain ends, at one cost for any length.
+
+
+_SHORT: Final = 64  # terms that are added one by one
+_FIRST: Final = 32  # of a longer run
+_LN2: Final = (0.6931471805599453, 2.3190468138462996e-17)
+_TERMS: Final = 20  # of the series of ln; z² < 0.0295, so what is left is below 2**-100
+
+
+def sums_of_shares(start: Ints, length: Ints, f: Ints) -> tuple[Pair, Pair]:
+    """Lower and upper ends of Σ j / (j + f) for start < j <= start + length: [k] each.
+
+    start, f: integers [k] of at least 0; length: of at least 1. The rounding of the arithmetic is
+    below 2**-94 of `length`, and not in the ends.
+    """
+    long = length > _SHORT
+    single = np.where(long, _FIRST, length).astype(np.int64)
+    owners = np.repeat(np.arange(len(single)), single)
+    places = np.arange(len(owners)) - np.repeat(np.cumsum(single) - single, single) + 1
+    j = start[owners] + places
+    low = _sums_by_owner(divided(whole(j), whole(j + f[owners])), single)
+    at = np.flatnonzero(long)
+    if not len(at):
+        return low, low
+    ends = _remainders(start[at] + _FIRST, length[at] - _FIRST, f[at])
+    return _with(low, ends[0], at), _with(low, ends[1], at)
+
+
+def _with(sums: Pair, more: Pair, at: NDArray[np.intp]) -> Pair:
+    joined = add(sums.take(at), more)
+    high, low = sums.high.copy(), sums.low.copy()
+    high[at], low[at] = joined
+    return Pair(high, low)
+
+
+def _sums_by_owner(terms: Pair, lengths: Ints) -> Pair:
+    """The sums of runs of these lengths, which are at least 1, in order."""
+    first = np.cumsum(lengths) - lengths
+    found = terms.take(first)
+    for i in range(1, int(lengths.max(initial=1))):
+        at = np.flatnonzero(lengths > i)
+        found = _with(found, terms.take(first[at] + i), at)
+    return found
+
+
+def _remainders(start: Ints, length: Ints, f: Ints) -> tuple[Pair, Pair]:
+    """The ends of the sums by logarithms: length - f (H_b - H_a)."""
+    half = np.full(len(start), 0.5)
+    first = add(whole(start + f), Pair(half, np.zeros(len(start))))
+    last = add(first, whole(length))
+    u_first, u_last = _over_square(first, 24), _over_square(last, 24)
+    near = add(_log_of_ratio(first, last), minus(u_last, u_first))
+    every, weight = whole(length), whole(f)
+    v_first, v_last = (7 / (960 * x.high * x.high * x.high * x.high) for x in (first, last))
+    # One more digit than the rounding of v itself can take.
+    most = add(near, Pair(v_first * 1.001, np.zeros(len(start))))
+    least = minus(near, Pair(v_last * 1.001, np.zeros(len(start))))
+    return minus(every, times(weight, most)), minus(every, times(weight, least))
+
+
+def _over_square(x: Pair, factor: int) -> Pair:
+    one = Pair(np.ones(len(x.high)), np.zeros(len(x.high)))
+    return divided(one, scaled(times(x, x), np.full(len(x.high), float(factor))))
+
+
+def _log_of_ratio(below: Pair, above: Pair) -> Pair:
+    """ln(above / below) to 98 bits of its own, for 0 < below <= above."""
+    _, exponent = np.frexp(above.high / below.high * np.sqrt(0.5))
+    power = np.ldexp(1.0, exponent)
+    near = Pair(below.high * power, below.low * power)
+    z = divided(minus(above, near), add(above, near))
+    square = times(z, z)
+    series = _inverse(2 * _TERMS + 1, square.high)
+    for i in range(_TERMS - 1, -1, -1):
+        series = add(times(series, square), _inverse(2 * i + 1, square.high))
+    log = scaled(times(z, series), np.full(len(z.high), 2.0))
+    twos = scaled(Pair(*(np.full(len(z.high), part) for part in _LN2)), exponent.astype(np.float64))
+    return add(twos, log)
+
+
+def _inverse(n: int, like: Floats) -> Pair:
+    return quotient(np.ones(len(like)), np.full(len(like), float(n)))
+
+
+# More than all rounding of the sums below, which are correct to 94 bits.
+_SLACK: Final = Fraction(1, 1 << 88)
+_FLOATS: Final = 1 << 53
+
+Exact: TypeAlias = tuple[Fraction, Fraction, Fraction]  # as a Figure, but not rounded
+
+
+def average_precision(found: Steps, *, bounded: bool) -> Figure:
+    """AP as the step sum, correct to 90 bits and then rounded; a bucket's value is that of a tie.
+
+    Unless `bounded` each step is one score. nan without a positive.
+
+    >>> import numpy as np
+    >>> from streammetrics.kernels.curves.steps import steps
+    >>> average_precision(steps(np.array([1, 1, 0]), np.array([0, 1, 1])), bounded=False)[0]
+    0.8333333333333334
+    """
+    if not found.positives:
+        return UNDEFINED
+    return _figure(found, *_sums(found, bounded))
+
+
+def unrounded(found: Steps, *, bounded: bool) -> Exact | None:
+    """AP and the ends between which it must be, before they are rounded: to make a mean of, which
+    is then rounded once. None without a positive."""
+    if not found.positives:
+        return None
+    return _exact(found, *_sums(found, bounded))
+
+
+def _sums(found: Steps, bounded: bool) -> Exact:
+    """AP and its bounds, times the positives; all the same where scores are exact."""
+    t0, t1, f0, f1, p = _with_positives(found)
+    value = _weighed(_share(t1, f1), p)
+    if not bounded or not f1.any():  # no negative is at or above a positive
+        return value, value, value
+    return value, total(sums_of_shares(t0, p, f1)[0]), _weighed(_share(t1, f0), p)
+
+
+def trapezoid(found: Steps, *, bounded: bool) -> Figure:
+    """The area under the precision-recall points by trapezoids, from (0, 1) on; as AP else."""
+    if not found.positives:
+        return UNDEFINED
+    t0, t1, f0, f1, p = _with_positives(found)
+    value = _mean_of_ends(t0, f0, t1, f1, p)
+    if not bounded or not f1.any():  # as in `_sums`: a precision of 1 throughout
+        return _figure(found, value, value, value)
+    least = _mean_of_ends(t0, f1, t1, f1, p)
+    # Σ (g(j - 1) + g(j)) / 2 = Σ g(j) - (g(T₁) - g(T₀)) / 2
+    rise = minus(_share(t1, f0), _share(t0, f0))
+    halved = Pair(rise.high / 2, rise.low / 2)
+    most = total(minus(sums_of_shares(t0, p, f0)[1], halved))
+    return _figure(found, value, least, most)
+
+
+def _mean_of_ends(t0: Ints, f0: Ints, t1: Ints, f1: Ints, p: Ints) -> Fraction:
+    return _weighed(add(_share(t0, f0), _share(t1, f1)), p) / 2
+
+
+def _with_positives(found: Steps) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+    """T₀, T₁, F₀, F₁ and p of the steps that have a positive."""
+    t0, t1, f0, f1 = found.tp[:-1], found.tp[1:], found.fp[:-1], found.fp[1:]
+    at = np.flatnonzero(t1 > t0)
+    return t0[at], t1[at], f0[at], f1[at], t1[at] - t0[at]
+
+
+def _share(t: Ints, f: Ints) -> Pair:
+    """The precision t / (t + f), and 1 where nothing is predicted positive yet."""
+    rows = t + f
+    nothing = rows == 0
+    if nothing.any():
+        t, rows = np.where(nothing, 1, t), np.where(nothing, 1, rows)
+    if rows.dtype != object and int(rows.max(initial=0)) < _FLOATS:
+        return quotient(t.astype(np.float64), rows.astype(np.float64))
+    return divided(whole(t), whole(rows))
+
+
+def _weighed(values: Pair, p: Ints) -> Fraction:
+    """The sum of p times each value."""
+    if p.dtype != object and int(p.max(initial=0)) < _FLOATS:
+        weights: Floats = p.astype(np.float64)
+        return total(scaled(values, weights))
+    return total(times(values, whole(p)))
+
+
+def _figure(found: Steps, value: Fraction, low: Fraction, high: Fraction) -> Figure:
+    share, least, most = _exact(found, value, low, high)
+    nearest = ratio(*share.as_integer_ratio())
+    if low is high:
+        return nearest, nearest, nearest
+    return nearest, rounded_down(*least.as_integer_ratio()), rounded_up(*most.as_integer_ratio())
+
+
+def _exact(found: Steps, value: Fraction, low: Fraction, high: Fraction) -> Exact:
+    """These sums over the positives, as shares of them."""
+    every = found.positives
+    share = value / every
+    if low is high:
+        return share, share, share
+    least, most = low / every - _SLACK, high / every + _SLACK
+    return share, max(least, Fraction(0)), min(most, Fraction(1))
+
+
+def partial_area(found: Steps, max_fpr: Fraction, *, standardized: bool, bounded: bool) -> Figure:
+    """The area over FPR in [0, max_fpr], 0 < max_fpr <= 1; nan with one class only.
+
+    standardized: (1 + (area - m) / (max_fpr - m)) / 2 with m = max_fpr²/2, the area of chance:
+    1/2 for chance, 1 for a perfect order. Correctly rounded, ends rounded outwards.
+
+    >>> import numpy as np
+    >>> from streammetrics.kernels.curves.steps import steps
+    >>> perfect = steps(np.array([2, 0]), np.array([0, 1]))
+    >>> partial_area(perfect, Fraction(1, 4), standardized=False, bounded=False)[0]
+    0.25
+    """
+    if not found.pairs:
+        return UNDEFINED
+    limit = max_fpr * found.negatives
+    # The last place at or before the limit.
+    last = int(np.searchsorted(found.fp, limit.numerator // limit.denominator, "right")) - 1
+    before, after = found.tp[:last], found.tp[1 : last + 1]
+    widths = found.fp[1 : last + 1] - found.fp[:last]
+    t0, f0 = int(found.tp[last]), int(found.fp[last])
+    rest = limit - f0  # of the step that the limit cuts, of which `part` is before it
+    p = n = 0
+    if rest:
+        p, n = int(found.tp[last + 1]) - t0, int(found.fp[last + 1]) - f0
+    slope = Fraction(p, n) if n else Fraction(0)
+
+    def standard(twice: Fraction) -> Fraction:
+        area = twice / (2 * found.pairs)
+        if not standardized:
+            return area
+        chance = max_fpr * max_fpr / 2
+        return (1 + (area - chance) / (max_fpr - chance)) / 2
+
+    low, high = 2 * _area(found, before, widths), 2 * _area(found, after, widths)
+    value = standard(Fraction(low + high, 2) + rest * (2 * t0 + rest * slope))
+    nearest = ratio(value, 1)
+    if not bounded:
+        return nearest, nearest, nearest
+    worst, best = standard(low + 2 * rest * t0), standard(high + 2 * rest * (t0 + p))
+    return (
+        nearest,
+        rounded_down(worst.numerator, worst.denominator),
+        rounded_up(best.numerator, best.denominator),
+    )
+
+
+def _area(found: Steps, heights: Ints, widths: Ints) -> int:
+    if found.pairs >= 1 << 63:
+        heights, widths = heights.astype(object), widths.astype(object)
+    return int((heights * widths).sum())

@@ -1,0 +1,247 @@
+"""The area under the ROC curve of sorted keys, of one group or of each of many.
+
+A key is (group, score, label) in the bits of one or two unsigned words, the label in the lowest
+bit, so that in a sorted array the negatives of a tie come just before its positives. With
+positives at places i_1 < … < i_P of a group's n keys, Σ i_k − P(P−1)/2 counts the pairs in which
+the negative stands below or ties, and the ties are found where neighbours differ in the last bit
+alone (Mann and Whitney, Ann. Math. Stat. 18, 1947). Everything is integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.curves.area import Pairs
+
+Words = NDArray[np.unsignedinteger]
+Ints = NDArray[np.int64]
+
+_CHUNK: Final = 1 << 16  # keys at a time: temporaries stay in the second-level cache
+LARGE: Final = 1 << 31  # rows of a group from which 2·P·N may pass an int64
+
+
+def sorted_pairs(words: Words, counts: NDArray[np.unsignedinteger] | None = None) -> Pairs:
+    """The pairs of one group. words: [n], ascending; counts: [n] of then different words."""
+    if counts is not None:
+        return _counted_pairs(words, counts)
+    one = words.dtype.type(1)
+    p = total = ties = 0
+    for i in range(0, len(words), _CHUNK):
+        at = np.flatnonzero((words[i : i + _CHUNK] & one) != 0)
+        p += len(at)
+        total += int(at.sum()) + i * len(at)
+        first = max(i - 1, 0)  # a key more at either end, to see whether a tie has more than two
+        near = words[first : i + _CHUNK + 2]
+        change = near[1:] ^ near[:-1]
+        turns, equal = change == one, change == 0
+        here = slice(i - first, i - first + _CHUNK)
+        ties += int(np.count_nonzero(turns[here]))
+        turns[1:-1] &= equal[:-2] | equal[2:]
+        if len(turns) > 1:
+            turns[0] &= equal[1]
+            turns[-1] &= equal[-2]
+        larger = np.flatnonzero(turns[here])
+        if len(larger):
+            negatives, positives = _sizes_within(words, larger + i, first, first + len(near))
+            ties += int((negatives * positives).sum()) - len(larger)
+    below_or_tied = total - p * (p - 1) // 2
+    return Pairs(below_or_tied - ties, ties, p, len(words) - p)
+
+
+def _sizes_within(words: Words, turns: NDArray[np.intp], start: int, end: int) -> tuple[Ints, Ints]:
+    """`_tie_sizes` of places in words[start:end], which are looked for there, in the cache, first:
+    one tie at most begins before them, and one ends after them."""
+    near = words[start:end]
+    last = near[turns - start]  # the negatives of each tie
+    begins = np.searchsorted(near, last, "left") + start
+    ends = np.searchsorted(near, last | near.dtype.type(1), "right") + start
+    if begins[0] == start:
+        begins[begins == start] = np.searchsorted(words, near[0], "left")
+    if ends[-1] == end:
+        ends[ends == end] = np.searchsorted(words, near[-1], "right")
+    return turns + 1 - begins, ends - turns - 1
+
+
+def joined_pairs(planes: Sequence[Pairs]) -> Pairs:
+    """The pairs of score ranges, in ascending order, as one."""
+    wins = ties = p = n = 0
+    for plane in planes:
+        wins += plane.wins + plane.positives * n
+        ties += plane.ties
+        p += plane.positives
+        n += plane.negatives
+    return Pairs(wins, ties, p, n)
+
+
+def _counted_pairs(words: Words, counts: NDArray[np.unsignedinteger]) -> Pairs:
+    one = words.dtype.type(1)
+    wins = ties = p = n = 0
+    for i in range(0, len(words), _CHUNK):
+        here, weights = words[i : i + _CHUNK + 1], counts[i : i + _CHUNK + 1].astype(np.int64)
+        size = min(_CHUNK, len(here))
+        positive = (here[:size] & one) != 0
+        held = weights[:size]
+        below = np.cumsum(np.where(positive, 0, held))
+        more_n = int(below[-1])
+        at = np.flatnonzero(positive)
+        more_p = exact_sum(held[at])
+        wins += exact_dot(held[at], below[at]) + n * more_p
+        turns = np.flatnonzero((here[1:] ^ here[:-1]) == one)
+        ties += exact_dot(weights[turns], weights[turns + 1]) if len(turns) else 0
+        p, n = p + more_p, n + more_n
+    return Pairs(wins - ties, ties, p, n)
+
+
+def exact_sum(values: Ints) -> int:
+    """The sum of non-negative integers, however large."""
+    return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
+
+
+def exact_dot(a: Ints, b: Ints) -> int:
+    """Σ a·b of non-negative integers, however large."""
+    if not len(a):
+        return 0
+    if int(a.max()) * int(b.max()) * len(a) < 1 << 63:
+        return int((a * b).sum())
+    return int((a.astype(object) * b.astype(object)).sum())
+
+
+def _tie_sizes(
+    words: Words, turns: NDArray[np.intp], high: NDArray[np.uint64] | None
+) -> tuple[Ints, Ints]:
+    """At each place where a tie turns from label 0 to 1, its negatives and its positives."""
+    if high is not None:
+        firsts = _run_starts(words, high)
+        run = np.searchsorted(firsts, turns, "right")  # of the positives; its negatives: run - 1
+        return turns + 1 - firsts[run - 1], np.append(firsts, len(words))[run + 1] - firsts[run]
+    negatives, positives = np.ones(len(turns), np.int64), np.ones(len(turns), np.int64)
+    last = len(words) - 1
+    more = np.flatnonzero((turns > 0) & (words[np.maximum(turns - 1, 0)] == words[turns]))
+    negatives[more] += turns[more] - np.searchsorted(words, words[turns[more]], "left")
+    beyond = np.minimum(turns + 2, last)
+    more = np.flatnonzero((turns + 1 < last) & (words[beyond] == words[turns + 1]))
+    ends = np.searchsorted(words, words[turns[more] + 1], "right")
+    positives[more] = ends - (turns[more] + 1)
+    return negatives, positives
+
+
+def _run_starts(words: Words, high: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Where each run of equal keys begins."""
+    starts = [np.zeros(min(1, len(words)), np.intp)]
+    for i in range(0, len(words), _CHUNK):
+        here, above = words[i : i + _CHUNK + 1], high[i : i + _CHUNK + 1]
+        new = (here[1:] != here[:-1]) | (above[1:] != above[:-1])
+        starts.append(np.flatnonzero(new) + (i + 1))
+    return np.concatenate(starts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupPairs:
+    """The pairs of each group, in the order of the keys; all int64 [g].
+
+    not_lost: pairs won or tied; ties: those that are tied; and the rows of each label. Where a
+    group has `LARGE` rows or more its pairs stand in `large`, and the first two are 0 here.
+    """
+
+    not_lost: Ints
+    ties: Ints
+    positives: Ints
+    negatives: Ints
+    large: dict[int, Pairs]
+
+
+def group_pairs(
+    low: Words,
+    group_shift: int,
+    high: NDArray[np.uint64] | None = None,
+    counts: NDArray[np.unsignedinteger] | None = None,
+) -> GroupPairs:
+    """Count the pairs of each group. low, high, counts: [n], keys in ascending order.
+
+    The group is `low >> group_shift`, or `high >> group_shift` where there is a `high`.
+    """
+    n = len(low)
+    starts, at, turns = _scan(low, group_shift, high)
+    bounds = np.append(starts, n)
+    # Sums run over all groups and may wrap around; the difference of two is right if it fits.
+    if counts is None:
+        edge = np.searchsorted(at, bounds)
+        p = np.diff(edge)
+        size = np.diff(bounds)
+        not_lost = np.diff(_running(at)[edge]) - p * starts - p * (p - 1) // 2
+        tied = np.empty(0, np.int64)
+        if len(turns):
+            negatives, positives = _tie_sizes(low, turns, high)
+            tied = negatives * positives
+    else:
+        held = counts.astype(np.int64)
+        positive = (low & low.dtype.type(1)) != 0
+        size = np.diff(_running(held)[bounds])
+        p = np.diff(_running(np.where(positive, held, 0))[bounds])
+        below = np.cumsum(np.where(positive, 0, held))
+        first = np.repeat(below[starts] - np.where(positive, 0, held)[starts], np.diff(bounds))
+        pairs = np.where(positive, held, 0) * (below - first)
+        not_lost = np.diff(_running(pairs)[bounds])
+        tied = held[turns] * held[turns + 1]
+    ties = np.zeros(len(starts), np.int64)
+    np.add.at(ties, np.searchsorted(starts, turns, "right") - 1, tied)
+    large = {}
+    for g in np.flatnonzero(size >= LARGE).tolist():
+        here = slice(int(bounds[g]), int(bounds[g + 1]))
+        large[g] = _large(low[here], None if high is None else high[here], counts, here)
+        not_lost[g] = ties[g] = 0
+    return GroupPairs(not_lost, ties, p, size - p, large)
+
+
+def _large(
+    low: Words,
+    high: NDArray[np.uint64] | None,
+    counts: NDArray[np.unsignedinteger] | None,
+    here: slice,
+) -> Pairs:
+    """The pairs of one group, however large."""
+    held = None if counts is None else counts[here]
+    cuts = [0] if high is None else np.flatnonzero(np.diff(high, prepend=~high[:1]) != 0).tolist()
+    planes = [
+        sorted_pairs(low[a:b], None if held is None else held[a:b])
+        for a, b in zip(cuts, [*cuts[1:], len(low)], strict=True)
+    ]
+    return joined_pairs(planes)
+
+
+def _scan(
+    low: Words, group_shift: int, high: NDArray[np.uint64] | None
+) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """The first place of each group, the places of positives, and the last place before a tie
+    turns from negatives to positives."""
+    one = low.dtype.type(1)
+    step = (np.uint64 if high is not None else low.dtype.type)(1 << group_shift)
+    starts = [np.zeros(min(1, len(low)), np.intp)]
+    at, turns = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
+    for i in range(0, len(low), _CHUNK):
+        here = low[i : i + _CHUNK + 1]
+        change = here[1:] ^ here[:-1]
+        turn = change == one
+        if high is None:
+            new = change >= step
+        else:
+            above = high[i : i + _CHUNK + 1]
+            moved = above[1:] ^ above[:-1]
+            new = moved >= step
+            turn &= moved == 0
+        starts.append(np.flatnonzero(new) + (i + 1))
+        at.append(np.flatnonzero((here[:_CHUNK] & one) != 0) + i)
+        turns.append(np.flatnonzero(turn) + i)
+    return np.concatenate(starts), np.concatenate(at), np.concatenate(turns)
+
+
+def _running(values: NDArray[np.signedinteger]) -> Ints:
+    """0 and the running sums; int64 [n + 1]."""
+    sums = np.zeros(len(values) + 1, np.int64)
+    np.cumsum(values, out=sums[1:])
+    return sums

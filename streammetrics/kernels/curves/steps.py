@@ -1,0 +1,102 @@
+"""Steps: how many positives and negatives lie at or above each score, from high to low.
+
+Every curve of two classes is a function of them. Where a place is a bucket, the rows of one step
+may be in any order and any of them may be tied, so that the true curve runs somewhere in the box
+from (fp, tp) before the step to (fp, tp) after it; its corners are certain.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.exact.double_double import divided, whole
+
+Ints = NDArray[np.int64]
+
+# A value and its certain lower and upper bound; all the same where scores are exact.
+Figure: TypeAlias = tuple[float, float, float]
+
+UNDEFINED: Final[Figure] = (math.nan, math.nan, math.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Cumulative counts from high to low scores; place i is after i steps.
+
+    tp, fp: int64 [k + 1] (Python integers as objects where their sum passes int64), from 0;
+    every step has a row. places: intp [k], where the step's score is among those given.
+    """
+
+    tp: Ints
+    fp: Ints
+    places: NDArray[np.intp]
+
+    @property
+    def positives(self) -> int:
+        """All of them."""
+        return int(self.tp[-1])
+
+    @property
+    def negatives(self) -> int:
+        """All of them."""
+        return int(self.fp[-1])
+
+    @property
+    def rows(self) -> int:
+        """All of them."""
+        return self.positives + self.negatives
+
+    @property
+    def pairs(self) -> int:
+        """Positives times negatives."""
+        return self.positives * self.negatives
+
+
+def steps(negatives: Ints, positives: Ints) -> Steps:
+    """From counts [k] in ascending order of score; places without a row are left out.
+
+    >>> import numpy as np
+    >>> steps(np.array([1, 1, 0]), np.array([0, 1, 1])).tp.tolist()
+    [0, 1, 2, 2]
+    """
+    rows = negatives | positives  # 0 where both are
+    if np.count_nonzero(rows) == len(rows):
+        places = np.arange(len(rows) - 1, -1, -1)
+        n, p = negatives[::-1], positives[::-1]
+    else:
+        places = np.flatnonzero(rows != 0)[::-1]
+        n, p = negatives[places], positives[places]
+    # No sum is near int64 but in huge states, where adding Python integers does not matter.
+    near = int(n.max(initial=0)) + int(p.max(initial=0)) > (1 << 62) // max(len(p), 1)
+    if near and sum(n.tolist()) + sum(p.tolist()) >= 1 << 63:
+        n, p = n.astype(object), p.astype(object)
+    tp, fp = np.zeros((2, len(places) + 1), p.dtype)
+    np.cumsum(p, out=tp[1:])
+    np.cumsum(n, out=fp[1:])
+    return Steps(tp, fp, places)
+
+
+_FLOATS: Final = 1 << 53
+
+
+def shares(parts: NDArray[np.int64], of: NDArray[np.int64] | int) -> NDArray[np.float64]:
+    """Each part over what it is of: float64 [n], correctly rounded (from 100 bits where a count is
+    2**53 or more); nan where that is 0.
+
+    >>> import numpy as np
+    >>> shares(np.array([1, 2]), 3).tolist()
+    [0.3333333333333333, 0.6666666666666666]
+    """
+    every = np.full(len(parts), of, parts.dtype) if isinstance(of, int) else of
+    zero = every == 0
+    below = np.where(zero, 1, every)
+    if parts.dtype != object and int(below.max(initial=0)) < _FLOATS:
+        found = parts.astype(np.float64) / below.astype(np.float64)
+    else:
+        found = divided(whole(parts), whole(below)).high
+    return np.where(zero, np.nan, found)

@@ -1,0 +1,1 @@
+"""Arithmetic without rounding, or with the same last bit on every processor."""

@@ -1,0 +1,1 @@
+"""Intervals, tails, variances and e-values."""

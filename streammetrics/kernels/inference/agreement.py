@@ -1,0 +1,152 @@
+"""Agreement of two ratings of the same rows in many categories, from a table of counts.
+
+x_ij rows have truth i and prediction j; r_i and c_j are the sums of its rows and columns, n that
+of all. Everything is integers, of which each figure is one ratio.
+
+Variances are of independent rows, by delta. A coefficient g does not change when all x are doubled,
+so Σ x ψ = 0 and its variance is Σ x ψ² with ψ_ij = ∂g/∂x_ij (`kernels.influence`). Each ψ has one
+denominator, so that the sum is of integers and one division rounds it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.exact.rounding import over_root, ratio
+
+Ints = NDArray[np.int64]
+
+
+def kappa(agreed: int, r: Sequence[int], c: Sequence[int]) -> float:
+    """Cohen's kappa, (p_o - p_e) / (1 - p_e); agreed: Σ x_ii. (Educ. Psychol. Meas. 20, 1960.)"""
+    n, by_chance = sum(r), _dot(r, c)
+    return ratio(n * agreed - by_chance, n * n - by_chance)
+
+
+def weighted_kappa(truth: Ints, predicted: Ints, x: Ints, n_classes: int, power: int) -> float:
+    """1 - n Σ w_ij x_ij / Σ w_ij r_i c_j with w_ij = |i - j|^power, power 1 or 2.
+
+    truth, predicted, x: [m], the cells that are occupied and their counts. (Cohen, Psychol. Bull.
+    70, 1968.)
+    """
+    distances = np.zeros(n_classes, np.int64)
+    np.add.at(distances, np.abs(truth - predicted), x)
+    seen = sum(d**power * count for d, count in enumerate(distances.tolist()))
+    r, c = margins(truth, x, n_classes), margins(predicted, x, n_classes)
+    n = sum(r)
+    if power == 1:
+        # Σ |i - j| r_i c_j counts, for each cut between two classes, the pairs on both sides.
+        below = zip(accumulate(r), accumulate(c), strict=True)
+        expected = sum(a * (n - b) + (n - a) * b for a, b in below)
+    else:
+        squares = sum(i * i * (a + b) for i, (a, b) in enumerate(zip(r, c, strict=True)))
+        numbers = range(n_classes)
+        expected = n * squares - 2 * _dot(numbers, r) * _dot(numbers, c)
+    return ratio(expected - n * seen, expected)
+
+
+def matthews(agreed: int, r: Sequence[int], c: Sequence[int]) -> float:
+    """(n Σ x_ii - Σ r_i c_i) / √((n² - Σ r_i²)(n² - Σ c_i²)), Matthews' for many classes.
+
+    (R_K of Gorodkin, Comput. Biol. Chem. 28, 2004.)
+    """
+    n = sum(r)
+    square = (n * n - _dot(r, r)) * (n * n - _dot(c, c))
+    return over_root(n * agreed - _dot(r, c), square)
+
+
+def margins(classes: Ints, counts: Ints, n_classes: int) -> list[int]:
+    """The sum of the counts of each class."""
+    sums = np.zeros(n_classes, np.int64)
+    np.add.at(sums, classes, counts)
+    return list(map(int, sums))
+
+
+def _dot(a: Sequence[int], b: Sequence[int]) -> int:
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def kappa_variance(truth: Ints, predicted: Ints, x: Ints, n_classes: int, power: int = 0) -> float:
+    """Of Cohen's kappa, 1 - n Q / E with Q = Σ w_ij x_ij, E = Σ w_ij r_i c_j, w_ij = |i - j|^power.
+
+    truth, predicted, x: [m], the cells that are occupied and their counts. power: 0 for plain kappa
+    (0^0 is 0 here), 1 or 2. ψ_ij = (n Q e_ij - (Q + n w_ij) E) / E² with e_ij = ∂E/∂x_ij =
+    Σ_k w_ik c_k + Σ_k w_kj r_k. nan where kappa is. (Fleiss, Cohen and Everitt 1969, Psychol.
+    Bull. 72, 323-327.)
+
+    >>> two = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([40, 10, 10, 40])
+    >>> round(kappa_variance(*two, 2), 12)  # 4 p (1 - p) / n, since E is as good as known
+    0.0064
+    """
+    r, c = margins(truth, x, n_classes), margins(predicted, x, n_classes)
+    n, cells = sum(r), _cells(truth, predicted, x)
+    of_truth, of_prediction = _distances(c, power), _distances(r, power)
+    seen = sum(_weight(i, j, power) * count for i, j, count in cells)
+    expected = sum(a * b for a, b in zip(r, of_truth, strict=True))
+    if not expected:
+        return math.nan
+    above = sum(
+        count
+        * (
+            n * seen * (of_truth[i] + of_prediction[j])
+            - (seen + n * _weight(i, j, power)) * expected
+        )
+        ** 2
+        for i, j, count in cells
+    )
+    return ratio(above, expected**4)
+
+
+def matthews_variance(truth: Ints, predicted: Ints, x: Ints, n_classes: int) -> float:
+    """Of Matthews' coefficient A / √(S T), A = n Σ x_ii - Σ r c, S = n² - Σ r², T = n² - Σ c².
+
+    ψ_ij = (a_ij S T - A ((n - r_i) T + (n - c_j) S)) / (S T)^(3/2) with a_ij = ∂A/∂x_ij =
+    Σ x_kk + n [i = j] - c_i - r_j. nan where the coefficient is.
+
+    >>> two = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([40, 10, 10, 40])
+    >>> round(matthews_variance(*two, 2), 12)
+    0.0064
+    """
+    r, c = margins(truth, x, n_classes), margins(predicted, x, n_classes)
+    n, cells = sum(r), _cells(truth, predicted, x)
+    right = sum(count for i, j, count in cells if i == j)
+    a = n * right - sum(map(int.__mul__, r, c))
+    s, t = (n * n - sum(one * one for one in sums) for sums in (r, c))
+    if not s * t:
+        return math.nan
+    above = sum(
+        count
+        * ((right + n * (i == j) - c[i] - r[j]) * s * t - a * ((n - r[i]) * t + (n - c[j]) * s))
+        ** 2
+        for i, j, count in cells
+    )
+    return ratio(above, (s * t) ** 3)
+
+
+def _cells(truth: Ints, predicted: Ints, x: Ints) -> list[tuple[int, int, int]]:
+    return list(zip(truth.tolist(), predicted.tolist(), x.tolist(), strict=True))
+
+
+def _weight(i: int, j: int, power: int) -> int:
+    return int(i != j) if power == 0 else abs(i - j) ** power
+
+
+def _distances(counts: Sequence[int], power: int) -> list[int]:
+    """Σ_k w_ik counts_k for each i."""
+    n = sum(counts)
+    if power == 0:
+        return [n - one for one in counts]
+    first = sum(k * one for k, one in enumerate(counts))
+    if power == 2:
+        second = sum(k * k * one for k, one in enumerate(counts))
+        return [i * i * n - 2 * i * first + second for i in range(len(counts))]
+    # Below i: i b - m; above it: (first - m) - i (n - b), of b counts with the sum of numbers m.
+    below = accumulate(counts)
+    sums = accumulate(k * one for k, one in enumerate(counts))
+    pairs = enumerate(zip(below, sums, strict=True))
+    return [i * b - m + (first - m) - i * (n - b) for i, (b, m) in pairs]

@@ -1,0 +1,272 @@
+"""The interval of an area under the ROC curve: on the logit, and guarded where rows are few.
+
+The logit with Student's t is right where both classes have rows enough on the wrong side. Near an
+area of 1, or with few positives, its variance is itself a guess; there the interval is widened to
+hold Hanley and McNeil's, whose variance is a function of the area that is tried.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from operator import mul
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.curves.area import sum_of_counts
+from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.inference.t_interval import EVERYTHING, Ends, critical, logit_ends
+from streammetrics.kernels.inference.tails import last_inside
+
+# DeLong's variance of the area under the ROC curve, from buckets, in exact integers.
+
+Ints = NDArray[np.int64]
+
+_HALF_INT64: Final = 1 << 61  # twice this, and a bucket, are still int64
+
+
+@dataclass(frozen=True, slots=True)
+class Placements:
+    """How the rows of each class are placed among those of the other, summed.
+
+    half_wins: U, twice the pairs won, ties one half. squares: Σ p_b w_b² and Σ n_b v_b².
+    ties: Σ p_b n_b, pairs whose order the buckets do not tell. All of rows or of units of weight.
+    """
+
+    positives: int
+    negatives: int
+    half_wins: int
+    squares: tuple[int, int]
+    ties: int
+
+    @property
+    def area(self) -> float:
+        """The area, correctly rounded; nan without a positive or a negative."""
+        return ratio(self.half_wins, 2 * self.positives * self.negatives)
+
+    @property
+    def variance(self) -> float:
+        """Of the area, of independent rows, correctly rounded; nan with one row of a class."""
+        parts = self._parts()
+        return ratio(sum(parts), 1) if parts else math.nan
+
+    @property
+    def variances(self) -> tuple[float, float]:
+        """The parts of the variance that positives and negatives bring, S10 / P and S01 / N."""
+        parts = self._parts() or (None, None)
+        a, b = (math.nan if part is None else ratio(part, 1) for part in parts)
+        return a, b
+
+    @property
+    def df(self) -> float:
+        """Satterthwaite's degrees of freedom: (a + b)² / (a² / (P - 1) + b² / (N - 1)).
+
+        (Brunner and Munzel 2000, Biometrical Journal 42, 17-25.) nan where the variance is 0.
+        """
+        parts = self._parts()
+        if not parts or not sum(parts):
+            return math.nan
+        a, b = parts
+        spread = a * a / (self.positives - 1) + b * b / (self.negatives - 1)
+        return ratio((a + b) ** 2, spread)
+
+    @property
+    def resolution(self) -> float:
+        """How far the area of the scores behind the buckets may be: Σ p_b n_b / 2PN."""
+        return ratio(self.ties, 2 * self.positives * self.negatives)
+
+    def _parts(self) -> tuple[Fraction, Fraction] | None:
+        p, n, u = self.positives, self.negatives, self.half_wins
+        if p < 2 or n < 2:
+            return None
+        pairs = 4 * p * p * n * n
+        a = Fraction(p * self.squares[0] - u * u, pairs * (p - 1))
+        b = Fraction(n * self.squares[1] - u * u, pairs * (n - 1))
+        return a, b
+
+
+def placements(negatives: Ints, positives: Ints) -> Placements:
+    """Of buckets [b] in ascending order of score; empty ones may be left out. O(b).
+
+    >>> found = placements(np.array([1, 1, 0]), np.array([0, 1, 2]))
+    >>> found.area, found.variances, found.resolution
+    (0.9166666666666666, (0.006944444444444444, 0.006944444444444444), 0.08333333333333333)
+    """
+    n, p = negatives.tolist(), positives.tolist()
+    w, v = (places.tolist() for places in _beaten(negatives, positives))
+    won, lost = list(map(mul, p, w)), map(mul, n, v)
+    squares = _sum_of_products(won, w), _sum_of_products(lost, v)
+    return Placements(sum(p), sum(n), sum(won), squares, _sum_of_products(p, n))
+
+
+def placements_covariance(negatives: Ints, positives: Ints) -> float:
+    """The covariance of the areas of two models on the same rows, correctly rounded.
+
+    negatives, positives: int64 [a, b], rows by bucket of the one model and of the other, each
+    ascending. Σ_ab p_ab w_a w_b and Σ_ab n_ab v_a v_b stand where one model has its squares. The
+    variance of the difference is that of the one and of the other less twice this. nan with fewer
+    than two rows of a class.
+
+    >>> both = np.diag([1, 1, 0]), np.diag([0, 1, 2])
+    >>> placements_covariance(*both) == placements(*map(np.diagonal, both)).variance
+    True
+    """
+    p, n = (sum(counts.ravel().tolist()) for counts in (positives, negatives))
+    if p < 2 or n < 2:
+        return math.nan
+    product, places = 1, []
+    for axis in (1, 0):
+        of_n, of_p = negatives.sum(axis=axis), positives.sum(axis=axis)
+        w, v = (side.tolist() for side in _beaten(of_n, of_p))
+        product *= _sum_of_products(of_p.tolist(), w)
+        places.append((w, v))
+    (w_a, v_a), (w_b, v_b) = places
+    pairs = 4 * p * p * n * n
+    of_positives = Fraction(p * _bilinear(positives, w_a, w_b) - product, pairs * (p - 1))
+    of_negatives = Fraction(n * _bilinear(negatives, v_a, v_b) - product, pairs * (n - 1))
+    return ratio(of_positives + of_negatives, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedPlacements:
+    """Areas with a histogram for each group of users: what each group adds, and all without it.
+
+    influences: Z_g of `groups.spread_variance`. replicates: the area without each group, for
+    `groups.jackknife_variance`; nan where the others lack a class. Both [groups], of those that
+    have rows. area: of all of them, on their own grid.
+    """
+
+    area: float
+    influences: list[float]
+    replicates: list[float]
+
+
+def grouped_placements(negatives: Ints, positives: Ints) -> GroupedPlacements:
+    """Of int64 [groups, b], buckets ascending. Exact; each float is rounded once.
+
+    With X_g = Σ_b (p_gb w_b + n_gb v_b), Z_g = (PN X_g - U (N P_g + P N_g)) / (2 P² N²), and
+    without the group U becomes U - X_g + U_g, where U_g is of its own pairs.
+
+    >>> found = grouped_placements(np.array([[1, 0], [0, 1]]), np.array([[0, 1], [0, 1]]))
+    >>> found.area, found.influences, found.replicates
+    (0.75, [0.125, -0.125], [0.5, 1.0])
+    """
+    met = negatives.any(axis=1) | positives.any(axis=1)
+    negatives, positives = negatives[met], positives[met]
+    all_n, all_p = negatives.sum(axis=0), positives.sum(axis=0)
+    w, v = (places.tolist() for places in _beaten(all_n, all_p))
+    p, n, u = sum(all_p.tolist()), sum(all_n.tolist()), _sum_of_products(all_p.tolist(), w)
+    own_w = _beaten(negatives, positives)[0]
+    influences, replicates = [], []
+    groups = (rows.tolist() for rows in (negatives, positives, own_w))
+    for n_g, p_g, w_g in zip(*groups, strict=True):
+        x = _sum_of_products(p_g, w) + _sum_of_products(n_g, v)
+        p_in, n_in, own = sum(p_g), sum(n_g), _sum_of_products(p_g, w_g)
+        influences.append(ratio(p * n * x - u * (n * p_in + p * n_in), 2 * p * p * n * n))
+        replicates.append(ratio(u - x + own, 2 * (p - p_in) * (n - n_in)))
+    return GroupedPlacements(ratio(u, 2 * p * n), influences, replicates)
+
+
+def _beaten(n: Ints, p: Ints) -> tuple[Ints, Ints]:
+    """The w and v of each bucket, along the last axis."""
+    if max(sum_of_counts(n.ravel()), sum_of_counts(p.ravel())) > _HALF_INT64:
+        n, p = n.astype(object), p.astype(object)
+    above = p.sum(axis=-1, keepdims=True) - np.cumsum(p, axis=-1)
+    return 2 * (np.cumsum(n, axis=-1) - n) + n, 2 * above + p
+
+
+def _bilinear(counts: Ints, left: list[int], right: list[int]) -> int:
+    rows, columns = np.nonzero(counts)
+    cells = zip(counts[rows, columns].tolist(), rows.tolist(), columns.tolist(), strict=True)
+    return sum(count * left[row] * right[column] for count, row, column in cells)
+
+
+def _sum_of_products(a: Iterable[int], b: Iterable[int]) -> int:
+    return sum(map(mul, a, b))
+
+
+GUARD: Final = 10.0  # rows of the scarcer class that pairs are lost by, below which it is guarded
+COARSE: Final = 0.25  # standard errors that the buckets may hide before the interval says so
+
+
+class AreaEnds(NamedTuple):
+    """An interval of an area. guarded: Hanley and McNeil's is in it. widened: by the buckets."""
+
+    lower: float
+    upper: float
+    guarded: bool
+    widened: bool
+
+
+def area_ends(
+    area: float,
+    variance: float,
+    df: float,
+    classes: tuple[float, float],
+    level: float,
+    *,
+    resolution: float = 0.0,
+    strict: bool = False,
+) -> AreaEnds:
+    """The interval of an area with this variance and its degrees of freedom.
+
+    classes: positives and negatives; of clustered rows, each divided by the design effect.
+    resolution: how far the buckets may have moved the area; added on both sides where it is above a
+    quarter of the standard error, or strict. Guarded where min(P, N) min(A, 1 - A) < 10, or the
+    variance is 0 or not known. Infinite where a class has no rows.
+
+    >>> ends = area_ends(31 / 42, 0.022297808012094, 8.681519661, (6, 7), 0.95)
+    >>> round(ends.lower, 9), round(ends.upper, 9), ends.guarded
+    (0.32713939, 0.942314634, True)
+    """
+    positives, negatives = classes
+    if not (positives > 0 and negatives > 0 and 0 <= area <= 1):
+        return AreaEnds(*EVERYTHING, guarded=False, widened=False)
+    known = variance > 0 and df > 0 and 0 < area < 1
+    guarded = not known or min(positives, negatives) * min(area, 1.0 - area) < GUARD
+    se = math.sqrt(variance) if variance > 0 else 0.0
+    found = [logit_ends(area, se, critical(level, df))] if known else []
+    if guarded:
+        found.append(score_ends(area, positives, negatives, critical(level)))
+    lower, upper = min(low for low, _ in found), max(high for _, high in found)
+    widened = resolution > 0 and (strict or resolution > COARSE * se)
+    if widened:
+        lower, upper = max(lower - resolution, 0.0), min(upper + resolution, 1.0)
+    return AreaEnds(lower, upper, guarded, widened)
+
+
+def score_ends(area: float, positives: float, negatives: float, z: float) -> Ends:
+    """The areas θ with |area - θ| <= z √V(θ), V as Hanley and McNeil have it.
+
+    (Hanley and McNeil 1982, Radiology 143, 29-36, for the variance.) At least one row of a class.
+
+    >>> lower, upper = score_ends(31 / 42, 6, 7, 1.959963984540054)
+    >>> round(lower, 9), round(upper, 9)
+    (0.417899115, 0.91355616)
+    """
+    positives, negatives = max(positives, 1.0), max(negatives, 1.0)
+
+    def near(tried: float) -> bool:
+        variance = hanley_mcneil_variance(tried, positives, negatives)
+        return (area - tried) * (area - tried) <= z * z * variance
+
+    return last_inside(area, 0.0, near), last_inside(area, 1.0, near)
+
+
+def hanley_mcneil_variance(area: float, positives: float, negatives: float) -> float:
+    """The variance of an area of θ, of scores that are spread exponentially.
+
+    (θ(1 - θ) + (P - 1)(Q1 - θ²) + (N - 1)(Q2 - θ²)) / PN, Q1 = θ / (2 - θ), Q2 = 2θ² / (1 + θ).
+
+    >>> hanley_mcneil_variance(0.5, 1, 1), hanley_mcneil_variance(1.0, 5, 5)
+    (0.25, 0.0)
+    """
+    # Q1 - θ² = θ (1 - θ)² / (2 - θ), and Q2 - θ² = θ² (1 - θ) / (1 + θ): no digits are lost.
+    rest = 1.0 - area
+    of_positives = (positives - 1.0) * area * rest * rest / (2.0 - area)
+    of_negatives = (negatives - 1.0) * area * area * rest / (1.0 + area)
+    return (area * rest + of_positives + of_negatives) / positives / negatives

@@ -1,0 +1,173 @@
+"""The e-value of counts against given shares, under a Dirichlet mixture of other shares.
+
+    e = B(a + n) / B(a) · Π p_i^(-n_i),
+
+with counts n_i, shares p_i, the prior a_i, and B the multivariate beta function: a likelihood
+ratio, of mean 1 under the shares, whenever one looks. Two classes are the beta-binomial mixture.
+(Robbins 1970, Ann. Math. Stat. 41, 1397-1409; Lindon and Malek 2022, NeurIPS, section 3.)
+
+As a difference of ln Γ this is off by 2.4e-6 at 1e9 rows and 2.5e-3 at 1e12. Here the large terms
+of Stirling's formula are joined before any is rounded, which is off by less than 1e-13 of the
+value or of 1 at any size: with A_i = a_i + n_i, A = Σ A_i, a = Σ a_i, the deviance
+D(x, m) = x ln(x/m) - x + m, and R what Stirling's formula leaves over,
+
+    ln e = Σ D(A_i, A p_i) - Σ D(a_i, a p_i) - ½ Σ ln(A_i a / (A a_i)) - (K - 1)/2 ln(A/a)
+           + Σ (R(A_i) - R(a_i)) - R(A) + R(a).
+
+All differences and ratios are exact. It is the last function of a result, and no state holds it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.inference.incomplete import stirling_remainder
+from streammetrics.kernels.inference.tails import chi2_sf
+
+Number = int | float | Fraction
+
+
+def log_e_of_counts(
+    counts: Sequence[int], shares: Sequence[Number], prior: Sequence[Number]
+) -> float:
+    """The logarithm of e: counts [k] against shares [k] of sum 1, with a prior [k] above 0.
+
+    One row in a class of share 0 is infinite evidence; such a class may have a prior of 0, and is
+    then as if it were not there. 0 where there are no rows.
+
+    >>> log_e_of_counts([1, 0], [Fraction(1, 2), Fraction(1, 2)], [1.0, 1.0])
+    0.0
+    >>> log_e_of_counts([3, 1], [1, 0], [1, 1])
+    inf
+    """
+    classes = [(n, Fraction(p), Fraction(a)) for n, p, a in zip(counts, shares, prior, strict=True)]
+    if any(n and not p for n, p, _ in classes):
+        return math.inf
+    classes = [one for one in classes if one[2]]
+    rows = sum(n for n, _, _ in classes)
+    if not rows:
+        return 0.0
+    # Everything below is in whole numbers, over one denominator of the priors and one of the
+    # shares: a Fraction would look for common divisors at each step.
+    unit = math.lcm(*(a.denominator for _, _, a in classes))
+    priors = [a.numerator * (unit // a.denominator) for _, _, a in classes]
+    before = sum(priors)
+    after = before + rows * unit
+    # A share without rows is in no term of e, so that a class of share 0 may be given one: the
+    # rest then has less by a factor, which is put back.
+    given = Fraction(sum(a for a, (_, p, _) in zip(priors, classes, strict=True) if not p), after)
+    left = 1 - given
+    expected = (
+        [
+            p * left if p else Fraction(a, after)
+            for a, (_, p, _) in zip(priors, classes, strict=True)
+        ]
+        if given
+        else [p for _, p, _ in classes]
+    )
+    whole = math.lcm(*(p.denominator for p in expected))
+    terms = [
+        float(rows) * log_ratio(left.numerator, left.denominator),
+        -0.5 * (len(classes) - 1) * log_ratio(after, before),
+        stirling_remainder(before / unit) - stirling_remainder(after / unit),
+    ]
+    for (n, _, _), p, a in zip(classes, expected, priors, strict=True):
+        share, x = p.numerator * (whole // p.denominator), a + n * unit
+        terms += (
+            _deviance(x * whole, after * share, unit * whole),
+            -_deviance(a * whole, before * share, unit * whole),
+            -0.5 * log_ratio(x * before, after * a),
+            stirling_remainder(x / unit) - stirling_remainder(a / unit),
+        )
+    return math.fsum(terms)
+
+
+def _deviance(x: int, mean: int, unit: int) -> float:
+    """`x ln(x / mean) - x + mean`, in units, so that the two may be as close as they like."""
+    apart, v = (x - mean) / unit, (x - mean) / (x + mean)
+    if abs(v) > 0.05:
+        return x / unit * log_ratio(x, mean) - apart
+    # x ln(x / mean) = 2 x (v + v³/3 + v⁵/5 + ...).
+    sum_, power, k = apart * v, 2.0 * (x / unit) * v, 3.0
+    while True:
+        power *= v * v
+        following = sum_ + power / k
+        if following == sum_:
+            return sum_
+        sum_, k = following, k + 2.0
+
+
+def log_ratio(numerator: int, denominator: int) -> float:
+    """The logarithm of a positive fraction, within two last places however close to 1 it is.
+
+    >>> log_ratio(10**30 + 1, 10**30)
+    1e-30
+    """
+    if denominator < 2 * numerator < 4 * denominator:
+        return math.log1p((numerator - denominator) / denominator)
+    common = math.gcd(numerator, denominator)
+    return math.log(numerator // common) - math.log(denominator // common)
+
+
+# Whether units fell to the arms in the declared shares: the test of a sample ratio mismatch.
+
+
+@dataclass(frozen=True, slots=True)
+class ChiSquare:
+    """The statistic, its degrees of freedom and its p-value."""
+
+    statistic: float
+    df: int
+    pvalue: float
+
+
+def shares_of(weights: Sequence[Number]) -> list[Fraction]:
+    """Weights [k], not negative and not all 0, over their sum, exactly.
+
+    >>> shares_of([5, 3, 2])
+    [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)]
+    """
+    total = sum((Fraction(one) for one in weights), Fraction(0))
+    return [Fraction(one) / total for one in weights]
+
+
+def chi_square(counts: Sequence[int], weights: Sequence[Number]) -> ChiSquare:
+    """Pearson's Σ (n_i - N p_i)² / (N p_i) of counts [k] and weights [k], for one look only.
+
+    Arms of weight 0 are no degree of freedom, and a unit in one of them makes the p-value 0.
+    Without a unit, or with one arm of positive weight, the p-value is 1.
+
+    >>> found = chi_square([5120, 4880], [1, 1])
+    >>> found.statistic, round(found.pvalue, 12)
+    (5.76, 0.016395071849)
+    """
+    shares = shares_of(weights)
+    df = sum(p > 0 for p in shares) - 1
+    if any(n and not p for n, p in zip(counts, shares, strict=True)):
+        return ChiSquare(math.inf, df, 0.0)
+    total = sum(counts)
+    if not total:
+        return ChiSquare(0.0, df, 1.0)
+    # Σ n_i² / (N p_i) - N, in whole numbers until it is rounded.
+    squares = (n * n / p for n, p in zip(counts, shares, strict=True) if p)
+    statistic = ratio(sum(squares, Fraction(0)) - total * total, total)
+    return ChiSquare(statistic, df, chi2_sf(statistic, df))
+
+
+def log_e(counts: Sequence[int], weights: Sequence[Number], k: float = 10_000.0) -> float:
+    """The logarithm of the e-value against the shares, for every look; alarm at ln 1000.
+
+    Counts [k], weights [k]; k: the weight of the prior in units, 10,000 for large balanced tests.
+    Infinite where an arm of weight 0 has a unit.
+
+    >>> round(log_e([5120, 4880], [1, 1], k=100), 12)
+    0.542000517269
+    """
+    shares = shares_of(weights)
+    # An arm of share 0 has no prior, and is left out there.
+    prior = [Fraction(k) * p for p in shares]
+    return log_e_of_counts(counts, shares, prior)

@@ -1,0 +1,144 @@
+"""The variance of a smooth function of counts, from what one more row of each kind changes.
+
+With counts n_c of cells c and a function g of them, ψ_c = ∂g/∂n_c; of independent rows
+Var g = Σ n ψ² - (Σ n ψ)² / Σ n. Where g does not change when all counts are doubled, as with
+every rate, Σ n ψ is 0. (Bishop, Fienberg and Holland 1975, "Discrete Multivariate Analysis",
+section 14.6.)
+
+Floats here are multiplied cell by cell and summed exactly, so that the order of rows, and the
+processor, change no bit.
+
+In a mean over classes, a ratio T_c = N_c / D_c of the true and false positives and negatives of
+class c is linear above and below, so a row that is, for it, a true positive changes it by
+(N(1, 0, 0, 0) - T_c D(1, 0, 0, 0)) / D_c, and so on. A row of truth t and prediction p is a true
+positive of class t where t = p, else a false negative of t and a false positive of p; to all other
+classes it is a true negative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.exact.term_means import Hits, Term
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def counts_variance(counts: Ints, psi: Floats) -> float:
+    """Σ n ψ² - (Σ n ψ)² / Σ n over cells of any shape; nan where there are no rows.
+
+    counts: int64 of any shape, psi: float64 of the same; a cell without rows may have ψ nan.
+
+    >>> round(counts_variance(np.array([3, 7]), np.array([0.07, -0.03])), 15)  # 3 of 10
+    0.021
+    """
+    met = counts > 0
+    n, psi = counts[met].astype(np.float64), psi[met]
+    if not len(n):
+        return math.nan
+    first = n * psi
+    sum_, rows = math.fsum(first.tolist()), int(counts[met].sum())
+    return max(math.fsum((first * psi).tolist()) - sum_ / rows * sum_, 0.0)
+
+
+def cells_number(counts: Ints, psi: Floats) -> int:
+    """The skewness number of Σ n ψ, (Σ n ψ²)³ / (Σ n |ψ|³)², rounded down; 0 where ψ is 0.
+
+    How many rows decide the estimate. counts, psi: as in `counts_variance`.
+
+    >>> cells_number(np.array([3, 997]), np.array([0.997, -0.003]))
+    3
+    """
+    met = counts > 0
+    n, psi = counts[met].astype(np.float64), np.abs(psi[met])
+    if not len(psi) or not np.isfinite(psi).all() or not psi.max() > 0:
+        return 0
+    psi = psi / psi.max()
+    squares = math.fsum((n * psi * psi).tolist())
+    cubes = math.fsum((n * psi * psi * psi).tolist())
+    return math.floor(squares * squares * squares / (cubes * cubes))
+
+
+def group_influence(counts: Ints, psi: Floats) -> list[float]:
+    """What each group adds to the linearised estimate: Z_g = Σ_c n_gc ψ_c. For `spread_variance`.
+
+    counts: int64 [groups, cells], psi: float64 [cells], of the totals of all groups.
+
+    >>> group_influence(np.array([[1, 0], [0, 2]]), np.array([0.5, -0.25]))
+    [0.5, -0.5]
+    """
+    met = (counts > 0).any(axis=0)
+    return [math.fsum(row) for row in (counts[:, met] * psi[met]).tolist()]
+
+
+_ONE: Final[tuple[Hits, ...]] = ((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, 1, 0), (0, 0, 0, 1))
+
+
+def hit_influence(hits: Hits, term: Term) -> tuple[float, float, float, float]:
+    """What one more true positive, false positive, false negative and true negative changes.
+
+    Each rounded once; nan where the ratio is 0/0.
+
+    >>> from streammetrics.kernels.exact import term_means
+    >>> hit_influence((1, 0, 3, 5), term_means.recall)
+    (0.1875, 0.0, -0.0625, 0.0)
+    """
+    above, below = term(hits)
+    of_one = (term(one) for one in _ONE)
+    tp, fp, fn, tn = (ratio(a * below - above * b, below * below) for a, b in of_one)
+    return tp, fp, fn, tn
+
+
+def mean_influence(
+    truth: Ints, predicted: Ints, hits: Sequence[Hits], term: Term, *, by_rows: bool = False
+) -> Floats:
+    """The ψ of the mean of a ratio over the classes that have one.
+
+    truth, predicted: int64 [m], cells. hits: of each class. by_rows: the mean is weighted by the
+    rows of the truth, which are random too: a row of class t adds (T_t - mean) / Σ weights.
+    Returns float64 [m].
+
+    >>> from streammetrics.kernels.exact import term_means
+    >>> truth, predicted = np.array([0, 0, 1]), np.array([0, 1, 1])
+    >>> hits = [(3, 0, 1, 4), (4, 1, 0, 3)]
+    >>> mean_influence(truth, predicted, hits, term_means.recall).tolist()
+    [0.03125, -0.09375, 0.0]
+    """
+    terms = [term(one) for one in hits]
+    met = [below > 0 for _, below in terms]
+    weights = [one[0] + one[2] if by_rows else 1 for one in hits]
+    total = sum(weight for weight, known in zip(weights, met, strict=True) if known)
+    table = np.zeros((len(hits), 4))
+    for number, (one, known, weight) in enumerate(zip(hits, met, weights, strict=True)):
+        if known and total:
+            table[number] = [weight * psi / total for psi in hit_influence(one, term)]
+    tp, fp, fn, tn = table.T
+    # To all classes a true negative, and then what it is to its own instead.
+    everywhere = math.fsum(tn.tolist())
+    same = truth == predicted
+    wrong = fn[truth] - tn[truth] + (fp[predicted] - tn[predicted])
+    psi = everywhere + np.where(same, tp[truth] - tn[truth], wrong)
+    if by_rows and total:
+        psi = psi + _of_weights(terms, met, weights, total)[truth]
+    found: Floats = psi
+    return found
+
+
+def _of_weights(
+    terms: Sequence[tuple[int, int]], met: Sequence[bool], weights: Sequence[int], total: int
+) -> Floats:
+    """(T_c - mean) / Σ weights for each class; 0 for those without a ratio."""
+    values = [ratio(*term) if known else 0.0 for term, known in zip(terms, met, strict=True)]
+    pairs = zip(weights, values, strict=True)
+    mean = sum(Fraction(value) * weight for weight, value in pairs) / total
+    return np.array(
+        [(v - float(mean)) / total if known else 0.0 for v, known in zip(values, met, strict=True)]
+    )

@@ -1,0 +1,130 @@
+"""Intervals of shares: Wilson's, for independent and for clustered rows, and Newcombe's.
+
+For accuracy, precision, recall, specificity, error rates and hit rates, each a share of rows that
+are counted beforehand; and for F1, which is a function of such a share.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from streammetrics.kernels.exact.rounding import ratio
+from streammetrics.kernels.inference.t_interval import EVERYTHING, Ends
+
+
+def wilson_ends(successes: int, n: int, q: float, *, n_eff: float | None = None) -> Ends:
+    """The shares θ with |p - θ| <= q √(θ(1 - θ) / n), where p = successes / n.
+
+    n_eff: how many independent rows these are worth, where that is not n (`effective_size`).
+    q: `critical(level)`, of the normal, or of t with the degrees of freedom of a clustered
+    variance. Infinite where there are no rows. (Wilson 1927, JASA 22, 209-212; for clustered rows
+    Kott and Carr 1997, J. Off. Stat. 13, 367-383; Korn and Graubard 1998, Surv. Methodol. 24,
+    193-201.)
+
+    The ends are the roots of (1 + c) θ² - (2 p + c) θ + p², c = q² / n; the lower one is found
+    from the upper, so that no digit is lost where p is small.
+
+    >>> lower, upper = wilson_ends(3, 10, 1.959963984540054)
+    >>> round(lower, 12), round(upper, 12)
+    (0.107791267406, 0.603221852539)
+    """
+    size = float(n) if n_eff is None else n_eff
+    if not size > 0 or not n or math.isnan(q):
+        return EVERYTHING
+    if q == math.inf:
+        return 0.0, 1.0
+    p, rest = ratio(successes, n), ratio(n - successes, n)
+    c = q * q / size
+    larger = p + 0.5 * c + q * math.sqrt(p * rest / size + 0.25 * c / size)
+    lower = p * p / larger if p else 0.0
+    return min(lower, p), max(min(larger / (1.0 + c), 1.0), p)
+
+
+def effective_size(successes: int, n: int, variance: float, known_deff: float = 1.0) -> float:
+    """How many independent rows have the variance of this share: p (1 - p) / variance.
+
+    variance: of the share, from groups of users. Where p is 0 or 1, or the variance is 0 or not
+    known, nothing can be read from it, and n is divided by the last design effect that was known,
+    if that is above 1. nan where there are no rows.
+
+    >>> effective_size(50, 100, 0.005), effective_size(0, 100, 0.0, known_deff=4.0)
+    (50.0, 25.0)
+    """
+    if not n:
+        return math.nan
+    if 0 < successes < n and variance > 0:
+        return ratio(successes * (n - successes), n * n) / variance
+    return n / known_deff if known_deff > 1 else float(n)
+
+
+def share_variance(successes: int, n: int) -> float:
+    """The variance of a share of n independent rows: p (1 - p) / n; nan for n = 0.
+
+    Of counts, so that n divides it, as in Wald's interval and in every multinomial variance here;
+    the variance of a mean of other values divides by n - 1 (`sums_variance.mean_variance`).
+
+    >>> share_variance(1, 2)
+    0.125
+    """
+    return ratio(successes * (n - successes), n**3)
+
+
+def newcombe_ends(a: float, ends_a: Ends, b: float, ends_b: Ends) -> Ends:
+    """The interval of b - a from those of the two shares a and b (Wilson's).
+
+    (Newcombe 1998, Statistics in Medicine 17, 873-890, method 10.) D = b - a;
+    D - √((b - lower_b)² + (upper_a - a)²), D + √((upper_b - b)² + (a - lower_a)²).
+    Infinite where a share or its interval is.
+
+    >>> z = 1.959963984540054
+    >>> lower, upper = newcombe_ends(
+    ...     0.052, wilson_ends(520, 10000, z), 0.0585, wilson_ends(585, 10000, z))
+    >>> round(lower, 12), round(upper, 12)
+    (0.000164880491, 0.012844943543)
+    """
+    if not all(map(math.isfinite, (a, *ends_a, b, *ends_b))):
+        return EVERYTHING
+    down_b, up_a = b - ends_b[0], ends_a[1] - a
+    up_b, down_a = ends_b[1] - b, a - ends_a[0]
+    difference = b - a
+    return (
+        difference - math.sqrt(down_b * down_b + up_a * up_a),
+        difference + math.sqrt(up_b * up_b + down_a * down_a),
+    )
+
+
+def f1_ends(tp: int, fp: int, fn: int, q: float, *, n_eff: float | None = None) -> Ends:
+    """F1's interval: Wilson's of the Jaccard index J = tp / (tp + fp + fn), through 2J / (1 + J).
+
+    Given that a row is positive, by label or by prediction, J is the share of those that are both.
+    n_eff: of these rows. (Takahashi et al. 2022, Applied Intelligence 52, 4961-4972, for F1 as a
+    function of counts.)
+
+    >>> lower, upper = f1_ends(40, 10, 30, 1.959963984540054)
+    >>> round(lower, 12), round(upper, 12)
+    (0.564223177606, 0.755464947206)
+    """
+    lower, upper = wilson_ends(tp, tp + fp + fn, q, n_eff=n_eff)
+    if lower == -math.inf:
+        return EVERYTHING
+    return 2.0 * lower / (1.0 + lower), 2.0 * upper / (1.0 + upper)
+
+
+def f_beta_variance(tp: int, fp: int, fn: int, beta_squared: Fraction | int) -> float:
+    """The multinomial delta variance of F = (1 + b) tp / D, D = (1 + b) tp + b fn + fp, b = β².
+
+    (tp ((1 + b)(1 - F))² + fn (b F)² + fp F²) / D², in fractions, rounded once; nan where D is 0.
+    It is 0 where F is 0 or 1, and says nothing there. α of the other form is 1 / (1 + b).
+
+    >>> import math
+    >>> round(math.sqrt(f_beta_variance(40, 10, 30, 4)), 12)
+    0.055477713377
+    """
+    b = Fraction(beta_squared)
+    d = (1 + b) * tp + b * fn + fp
+    if not d:
+        return math.nan
+    f = (1 + b) * tp / d
+    square = tp * ((1 + b) * (1 - f)) ** 2 + fn * (b * f) ** 2 + fp * f**2
+    return ratio(square, d**2)

@@ -1,0 +1,180 @@
+"""Graded lists before and after they are ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.multiset.score_bits import Scores
+from streammetrics.kernels.ranking.rank_tables import MAX_GRADE
+from streammetrics.kernels.ranking.ties import Grades, Indices, TieGroups, first_of_run
+
+Lengths = NDArray[np.int64]
+Cut = int | Lengths | None  # one for all lists, one for each, or none
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lists:
+    """`n` graded lists, one after the other.
+
+    grades: uint8 [items], 0 to 15. scores: float32 or float64 [items] without NaN, or None for
+    lists that are ranked already. offsets: int64 [n + 1], where each list begins and has ended.
+    unseen: int64 [n, 16] or None, how many known items of each grade are not in the list.
+    judged: bool [items] or None for all, whether somebody judged the item; if not, its grade is 0.
+    """
+
+    grades: Grades
+    scores: Scores | None
+    offsets: Lengths
+    unseen: Lengths | None = None
+    judged: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def part(self, first: int, last: int) -> Lists:
+        """Lists `first` up to `last`, as views."""
+        a, b = int(self.offsets[first]), int(self.offsets[last])
+        return Lists(
+            self.grades[a:b],
+            None if self.scores is None else self.scores[a:b],
+            self.offsets[first : last + 1] - a,
+            None if self.unseen is None else self.unseen[first:last],
+            None if self.judged is None else self.judged[a:b],
+        )
+
+
+def of_shown(lists: Lists) -> Lists:
+    """The lists of the items that were shown: one of score -inf is known, and no part of its list.
+
+    It moves to `unseen`, unless nobody judged it: then nothing is known of it.
+    """
+    scores = lists.scores
+    if scores is None or scores.min(initial=np.inf) > -np.inf:
+        return lists
+    shown = scores > -np.inf
+    known = ~shown if lists.judged is None else ~shown & lists.judged
+    at = np.flatnonzero(known)
+    n, n_grades = len(lists), MAX_GRADE + 1
+    cells = (np.searchsorted(lists.offsets, at, side="right") - 1) * n_grades + lists.grades[at]
+    unseen: Lengths = np.bincount(cells, minlength=n * n_grades).reshape(n, n_grades)
+    if lists.unseen is not None:
+        unseen += lists.unseen
+    n_shown = np.zeros(len(scores) + 1, np.int64)
+    np.cumsum(shown, out=n_shown[1:])
+    judged = None if lists.judged is None else lists.judged[shown]
+    return Lists(lists.grades[shown], scores[shown], n_shown[lists.offsets], unseen, judged)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Relevant:
+    """Relevant items, list by list, best rank first, [h] each: list, 0-based rank, grade, and how
+    many items above it nobody judged (None: none)."""
+
+    lists: Indices
+    ranks: Indices
+    grades: Grades
+    unjudged: Indices | None = None
+
+    def at_least(self, rel: int) -> Relevant:
+        """Those of grade `rel` or more."""
+        return self if rel <= 1 else self.take(np.flatnonzero(self.grades >= rel))
+
+    def above(self, cut: int | Lengths) -> Relevant:
+        """Those among the first `cut` ranks."""
+        if isinstance(cut, int) and (not len(self.ranks) or self.ranks.max() < cut):
+            return self
+        depth = cut if isinstance(cut, int) else cut[self.lists]
+        return self.take(np.flatnonzero(self.ranks < depth))
+
+    def firsts(self) -> Relevant:
+        """The first of each list."""
+        new = np.ones(len(self.lists), np.bool_)
+        np.not_equal(self.lists[1:], self.lists[:-1], out=new[1:])
+        return self.take(np.flatnonzero(new))
+
+    @property
+    def places(self) -> Indices:
+        """How many of them are above each in its list."""
+        return np.arange(len(self.lists)) - first_of_run(self.lists)
+
+    @staticmethod
+    def join(several: Sequence[Relevant]) -> Relevant:
+        """All of several."""
+        if len(several) == 1:
+            return several[0]
+        unjudged = [hits.unjudged for hits in several if hits.unjudged is not None]
+        return Relevant(
+            np.concatenate([hits.lists for hits in several] or [np.empty(0, np.intp)]),
+            np.concatenate([hits.ranks for hits in several] or [np.empty(0, np.intp)]),
+            np.concatenate([hits.grades for hits in several] or [np.empty(0, np.uint8)]),
+            np.concatenate(unjudged) if unjudged else None,
+        )
+
+    def moved(self, first: int) -> Relevant:
+        """The same, of lists that are numbered from `first` on."""
+        return Relevant(self.lists + first, self.ranks, self.grades, self.unjudged)
+
+    def take(self, at: Indices) -> Relevant:
+        """Those at these places."""
+        unjudged = None if self.unjudged is None else self.unjudged[at]
+        return Relevant(self.lists[at], self.ranks[at], self.grades[at], unjudged)
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """What every measure of `n` lists is made from.
+
+    whole: the lists. hits: the relevant items, down to the depth asked for, of all lists whose
+    order is known. ties: the tie groups of the others, which have no hits. counts: [n, g + 1], how
+    many known items of each grade there are, in the list or not; that of grade 0 means nothing.
+    """
+
+    whole: Lists
+    hits: Relevant
+    ties: TieGroups
+    counts: Lengths
+    _found: dict[tuple[int | None, int], Relevant] = field(default_factory=dict, init=False)
+
+    @property
+    def n(self) -> int:
+        """How many lists there are."""
+        return len(self.whole)
+
+    @cached_property
+    def judged(self) -> Lengths:
+        """How many items somebody judged, in the list or not; [n]."""
+        lists = self.whole
+        items: Lengths = np.diff(lists.offsets)
+        if lists.judged is not None:
+            items -= np.diff(np.concatenate([[0], np.cumsum(~lists.judged)])[lists.offsets])
+        if lists.unseen is not None:
+            items += lists.unseen.sum(axis=1)
+        return items
+
+    @cached_property
+    def relevant(self) -> Lengths:
+        """How many known relevant items each list has, in it or not; [n]."""
+        return self.known(1)
+
+    def known(self, rel: int) -> Lengths:
+        """How many known items of grade `rel` or more each list has, in it or not; [n]."""
+        if rel >= self.counts.shape[1]:
+            return np.zeros(self.n, np.int64)
+        total = self.counts[:, rel].copy()
+        for grade in range(rel + 1, self.counts.shape[1]):
+            total += self.counts[:, grade]
+        return total
+
+    def within(self, cut: Cut, rel: int = 1) -> Relevant:
+        """The hits of grade `rel` or more among the first `cut` ranks."""
+        if isinstance(cut, np.ndarray):
+            return self.within(None, rel).above(cut)
+        if (cut, rel) not in self._found:
+            hits = self.hits.at_least(rel) if cut is None else self.within(None, rel).above(cut)
+            self._found[cut, rel] = hits
+        return self._found[cut, rel]

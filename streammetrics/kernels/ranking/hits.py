@@ -1,0 +1,151 @@
+"""How many relevant items the first ranks hold: what P, R, R-precision and pooled HR are made of.
+
+Also cumulative gain, which counts each with its gain. Under ties it is the mean over all orders: a
+group of m items, of which a cut leaves j ranks, shows each item with probability j/m. At most one
+group of a list is cut, so the mean is a fraction of whole numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.exact.double_double import Pair, minus, quotient, times, totals
+from streammetrics.kernels.ranking.graded_lists import Cut, Ranked
+from streammetrics.kernels.ranking.list_sort import of_like_length
+from streammetrics.kernels.ranking.positions import alike
+from streammetrics.kernels.ranking.rank_tables import GAINS, MAX_GRADE, Floats, reciprocals
+from streammetrics.kernels.ranking.ties import Indices
+
+# The rank of the first relevant item: MRR and HR (Voorhees 1999, TREC-8 question answering
+# track).
+
+
+def reciprocal_rank(lists: Ranked, rel: int, cut: int | None) -> Pair:
+    """1/rank of the first item of grade `rel` or more, 0 where there is none; [n]."""
+    high, low = np.zeros(lists.n), np.zeros(lists.n)
+    first = lists.within(cut, rel).firsts()
+    table = reciprocals(int(first.ranks.max(initial=0)) + 1)
+    high[first.lists], low[first.lists] = table.take(first.ranks)
+    owners, found = _of_first_groups(lists, rel, cut, _mean_reciprocal)
+    high[owners], low[owners] = found
+    return Pair(high, low)
+
+
+def hit(lists: Ranked, rel: int, cut: int | None) -> Pair:
+    """1 where an item of grade `rel` or more is among the first `cut`, else 0; [n]."""
+    high, low = np.zeros(lists.n), np.zeros(lists.n)
+    high[lists.within(cut, rel).lists] = 1.0
+    owners, found = _of_first_groups(lists, rel, cut, _some_share)
+    high[owners], low[owners] = found
+    return Pair(high, low)
+
+
+def _mean_reciprocal(begins: Indices, none: Pair) -> Pair:
+    steps = none.high.shape[1] - 1
+    found = minus(Pair(*(part[:, :-1] for part in none)), Pair(*(part[:, 1:] for part in none)))
+    ranks = begins[:, None] + np.arange(steps)
+    terms = times(found, reciprocals(int(ranks.max()) + 1).take(ranks))
+    rows = np.repeat(np.arange(len(begins)), steps)
+    return totals(Pair(*(part.ravel() for part in terms)), rows, len(begins))
+
+
+def _some_share(begins: Indices, none: Pair) -> Pair:
+    one = Pair(np.ones(len(begins)), np.zeros(len(begins)))
+    return minus(one, Pair(none.high[:, -1], none.low[:, -1]))
+
+
+def _of_first_groups(
+    lists: Ranked, rel: int, cut: int | None, value: Callable[[Indices, Pair], Pair]
+) -> tuple[Indices, Pair]:
+    """Which lists have ties with something relevant, and a value of the first such group of each.
+
+    value: of groups, the ranks above them [s], and in which share of all orders the first t items
+    hold nothing relevant, for t from 0 to as many as matter [s, t].
+    """
+    ties = lists.ties
+    relevant = ties.relevant(rel)
+    at = np.flatnonzero(relevant > 0)
+    if cut is not None:
+        at = at[ties.begins[at] < cut]
+    owners = ties.lists[at]
+    first = np.ones(len(at), np.bool_)
+    np.not_equal(owners[1:], owners[:-1], out=first[1:])
+    at, owners = at[first], owners[first]
+    different = alike(ties.begins[at], ties.sizes[at], relevant[at])
+    at = at[different.firsts]
+    begins, sizes, relevant = ties.begins[at], ties.sizes[at], relevant[at]
+    steps = sizes - relevant + 1  # after so many, one has come
+    if cut is not None:
+        steps = np.minimum(steps, cut - begins)
+    found = Pair(np.empty(len(at)), np.empty(len(at)))
+    for some in of_like_length(steps):
+        t = np.arange(int(steps[some].max()))
+        left = sizes[some, None] - t
+        dull = left - relevant[some, None]
+        beyond = t >= steps[some, None]
+        factors = quotient(
+            np.where(beyond, 1, np.maximum(dull, 0)).astype(np.float64),
+            np.where(beyond, 1, left).astype(np.float64),
+        )
+        found.high[some], found.low[some] = value(begins[some], _products(factors))
+    return owners, found.take(different.which)
+
+
+def _products(factors: Pair) -> Pair:
+    """1 and the products of the first 1, 2, ... factors of each row; [s, t + 1].
+
+    In a number of steps that is the logarithm of t; what a product is made of depends on its
+    place alone.
+    """
+    high = np.ones((len(factors.high), factors.high.shape[1] + 1))
+    low = np.zeros_like(high)
+    high[:, 1:] = factors.high
+    low[:, 1:] = factors.low
+    step = 1
+    while step < high.shape[1]:
+        longer = times(Pair(high[:, step:], low[:, step:]), Pair(high[:, :-step], low[:, :-step]))
+        high[:, step:], low[:, step:] = longer
+        step *= 2
+    return Pair(high, low)
+
+
+def relevant_shown(lists: Ranked, rel: int, cut: Cut, divisors: Floats | None = None) -> Pair:
+    """Items of grade `rel` or more among the first `cut` ranks, over `divisors`; [n]."""
+    weights = (np.arange(MAX_GRADE + 1) >= rel).astype(np.int64)
+    return _shown(lists, weights, rel, cut, divisors)
+
+
+def cumulative_gain(lists: Ranked, gain: str, cut: Cut) -> Pair:
+    """The sum of the gains of the first `cut` ranks; [n]."""
+    return _shown(lists, GAINS[gain], 1, cut, None)
+
+
+def _shown(
+    lists: Ranked, weights: NDArray[np.int64], rel: int, cut: Cut, divisors: Floats | None
+) -> Pair:
+    """The sum of weights[grade] over the first `cut` ranks, over `divisors`; [n]."""
+    hits = lists.within(cut, rel)
+    if weights.max() > 1:
+        counted = np.bincount(hits.lists, weights=weights[hits.grades], minlength=lists.n)
+        whole = counted.astype(np.float64, copy=False)
+    else:
+        whole = np.bincount(hits.lists, minlength=lists.n).astype(np.float64)
+    below = np.ones(lists.n) if divisors is None else divisors
+    ties = lists.ties
+    if len(ties):
+        held = ties.sums(weights)
+        room = ties.sizes
+        if cut is not None:
+            ranks = cut if isinstance(cut, int) else cut[ties.lists]
+            room = np.clip(ranks - ties.begins, 0, ties.sizes)
+        inside = room == ties.sizes
+        whole += np.bincount(ties.lists, weights=np.where(inside, held, 0), minlength=lists.n)
+        some = np.flatnonzero(~inside & (room > 0))
+        at, sizes = ties.lists[some], ties.sizes[some]
+        whole[at] = whole[at] * sizes + held[some] * room[some]
+        below = below.copy()
+        below[at] *= sizes
+    return quotient(whole, below)

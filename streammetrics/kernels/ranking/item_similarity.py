@@ -1,0 +1,169 @@
+"""How alike two items are, for many pairs at once; the same bits on every machine.
+
+Each function takes items [m], and pairs of places in it: left and right [p]. A similarity of two
+items depends on them alone, not on the pairs beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.exact.double_double import Pair, add, over
+
+# Lists of equal length side by side, so that one call serves many.
+
+Ints = NDArray[np.int64]
+
+
+def by_length(
+    values: Ints, offsets: Ints, block: int = 1 << 20
+) -> Iterator[tuple[NDArray[np.intp], Ints]]:
+    """The lists of each length, in blocks: which lists [b], and their values [b, length].
+
+    Lists of equal length come in their order; empty ones are left out. values: [m]; offsets:
+    [n + 1]; a block has at most so many values, or a single list.
+
+    >>> for rows, items in by_length(np.array([7, 8, 9]), np.array([0, 2, 2, 3])):
+    ...     print(rows.tolist(), items.tolist())
+    [2] [[9]]
+    [0] [[7, 8]]
+    """
+    sizes = np.diff(offsets)
+    if not len(values):
+        return
+    if sizes.min() == sizes.max():
+        lengths, parts = [int(sizes[0])], [np.arange(len(sizes))]
+    else:
+        order = np.argsort(sizes, kind="stable")
+        firsts = np.flatnonzero(np.diff(sizes[order], prepend=-1))
+        parts = np.split(order, firsts[1:])
+        lengths = sizes[order[firsts]].tolist()
+    for length, part in zip(lengths, parts, strict=True):
+        if not length:
+            continue
+        step = max(1, block // length)
+        for start in range(0, len(part), step):
+            rows = part[start : start + step]
+            first = offsets[rows[0]]
+            if rows[-1] - rows[0] + 1 == len(rows):  # they lie one after the other
+                yield rows, values[first : first + len(rows) * length].reshape(-1, length)
+            else:
+                yield rows, values[offsets[rows][:, None] + np.arange(length)]
+
+
+# The mean over the pairs of each list, as twice the digits of a double.
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+# items [m], and places of left and right ones [p] among them -> a value for each pair [p]
+OfPairs: TypeAlias = Callable[[Ints, Places, Places], Floats]
+
+
+def pair_means(
+    values: Ints,
+    offsets: Ints,
+    of_pairs: OfPairs,
+    *,
+    symmetric: bool,
+    whole: float = 1.0,
+    block: int = 1 << 16,
+) -> Pair:
+    """The mean of `of_pairs` over the ordered pairs of each list, over `whole`; [n].
+
+    values: items [m], in any order within a list; offsets: [n + 1]. A list is put in order first,
+    so its mean depends on which items it has alone, to the last bit; 0 with fewer than two items.
+    symmetric: whether one order of a pair is enough. block: how many pairs are looked at together.
+
+    >>> def less(items, left, right): return np.sign(items[right] - items[left]) * 1.0
+    >>> pair_means(np.array([3, 1, 2, 5]), np.array([0, 3, 4]), less, symmetric=True).high.tolist()
+    [1.0, 0.0]
+    """
+    n = len(offsets) - 1
+    means = Pair(np.zeros(n), np.zeros(n))
+    for rows, items in by_length(values, offsets, block):
+        length = items.shape[1]
+        if length < 2:
+            continue
+        firsts, seconds = np.triu_indices(length, 1)
+        if not symmetric:
+            firsts, seconds = np.append(firsts, seconds), np.append(seconds, firsts)
+        step = max(1, block // len(firsts))
+        ordered = np.sort(items, axis=1)
+        for start in range(0, len(rows), step):
+            here = rows[start : start + step]
+            # the items of a rank side by side, so that place r * lists + i is that of list i
+            some = np.ascontiguousarray(ordered[start : start + step].T).reshape(-1)
+            lists = np.arange(len(here))
+            left = (firsts[:, None] * len(here) + lists).reshape(-1)
+            right = (seconds[:, None] * len(here) + lists).reshape(-1)
+            found = of_pairs(some, left, right).reshape(len(firsts), len(here))
+            total = _sums(found)
+            divisor = np.full(len(here), len(firsts) * whole)
+            means.high[here], means.low[here] = over(total, divisor)
+    return means
+
+
+def _sums(terms: Floats) -> Pair:
+    """The sums of each column of terms [p, n], p > 0; [n].
+
+    The second half is added to the first until one row is left: always the same order.
+    """
+    left = Pair(terms, np.zeros_like(terms))
+    while len(left.high) > 1:
+        half = len(left.high) // 2
+        joined = add(left.take(slice(half)), left.take(slice(half, 2 * half)))
+        rest = left.take(slice(2 * half, None))
+        left = Pair(*(np.concatenate(parts) for parts in zip(joined, rest, strict=True)))
+    return Pair(left.high[0], left.low[0])
+
+
+def cosines(vectors: Floats, squares: Floats, items: Ints, left: Places, right: Places) -> Floats:
+    """v·w / √(v·v w·w), [p]; the products are added in the order of the dimensions.
+
+    vectors: [n, d] as `scaled_vectors` gives them; squares: [n], their `squared_lengths`. The
+    products of two lengths go under one root, so that the cosine of equal vectors is 1 exactly.
+    """
+    products = np.zeros(len(left))
+    for column in np.ascontiguousarray(vectors[items].T):
+        products += column.take(left) * column.take(right)
+    lengths = squares[items]
+    found = products / np.sqrt(lengths.take(left) * lengths.take(right))
+    clipped: Floats = np.clip(found, -1.0, 1.0)  # rounding alone leads beyond
+    return clipped
+
+
+def scaled_vectors(vectors: Floats) -> Floats:
+    """Each vector times the power of two that brings its largest entry into [1/2, 1), [n, d].
+
+    Exact, and without it squares of large or small entries would overflow or vanish.
+    """
+    _, exponents = np.frexp(np.abs(vectors).max(axis=1, initial=0.0))
+    scaled: Floats = np.ldexp(vectors, -exponents[:, None])
+    return scaled
+
+
+def squared_lengths(vectors: Floats) -> Floats:
+    """v·v of each vector, added in the order of the dimensions, [n]."""
+    sums = np.zeros(len(vectors))
+    for column in np.ascontiguousarray(vectors.T):
+        sums += column * column
+    return sums
+
+
+def equal_features(codes: Floats, items: Ints, left: Places, right: Places) -> Floats:
+    """In how many features two items have equal values; [p]. codes: [n, f]."""
+    equal = np.zeros(len(left))
+    for column in np.ascontiguousarray(codes[items].T):
+        equal += column.take(left) == column.take(right)
+    return equal
+
+
+def looked_up(table: Floats, items: Ints, left: Places, right: Places) -> Floats:
+    """The entry of a table [n, n] in the row of the left item and the column of the right; [p]."""
+    rows = items * len(table)
+    found: Floats = table.reshape(-1).take(rows.take(left) + items.take(right))
+    return found

@@ -1,0 +1,1 @@
+"""Rows as cells of tables: score buckets, truth by prediction, bins of probabilities."""

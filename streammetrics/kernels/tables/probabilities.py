@@ -1,0 +1,110 @@
+"""Calibration of probabilities: their bins, their log losses, and what these are compared with."""
+
+from __future__ import annotations
+
+import decimal
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from streammetrics.core import checks
+from streammetrics.core.errors import InputError, shown
+from streammetrics.kernels.exact.double_double import Pair, two_sum
+from streammetrics.kernels.exact.elementary import log
+
+Floats = NDArray[np.float64]
+
+_ONE: Final = np.ones(1)
+
+
+def bin_edges(n: int) -> Floats:
+    """The doubles i/n, from 0 to 1; [n + 1]."""
+    return np.arange(n + 1) / n
+
+
+def equal_bins(scores: Floats, n: int) -> NDArray[np.intp]:
+    """The last i below n with i/n <= score, for scores [rows] in [0, 1]; 1.0 is in the last bin.
+
+    The edges are the doubles nearest to i/n, and comparison with them is exact.
+
+    >>> equal_bins(np.array([0.0, 0.2, 0.19999999999999998, 1.0]), 5).tolist()
+    [0, 1, 0, 4]
+    """
+    edges = bin_edges(n)
+    edges[n] = np.inf
+    found = (scores * n).astype(np.intp)
+    np.minimum(found, n - 1, out=found)
+    found -= scores < edges[found]  # the product may have been rounded over an edge, either way
+    found += scores >= edges[found + 1]
+    return found
+
+
+def log_losses(labels: NDArray[np.uint8], scores: Floats, clip: float | None = None) -> Pair:
+    """-ln p where a label is 1 and -ln(1 - p) where it is 0, to 67 bits; inf for ln 0.
+
+    labels: [n] of 0 and 1; scores: [n] in [0, 1]. clip: above 0, at most 1/2; p below it is taken
+    as it, and p above 1 - clip as 1 - clip. 1 - p and 1 - clip are taken as two doubles each, so
+    small ones lose nothing.
+    """
+    ones = labels.view(np.bool_)
+    rest, error = two_sum(_ONE, -scores)
+    high, low = np.where(ones, scores, rest), np.where(ones, 0.0, error)
+    if clip is not None:
+        # Of the true class and of the other; below 1/2 these are exact and have no second half.
+        less, more = high < clip, np.where(ones, rest, scores) < clip
+        high[less] = clip
+        high[more], low[more] = two_sum(_ONE, np.full(1, -clip))
+    found = log(high, low)
+    return Pair(0.0 - found.high, 0.0 - found.low)
+
+
+_DIGITS: Final = 60  # of which counts below 2**63 may cost 40
+
+
+def binary_entropy(positives: int, negatives: int) -> Fraction:
+    """-q ln q - (1 - q) ln(1 - q) with q = positives / (positives + negatives), to 20 digits more
+    than a float has; 0 where one of the two is 0.
+
+    Logarithms are taken with `decimal`, whose digits do not depend on the processor.
+
+    >>> float(binary_entropy(1, 1))  # ln 2
+    0.6931471805599453
+    """
+    if not positives or not negatives:
+        return Fraction(0)
+    context = decimal.Context(prec=_DIGITS)
+    n = positives + negatives
+    nats = decimal.Decimal(0)
+    for count, sign in ((n, 1), (positives, -1), (negatives, -1)):
+        term = context.multiply(decimal.Decimal(sign * count), context.ln(decimal.Decimal(count)))
+        nats = context.add(nats, term)
+    return Fraction(nats) / n
+
+
+def recalibrated(scores: ArrayLike, rate: float) -> NDArray[np.float64]:
+    """P / (p + (1 - p) / rate) for each score p; float64 [n].
+
+    scores: [n] in [0, 1], of a model that saw all positives and the share `rate` of the negatives,
+    0 < rate <= 1. Returned is what it says of all rows: 0 stays 0 and 1 stays 1, the order stays
+    too. Each is within 4 units of its last place. InputError for scores or rates that are not
+    such. (He et al. 2014, ADKDD, section 6.3.)
+
+    >>> recalibrated([0.0, 0.5, 1.0], rate=0.25).tolist()
+    [0.0, 0.2, 1.0]
+    """
+    given: object = rate
+    known = isinstance(given, int | float | np.floating) and given is not True
+    if not known or not 0 < rate <= 1:
+        raise InputError(
+            expected="a share of the negatives, above 0 and at most 1",
+            came=shown(rate),
+            where="rate",
+            todo="pass 0.1 where one in ten negatives was kept",
+        )
+    p = checks.probabilities(scores, todo="pass probabilities, not logits")
+    p = p.astype(np.float64, copy=False)
+    kept = rate * p  # the same fraction without dividing by a small rate
+    found: NDArray[np.float64] = kept / (kept + (1.0 - p))
+    return found

@@ -1,0 +1,30 @@
+"""Figures as Vega-Lite specifications, made from plain values; each kind is written once.
+
+The page, the report and `.plot()` of every result show these. What a result shows of itself is
+said in `streammetrics.results`.
+"""
+
+from streammetrics.present.notebook import chart
+from streammetrics.present.over_time import EffectValue, WindowValue, effect_over_time, over_time
+from streammetrics.present.series import Place, placed
+from streammetrics.present.svg import charts_javascript, svg
+from streammetrics.present.theme import THEMES, Spec, theme, themed
+from streammetrics.present.values import NamedValue, values
+
+__all__ = [
+    "THEMES",
+    "EffectValue",
+    "NamedValue",
+    "Place",
+    "Spec",
+    "WindowValue",
+    "chart",
+    "charts_javascript",
+    "effect_over_time",
+    "over_time",
+    "placed",
+    "svg",
+    "theme",
+    "themed",
+    "values",
+]

@@ -1,0 +1,245 @@
+"""ROC and precision-recall curves, each with the band that is certain to hold the exact one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.kernels.curves.steps import Steps
+from streammetrics.present.spec import (
+    Row,
+    by_series,
+    each,
+    figure,
+    number,
+    quantity,
+    straight,
+    tooltip,
+)
+from streammetrics.present.theme import Spec
+
+Floats = NDArray[np.float64]
+
+_ROUNDED: Final = 2.0**-50  # more than a few roundings of counts and shares
+_ONE_CLASS: Final = "there are no rows of one of the two classes"
+_NO_POSITIVES: Final = "there are no positives"
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What the curves of two classes are drawn from.
+
+    steps: counts at each threshold. thresholds: [k + 1], those of the steps. exact: each step is
+    one score; of buckets, the curve may be anywhere in the box of a step. reason: why nothing is
+    known, if so.
+    """
+
+    steps: Steps
+    thresholds: NDArray[np.floating]
+    exact: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Points [k] of a curve, and the ends [k] of its band from each point to the next.
+
+    The band holds the exact curve, whatever points were left out; it is None where no point was
+    and nothing is uncertain.
+    """
+
+    x: Floats
+    y: Floats
+    thresholds: Floats
+    band: tuple[Floats, Floats] | None
+
+
+def kept(position: Floats, most: int) -> NDArray[np.intp]:
+    """At most `most` of the places [k] of a curve, the first and the last among them.
+
+    position: [k], ascending: how far along the curve each lies. Between two that are kept either
+    nothing is left out, or less than 2 / most of the whole length.
+
+    >>> kept(np.linspace(0.0, 1.0, 101), 6).tolist()
+    [0, 50, 51, 100]
+    >>> kept(np.array([0.0, 0.5, 1.0]), 6).tolist()
+    [0, 1, 2]
+    """
+    count = len(position)
+    if count <= most:
+        return np.arange(count)
+    steps = max(1, (most - 2) // 2)
+    goals = np.linspace(position[0], position[-1], steps + 1)[1:-1]
+    after = np.searchsorted(position, goals, "right")
+    ends = np.array([0, count - 1])
+    found = np.unique(np.concatenate([ends, after - 1, after]))
+    return found[(found >= 0) & (found < count)]
+
+
+def roc_points(curve: Curve, most: int) -> Drawn:
+    """The ROC curve in at most so many points; both classes must have rows."""
+    steps = curve.steps
+    fpr = _floats(steps.fp) / steps.negatives
+    tpr = _floats(steps.tp) / steps.positives
+    at = kept(fpr + tpr, most)
+    x, y = fpr[at], tpr[at]
+    band = None
+    if not curve.exact or len(at) < len(fpr):
+        band = y[:-1], y[1:]
+    return _drawn(x, y, curve.thresholds[at], band)
+
+
+def pr_points(curve: Curve, most: int) -> Drawn:
+    """The precision-recall curve in at most so many points, from the highest threshold down."""
+    steps = curve.steps
+    tp, fp = _floats(steps.tp), _floats(steps.fp)
+    recall = tp / steps.positives
+    precision = np.ones(len(tp))
+    np.divide(tp, tp + fp, out=precision, where=tp + fp > 0)
+    along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(precision)))])
+    at = kept(recall + along / max(along[-1], 1.0), most)
+    x, y = recall[at], precision[at]
+    band = None
+    if not curve.exact or len(at) < len(tp):
+        least, most_tp = tp[at][:-1], tp[at][1:]
+        fewest, most_fp = fp[at][:-1], fp[at][1:]
+        low, high = np.zeros(len(least)), np.ones(len(least))
+        np.divide(least, least + most_fp, out=low, where=least > 0)
+        # Where nothing is predicted, precision is 1 by convention.
+        np.divide(most_tp, most_tp + fewest, out=high, where=least + fewest > 0)
+        band = low, high
+    return _drawn(x, y, curve.thresholds[at], band)
+
+
+def roc(curves: Mapping[str, Curve], *, title: str = "ROC curve", theme: str = "light") -> Spec:
+    """True positive rate over false positive rate, and chance as a thin line.
+
+    curves: by the name of the series; "" of a single one.
+    """
+    usable, reason = _usable(curves, both=True)
+    points = {name: roc_points(one, each(len(usable))) for name, one in usable.items()}
+    x = quantity("x", "false positive rate", scale={"domain": [0, 1]})
+    y = quantity("y", "true positive rate", scale={"domain": [0, 1]})
+    chance = straight((0, 0), (1, 1))
+    described = "True positive rate over false positive rate of every threshold."
+    return _curves("roc", points, [chance], (x, y), title, described, reason, theme)
+
+
+def pr(
+    curves: Mapping[str, Curve],
+    *,
+    title: str = "Precision and recall",
+    theme: str = "light",
+) -> Spec:
+    """Precision over recall. Where precision is small, its axis ends above what is there past a
+    recall of 2 %, and says so."""
+    usable, reason = _usable(curves, both=False)
+    points = {name: pr_points(one, each(len(usable))) for name, one in usable.items()}
+    far = [float(one.y[one.x >= 0.02].max()) for one in points.values() if (one.x >= 0.02).any()]
+    top = float(f"{1.5 * max(far, default=1.0):.1g}")
+    cut = top < 0.5
+    x = quantity("x", "recall", scale={"domain": [0, 1]})
+    said = "precision (the axis is cut)" if cut else "precision"
+    y = quantity("y", said, scale={"domain": [0, top if cut else 1]})
+    described = "Precision over recall of every threshold."
+    return _curves("pr", points, [], (x, y), title, described, reason, theme)
+
+
+def _usable(curves: Mapping[str, Curve], *, both: bool) -> tuple[dict[str, Curve], str]:
+    found, reason = {}, ""
+    for name, one in curves.items():
+        why = one.reason
+        if not why and not (one.steps.positives and (one.steps.negatives or not both)):
+            why = _ONE_CLASS if both else _NO_POSITIVES
+        if why:
+            reason = reason or (f"{name}: {why}" if name else why)
+        else:
+            found[name] = one
+    return found, "" if found else reason or "there is no curve"
+
+
+def _drawn(
+    x: Floats, y: Floats, thresholds: NDArray[np.floating], band: tuple[Floats, Floats] | None
+) -> Drawn:
+    if band is not None:
+        # Divisions were rounded; the ends must hold all the same.
+        low = np.clip(band[0] * (1 - _ROUNDED), 0.0, 1.0)
+        high = np.clip(band[1] * (1 + _ROUNDED), 0.0, 1.0)
+        band = np.append(low, low[-1:]), np.append(high, high[-1:])
+    return Drawn(x, y, thresholds.astype(np.float64), band)
+
+
+def _floats(counts: NDArray[np.int64]) -> Floats:
+    return counts.astype(np.float64)
+
+
+def _curves(
+    kind: str,
+    points: Mapping[str, Drawn],
+    before: list[Spec],
+    axes: tuple[Spec, Spec],
+    title: str,
+    described: str,
+    reason: str,
+    theme: str,
+) -> Spec:
+    x, y = axes
+    names = list(points)
+    banded = any(one.band is not None for one in points.values())
+    layers = list(before)
+    if banded:
+        band: Spec = {
+            "mark": {"type": "area", "interpolate": "step-after", "opacity": 0.25, "clip": True},
+            "encoding": {
+                "x": x,
+                "y": {**y, "field": "low"},
+                "y2": {"field": "high"},
+                **by_series(names),
+            },
+        }
+        layers.append(band)
+        described += " A band is certain to hold the exact curve."
+    seen = tooltip(("series", "series"), ("threshold", "threshold"), ("x", str(x["title"])))
+    line: Spec = {
+        "mark": {"type": "line", "strokeWidth": 1.75, "clip": True},
+        "encoding": {
+            "x": x,
+            "y": y,
+            "order": {"field": "i", "type": "quantitative"},
+            **by_series(names, "dash"),
+            "tooltip": [*seen[names == [""] :], *tooltip(("y", str(y["title"])))],
+        },
+    }
+    layers.append(line)
+    rows = [row for name, one in points.items() for row in _rows(name, one, banded)]
+    return figure(
+        kind,
+        title=title,
+        description=described,
+        rows=rows,
+        layers=layers,
+        series=names,
+        reason=reason,
+        theme=theme,
+        size=(360, 320),
+    )
+
+
+def _rows(name: str, one: Drawn, banded: bool) -> list[Row]:
+    low, high = one.band if one.band is not None else (one.y, one.y)
+    columns = zip(
+        one.x.tolist(), one.y.tolist(), one.thresholds.tolist(), low.tolist(), high.tolist(),
+        strict=True,
+    )  # fmt: skip
+    rows: list[Row] = []
+    for i, (x, y, threshold, bottom, top) in enumerate(columns):
+        row: dict[str, object] = {"series": name, "i": i, "x": x, "y": y}
+        row["threshold"] = number(threshold)
+        if banded:
+            row |= {"low": bottom, "high": top}
+        rows.append(row)
+    return rows

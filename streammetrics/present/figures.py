@@ -1,0 +1,372 @@
+"""The figures of any result: which kinds it has, and each of them for one result or for several."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.errors import InputError, shown
+from streammetrics.kernels.curves.steps import Steps
+from streammetrics.kernels.inference.proportions import wilson_ends
+from streammetrics.kernels.inference.t_interval import critical
+from streammetrics.present.confusion import confusion
+from streammetrics.present.curves import Curve, pr, roc
+from streammetrics.present.distribution import Scores, distribution
+from streammetrics.present.over_time import WindowValue, over_time
+from streammetrics.present.reliability import Bin, reliability
+from streammetrics.present.shares import PARTS, Ends, gain, lift
+from streammetrics.present.theme import Spec
+from streammetrics.present.values import NamedValue, values
+from streammetrics.present.views import headline_of
+
+# What each kind of figure is drawn from, taken from any result that has it.
+
+LEVEL: Final = 0.95
+CURVES: Final = 8  # classes of which each has a curve
+CLASSES: Final = 50  # classes of which each has a line
+_NONE: Final = (math.nan, math.nan)
+Value = float | Bounded
+
+
+class _Points(Protocol):
+    thresholds: NDArray[np.floating]
+
+
+class HasCurve(Protocol):
+    """A result with the curves of two classes."""
+
+    scores: NDArray[np.floating]
+    counts: NDArray[np.int64]
+    exact: bool
+    reason: str
+    _steps: Steps
+
+    def roc(self) -> _Points: ...
+    def gain(self, k: int) -> Sequence[Value]: ...
+    def lift(self, k: int) -> Sequence[Value]: ...
+
+
+class _HasClasses(Protocol):
+    def auc(self, average: None) -> Sequence[Value]: ...
+    def f1(self, average: None) -> Sequence[Value]: ...
+
+
+class _Bins(Protocol):
+    units: NDArray[np.int64]
+    mean_score: NDArray[np.float64]
+    positive_share: NDArray[np.float64]
+
+
+def curves_in(result: object) -> Mapping[str, HasCurve]:
+    """The curve of two classes, or that of each of many against the rest; the first 8."""
+    if callable(getattr(result, "roc", None)):
+        return {"": cast("HasCurve", result)}
+    each = getattr(result, "curves", ())
+    return {f"class {i}": cast("HasCurve", one) for i, one in enumerate(each[:CURVES])}
+
+
+def curve_of(found: HasCurve) -> Curve:
+    """What ROC and precision-recall curves are drawn from."""
+    return Curve(found._steps, found.roc().thresholds, found.exact, found.reason)
+
+
+def scores_of(found: HasCurve) -> Scores:
+    """What the distribution of scores is drawn from."""
+    return Scores(found.scores, found.counts, found.reason)
+
+
+def gain_of(found: HasCurve) -> Sequence[Ends]:
+    """The gain in 20 parts."""
+    return [ends(one) for one in found.gain(PARTS)]
+
+
+def lift_of(found: HasCurve) -> Sequence[Ends]:
+    """The lift in 20 parts."""
+    return [ends(one) for one in found.lift(PARTS)]
+
+
+def has_bins(result: object) -> bool:
+    """Whether it has a reliability diagram."""
+    return callable(getattr(result, "reliability", None))
+
+
+def bins_of(result: object) -> Sequence[Bin]:
+    """The bins of calibration; with Wilson's interval where no row is weighted."""
+    table = cast("_Bins", result.reliability())  # type: ignore[attr-defined]
+    weighted = getattr(result, "weight_units", None), getattr(result, "rows_rounded", None)
+    q, found = critical(LEVEL), []
+    for i, n in enumerate(table.units.tolist()):
+        share = float(table.positive_share[i])
+        interval = wilson_ends(round(share * n), n, q) if n and not any(weighted) else _NONE
+        found.append(Bin(float(table.mean_score[i]), share, n, *map(float, interval)))
+    return found
+
+
+def table_of(result: object) -> NDArray[np.int64] | None:
+    """Counts [truth, prediction] of two classes or of many."""
+    method = getattr(result, "table", None)
+    if callable(method):
+        return np.asarray(method())
+    matrix = getattr(result, "matrix", None)
+    return matrix if isinstance(matrix, np.ndarray) and matrix.ndim == 2 else None
+
+
+def classes_title(result: object) -> str:
+    """What `classes_of` gives: the AUC of each class, or else its F1; "" where it has neither."""
+    if getattr(result, "curves", ()):
+        return "AUC of each class"
+    both = callable(getattr(result, "rates", None)) and callable(getattr(result, "f1", None))
+    return "F1 of each class" if both else ""
+
+
+def classes_of(result: object, series: str) -> list[NamedValue]:
+    """What each class, or label, says by itself; the first 50."""
+    known = cast("_HasClasses", result)
+    found = known.auc(None) if getattr(result, "curves", ()) else known.f1(None)
+    return [
+        NamedValue(str(i), series, *_bounded(one)) for i, one in enumerate(list(found)[:CLASSES])
+    ]
+
+
+def headlines(result: object) -> Iterator[tuple[str, Value]]:
+    """The views that it is known by, with their values; no other is computed."""
+    if isinstance(getattr(result, "means", None), Mapping):
+        means = cast("Mapping[str, float]", result)
+        yield from ((str(name), means[name]) for name in means)
+    elif name := headline_of(result):
+        yield name, getattr(result, name)
+
+
+def values_of(result: object, about: object, series: str) -> list[NamedValue]:
+    """The views that a result is known by, with bounds and intervals. about: what knows the
+    intervals, the result itself or one that wraps it."""
+    interval = getattr(about, "interval", None)
+    found = []
+    for name, value in headlines(result):
+        of_view = interval(name, level=LEVEL) if callable(interval) else None
+        both = _NONE if of_view is None else (of_view.lower, of_view.upper)
+        found.append(NamedValue(name, series, *_bounded(value), *both))
+    return found
+
+
+def effects_of(result: object, series: str) -> list[NamedValue] | None:
+    """The effect of a comparison, or of each finding of a report with its always-valid interval;
+    None of what is neither."""
+    if hasattr(result, "effect_size_ci_lower"):
+        both = result.effect_size_ci_lower, result.effect_size_ci_upper  # type: ignore[attr-defined]
+        effect = float(getattr(result, "effect_size", math.nan))
+        return [NamedValue(str(getattr(result, "view", "")), series, effect, *_NONE, *both)]
+    findings = getattr(result, "findings", None)
+    if findings is None:
+        return None
+    return [
+        NamedValue(
+            one.contrast.name,
+            series,
+            one.contrast.comparison.effect_size,
+            lower=one.anytime_lower,
+            upper=one.anytime_upper,
+        )
+        for one in findings
+    ]
+
+
+def parts_of(result: object) -> Mapping[object, object] | None:
+    """The results of which it is a mapping: by key, by metric or by window; None of others."""
+    found = getattr(result, "results", None)
+    return found if isinstance(found, Mapping) else None
+
+
+def ends(value: Value) -> Ends:
+    """A value with its certain ends, which are the value where it is exact."""
+    if isinstance(value, Bounded):
+        return value.value, value.low, value.high
+    return value, value, value
+
+
+def _bounded(value: Value) -> Ends:
+    """A value with its certain ends, which are nan where it is exact."""
+    return ends(value) if isinstance(value, Bounded) else (float(value), *_NONE)
+
+
+KINDS: Final = (
+    *("roc", "pr", "scores", "gain", "lift"),
+    *("reliability", "confusion", "classes", "windows", "effects", "values"),
+)
+MOST: Final = 20  # series of a figure
+_CURVES: Final[Mapping[str, tuple[Callable[..., object], Callable[..., Spec]]]] = {
+    "roc": (curve_of, roc),
+    "pr": (curve_of, pr),
+    "scores": (scores_of, distribution),
+    "gain": (gain_of, gain),
+    "lift": (lift_of, lift),
+}
+
+
+def kinds_of(result: object) -> tuple[str, ...]:
+    """The kinds of figures that a result has, the one that `plot` takes first; () for none.
+
+    >>> from streammetrics import HistogramAUC, Ratio
+    >>> kinds_of(Ratio().compute())
+    ('values',)
+    >>> kinds_of(HistogramAUC().compute())
+    ('roc', 'pr', 'scores', 'gain', 'lift', 'values')
+    """
+    parts, inner = parts_of(result), _inner(result)
+    if parts is not None:
+        if hasattr(result, "total"):
+            return ("windows",) if _has_headline(result.total) else ()
+        if hasattr(result, "overflow"):
+            return _shared(parts.values())
+        return ("values",) if any(map(_has_headline, parts.values())) else ()
+    if effects_of(result, "") is not None:
+        return ("effects",)
+    found: list[str] = []
+    if curves_in(inner):
+        found += _CURVES
+    if has_bins(inner):
+        found.append("reliability")
+    if table_of(inner) is not None:
+        found.append("confusion")
+    if classes_title(inner):
+        found.append("classes")
+    if _has_headline(inner):
+        found.append("values")
+    return tuple(found)
+
+
+def figure_of(
+    result: object, kind: str | None = None, *, title: str = "", theme: str = "light"
+) -> Spec:
+    """The figure of a result as a Vega-Lite specification, a plain dict.
+
+    kind: one of `kinds_of(result)`, None for the first. title: "" for that of the kind. theme:
+    "light" or "dark". InputError for a kind that the result has not got.
+
+    >>> from streammetrics import Ratio
+    >>> ctr = Ratio()
+    >>> ctr.update([1, 0, 0, 1])
+    >>> figure_of(ctr.compute())["data"]["values"][0]["value"]
+    0.5
+    """
+    parts = parts_of(result)
+    if parts is not None and hasattr(result, "overflow") and parts:
+        named = {_text(key): one for key, one in parts.items()}
+        return figure_by_series(named, kind, title=title, theme=theme)
+    return figure_by_series({"": result}, kind, title=title, theme=theme)
+
+
+def figure_by_series(
+    results: Mapping[str, object],
+    kind: str | None = None,
+    *,
+    title: str = "",
+    theme: str = "light",
+) -> Spec:
+    """The same of several results, such as one for each variant, together; the first 20.
+
+    >>> from streammetrics import Ratio
+    >>> spec = figure_by_series({"random": Ratio().compute(), "bts": Ratio().compute()})
+    >>> spec["usermeta"]["reason"]
+    'no value is defined'
+    """
+    chosen = dict(list(results.items())[:MOST])
+    known = _shared(chosen.values())
+    kind = known[0] if kind is None and known else kind
+    if kind not in known:
+        names = sorted({type(one).__name__ for one in chosen.values()})
+        raise InputError(
+            expected=f"a figure of {' and '.join(names) or 'no result'}: "
+            f"{', '.join(known) or 'there is none; choose a part of it'}",
+            came=shown(kind),
+            where="kind",
+            todo="pass one of these, or None for the first",
+        )
+    named = {"title": title} if title else {}
+    inner = {series: _inner(one) for series, one in chosen.items()}
+    if kind in _CURVES:
+        source, draw = _CURVES[kind]
+        curves = {
+            ": ".join(filter(None, (series, name))): source(one)
+            for series, of in inner.items()
+            for name, one in curves_in(of).items()
+        }
+        return draw(curves, theme=theme, **named)
+    if kind == "reliability":
+        bins = {series: bins_of(one) for series, one in inner.items()}
+        return reliability(bins, theme=theme, **named)
+    if kind == "confusion":
+        tables = {series: table_of(one) for series, one in inner.items()}
+        whole = {series: table for series, table in tables.items() if table is not None}
+        return confusion(whole, theme=theme, **named)
+    if kind == "windows":
+        return _windows(chosen, title, theme)
+    if kind == "classes":
+        of_classes = [one for s, of in inner.items() for one in classes_of(of, s)]
+        what = classes_title(next(iter(inner.values())))
+        return values(of_classes, title=title, x=what, theme=theme, kind=kind)
+    if kind == "effects":
+        effects = [one for s, of in chosen.items() for one in effects_of(of, s) or ()]
+        return values(effects, title=title, x="effect", zero=True, theme=theme, kind=kind)
+    found = [one for s, of in chosen.items() for one in _values(of, s)]
+    names = list(dict.fromkeys(one.name for one in found))
+    x = names[0] if len(names) == 1 else "value"
+    return values(found, title=title, x=x, theme=theme)
+
+
+def _values(result: object, series: str) -> list[NamedValue]:
+    """The headlines of a result, or of each metric of a panel."""
+    parts = parts_of(result)
+    if parts is None:
+        return values_of(_inner(result), result, series)
+    found = []
+    for name, part in parts.items():
+        for one in values_of(_inner(part), part, series):
+            text = f"{_text(name)}: {one.name}"
+            found.append(replace(one, name=text))
+    return found
+
+
+def _windows(results: Mapping[str, object], title: str, theme: str) -> Spec:
+    found, name = [], "value"
+    for series, result in results.items():
+        for span, part in (parts_of(result) or {}).items():
+            start, end = cast("tuple[int, int]", span)
+            keyed = parts_of(part) if hasattr(part, "overflow") else None
+            inside = {"": part} if keyed is None else keyed
+            for key, one in inside.items():
+                text = ": ".join(filter(None, (series, "" if keyed is None else _text(key))))
+                for value in values_of(_inner(one), one, text)[:1]:
+                    name = value.name
+                    ends = value.value, value.low, value.high, value.lower, value.upper
+                    found.append(WindowValue(start, end, text, *ends))
+    return over_time(found, title=title, y=name, theme=theme)
+
+
+def _shared(results: Iterable[object]) -> tuple[str, ...]:
+    """The kinds that all of these have, in the order of the first."""
+    kinds = [kinds_of(one) for one in results]
+    first = kinds[0] if kinds else ()
+    return tuple(kind for kind in first if all(kind in other for other in kinds))
+
+
+def _has_headline(result: object) -> bool:
+    parts = parts_of(result)
+    if parts is not None:
+        return hasattr(result, "overflow") and any(map(_has_headline, parts.values()))
+    return next(iter(headlines(_inner(result))), None) is not None
+
+
+def _inner(result: object) -> object:
+    """The result that figures are drawn of: that which a UserGroupsResult is about."""
+    return result.value if hasattr(result, "estimate_of") else result  # type: ignore[attr-defined]
+
+
+def _text(key: object) -> str:
+    return ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)

@@ -1,0 +1,282 @@
+"""What changes: a value by window of event time, and an effect by how much was read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final, Literal, TypeVar, cast
+
+from streammetrics.present.spec import (
+    by_series,
+    each,
+    figure,
+    level,
+    number,
+    quantity,
+    some,
+    tooltip,
+)
+from streammetrics.present.theme import Spec
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# Of the years that a date has.
+_FIRST_MS: Final = -62_135_596_800_000
+_LAST_MS: Final = 253_402_300_799_999
+_FEW: Final = 30  # looks of a series
+_TOLD_APART: Final = 5  # series, whose intervals are drawn; those of more hide one another
+_ALONE_MS: Final = 3_600_000  # on both sides of a single look
+# How a tick is written, by the finest unit that it has; 24 hours, as in tooltips and tables.
+_TICKS: Final[Mapping[str, str]] = {
+    "year": "%Y",
+    **dict.fromkeys(("quarter", "month"), "%b %Y"),
+    **dict.fromkeys(("week", "date"), "%b %d"),
+    **dict.fromkeys(("hours", "minutes"), "%H:%M"),
+    "seconds": "%H:%M:%S",
+    "milliseconds": "%H:%M:%S.%L",
+}
+T = TypeVar("T", "WindowValue", "EffectValue")
+
+
+@dataclass(frozen=True, slots=True)
+class WindowValue:
+    """A value of the rows of [start_ms, end_ms), with certain bounds (low, high) and an interval
+    (lower, upper); nan where there is none."""
+
+    start_ms: int
+    end_ms: int
+    series: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    lower: float = math.nan
+    upper: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class EffectValue:
+    """An effect as one look saw it. at: rows read, or milliseconds since the epoch. lower, upper:
+    the always-valid interval, infinite where there is none. gated: before the burn-in."""
+
+    at: int
+    series: str
+    effect: float
+    lower: float
+    upper: float
+    gated: bool = False
+
+
+def over_time(
+    found: Sequence[WindowValue],
+    *,
+    title: str = "",
+    y: str = "value",
+    reason: str = "",
+    theme: str = "light",
+) -> Spec:
+    """A point in the middle of each window, and a line through those of a series.
+
+    Windows outside of the years 1 to 9999 have no date, and are left out. y: what the values are,
+    and in which unit. Of long series the latest windows are drawn. Bounds and intervals of more
+    than five series would hide one another: they are in the tooltips.
+
+    >>> day = WindowValue(0, 86_400_000, "bts", 0.5)
+    >>> over_time([day], y="CTR")["data"]["values"][0]["when"]
+    '1970-01-01 00:00 to 1970-01-02 00:00'
+    """
+    datable = (one for one in found if one.start_ms >= _FIRST_MS and one.end_ms <= _LAST_MS)
+    drawn, series, said = _latest(list(datable), lambda one: one.start_ms, "windows")
+    if found and not drawn:
+        reason = reason or "every window lies before the year 1 or after 9999"
+    rows = []
+    for one in drawn:
+        middle = (one.start_ms + one.end_ms) // 2
+        row = {"series": one.series, "at": middle, "when": _span(one), "value": number(one.value)}
+        for start, end, low, high in (
+            ("low", "high", one.low, one.high),
+            ("lower", "upper", one.lower, one.upper),
+        ):
+            if math.isfinite(low) and math.isfinite(high):
+                row |= {start: low, end: high}
+        rows.append(row)
+    axis = quantity("value", y, scale={"zero": False})
+    x = _utc("event time (UTC)", _windows_axis(drawn))
+    fields = (
+        *(("series", "series"), ("when", "window (UTC)"), ("value", y), ("low", "low, certain")),
+        *(("high", "high, certain"), ("lower", "lower"), ("upper", "upper")),
+    )
+    layers = [
+        *(
+            _rules(x, axis, series, start, end, width)
+            for start, end, width in (("lower", "upper", 1), ("low", "high", 5))
+            if some(rows, start) and len(series) <= _TOLD_APART
+        ),
+        _line(x, axis, series),
+        _points(x, axis, series, fields),
+    ]
+    hides = len(series) > _TOLD_APART and (some(rows, "low") or some(rows, "lower"))
+    hidden = f"intervals of {len(series)} series are not drawn" if hides else ""
+    if not any(row["value"] is not None for row in rows) and not reason:
+        reason = "no window has a value" if rows else "there are no windows yet"
+    return figure(
+        "windows",
+        title=title or y,
+        description=f"{y} by window of event time, with certain bounds and intervals.",
+        rows=rows,
+        layers=layers,
+        series=series,
+        subtitle="; ".join(filter(None, (said, hidden))),
+        reason=reason,
+        theme=theme,
+    )
+
+
+def effect_over_time(
+    found: Sequence[EffectValue],
+    *,
+    title: str = "",
+    y: str = "effect",
+    x: Literal["rows read", "time"] = "rows read",
+    reason: str = "",
+    theme: str = "light",
+) -> Spec:
+    """The effect at each look with its always-valid interval, against no effect.
+
+    Once an interval has left the line at 0, there is an effect, however often one looked.
+
+    >>> effect_over_time([EffectValue(100, "bts", 0.1, -0.2, 0.4)])["data"]["values"][0]["lower"]
+    -0.2
+    """
+    drawn, series, said = _latest(found, lambda one: one.at, "looks")
+    rows = []
+    for one in drawn:
+        row: dict[str, object] = {"series": one.series, "at": one.at, "value": number(one.effect)}
+        if x == "time":
+            row["when"] = _time(one.at)
+        row["seen"] = "before the burn-in" if one.gated else "counts"
+        if math.isfinite(one.lower) and math.isfinite(one.upper) and not one.gated:
+            row |= {"lower": one.lower, "upper": one.upper}
+        rows.append(row)
+    axis = quantity("value", y, scale={"zero": True})
+    across = (
+        _utc("time (UTC)", _looks_axis(drawn))
+        if x == "time"
+        else quantity("at", "rows read", scale={"zero": False})
+    )
+    place = ("when", "time (UTC)") if x == "time" else ("at", "rows read")
+    fields = (
+        *(("series", "treatment"), place, ("value", y)),
+        *(("lower", "lower, always valid"), ("upper", "upper, always valid")),
+    )
+    band: Spec = {
+        "mark": {"type": "area", "opacity": 0.2},
+        "encoding": {
+            "x": across,
+            "y": {**axis, "field": "lower"},
+            "y2": {"field": "upper"},
+            **by_series(series),
+        },
+        "transform": [{"filter": {"field": "lower", "valid": True}}],
+    }
+    # A band of one look has no width, and the lines of many hide it.
+    several = len(rows) > _FEW * len(series)
+    few = (
+        []
+        if several or not some(rows, "lower")
+        else [_rules(across, axis, series, "lower", "upper", 1)]
+    )
+    layers = [
+        *([band] if some(rows, "lower") else []),
+        level("y", 0),
+        *few,
+        _line(across, axis, series),
+        _points(across, axis, series, fields),
+    ]
+    return figure(
+        "effects",
+        title=title or y,
+        description=f"{y} at each look, with its always-valid interval, against no effect at 0.",
+        rows=rows,
+        layers=layers,
+        series=series,
+        subtitle=said,
+        reason=reason or ("" if rows else "nobody has looked yet"),
+        theme=theme,
+    )
+
+
+def _latest(
+    found: Sequence[T], when: Callable[[T], float], what: str
+) -> tuple[list[T], list[str], str]:
+    """The last of each series, as many as a figure may have, the series in the order in which they
+    came, and what to say of it."""
+    series = list(dict.fromkeys(one.series for one in found)) or [""]
+    ordered = sorted(found, key=when)
+    most, drawn = each(len(series)), []
+    for name in series:
+        drawn += [one for one in ordered if one.series == name][-most:]
+    return drawn, series, f"the latest {most} {what}" if len(drawn) < len(found) else ""
+
+
+def _rules(x: Spec, axis: Spec, series: list[str], low: str, high: str, width: int) -> Spec:
+    return {
+        "mark": {"type": "rule", "strokeWidth": width, "opacity": 0.5 if width == 1 else 0.3},
+        "encoding": {
+            "x": x,
+            "y": {**axis, "field": low},
+            "y2": {"field": high},
+            **by_series(series),
+        },
+        "transform": [{"filter": {"field": low, "valid": True}}],
+    }
+
+
+def _line(x: Spec, axis: Spec, series: list[str]) -> Spec:
+    encoding = {"x": x, "y": axis, **by_series(series, "dash")}
+    return {"mark": {"type": "line", "strokeWidth": 1.5}, "encoding": encoding}
+
+
+def _points(x: Spec, axis: Spec, series: list[str], fields: tuple[tuple[str, str], ...]) -> Spec:
+    seen = tooltip(*(one for one in fields if one[0] != "series" or series != [""]))
+    encoding = {"x": x, "y": axis, **by_series(series), "tooltip": seen}
+    return {"mark": {"type": "point", "filled": True, "size": 25}, "encoding": encoding}
+
+
+def _utc(title: str, more: Spec) -> Spec:
+    scale, axis = ({**one, **cast("Spec", more.get(name, {}))} for name, one in (
+        ("scale", {"type": "utc"}), ("axis", {"format": _TICKS})))  # fmt: skip
+    return {"field": "at", "type": "temporal", "scale": scale, "axis": axis, "title": title}
+
+
+def _windows_axis(found: Sequence[WindowValue]) -> Spec:
+    """No ticks within a window; one window alone is as wide as the axis."""
+    if not found:
+        return {}
+    spans = {(one.start_ms, one.end_ms) for one in found}
+    if len(spans) == 1:
+        [ends] = spans
+        # A `domain` of times is one of expressions, whose extent Vega warns of at each update.
+        start, end = ends
+        return {"axis": {"values": [start, end]}, "scale": {"domainMin": start, "domainMax": end}}
+    # With room for the intervals of the first and of the last.
+    return {"axis": {"tickMinStep": min(end - start for start, end in spans)},
+            "scale": {"padding": 6}}  # fmt: skip
+
+
+def _looks_axis(found: Sequence[EffectValue]) -> Spec:
+    """A look alone is in the middle: an axis of no length has ticks of milliseconds."""
+    times = {one.at for one in found}
+    if len(times) != 1:
+        return {}
+    at = min(times)
+    axis: Spec = {"values": [at], "format": "%b %d, %H:%M"}
+    return {"axis": axis, "scale": {"domainMin": at - _ALONE_MS, "domainMax": at + _ALONE_MS}}
+
+
+def _time(at_ms: int) -> str:
+    return f"{_EPOCH + timedelta(milliseconds=at_ms):%Y-%m-%d %H:%M}"
+
+
+def _span(one: WindowValue) -> str:
+    return f"{_time(one.start_ms)} to {_time(one.end_ms)}"

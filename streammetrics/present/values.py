@@ -1,0 +1,117 @@
+"""Values side by side: each with its certain bounds and its interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from streammetrics.present.spec import by_series, figure, level, number, quantity, some, tooltip
+from streammetrics.present.theme import Spec
+
+MOST: Final = 200  # values of a figure
+
+
+@dataclass(frozen=True, slots=True)
+class NamedValue:
+    """A value of one series. low, high: its certain bounds; lower, upper: its interval; equal to
+    the value, nan or infinite where there is none."""
+
+    name: str
+    series: str
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+    lower: float = math.nan
+    upper: float = math.nan
+
+
+def values(
+    found: Sequence[NamedValue],
+    *,
+    title: str = "",
+    x: str = "value",
+    zero: bool = False,
+    reason: str = "",
+    theme: str = "light",
+    kind: str = "values",
+) -> Spec:
+    """A line for each name, and in it a point for each series.
+
+    x: what the values are, and in which unit. zero: whether a line marks 0, as of effects. The
+    first 200 are drawn, and the subtitle says so.
+
+    >>> values([NamedValue("ctr", "bts", 0.5)], x="ratio")["data"]["values"][0]["value"]
+    0.5
+    """
+    drawn = [one for one in found if math.isfinite(one.value)][:MOST]
+    left = sum(math.isfinite(one.value) for one in found) - len(drawn)
+    series = list(dict.fromkeys(one.series for one in drawn)) or [""]
+    names = list(dict.fromkeys(one.name for one in drawn))
+    alone = len(names) == 1 and series != [""]
+    field, lines = ("series", series) if alone else ("name", names)
+    y: Spec = {"field": field, "type": "nominal", "title": None, "sort": None}
+    y["scale"] = {"domain": lines}
+    place: Spec = {"y": y}
+    if not alone and len(series) > 1:
+        place["yOffset"] = {"field": "series", "sort": None, "scale": {"domain": series}}
+    axis = quantity("value", x, scale={"zero": zero})
+    colours = by_series(series, strokes=False, legend=not alone)
+    points = by_series(series, "shape", strokes=False, legend=not alone)
+    rows = [_row(one) for one in drawn]
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "rule", "strokeWidth": width, "opacity": opacity},
+            "encoding": {
+                "x": {**axis, "field": start},
+                "x2": {"field": end},
+                **place,
+                **colours,
+            },
+            "transform": [{"filter": {"field": start, "valid": True}}],
+        }
+        for start, end, width, opacity in (("lower", "upper", 1.5, 1), ("low", "high", 7, 0.35))
+        if some(rows, start)
+    ]
+    fields = (
+        *(("name", "name"), ("series", "series"), ("value", x), ("low", "low, certain")),
+        *(("high", "high, certain"), ("lower", "lower"), ("upper", "upper")),
+    )
+    seen = tooltip(*(one for one in fields if one[0] != "series" or series != [""]))
+    layers.append(
+        {
+            "mark": {"type": "point", "filled": True, "size": 60, "opacity": 1},
+            "encoding": {"x": axis, **place, **points, "tooltip": seen},
+        }
+    )
+    if zero:
+        layers.insert(0, level("x", 0))
+    if not drawn and not reason:
+        reason = "no value is defined"
+    what = f"{x} of {', '.join(_some(names if not alone else series))}"
+    return figure(
+        kind,
+        title=title or x,
+        description=f"{what}; thin lines are intervals, thick ones certain bounds.",
+        rows=rows,
+        layers=layers,
+        series=[*lines, *series],
+        subtitle=f"{left} more are not drawn" if left else "",
+        reason=reason,
+        theme=theme,
+        size=(440, max(60, 18 * len(lines) * (1 if alone else max(len(series), 1)) + 24)),
+    )
+
+
+def _row(one: NamedValue) -> dict[str, object]:
+    row: dict[str, object] = {"name": one.name, "series": one.series, "value": one.value}
+    bounds = (("low", "high", one.low, one.high), ("lower", "upper", one.lower, one.upper))
+    for start, end, low, high in bounds:
+        if math.isfinite(low) and math.isfinite(high):
+            row |= {start: number(low), end: number(high)}
+    return row
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    return [*names[:5], f"and {len(names) - 5} more"] if len(names) > 5 else list(names)

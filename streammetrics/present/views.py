@@ -1,0 +1,253 @@
+"""The figures of a result: which of its attributes are views, and which are counts.
+
+The rule is one for all results, so that a table, a file or a page needs no list of metrics:
+a float or `Bounded` is a view, a whole number is a count, and everything else (curves, tables,
+texts) is neither. Of a mapping by whole numbers each value is one, named as Python would read it:
+`top_k_accuracies[3]`. A new metric says nothing more than its result's attributes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import islice
+from typing import Final, TypeAlias, TypeGuard
+
+import numpy as np
+
+from streammetrics.core.bounded import Bounded
+from streammetrics.core.errors import InputError, nearest, shown
+
+
+def views_of(result: object, *, headlines: bool = False) -> dict[str, float | Bounded]:
+    """The values of a result by name, the one that it is known by first; `headlines`: those alone
+    that it is known by, and no other is computed.
+
+    Of a mapping (the measures of ranked lists) its entries come first, under `str` of their key.
+    Then the properties and then the fields of the class, each in the order of its definition:
+    what a result concludes goes before what it holds.
+
+    >>> from streammetrics import Ratio
+    >>> ctr = Ratio()
+    >>> ctr.update([1, 0, 0, 1])
+    >>> next(iter(views_of(ctr.compute()).items()))
+    ('ratio', 0.5)
+    """
+    attributes, most = _attributes(result), None
+    if headlines and isinstance(result, Mapping):
+        attributes = islice(attributes, len(result))
+    elif headlines:
+        most = 1
+    found = (
+        (name, value if isinstance(value, Bounded) else float(value))
+        for name, value in attributes
+        if _is_view(value)
+    )
+    return dict(islice(found, most))
+
+
+def counts_of(result: object) -> dict[str, int]:
+    """What a result counted, by name: its denominators.
+
+    >>> from streammetrics import Ratio
+    >>> ctr = Ratio()
+    >>> ctr.update([1, 0, 0, 1])
+    >>> counts_of(ctr.compute())["rows"]
+    4
+    """
+    return {
+        name: int(value)
+        for name, value in _attributes(result, but=_floats(type(result)))  # type: ignore[arg-type]
+        if isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    }
+
+
+def headlines_of(result: object) -> tuple[str, ...]:
+    """The views that a result is known by: every measure of a mapping, else its first view.
+
+    >>> from streammetrics import HistogramAUC
+    >>> headlines_of(HistogramAUC().compute())
+    ('auc',)
+    """
+    return tuple(views_of(result, headlines=True))
+
+
+def headline_of(result: object) -> str:
+    """The first view that a result is known by, or "" where it has none; no other is computed.
+
+    >>> from streammetrics import HistogramAUC
+    >>> headline_of(HistogramAUC().compute())
+    'auc'
+    """
+    views = (name for name, value in _attributes(result) if _is_view(value))
+    return next(views, "")
+
+
+def texts_of(result: object) -> dict[str, str]:
+    """What a result says in words, by name: why it is undefined, how exact it is.
+
+    >>> from streammetrics import GroupedAUC
+    >>> texts_of(GroupedAUC().compute())["compared_as"]
+    'float32'
+    """
+    return {name: value for name, value in _attributes(result) if isinstance(value, str) and value}
+
+
+def _is_view(value: object) -> TypeGuard[float | Bounded]:
+    return isinstance(value, (float, np.floating, Bounded))
+
+
+def _attributes(result: object, but: frozenset[str] = frozenset()) -> Iterator[tuple[str, object]]:
+    if isinstance(result, Mapping):
+        for key in result:
+            yield str(key), result[key]
+    for name in _names(type(result)):  # type: ignore[arg-type]
+        if name in but:
+            continue
+        value = getattr(result, name)
+        if isinstance(value, Mapping):
+            yield from ((f"{name}[{key}]", v) for key, v in value.items() if isinstance(key, int))
+        else:
+            yield name, value
+
+
+@cache
+def _names(kind: Hashable) -> tuple[str, ...]:
+    """Public properties, then public fields, each in order of definition, bases first."""
+    assert isinstance(kind, type)
+    bases = [base for base in reversed(kind.__mro__) if base is not object]
+    properties = [
+        name
+        for base in bases
+        for name, value in vars(base).items()
+        if isinstance(value, (property, cached_property))
+    ]
+    fields = [f.name for f in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else []
+    public = [name for name in (*properties, *fields) if not name.startswith("_")]
+    return tuple(dict.fromkeys(public))
+
+
+@cache
+def _floats(kind: Hashable) -> frozenset[str]:
+    """Properties that say that they give a float or a `Bounded`: no counts, and some take long."""
+    assert isinstance(kind, type)
+    found = set()
+    for base in reversed(kind.__mro__):
+        for name, value in vars(base).items():
+            getter = value.fget if isinstance(value, property) else getattr(value, "func", None)
+            said = getattr(getter, "__annotations__", {}).get("return")
+            found.discard(name)
+            if said in ("float", "Bounded", "float | Bounded", "Value"):
+                found.add(name)
+    return frozenset(found)
+
+
+# Views by their text: `auc`, `f_beta(2)`, `recall(micro)`, `rates(1).precision`.
+
+Argument: TypeAlias = int | float | str
+
+# A name, what is called or looked up, and what of it. A text in brackets may have quotes.
+_FORM: Final = re.compile(r"([a-z]\w*)(?:\(([^()]*)\)|\[([^\[\]]*)\])?(?:\.(.+))?", re.IGNORECASE)
+_MOST: Final = 1000  # characters of a view
+
+
+@dataclass(frozen=True, slots=True)
+class ViewText:
+    """A view as it is written. text: without spaces. arguments: in brackets, none if there are no
+    brackets. rest: after the first dot, a view of what comes before it; "" if nothing.
+
+    >>> ViewText.of("rates(1).f_beta(0.5)")
+    ViewText(text='rates(1).f_beta(0.5)', name='rates', arguments=(1,), rest='f_beta(0.5)')
+    """
+
+    text: str
+    name: str = ""
+    arguments: tuple[Argument, ...] | None = None
+    rest: str = ""
+
+    @classmethod
+    def of(cls, view: object) -> ViewText:
+        """That of a text, or of what prints as one; its name is "" if it has another form."""
+        text = "".join(str(view)[:_MOST].split())
+        form = _FORM.fullmatch(text)
+        if form is None:
+            return cls(text)
+        name, called, looked_up, rest = form.groups()
+        inside = called if called is not None else looked_up
+        given = None if inside is None else tuple(map(_argument, inside.split(","))) * bool(inside)
+        return cls(text, name, given, rest or "")
+
+    def figure(self, result: object) -> object:
+        """What it leads to in a result before the dot; InputError where it leads nowhere.
+
+        What a method of the result refuses is an InputError of that method.
+        """
+        found = getattr(result, self.name, None) if self.name[:1].isalpha() else None
+        if not self.name and isinstance(result, Mapping):
+            return result.get(self.text)
+        if self.arguments is None:
+            return found
+        try:
+            if isinstance(found, (tuple, Mapping)) and len(self.arguments) == 1:
+                return found[self.arguments[0]]  # type: ignore[index]
+            return found(*self.arguments) if callable(found) else None
+        except (TypeError, LookupError):
+            raise self.unknown(result) from None
+
+    def unknown(self, result: object) -> InputError:
+        """The error for a view that a result has not got."""
+        return InputError(
+            expected=f"a view of {type(result).__name__}: {', '.join(views_of(result)) or 'none'}",
+            came=shown(self.text),
+            where="view",
+            todo=nearest(
+                self.text,
+                views_of(result),
+                "name one of these, or one with its arguments, such as f_beta(2)",
+            ),
+        )
+
+
+def view_of(result: object, view: object = None) -> ViewText:
+    """A view of a result as it is written; None: of its first one.
+
+    Of a mapping, such as measures of lists, a key is a name whatever its form.
+    """
+    given = headline_of(result) if view is None else view
+    asked = ViewText.of(given)
+    known = isinstance(result, Mapping) and asked.text in result
+    return ViewText(asked.text) if known else asked
+
+
+def value_of(result: object, view: object = None) -> float | Bounded:
+    """The value of a view of a result, also of one with arguments; None: of its first view.
+
+    InputError for what is no view.
+
+    >>> from streammetrics.results.rates import Rates
+    >>> rates = Rates(tp=1, fp=1, fn=0, tn=1)
+    >>> value_of(rates, "f_beta(2)"), value_of(rates)
+    (0.8333333333333334, 0.6666666666666666)
+    """
+    asked = view_of(result, view)
+    found = asked.figure(result)
+    if asked.rest and found is not None:
+        return value_of(found, asked.rest)
+    if isinstance(found, Bounded):
+        return found
+    if isinstance(found, (float, np.floating)):
+        return float(found)
+    raise asked.unknown(result)
+
+
+def _argument(text: str) -> Argument:
+    bare = text.strip("\"'")
+    for kind in (int, float):
+        try:
+            return kind(bare) if bare == text else bare
+        except ValueError:
+            continue
+    return bare

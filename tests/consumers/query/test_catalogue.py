@@ -1,0 +1,89 @@
+"""What a store can be asked for is read from it: names, views, groupings, windows, variants."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query import catalogue as module
+from streammetrics_consumers.query.catalogue import Catalogue, Known, watched_by
+from streammetrics_consumers.query.experiment_plan import declared
+from streammetrics_consumers.query.query import QueryError
+
+from tests.consumers import experiment_run
+from tests.consumers.stores import EVENTS, make_store, write_events
+
+
+@pytest.fixture
+def ledger(store: Path) -> Iterator[Ledger]:
+    with closing(Ledger.open(str(store))) as opened:
+        yield opened
+
+
+def test_a_metric_is_known_by_its_class_its_views_and_its_figures(ledger: Ledger) -> None:
+    known = Catalogue(ledger, "a.db").known("auc")
+    assert (known.type, known.headlines, known.figures[0]) == ("HistogramAUC", ("auc",), "roc")
+    assert known.view(None) == "auc" and known.view("ks") == "ks"
+
+
+def test_a_view_or_metric_that_is_not_there_is_refused_with_those_that_are(ledger: Ledger) -> None:
+    catalogue = Catalogue(ledger, "a.db")
+    with pytest.raises(QueryError, match=r"a view of this metric \(ratio, .*came 'auc'"):
+        catalogue.known("ctr").view("auc")
+    with pytest.raises(QueryError, match=r"a metric of this store \(auc, ctr\)"):
+        catalogue.known("clicks")
+    with pytest.raises(QueryError, match="no row is counted"):
+        Known().view(None)
+
+
+def test_the_smallest_grouping_with_these_names_is_taken(ledger: Ledger) -> None:
+    catalogue = Catalogue(ledger, "a.db")
+    assert catalogue.grouping(frozenset({"variant"})) == {"variant"}
+    assert catalogue.grouping(frozenset({"phase"})) == {"variant", "phase"}
+    assert catalogue.grouping(frozenset({"country"})) == frozenset()  # refused by who reads it
+
+
+def test_it_lists_windows_groupings_and_variants(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = json.loads(Catalogue(ledger, "a.db").to_json())
+    assert told["groupings"] == [[], ["variant"], ["variant", "phase"]]
+    assert [span["start_ms"] for span in told["windows"]["spans"]] == [0, 3_600_000]
+    assert (told["name"], told["control"], told["experiment"]) == ("a.db", None, False)
+    monkeypatch.setattr(module, "MAX_SPANS", 1)
+    few = json.loads(Catalogue(ledger, "a.db").to_json())["windows"]
+    assert (len(few["spans"]), few["more"]) == (1, 1)
+
+
+def test_its_outline_changes_with_what_may_be_asked_and_not_with_each_event(
+    tmp_path: Path,
+) -> None:
+    outlines: list[str] = []
+    for count in (3, 4, len(EVENTS)):  # the last ones lie in another window
+        store = make_store(tmp_path, EVENTS[:count]) if not outlines else _more(tmp_path, count)
+        with closing(Ledger.open(str(store))) as ledger:
+            outlines.append(json.loads(Catalogue(ledger, "a.db").to_json())["outline"])
+    assert outlines[0] == outlines[1] != outlines[2]
+
+
+def test_of_an_experiment_it_names_the_control_and_what_is_compared(tmp_path: Path) -> None:
+    store = experiment_run.run(experiment_run.write(tmp_path))
+    with closing(Ledger.open(str(store))) as ledger:
+        told = json.loads(Catalogue(ledger, "a.db").to_json())
+        of = declared(ledger.generation())
+    assert of is not None and watched_by(of) == {"ctr"}
+    assert of.watched_of("ctr") == ("ctr",) and of.watched_of("ct") == ()
+    assert (told["control"], told["variants"]) == ("old", ["old", "new"])
+    assert told["metrics"][0]["figures"] == ["values", "history", "effect"]
+
+
+def _more(folder: Path, count: int) -> Path:
+    from streammetrics_consumers.cli.main import main
+
+    write_events(folder, EVENTS[:count])
+    assert main(["run", str(folder / "clicks.toml"), "--until-end", "--no-serve"]) == 0
+    return folder / "store.db"

@@ -1,0 +1,128 @@
+"""Of an experiment the windows that got rows are read again for an answer, and no others."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.outline import Outline
+from streammetrics_consumers.query import comparisons
+from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
+
+from tests.consumers.experiment_run import run, write
+
+
+@pytest.mark.slow
+def test_windows_without_new_rows_are_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = write(tmp_path)
+    store = run(config)
+    made: list[int | None] = []
+    real = comparisons._experiment
+
+    def counted(now: object, of: object, rows: list[Outline]) -> object:
+        made.append(rows[0].pane.start_ms)
+        return real(now, of, rows)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(comparisons, "_experiment", counted)
+    with closing(Ledger.open(str(store))) as ledger:
+        answers, query = QueryCache(ledger), Query("all")
+        first = answers.results(query)
+        assert sorted(made, key=str) == [0, 3_600_000, None]
+        assert len(first.comparisons) == 3
+        answers.results(query)
+        assert len(made) == 3
+        lines = (tmp_path / "clicks.jsonl").read_text(encoding="utf-8").splitlines()
+        late = {**json.loads(lines[-1]), "ts": "1970-01-01T01:29:59.000Z"}
+        with (tmp_path / "clicks.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(late) + "\n")
+        run(config)
+        made.clear()
+        again = answers.results(query)
+        assert sorted(made, key=str) == [3_600_000, None]
+        assert to_json(again) == to_json(read_results(ledger, query)) != to_json(first)
+        assert len(answers.results(Query("all", metric="ctr")).comparisons) == 3
+        other = Query("all", metric="other")
+        assert not comparisons.ComparisonReader(ledger, other).beside(lambda: first).comparisons
+
+
+@pytest.mark.slow
+def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = write(tmp_path)
+    text = config.read_text(encoding="utf-8")
+    text = text.replace("[store]", 'ctr2 = { type = "Ratio" }\n[store]')
+    config.write_text(text.replace('["ctr"]', '["ctr", "ctr2.ratio"]'), encoding="utf-8")
+    read: list[set[str]] = []
+    real = comparisons._experiment
+
+    def noted(now: object, of: object, rows: list[Outline]) -> object:
+        read.append({row.pane.metric for row in rows})
+        return real(now, of, rows)  # type: ignore[arg-type]
+
+    with closing(Ledger.open(str(run(config)))) as ledger:
+        whole = json.loads(to_json(read_results(ledger, Query("all"))))
+        monkeypatch.setattr(comparisons, "_experiment", noted)
+        answers = QueryCache(ledger)
+        for metric in ("ctr", "ctr2"):
+            one = json.loads(to_json(answers.experiment(Query("all", metric=metric))))
+            assert one["comparisons"] == [
+                row for row in whole["comparisons"] if row["metric"] == metric
+            ]
+            assert (one["srm"], one["notes"]) == (whole["srm"], whole["notes"])
+    every = {"experiment/ctr", "experiment/ctr2", "experiment/units"}
+    # The total is read once and kept for both.
+    assert read == [every, *[every - {"experiment/ctr2"}] * 2, *[every - {"experiment/ctr"}] * 2]
+
+
+@pytest.mark.slow
+def test_a_view_without_a_formula_has_no_interval_and_others_have_one(tmp_path: Path) -> None:
+    with closing(Ledger.open(str(run(write(tmp_path))))) as ledger:
+        rows = read_results(ledger, Query()).rows
+    assert {row.view: row.interval is not None for row in rows} == {
+        "ratio": True, "numerator": False, "denominator": False,
+    }  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "query", [Query(), Query("all"), Query("all", where=(("variant", "new"),))]
+)
+def test_the_interval_of_a_variant_knows_which_rows_are_of_one_user(
+    tmp_path: Path, query: Query
+) -> None:
+    config = write(tmp_path)
+    lines = (tmp_path / "clicks.jsonl").read_text(encoding="utf-8")
+    (tmp_path / "clicks.jsonl").write_text(lines + lines, encoding="utf-8")  # each user twice
+    with closing(Ledger.open(str(run(config)))) as ledger:
+        rows = [row for row in read_results(ledger, query).rows if row.view == "ratio"]
+    assert len(rows) == (2 if query == Query() else 6 if not query.where else 3)
+    for row in rows:
+        assert row.interval is not None
+        assert row.interval.method == "jackknife, wilson"
+        assert 1.2 < row.interval.deff < 3.5  # 2, as far as 64 groups can tell
+        assert row.interval.estimate == row.value
+
+
+def test_rows_that_the_experiment_has_not_counted_are_taken_as_independent(tmp_path: Path) -> None:
+    config = write(tmp_path)
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.partition("[experiment]")[0], encoding="utf-8")
+    run(config)
+    config.write_text(text, encoding="utf-8")
+    path = tmp_path / "clicks.jsonl"
+    (last,) = path.read_text(encoding="utf-8").splitlines()[-1:]
+    with path.open("a", encoding="utf-8") as file:
+        file.write(last + "\n")
+    with closing(Ledger.open(str(run(config)))) as ledger:
+        found = read_results(ledger, Query())
+    assert found.comparisons
+    assert {row.interval.method for row in found.rows if row.interval} == {"wilson"}

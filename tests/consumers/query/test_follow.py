@@ -1,0 +1,247 @@
+"""A reader that follows says what a fresh read says, whatever happened in between."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, select
+from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.counting.commits import commit_of
+from streammetrics_consumers.counting.delta import Delta
+from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.ledger.compact import Compactor, compact
+from streammetrics_consumers.ledger.compaction import ABOVE
+from streammetrics_consumers.ledger.failures import NotAStore
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.schema import delta, retry
+from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model.generation import Generation
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.query import follow
+from streammetrics_consumers.query.follow import IncrementalView
+from streammetrics_consumers.query.query import Query, QueryError
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
+
+from tests.consumers.folded import records
+from tests.consumers.small_config import METRICS, config
+from tests.consumers.stores import over_stores
+from tests.consumers.views_once import views_computed_once
+from tests.depth import tries
+
+pytestmark = pytest.mark.usefixtures("each_store")
+
+HOUR = 3_600_000
+QUERIES = (
+    Query("all"),
+    Query("total", frozenset({"variant"})),
+    Query("latest", metric="ctr"),
+    Query("all", where=(("variant", "a"),), metric="auc"),
+)
+WINDOWS = "size_s = 3600\nslide_s = 1200\nlateness_s = 60\nretention_s = 86400"
+SMALL = config(windows=WINDOWS)
+MORE = config(windows=WINDOWS, metrics=f'{METRICS}\nmore = {{ type = "Ratio" }}')
+
+
+class Written:
+    """A ledger with two logs that grow, a few records at a time."""
+
+    def __init__(self, ledger: Ledger, seed: int = 1, using: Config = SMALL) -> None:
+        self.ledger, self.config = ledger, using
+        self.logs = {
+            Partition("test", "events", "id", n): records(seed + n, 1500, 0.02) for n in range(2)
+        }
+        self.generation: Generation
+        self.heads: dict[Partition, Head] = {}
+        self.begin(using)
+
+    def begin(self, using: Config, *, new_generation: bool = False) -> None:
+        self.config = using
+        self.generation = self.ledger.begin(
+            using.fingerprints(), using.descriptions, new_generation=new_generation
+        ).generation
+        self.heads = {
+            partition: self.ledger.resolve(self.generation, partition, 0) for partition in self.logs
+        }
+
+    def commit(self, log: int, n: int) -> None:
+        partition = Partition("test", "events", "id", log)
+        head = self.heads[partition]
+        start = head.next_offset
+        values = self.logs[partition][start : start + n]
+        if not values:
+            return
+        end = start + len(values)
+        made = Delta(
+            self.config, partition, start, head.greatest_event_ms, self.generation.floor_ms
+        )
+        chunk = Chunk(partition, start, end, range(start, end), values, None)
+        made.add(Decoder(self.config).decode(chunk))
+        self.heads[partition] = self.ledger.commit(self.generation, commit_of(head, made))
+
+    def raise_floor(self) -> None:
+        times = [head.greatest_event_ms for head in self.heads.values()]
+        if None not in times:
+            floor_ms = min(time for time in times if time is not None) // HOUR * HOUR
+            self.generation = self.ledger.raise_floor(self.generation, floor_ms)
+
+    def close_head(self, log: int) -> None:
+        partition = Partition("test", "events", "id", log)
+        self.heads[partition] = self.ledger.follow(
+            self.generation, self.heads[partition], partition, 0
+        )
+
+    def retry(self) -> None:
+        """A row of a retry: a copy of what a row counts, under the number of the retry."""
+        with self.ledger.store.engine.begin() as connection:
+            found = connection.execute(
+                select(delta).where(delta.c.generation == self.generation.id)
+                .order_by(delta.c.start_offset, delta.c.id).limit(1)
+            ).mappings().one_or_none()  # fmt: skip
+            if found is None:
+                return
+            made = connection.execute(
+                insert(retry).values(generation=self.generation.id, created_ms=5, note="")
+            )
+            (number,) = made.inserted_primary_key or (0,)
+            again = {k: v for k, v in found.items() if k != "id"} | {"retry": number}
+            connection.execute(insert(delta).values(**again))
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Iterator[Written]:
+    made = Ledger.open(str(tmp_path / "a.db"), create=True, pauses_s=())
+    with closing(made) as ledger, views_computed_once():
+        yield Written(ledger)
+
+
+def require_fresh(follower: IncrementalView, ledger: Ledger, query: Query) -> None:
+    assert to_json(follower.results()) == to_json(read_results(ledger, query))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("databases", "seed", "rounds"),
+    over_stores(*((seed, 30) for seed in range(tries(1, 8))), postgres=tries(0, 8))
+    + over_stores((3, 10), postgres=1)[1:],
+    indirect=["databases"],
+)
+def test_it_always_equals_a_fresh_read(written: Written, seed: int, rounds: int) -> None:
+    rng = random.Random(seed)
+    followers = [(IncrementalView(written.ledger, query), query) for query in QUERIES]
+    happened: set[str] = set()
+    for _ in range(rounds):
+        for _ in range(rng.choice([1, 1, 2, 5])):
+            what = rng.choices(
+                ["commit", "compact", "some", "floor", "close", "retry", "metric", "generation"],
+                [60, 8, 12, 5, 2, 4, 1, 1],
+            )[0]
+            happened.add(what)
+            match what:
+                case "commit":
+                    written.commit(rng.randrange(2), rng.randrange(1, 60))
+                case "compact":
+                    compact(written.ledger.store)
+                case "some":
+                    compactor = Compactor(written.ledger.store, above=2, leave=1, row_bytes=2000)
+                    list(compactor.steps())
+                case "floor":
+                    written.raise_floor()
+                case "close":
+                    written.close_head(rng.randrange(2))
+                case "retry":
+                    written.retry()
+                case "metric":
+                    written.begin(MORE)
+                case "generation":
+                    written.begin(written.config, new_generation=True)
+        for follower, query in rng.sample(followers, 2):
+            require_fresh(follower, written.ledger, query)
+    for follower, query in followers:
+        require_fresh(follower, written.ledger, query)
+    assert {"commit", "compact", "some"} <= happened
+
+
+@pytest.mark.slow
+def test_it_reads_only_what_is_new(written: Written) -> None:
+    follower = IncrementalView(written.ledger, Query())
+    for _ in range(10):
+        written.commit(0, 30)
+    follower.results()
+    read = follower.rows_read
+    for _ in range(3):
+        follower.results()
+    assert follower.rows_read == read
+    written.commit(1, 30)
+    require_fresh(follower, written.ledger, Query())
+    assert follower.rows_read == read + 2 * 3, "two metrics in three groupings"
+
+
+def test_what_was_merged_behind_its_cursor_is_not_read_again(written: Written) -> None:
+    follower = IncrementalView(written.ledger, Query())
+    for _ in range(5):
+        written.commit(0, 30)
+    follower.results()
+    read = follower.rows_read
+    compact(written.ledger.store)
+    require_fresh(follower, written.ledger, Query())
+    assert (follower.rows_read, follower.reloads) == (read, 0)
+
+
+@pytest.mark.slow
+def test_it_reads_a_pane_anew_where_rows_were_merged_around_its_cursor(written: Written) -> None:
+    follower = IncrementalView(written.ledger, Query())
+    for _ in range(5):
+        written.commit(0, 30)
+    follower.results()
+    written.commit(0, 30)
+    compact(written.ledger.store)
+    require_fresh(follower, written.ledger, Query())
+    assert follower.reloads == 6
+
+
+@pytest.mark.slow
+def test_a_worker_that_merges_old_rows_leaves_those_that_are_new_to_it(written: Written) -> None:
+    follower = IncrementalView(written.ledger, Query())
+    for number in range(ABOVE + 10):
+        written.commit(0, 20)
+        list(Compactor(written.ledger.store).steps())
+        follower.results()
+        if number % 5 == 4:  # what it once missed, it would miss from then on
+            require_fresh(follower, written.ledger, Query())
+    assert follower.reloads == 0
+
+
+@pytest.mark.slow
+def test_over_its_limits_it_reads_afresh(written: Written, monkeypatch: pytest.MonkeyPatch) -> None:
+    follower = IncrementalView(written.ledger, Query("all"))
+    for limit in ("MAX_DELTA_BYTES", "MAX_STATE_BYTES"):
+        with monkeypatch.context() as patch:
+            patch.setattr(follow, limit, 10)
+            written.commit(0, 30)
+            require_fresh(follower, written.ledger, Query("all"))
+    written.commit(0, 30)
+    require_fresh(follower, written.ledger, Query("all"))
+
+
+def test_an_error_leaves_it_as_it_was(written: Written) -> None:
+    follower = IncrementalView(written.ledger, Query(metric="more"))
+    written.commit(0, 30)
+    with pytest.raises(QueryError):
+        follower.results()
+    written.begin(MORE)
+    written.commit(0, 30)
+    require_fresh(follower, written.ledger, Query(metric="more"))
+    with pytest.raises(QueryError):
+        IncrementalView(written.ledger, Query(generation=7)).results()
+
+
+def test_a_store_that_holds_nothing_is_an_error(tmp_path: Path) -> None:
+    made = Ledger.open(str(tmp_path / "b.db"), create=True, pauses_s=())
+    with closing(made) as ledger, pytest.raises(NotAStore):
+        IncrementalView(ledger, Query()).results()

@@ -1,0 +1,129 @@
+"""A history: bounded, in order, and with the numbers of the results and comparisons beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.looks import Point
+from streammetrics_consumers.query import history
+from streammetrics_consumers.query.answers import Window
+from streammetrics_consumers.query.catalogue import Catalogue
+from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.history import History, HistoryReader, history_of, thinned
+from streammetrics_consumers.query.query import Query, QueryError
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import SINCE_THE_START, ResultRow, Results
+
+from streammetrics.experiments import Anytime
+from tests.consumers import experiment_run
+
+
+def row(hour: int | None, variant: str, value: float) -> ResultRow:
+    """One value of one hour, or since the start."""
+    window = SINCE_THE_START
+    if hour is not None:
+        window = Window(hour * 3_600_000, (hour + 1) * 3_600_000, "closed")
+    return ResultRow(window, {"variant": variant}, "ctr", "Ratio", "ratio", value, value, value,
+                     {"rows": 1}, "sha256:")  # fmt: skip
+
+
+def of(*rows: ResultRow) -> History:
+    results = Results(1, {}, 0, 0, 0, 0, 0, None, rows, ("old", "new"))
+    return history_of(results, "ctr", "ratio", (), lambda name: ())
+
+
+def values(found: History) -> dict[object, list[float | None]]:
+    return {
+        one.slice["variant"]: [None if cell is None else cell.value for cell in one.rows]
+        for one in found.series
+    }
+
+
+def test_series_run_parallel_to_the_windows_and_gaps_are_none() -> None:
+    found = of(row(None, "new", 9.0), row(0, "new", 1.0), row(1, "old", 2.0), row(3, "new", 3.0))
+    assert [window.start_ms for window in found.windows] == [0, 3_600_000, 10_800_000]
+    assert values(found) == {"old": [None, 2.0, None], "new": [1.0, None, 3.0]}
+
+
+def test_series_stand_as_variants_are_declared_and_others_follow() -> None:
+    found = of(row(0, "a", 1.0), row(0, "new", 1.0), row(0, "old", 1.0))
+    assert list(values(found)) == ["old", "new", "a"]
+
+
+def test_the_newest_windows_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MAX_WINDOWS", 2)
+    found = of(*(row(hour, "new", hour) for hour in range(5)))
+    assert (values(found), found.more) == ({"new": [3, 4]}, 3)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 499, 500, 501, 100_000])
+def test_looks_are_thinned_evenly_between_the_first_and_the_last(count: int) -> None:
+    points = [Point(i, i, 0.0, Anytime(log_e=math.nan)) for i in range(count)]
+    found: Sequence[Point] = thinned(points)
+    assert len(found) == min(count, 500)
+    assert found[:1] == points[:1] and found[-1:] == points[-1:]
+    steps = {b.place - a.place for a, b in pairwise(found)}
+    assert not steps or max(steps) - min(steps) <= 1
+
+
+BY = frozenset({"variant"})
+
+
+@pytest.fixture(scope="module")
+def tested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return experiment_run.run(experiment_run.write(tmp_path_factory.mktemp("histories")))
+
+
+@pytest.fixture
+def ledger(tested: Path) -> Iterator[Ledger]:
+    with closing(Ledger.open(str(tested))) as opened:
+        yield opened
+
+
+def histories(ledger: Ledger) -> HistoryReader:
+    return HistoryReader(ledger, QueryCache(ledger), Catalogue(ledger, "store.db"))
+
+
+def test_effects_are_those_of_the_comparisons_window_by_window(ledger: Ledger) -> None:
+    _, found = histories(ledger).read(Query(by=BY), "ctr")
+    [effect] = found.effects
+    fresh = [row for row in read_results(ledger, Query("all")).comparisons
+             if row.window.start_ms is not None]  # fmt: skip
+    effects = [row.finding.contrast.comparison for row in fresh]
+    assert [row and row.finding.contrast.comparison for row in effect.windows] == effects
+    assert len(effects) == 2 and len(effect.looks) == 1
+    assert [row.finding.holm for row in fresh] == [
+        row and row.finding.holm for row in effect.windows
+    ]
+
+
+def test_what_is_not_drawn_is_not_compared(ledger: Ledger) -> None:
+    reads = histories(ledger)
+    _, none = reads.read(Query(by=BY), "ctr", effects="none")
+    _, total = reads.read(Query(by=BY), "ctr", effects="total")
+    assert none.effects == ()
+    assert [(len(one.looks), one.windows) for one in total.effects] == [(1, (None, None))]
+
+
+def test_of_some_of_the_rows_there_is_no_effect(ledger: Ledger) -> None:
+    _, found = histories(ledger).read(Query(by=BY, where=(("variant", "new"),)), "ctr")
+    assert found.effects == () and [one.slice for one in found.series] == [{"variant": "new"}]
+
+
+def test_any_view_has_a_history_and_the_window_of_the_query_is_not_looked_at(
+    ledger: Ledger,
+) -> None:
+    reads = histories(ledger)
+    _, first = reads.read(Query("latest", by=BY), "ctr")
+    _, counted = reads.read(Query(by=BY), "ctr", "numerator")
+    assert (first.view, counted.view) == ("ratio", "numerator")
+    assert first.windows == counted.windows and len(first.windows) == 2
+    assert counted.effects == ()
+    with pytest.raises(QueryError, match="a view of this metric"):
+        reads.read(Query(by=BY), "ctr", "nothing")

@@ -1,0 +1,83 @@
+"""Refused events: place, reason and payload, for people and for programs."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+from streammetrics_consumers.cli.main import main
+
+from tests.consumers.stores import EVENTS, make_store
+
+pytestmark = pytest.mark.usefixtures("each_store")
+
+Capture = pytest.CaptureFixture[str]
+LONG = b'{"variant": "' + b"x" * 10_000 + b'"}'
+
+
+def test_each_refused_event_has_its_place_reason_and_payload(store: Path, capsys: Capture) -> None:
+    assert main(["quarantine", str(store)]) == 0
+    sha = hashlib.sha256(b"not json \x1b[2J\xff").hexdigest()
+    assert capsys.readouterr().out.startswith(
+        "clicks.jsonl/0 offset 4: invalid_utf8\n"
+        "  the record is not UTF-8\n"
+        "  not json \\x1b[2J\\xff\n"
+        f"  14 bytes, sha256 {sha}\n"
+    )
+
+
+def test_the_list_ends_with_how_many_for_each_reason(store: Path, capsys: Capture) -> None:
+    assert main(["quarantine", "list", str(store)]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "2 in quarantine: 1 invalid_utf8, 1 metric"
+
+
+def test_an_empty_quarantine_says_so(tmp_path: Path, capsys: Capture) -> None:
+    store = make_store(tmp_path, EVENTS[:2])
+    capsys.readouterr()
+    assert main(["quarantine", str(store)]) == 0
+    assert capsys.readouterr().out == "nothing is in quarantine\n"
+
+
+def test_json_has_the_payload_as_text_or_in_base64(store: Path, capsys: Capture) -> None:
+    assert main(["quarantine", str(store), "--json"]) == 0
+    broken, bad = json.loads(capsys.readouterr().out)["entries"]
+    assert base64.b64decode(broken["payload_base64"]) == EVENTS[4]
+    assert (broken["payload"], broken["offset"], broken["done"]) == (None, 4, False)
+    assert json.loads(bad["payload"]) == EVENTS[9]
+    assert (bad["payload_base64"], bad["reason"]) == (None, "metric")
+
+
+def test_a_long_payload_is_cut_with_its_size_and_hash(tmp_path: Path, capsys: Capture) -> None:
+    store = make_store(tmp_path, [LONG])
+    capsys.readouterr()
+    assert main(["quarantine", str(store)]) == 0
+    out = capsys.readouterr().out
+    assert f"  10,015 bytes, sha256 {hashlib.sha256(LONG).hexdigest()}\n" in out
+    assert max(map(len, out.splitlines())) < 300
+    assert main(["quarantine", str(store), "--json"]) == 0
+    (entry,) = json.loads(capsys.readouterr().out)["entries"]
+    assert (entry["cut"], entry["size"]) == (True, len(LONG))
+    assert len(entry["payload"]) < entry["size"]
+
+
+def test_an_export_has_one_event_a_line(store: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert main(["quarantine", "export", str(store)]) == 0
+    out = capsys.readouterr().out
+    assert [json.loads(line)["offset"] for line in out.splitlines()] == [4, 9]
+    assert main(["quarantine", "export", str(store), "-o", str(tmp_path / "bad.jsonl")]) == 0
+    assert (tmp_path / "bad.jsonl").read_text(encoding="utf-8") == out
+
+
+def test_more_than_a_page_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    store = make_store(tmp_path, [b"x"] * 7)
+    monkeypatch.setattr("streammetrics_consumers.query.quarantine.PAGE", 3)
+    capsys.readouterr()
+    assert main(["quarantine", "export", str(store)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [json.loads(line)["offset"] for line in lines] == list(range(7))

@@ -1,0 +1,118 @@
+"""The JSON of results, to the byte."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+from streammetrics_consumers.query.answers import Window
+from streammetrics_consumers.query.results import (
+    SINCE_THE_START,
+    ResultRow,
+    Results,
+    in_order,
+    rows_of,
+    to_json,
+)
+
+from streammetrics import HistogramAUC, Ratio
+
+ROW = ResultRow(
+    window=SINCE_THE_START,
+    slice={"variant": "bts"},
+    metric="auc",
+    type="HistogramAUC",
+    view="auc",
+    value=0.7011,
+    low=0.7007,
+    high=0.7015,
+    counts={"rows": 10000, "positives": 69},
+    digest="sha256:9f",
+)
+RESULTS = Results(
+    generation=1,
+    offsets={"obd_men_events.jsonl/0": 20000},
+    rows_read=20000,
+    quarantined=0,
+    late=0,
+    future=0,
+    expired=0,
+    watermark_ms=1575158000000,
+    rows=(ROW,),
+)
+
+
+def test_the_json_is_that_of_the_interface_to_the_byte() -> None:
+    assert to_json(RESULTS).decode() == (
+        '{"comparisons": [], "contamination": null, "expired": 0, '
+        '"format": "streammetrics-results/1", "future": 0, '
+        '"generation": 1, "incomplete": {}, "join": null, "late": 0, "notes": [], '
+        '"offsets": {"obd_men_events.jsonl/0": 20000}, "quarantined": 0, "recommendation": null, '
+        '"repeated": 0, '
+        '"results": [{"counts": {"positives": 69, "rows": 10000}, '
+        '"digest": "sha256:9f", "high": 0.7015, "interval": null, "low": 0.7007, '
+        '"metric": "auc", "slice": {"variant": "bts"}, "type": "HistogramAUC", '
+        '"value": 0.7011, "view": "auc", "window": {"end_ms": null, "start_ms": null, '
+        '"state": "total"}}], "rows_read": 20000, "skipped": 0, "srm": null, '
+        '"watermark_ms": 1575158000000}\n'
+    )
+
+
+def test_undefined_is_null_and_infinities_are_texts() -> None:
+    row = replace(ROW, value=math.nan, low=-math.inf, high=math.inf)
+    (found,) = json.loads(to_json(replace(RESULTS, rows=(row,))))["results"]
+    assert (found["value"], found["low"], found["high"]) == (None, "-inf", "inf")
+
+
+def test_names_are_utf_8_and_what_has_none_is_escaped() -> None:
+    row = replace(ROW, slice={"variant": "甲\ud800"})
+    text = to_json(replace(RESULTS, rows=(row,)))
+    assert '{"variant": "甲\\ud800"}'.encode() in text
+    assert json.loads(text)["results"][0]["slice"] == {"variant": "甲\ud800"}
+
+
+def test_the_keys_past_max_keys_are_a_slice_that_names_its_grouping() -> None:
+    row = replace(ROW, slice={"(other)": ("variant", "phase")})
+    (found,) = json.loads(to_json(replace(RESULTS, rows=(row,))))["results"]
+    assert found["slice"] == {"(other)": ["variant", "phase"]}
+
+
+def test_rows_are_in_order_of_window_slice_metric_and_view() -> None:
+    early, late = Window(0, 10, "closed"), Window(10, 20, "open")
+    wanted = [
+        replace(ROW, slice={}),
+        replace(ROW, slice={"phase": None}),
+        replace(ROW, slice={"phase": "eval"}),
+        replace(ROW, slice={"variant": "bts"}, view="ap"),
+        replace(ROW, slice={"variant": "bts"}, view="auc"),
+        replace(ROW, slice={"variant": "bts"}, metric="ctr"),
+        replace(ROW, slice={"variant": "random"}),
+        replace(ROW, slice={"phase": "eval", "variant": "bts"}),
+        replace(ROW, window=early),
+        replace(ROW, window=late),
+    ]
+    assert list(in_order(reversed(wanted))) == wanted
+
+
+def test_a_row_of_an_exact_metric_has_its_value_as_both_bounds() -> None:
+    ctr = Ratio()
+    ctr.update([1, 0, 0, 0])
+    row = next(row for row in rows_of(SINCE_THE_START, {}, "ctr", ctr) if row.view == "ratio")
+    assert (row.value, row.low, row.high) == (0.25, 0.25, 0.25)
+    assert (row.type, row.counts["rows"], row.digest) == ("Ratio", 4, ctr.digest())
+
+
+def test_a_row_of_an_approximate_metric_has_its_certain_bounds() -> None:
+    auc = HistogramAUC()
+    auc.update([0, 1, 1], [0.1, 0.1, 0.7])
+    result = auc.compute().auc
+    row = next(row for row in rows_of(SINCE_THE_START, {}, "auc", auc) if row.view == "auc")
+    assert (row.value, row.low, row.high) == (float(result), result.low, result.high)
+    assert row.low < row.high
+
+
+def test_a_table_shows_the_first_view_of_a_metric_unasked() -> None:
+    rows = rows_of(SINCE_THE_START, {}, "auc", HistogramAUC())
+    assert [row.view for row in rows if row.headline] == ["auc"]
+    assert len(rows) > 1

@@ -1,0 +1,293 @@
+"""State files: cut out of a store, added up, and looked at."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+from streammetrics_consumers.cli.main import main
+
+from streammetrics import HistogramAUC, Panel, PerKey, Ratio, Windows, load
+from tests.consumers.stores import EVENTS, event, make_store, write_config
+
+Capture = pytest.CaptureFixture[str]
+FIRST, SECOND = "1970-01-01T00:00:00Z", "1970-01-01T01:00:00Z"
+THIRD = "1970-01-01T02:00:00Z"
+
+
+def export(store: Path, path: Path, *words: str) -> Path:
+    """A state file of the store."""
+    assert main(["export", str(store), "-o", str(path), *words]) == 0
+    return path
+
+
+def test_one_metric_of_one_slice_is_its_plain_state(
+    store: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    words = ["--metric", "auc", "--where", "variant=a"]
+    state = load(export(store, tmp_path / "auc", *words))
+    fed = HistogramAUC()
+    fed.update([0, 1, 0, 1], [0.1, 0.3, 0.5, 0.7])
+    assert state == fed
+    main(["results", str(store), "--json", "--by", "variant", *words])
+    digests = {row["digest"] for row in json.loads(capsys.readouterr().out)["results"]}
+    assert digests == {state.digest()}
+
+
+def test_all_metrics_of_all_rows_are_a_panel(store: Path, tmp_path: Path) -> None:
+    state = load(export(store, tmp_path / "all"))
+    assert isinstance(state, Panel)
+    assert state.state("ctr").compute().rows == 8  # type: ignore[attr-defined]
+    state.state("auc").update([1], [0.5])
+
+
+def test_what_a_slice_is_cut_out_of_may_be_larger_than_memory_may_hold(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for words in ([], ["--metric", "auc", "--where", "variant=a"], ["--window", "latest"]):
+        whole = export(store, tmp_path / "whole", *words)
+        with monkeypatch.context() as patch:
+            patch.setattr("streammetrics_consumers.query.reader.MAX_DELTA_BYTES", 10)
+            patch.setattr("streammetrics_consumers.query.reader.RANGE_BYTES", 200)
+            streamed = export(store, tmp_path / "streamed", *words)
+        assert streamed.read_bytes() == whole.read_bytes()
+
+
+def test_a_file_says_which_offsets_it_counted_for_which_piece(store: Path, tmp_path: Path) -> None:
+    path = export(store, tmp_path / "s", "--metric", "ctr", "--where", "variant=b")
+    (found,) = load(path).provenance
+    source, piece, start, end = found
+    assert source.startswith("file/") and source.endswith("/clicks.jsonl/0")
+    assert (piece, start, end) == ('total/{"variant": "b"}/ctr', 0, 10)
+
+
+def test_windows_add_up_to_the_total_and_slices_to_all_rows(
+    store: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    windows = [f"{FIRST}/{SECOND}", f"{SECOND}/{THIRD}"]
+    parts = [export(store, tmp_path / f"w{i}", "--window", w) for i, w in enumerate(windows)]
+    slices = [export(store, tmp_path / v, "--where", f"variant={v}") for v in "ab"]
+    total = load(export(store, tmp_path / "total"))
+    for i, files in enumerate((parts, slices)):
+        merged = tmp_path / f"merged{i}"
+        assert main(["merge", *map(str, files), "-o", str(merged)]) == 0
+        assert load(merged) == total
+
+
+def test_a_span_is_the_sum_of_its_windows_in_bytes_and_in_provenance(
+    store: Path, tmp_path: Path
+) -> None:
+    span = load(export(store, tmp_path / "span", "--window", f"{FIRST}/{THIRD}"))
+    windows = [f"{FIRST}/{SECOND}", f"{SECOND}/{THIRD}"]
+    parts = [load(export(store, tmp_path / f"{i}", "--window", w)) for i, w in enumerate(windows)]
+    assert parts[0] + parts[1] == span
+    assert (parts[0] + parts[1]).provenance == span.provenance
+
+
+def test_the_same_rows_are_not_added_twice(store: Path, tmp_path: Path, capsys: Capture) -> None:
+    one = export(store, tmp_path / "one", "--window", f"{FIRST}/{SECOND}")
+    both = export(store, tmp_path / "both", "--window", f"{FIRST}/{THIRD}")
+    target = tmp_path / "sum"
+    assert main(["merge", str(one), str(both), "-o", str(target)]) == 1
+    err = capsys.readouterr().err
+    assert "expected rows that were not counted before, came [0, 10) twice" in err
+    assert not target.exists()
+
+
+def test_a_file_that_is_wholly_counted_may_be_skipped_and_no_other(
+    store: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    first, both = (
+        export(store, tmp_path / name, "--window", f"{FIRST}/{end}")
+        for name, end in (("one", SECOND), ("both", THIRD))
+    )
+    target = tmp_path / "sum"
+    words = ["-o", str(target), "--replay", "skip"]
+    assert main(["merge", str(both), str(first), str(both), *words]) == 0
+    assert "one is left out: all of its rows are counted already" in capsys.readouterr().err
+    assert target.read_bytes() == both.read_bytes()
+    assert main(["merge", str(first), str(both), *words]) == 1  # some of its rows are
+    assert "came [0, 10) twice" in capsys.readouterr().err
+
+
+def test_a_file_without_provenance_or_of_other_settings_is_never_skipped(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    state = Ratio()
+    state.update([1, 0])
+    state.save(tmp_path / "bare")
+    target = tmp_path / "sum"
+    words = ["-o", str(target), "--replay", "skip"]
+    assert main(["merge", str(tmp_path / "bare"), str(tmp_path / "bare"), *words]) == 0
+    assert load(target).compute().rows == 4  # type: ignore[attr-defined]
+    for name, other in (("a", HistogramAUC(resolution=8)), ("b", HistogramAUC(resolution=6))):
+        other.provenance.add("clicks/0", 0, 5)
+        other.save(tmp_path / name)
+    assert main(["merge", str(tmp_path / "a"), str(tmp_path / "b"), *words]) == 3
+    assert "expected resolution=8" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_state_with_events_of_a_retry_is_not_taken_for_one_without(tmp_path: Path) -> None:
+    store = make_store(tmp_path, [*EVENTS, {**event(3, "a", 1, 0.5), "variant": "c"}])
+    before = export(store, tmp_path / "before", "--metric", "ctr")
+    config = write_config(tmp_path, variants='variants = ["a", "b", "c"]')
+    assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
+    assert main(["quarantine", "retry", str(store), "--config", str(config)]) == 0
+    after = export(store, tmp_path / "after", "--metric", "ctr")
+    assert load(after).provenance.covers(load(before).provenance)
+    assert not load(before).provenance.covers(load(after).provenance)
+    words = ["-o", str(tmp_path / "sum"), "--replay", "skip"]
+    assert main(["merge", str(after), str(before), *words]) == 0
+    assert main(["merge", str(before), str(after), *words]) == 1
+
+
+def test_stores_of_other_logs_add_up(store: Path, tmp_path: Path) -> None:
+    other = make_store(tmp_path, EVENTS[5:9])
+    files = [export(store, tmp_path / "x"), export(other, tmp_path / "y")]
+    assert main(["merge", *map(str, files), "-o", str(tmp_path / "z")]) == 0
+    assert load(tmp_path / "z").state("ctr").compute().rows == 12  # type: ignore[attr-defined]
+
+
+def test_unequal_settings_are_exit_3_with_the_difference(tmp_path: Path, capsys: Capture) -> None:
+    HistogramAUC(resolution=8).save(tmp_path / "a")
+    HistogramAUC(resolution=6).save(tmp_path / "b")
+    words = ["merge", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "c")]
+    assert main(words) == 3
+    assert "expected resolution=8, came resolution=6" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--window", "all"], "--window: expected one window, came 'all'"),
+        (["--where", "variant=z"], "--where: expected a variant of this store (a, b), came 'z'"),
+        (["--where", "variant=a", "--where", "phase=z"], "--where: expected a slice with rows"),
+        (["--where", "phase=eval"], "--where: expected for each name of a grouping of this store"),
+    ],
+)
+def test_what_is_not_one_state_is_not_exported(
+    store: Path, tmp_path: Path, capsys: Capture, words: list[str], said: str
+) -> None:
+    assert main(["export", str(store), "-o", str(tmp_path / "x"), *words]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def damages(whole: bytes) -> dict[str, bytes]:
+    """Ways in which a file may be damaged."""
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    return {
+        "empty": b"",
+        "truncated": whole[: len(whole) // 2],
+        "one byte less": whole[:-1],
+        "one byte altered": bytes(flipped),
+        "one byte more": whole + b"\0",
+        "another file": b"PK\x03\x04" + bytes(100),
+        "a huge size": whole[:6] + struct.pack("<Q", 1 << 60) + whole[14:],
+    }
+
+
+@pytest.mark.parametrize("kind", damages(bytes(64)))
+@pytest.mark.parametrize("command", ["show", "merge"])
+def test_a_damaged_file_is_exit_1_with_what_to_do(
+    store: Path, tmp_path: Path, capsys: Capture, kind: str, command: str
+) -> None:
+    good = export(store, tmp_path / "good")
+    bad = tmp_path / "bad"
+    bad.write_bytes(damages(good.read_bytes())[kind])
+    words = {"show": ["show", str(bad)], "merge": ["merge", str(good), str(bad), "-o", str(bad)]}
+    assert main(words[command]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"streammetrics: {bad}: expected ")
+    assert ", came " in err and "; " in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize("command", ["show", "merge"])
+def test_a_file_of_another_version_is_exit_3_and_not_called_damaged(
+    store: Path, tmp_path: Path, capsys: Capture, command: str
+) -> None:
+    good = export(store, tmp_path / "good", "--metric", "ctr")
+    data = good.read_bytes()
+    later = data[:4] + bytes([data[4] + 1]) + data[5:]
+    assert b'"ratio/2"' in data
+    unknown = resealed(data.replace(b'"ratio/2"', b'"ratio/9"'))
+    for other, said in ((later, "expected format version 1"), (unknown, "expected a known schema")):
+        (tmp_path / "other").write_bytes(other)
+        words = [str(good), str(tmp_path / "other"), "-o", str(tmp_path / "sum")]
+        assert main([command, *(words if command == "merge" else words[1:2])]) == 3
+        err = capsys.readouterr().err
+        assert err.startswith(f"streammetrics: {tmp_path / 'other'}: {said}")
+        assert "damaged" not in err
+
+
+def resealed(data: bytes) -> bytes:
+    """A state file with the checksums of what it holds now."""
+    inner = data.index(b"SMST")
+    state = data[inner:-8]
+    state += zlib.crc32(state).to_bytes(4, "little")
+    whole = data[:inner] + state
+    return whole + zlib.crc32(whole).to_bytes(4, "little")
+
+
+def test_show_prints_settings_results_digest_and_provenance(
+    store: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    path = export(store, tmp_path / "ctr", "--metric", "ctr", "--window", f"{FIRST}/{SECOND}")
+    assert main(["show", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("ctr: Ratio\n")
+    assert "ratio        0.6000" in out
+    assert f"digest {load(path).digest()}" in out
+    assert "offsets 0 to 9:" in out
+    assert all(len(line) <= 80 for line in out.splitlines())
+
+
+def test_show_gives_the_same_as_json(store: Path, tmp_path: Path, capsys: Capture) -> None:
+    path = export(store, tmp_path / "all")
+    assert main(["show", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["type"], found["digest"]) == ("Panel", load(path).digest())
+    assert [one["path"] for one in found["results"]] == [["auc"], ["ctr"]]
+    assert found["results"][1]["views"]["ratio"] == {"value": 0.5, "low": 0.5, "high": 0.5}
+
+
+def test_show_walks_through_windows_and_keys(tmp_path: Path, capsys: Capture) -> None:
+    state = Windows(PerKey(Ratio(), max_keys=1), size_s=60)
+    state.update([0, 0, 60_000], keys=["a", ("b", None), "a"], numerators=[1, 0, 1])
+    state.save(tmp_path / "w")
+    assert main(["show", str(tmp_path / "w"), "--json"]) == 0
+    paths = [one["path"] for one in json.loads(capsys.readouterr().out)["results"]]
+    assert ["1970-01-01T00:01:00Z/1970-01-01T00:02:00Z", '"a"'] in paths
+    assert any(path[-1] == "(other)" for path in paths)
+    assert any(path[0] == "total" for path in paths)
+
+
+def test_a_file_is_written_whole_or_not_at_all(store: Path, tmp_path: Path) -> None:
+    target = tmp_path / "there"
+    target.mkdir()
+    assert main(["export", str(store), "-o", str(target)]) == 1
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_slice_whose_rows_all_weigh_nothing_is_no_state(tmp_path: Path, capsys: Capture) -> None:
+    weightless = [{**event(i, "b", 1, 0.5), "w": 0} for i in range(3)]
+    events = [{**event(9, "a", 1, 0.5), "w": 1}, *weightless]
+    slices = 'max_keys = 9\n[metrics.weighted]\ntype = "Calibration"\ninputs = { weights = "w" }'
+    store = make_store(tmp_path, events, slices=slices)
+    path = tmp_path / "b.state"
+    words = ["export", str(store), "-o", str(path), "--metric", "weighted", "--where"]
+    assert main([*words, "variant=b"]) == 2
+    assert "nothing was counted, or only rows of weight 0" in capsys.readouterr().err
+    assert not path.exists()
+    assert main([*words, "variant=a"]) == 0
+    # A panel has all metrics of a slice in which some metric has rows.
+    panel = load(export(store, path, "--where", "variant=b"))
+    assert isinstance(panel, Panel)
+    assert panel.state("weighted").compute().rows == 0  # type: ignore[attr-defined]
+    assert panel.state("ctr").compute().rows == 3  # type: ignore[attr-defined]

@@ -1,0 +1,90 @@
+"""How an experiment stands, in one sentence, whatever it finds."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.comparisons import experiment_json, verdict
+from streammetrics_consumers.query.experiment_plan import Declared, declared
+from streammetrics_consumers.query.query import Query
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import ComparisonRow, Results
+
+from streammetrics.experiments import Safeguard, Verdict
+from tests.consumers import experiment_run
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Declared, ComparisonRow]:
+    """A small experiment that has decided."""
+    config = experiment_run.write(tmp_path_factory.mktemp("verdict"))
+    with closing(Ledger.open(str(experiment_run.run(config)))) as ledger:
+        of = declared(ledger.generation())
+        [row] = read_results(ledger, Query()).comparisons
+    assert of is not None
+    return of, row
+
+
+def judged(row: ComparisonRow, verdict: Verdict, said: str = "said.") -> ComparisonRow:
+    """The same with another verdict."""
+    return replace(row, finding=replace(row.finding, verdict=verdict, sentence=said))
+
+
+def guardrail(row: ComparisonRow, verdict: Verdict, said: str) -> ComparisonRow:
+    """The same as a guardrail, with a margin of 0.1."""
+    row = judged(row, verdict, said)
+    contrast = replace(row.finding.contrast, safeguard=Safeguard("ctr", 0.1))
+    return replace(row, finding=replace(row.finding, contrast=contrast))
+
+
+def test_what_is_decided_is_the_sentence_of_the_comparison(
+    found: tuple[Declared, ComparisonRow],
+) -> None:
+    of, row = found
+    assert verdict(of, [row]) == ("decided", row.finding.sentence)
+    assert row.finding.sentence.startswith("new is better")
+
+
+def test_where_nothing_is_declared_or_compared_that_is_said(
+    found: tuple[Declared, ComparisonRow],
+) -> None:
+    of, _ = found
+    assert verdict(None, ()) == ("none", "No experiment is declared.")
+    assert verdict(of, ())[0] == "waiting"
+
+
+def test_several_comparisons_are_counted(found: tuple[Declared, ComparisonRow]) -> None:
+    of, row = found
+    open_, won = judged(row, "no_difference_yet"), judged(row, "better", "new is better.")
+    assert verdict(of, [open_]) == ("undecided", "said.")
+    assert verdict(of, [open_, open_]) == (
+        "undecided", "No difference shown yet in any of 2 comparisons.",
+    )  # fmt: skip
+    assert verdict(of, [won, open_]) == (
+        "decided", "new is better. 1 of 2 comparisons show none yet.",
+    )  # fmt: skip
+
+
+def test_doubt_goes_before_all(found: tuple[Declared, ComparisonRow]) -> None:
+    of, row = found
+    doubt = judged(row, "disbelieved", "Units fall as they should not.")
+    assert verdict(of, [row, doubt]) == ("distrusted", doubt.finding.sentence)
+
+
+def test_a_broken_guardrail_is_said_first(found: tuple[Declared, ComparisonRow]) -> None:
+    of, row = found
+    broken, kept = guardrail(row, "broken", "It breaks."), guardrail(row, "kept", "It keeps.")
+    state, sentence = verdict(of, [row, broken])
+    assert (state, sentence) == ("decided", f"It breaks. {row.finding.sentence}")
+    assert verdict(of, [row, kept])[1] == row.finding.sentence
+
+
+def test_the_plan_and_the_looks_stand_beside_it(found: tuple[Declared, ComparisonRow]) -> None:
+    of, row = found
+    results = Results(1, {}, 0, 0, 0, 0, 0, None, (), (), (row,))
+    told = json.loads(experiment_json(results, of, 3))
+    assert (told["looks"], told["plan"]["control"], told["state"]) == (3, "old", "decided")

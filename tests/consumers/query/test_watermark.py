@@ -1,0 +1,93 @@
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from msgspec import structs
+from streammetrics_consumers.counting.options import Options
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.query.query import parse_query
+from streammetrics_consumers.query.query_plan import idle_heads, watermark_ms
+from streammetrics_consumers.query.reader import read_results
+from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.status import status_json
+from streammetrics_consumers.render.store_text import status_text
+from streammetrics_consumers.render.text import Style
+from streammetrics_consumers.sources.memory_source import Log
+
+from tests.consumers.small_config import WINDOWS, event
+from tests.consumers.worker.memory_run import ONE, TWO, Run
+
+HOUR_MS, DAY_MS = 3_600_000, 1_704_067_200_000
+THREE = replace(ONE, number=2)
+
+
+def at(hour: int, minute: int = 0) -> bytes:
+    return event(f"2024-01-01T{hour:02}:{minute:02}:00Z")
+
+
+def counted(folder: Path, idle_timeout_s: int, *, quiet: int = 1) -> Run:
+    """One partition reads until 6:30, one stops at `quiet` o'clock, one never has an event."""
+    logs = {
+        ONE: Log([at(hour, 30) for hour in range(7)]),
+        TWO: Log([at(hour) for hour in range(quiet + 1)]),
+        THREE: Log([None]),
+    }
+    windows = f"{WINDOWS}\nidle_timeout_s = {idle_timeout_s}"
+    run = Run(folder, logs, windows=windows)
+    run(Options(until_end=True))
+    return run
+
+
+def states(run: Run) -> list[str]:
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        rows = read_results(ledger, parse_query("all")).rows
+    found = {row.window.start_ms: row.window.state for row in rows}
+    return [found[DAY_MS + hour * HOUR_MS] for hour in range(7)]
+
+
+def test_a_partition_without_events_holds_windows_open_until_it_is_idle(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    held, idle = counted(tmp_path / "a", 20 * 3600), counted(tmp_path / "b", 3600)
+    assert states(held) == ["closing"] + ["open"] * 6
+    assert states(idle) == ["closed"] * 6 + ["open"]
+
+
+def test_what_is_shown_changes_no_value_and_no_digest(tmp_path: Path) -> None:
+    found = []
+    for seconds in (3600, 72_000):
+        folder = tmp_path / str(seconds)
+        folder.mkdir()
+        run = counted(folder, seconds)
+        with closing(Ledger.open(run.config.store.url)) as ledger:
+            results = read_results(ledger, parse_query("all"))
+        rows = tuple(
+            replace(row, window=structs.replace(row.window, state="total")) for row in results.rows
+        )
+        found.append((to_json(replace(results, rows=rows)), run.config.fingerprints()))
+    assert found[0] == found[1]
+
+
+def test_an_idle_partition_is_so_only_beside_others(tmp_path: Path) -> None:
+    seen = counted(tmp_path, 3600).seen()
+    assert idle_heads(seen) == {2, 3}
+    assert watermark_ms(seen) == DAY_MS + 6 * HOUR_MS + HOUR_MS // 2
+    alone = replace(seen, heads=seen.heads[1:])
+    assert idle_heads(alone) == {3}
+    assert watermark_ms(alone) == DAY_MS + HOUR_MS
+    assert watermark_ms(replace(seen, heads=seen.heads[2:])) is None
+
+
+def test_exactly_the_timeout_behind_is_not_idle(tmp_path: Path) -> None:
+    for seconds, idle in ((5400, {3}), (5399, {2, 3})):
+        folder = tmp_path / str(seconds)
+        folder.mkdir()
+        assert idle_heads(counted(folder, seconds, quiet=5).seen()) == idle
+
+
+def test_status_says_which_partitions_are_idle(tmp_path: Path) -> None:
+    run = counted(tmp_path, 3600)
+    with closing(Ledger.open(run.config.store.url)) as ledger:
+        assert status_json(ledger).count(b'"idle": true') == 2
+        text = status_text(ledger, Style(width=100), title="run.db")
+    assert text.count("(idle)") == 1

@@ -1,0 +1,202 @@
+"""The bytes of parts, the frame, and a reader that trusts nothing."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streammetrics.core.bytes.codec import (
+    FILE_MAGIC,
+    MAX_HEAD,
+    STATE_MAGIC,
+    Reader,
+    Writer,
+    frame,
+    unframe,
+)
+from streammetrics.core.errors import StateError
+
+INT64 = np.iinfo(np.int64)
+
+
+def written(values: list[int]) -> bytes:
+    out = Writer()
+    out.ints(np.array(values, np.int64))
+    return out.bytes_()
+
+
+def varint(n: int) -> bytes:
+    out = Writer()
+    out.uint(n)
+    return out.bytes_()
+
+
+@given(st.integers(0, 1 << 200))
+def test_a_varint_leads_back_to_its_integer(n: int) -> None:
+    reader = Reader(varint(n))
+    assert reader.uint(1 << 200) == n
+    assert reader.left == 0
+
+
+def test_a_varint_is_seven_bits_a_byte_with_the_low_bits_first() -> None:
+    assert [varint(n) for n in (0, 127, 128, 300)] == [b"\0", b"\x7f", b"\x80\x01", b"\xac\x02"]
+
+
+@pytest.mark.parametrize("longer", [b"\x80\x00", b"\x81\x80\x00", b"\xff\x80\x80\x00"])
+def test_a_varint_that_is_longer_than_it_needs_to_be_is_refused(longer: bytes) -> None:
+    with pytest.raises(StateError, match="longer than it needs"):
+        Reader(longer).uint()
+
+
+def test_a_varint_above_its_limit_is_refused_before_it_is_read_to_its_end() -> None:
+    endless = Reader(b"\xff" * (1 << 20))
+    with pytest.raises(StateError, match="above its limit of 1000"):
+        endless.uint(1000)
+    assert endless.at < 4
+
+
+def test_a_varint_of_high_zero_bits_ends_too() -> None:
+    with pytest.raises(StateError):
+        Reader(b"\x80" * (1 << 20)).uint()
+
+
+@given(st.lists(st.integers(0, INT64.max), max_size=20))
+def test_ints_lead_back_to_themselves(values: list[int]) -> None:
+    reader = Reader(written(values))
+    assert reader.ints(len(values)).tolist() == values
+    assert reader.left == 0
+
+
+@pytest.mark.parametrize(
+    ("top", "width"),
+    [
+        *((0, 0), (1, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 4)),
+        *((2**32 - 1, 4), (2**32, 8), (2**63 - 1, 8)),
+    ],
+)
+def test_ints_take_the_least_width_that_holds_the_largest(top: int, width: int) -> None:
+    data = written([0, top, 0])
+    assert data[0] == width
+    assert len(data) == 1 + 3 * width
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8])
+def test_ints_that_are_wider_than_they_need_to_be_are_refused(width: int) -> None:
+    largest_that_needs_less = 256 ** (width // 2) - 1
+    data = bytes((width,)) + largest_that_needs_less.to_bytes(width, "little")
+    with pytest.raises(StateError, match="that need fewer"):
+        Reader(data).ints(1)
+
+
+def test_no_ints_have_no_width() -> None:
+    assert written([]) == b"\0"
+    with pytest.raises(StateError):
+        Reader(b"\x01").ints(0)
+
+
+@pytest.mark.parametrize("width", [3, 5, 9, 255])
+def test_ints_of_a_width_that_does_not_exist_are_refused(width: int) -> None:
+    with pytest.raises(StateError, match=f"integers of {width} bytes"):
+        Reader(bytes((width,)) + bytes(100)).ints(1)
+
+
+def test_a_count_of_two_to_the_sixty_third_is_refused() -> None:
+    with pytest.raises(StateError, match="2\\*\\*63"):
+        Reader(b"\x08" + (1 << 63).to_bytes(8, "little")).ints(1)
+
+
+def test_more_ints_than_there_are_bytes_are_refused() -> None:
+    with pytest.raises(StateError, match="claim of 8000000000 bytes where 8 are left"):
+        Reader(b"\x08" + bytes(8)).ints(10**9)
+
+
+def test_text_is_bounded_by_its_limit_and_by_what_is_left() -> None:
+    out = Writer()
+    out.text(b"abc")
+    assert Reader(out.bytes_()).text(3) == b"abc"
+    with pytest.raises(StateError, match="limit of 2"):
+        Reader(out.bytes_()).text(2)
+    with pytest.raises(StateError, match="claim of 3 bytes where 2 are left"):
+        Reader(out.bytes_()[:-1]).text(3)
+
+
+def test_bytes_that_nothing_has_read_are_refused() -> None:
+    reader = Reader(b"ab")
+    reader.raw(1)
+    with pytest.raises(StateError, match="1 bytes too many"):
+        reader.finish()
+
+
+def test_a_frame_is_laid_out_as_the_readme_draws_it() -> None:
+    data = frame(STATE_MAGIC, b"head", b"the body")
+    assert data[:4] == b"SMST"
+    assert data[4] == 1
+    assert data[5:9] == (4).to_bytes(4, "little")
+    assert data[9:17] == (8).to_bytes(8, "little")
+    assert data[17:29] == b"headthe body"
+    assert data[29:] == zlib.crc32(data[:29]).to_bytes(4, "little")
+    head, body = unframe(STATE_MAGIC, data)
+    assert (head, bytes(body)) == (b"head", b"the body")
+
+
+def test_a_frame_cut_anywhere_is_refused() -> None:
+    data = frame(STATE_MAGIC, b"head", b"the body")
+    for n in range(len(data)):
+        with pytest.raises(StateError):
+            unframe(STATE_MAGIC, data[:n])
+
+
+def test_a_frame_with_any_byte_altered_is_refused() -> None:
+    data = frame(STATE_MAGIC, b"head", b"the body")
+    for at in range(len(data)):
+        for bit in range(8):
+            altered = bytearray(data)
+            altered[at] ^= 1 << bit
+            with pytest.raises(StateError):
+                unframe(STATE_MAGIC, altered)
+
+
+def test_a_frame_with_bytes_after_it_is_refused() -> None:
+    with pytest.raises(StateError, match="34 bytes where 33 are claimed"):
+        unframe(STATE_MAGIC, frame(STATE_MAGIC, b"head", b"the body") + b"!")
+
+
+def test_a_later_version_says_to_read_it_with_a_later_release() -> None:
+    data = bytearray(frame(STATE_MAGIC, b"", b""))
+    data[4] = 2
+    data[-4:] = zlib.crc32(data[:-4]).to_bytes(4, "little")
+    with pytest.raises(StateError) as caught:
+        unframe(STATE_MAGIC, data)
+    assert (caught.value.expected, caught.value.came) == ("format version 1", "version 2")
+    assert "a later one" in caught.value.todo
+
+
+def test_a_state_and_a_state_file_are_told_apart() -> None:
+    with pytest.raises(StateError, match=r"a state, came those of a state file.*from_file_bytes"):
+        unframe(STATE_MAGIC, frame(FILE_MAGIC, b"[]", b""))
+    with pytest.raises(StateError, match=r"a state file, came those of a state.*from_bytes"):
+        unframe(FILE_MAGIC, frame(STATE_MAGIC, b"[]", b""))
+    with pytest.raises(StateError, match="do not begin with SMST"):
+        unframe(STATE_MAGIC, b"PK" + bytes(40))
+
+
+def test_settings_too_long_to_be_read_are_not_written() -> None:
+    assert unframe(STATE_MAGIC, frame(STATE_MAGIC, b" " * MAX_HEAD, b""))
+    with pytest.raises(StateError, match=f"at most {MAX_HEAD} bytes"):
+        frame(STATE_MAGIC, b" " * (MAX_HEAD + 1), b"")
+
+
+def test_provenance_may_be_longer_than_settings() -> None:
+    head = b" " * (MAX_HEAD + 1)
+    assert unframe(FILE_MAGIC, frame(FILE_MAGIC, head, b""))[0] == head
+
+
+def test_bytearrays_and_memoryviews_are_frames_too() -> None:
+    data = frame(STATE_MAGIC, b"head", b"body")
+    for kind in (bytearray, memoryview):
+        head, body = unframe(STATE_MAGIC, kind(data))
+        assert (head, bytes(body)) == (b"head", b"body")

@@ -1,0 +1,256 @@
+"""States from bytes are read side by side where they can be, and always give the same sum."""
+
+from __future__ import annotations
+
+import tracemalloc
+import zlib
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    Accumulator,
+    ExactAUC,
+    HistogramAUC,
+    Panel,
+    Ratio,
+    SettingsError,
+    StateError,
+    load,
+)
+from streammetrics.core.accumulator import MAX_MASS
+from streammetrics.core.bytes import stacked as module
+from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
+from streammetrics.core.bytes.stack import Stack, Unlike
+from streammetrics.core.bytes.stacked import summed
+from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.engines import merged
+
+RANDOM = np.random.default_rng(7)
+
+
+def area(rows: int = 3_000) -> HistogramAUC:
+    state = HistogramAUC(grid="equal", resolution=6)
+    state.update(RANDOM.integers(0, 2, rows), RANDOM.random(rows))
+    return state
+
+
+def ratio(values: Sequence[float] = (0.25, 0.75)) -> Ratio:
+    state = Ratio()
+    state.update(values)
+    return state
+
+
+def panel() -> Panel:
+    state = Panel({"b": Ratio(), "a": HistogramAUC(grid="equal", resolution=6)})
+    labels = RANDOM.integers(0, 2, 3_000)
+    state.update(labels=labels, scores=RANDOM.random(3_000), numerators=labels)
+    return state
+
+
+def widths(states: Sequence[bytes]) -> list[int]:
+    found = []
+
+    def add(total: Accumulator | None, state: Accumulator) -> Accumulator:
+        found.append(state._width)
+        return state if total is None else total + state
+
+    summed(states, load, add)
+    return found
+
+
+def one_by_one(states: Sequence[bytes]) -> Accumulator:
+    total: Accumulator = reduce(add, map(load, states))
+    return total
+
+
+@pytest.mark.parametrize("make", [area, ratio, panel])
+def test_states_that_are_laid_out_alike_come_as_one(make: Any) -> None:
+    state = make().to_bytes()
+    assert widths([state] * 9) == [1, 8]
+    assert merged([state] * 9) == one_by_one([state] * 9)
+
+
+@pytest.mark.parametrize("rows", [100, 3_000, 400_000, 40_000_000])
+def test_tables_of_any_width_have_the_sum_that_they_have_one_by_one(rows: int) -> None:
+    empty, states = HistogramAUC(grid="equal", resolution=6), []
+    for _ in range(40):
+        counts = RANDOM.multinomial(rows, np.full(128, 1 / 128))
+        made = empty.from_counts(np.repeat([0, 1], 64), [*range(64)] * 2, counts)
+        states.append(made.to_bytes())
+    assert max(widths(states)) > 4
+    total = merged(states)
+    assert total == one_by_one(states)
+    total.merge(load(states[0]))
+    assert total == one_by_one([*states, states[0]])
+
+
+def test_sums_of_any_values_have_the_sum_that_they_have_one_by_one() -> None:
+    values = [(1.0, 2.0), (-0.3, 0.1), (1e300, -1e300), (5e-324,), (np.inf, 1.0), (0.0,), (3e-9,)]
+    states = [ratio(some).to_bytes() for some in values for _ in range(7)]
+    for some in values:
+        assert merged([ratio(some).to_bytes()] * 9) == one_by_one([ratio(some).to_bytes()] * 9)
+    below = [ratio([-0.3]).to_bytes()] * 9
+    assert widths(below) == [1, 8] and merged(below) == one_by_one(below)
+    Random(1).shuffle(states)
+    assert max(widths(states)) > 4
+    assert merged(states) == one_by_one(states)
+
+
+def test_weights_sparse_tables_rows_and_envelopes_merge_as_ever() -> None:
+    few, exact, noted = area(5), ExactAUC(), ratio()
+    heavy = HistogramAUC(grid="equal", resolution=6, weight_unit="1/4")
+    heavy.update(RANDOM.integers(0, 2, 900), RANDOM.random(900), weights=np.full(900, 2.5))
+    exact.update([0, 1], [0.25, 0.75])
+    for state in (few, heavy, exact):
+        data = state.to_bytes()
+        assert merged([data] * 9) == one_by_one([data] * 9)
+        assert widths([data] * 9) == [1] * 9
+    noted.provenance.add("clicks/0", 0, 2)
+    data = noted.to_file_bytes()
+    assert merged([data] * 9, replay="skip") == noted
+    assert merged([*[ratio().to_bytes()] * 8, data]).provenance == noted.provenance
+
+
+def test_states_of_several_lengths_wait_for_their_like(monkeypatch: pytest.MonkeyPatch) -> None:
+    states = [ratio([1.0] * n).to_bytes() for n in (1, 3, 300) for _ in range(30)]
+    Random(2).shuffle(states)
+    expected = one_by_one(states)
+    assert len(widths(states)) < 12
+    for room in (0, 300, 2_000):
+        monkeypatch.setattr(module, "_ROOM", room)
+        assert sum(widths(states)) == len(states)
+        assert merged(states) == expected
+    assert max(widths(states)) <= 2_000 // len(states[0])
+
+
+def test_other_settings_are_refused_wherever_they_come() -> None:
+    states = [area().to_bytes()] * 6
+    for at in range(1, 6):
+        other = HistogramAUC(grid="equal", resolution=7).to_bytes()
+        with pytest.raises(SettingsError, match="resolution"):
+            merged([*states[:at], other, *states[at:]])
+
+
+@pytest.mark.parametrize("make", [area, ratio, panel])
+def test_a_state_with_a_byte_altered_is_taken_among_others_if_it_is_alone(make: Any) -> None:
+    good = make().to_bytes()
+    head, body = unframe(STATE_MAGIC, good)
+    refused = 0
+    places = range(len(body)) if len(body) < 80 else [*range(12), *range(len(body) - 70, len(body))]
+    for at in places:
+        for new in {0, 1, 2, 0x7F, 0x80, 0xFF} - {body[at]}:
+            bad = frame(STATE_MAGIC, head, body[:at].tobytes() + bytes((new,)) + body[at + 1 :])
+            states = [good, good, bad, good, good, good]
+            try:
+                load(bad)
+            except StateError as error:
+                with pytest.raises(StateError) as found:
+                    merged(states)
+                assert str(found.value) == str(error)
+                with pytest.raises(StateError):  # and if all are so
+                    merged([good, *[bad] * 5])
+                refused += 1
+            else:
+                assert merged(states) == one_by_one(states)
+                assert merged([good, *[bad] * 5]) == one_by_one([good, *[bad] * 5])
+    assert refused > 10
+
+
+def test_a_state_that_is_cut_or_whose_checksum_is_wrong_is_refused_among_others() -> None:
+    good = area().to_bytes()
+    longer = good[:-4] + b"\0"
+    longer += zlib.crc32(longer).to_bytes(4, "little")
+    for bad in (
+        longer,
+        good[:-1],
+        good + b"\0",
+        good[:-9] + b"!" + good[-8:],
+        good[:20],
+        good[:3],
+        b"",
+    ):
+        with pytest.raises(StateError) as alone:
+            load(bad)
+        with pytest.raises(StateError) as among:
+            merged([*[good] * 5, bad, *[good] * 5])
+        assert str(among.value) == str(alone.value)
+
+
+def test_a_table_that_should_be_sparse_is_refused_among_its_like() -> None:
+    good = area().to_bytes()
+    head, body = unframe(STATE_MAGIC, good)
+    assert body[:2].tobytes() == b"\1\1"
+    bad = frame(STATE_MAGIC, head, b"\1\1" + b"\1" * 32 + bytes(96) + body[130:])
+    with pytest.raises(StateError, match="32 occupied"):
+        merged([good, *[bad] * 6])
+
+
+def test_states_with_weights_are_not_read_side_by_side() -> None:
+    heavy = HistogramAUC(grid="equal", resolution=6, weight_unit="1/4")
+    heavy.update(RANDOM.integers(0, 2, 900), RANDOM.random(900), weights=np.full(900, 2.5))
+    data = heavy.to_bytes()
+    _, body = unframe(STATE_MAGIC, data)
+    with pytest.raises(Unlike):
+        heavy._decode_stack(Stack([data] * 5, len(data) - 4 - len(body), len(data) - 4))
+
+
+@pytest.mark.parametrize(
+    ("body", "taken"),
+    [
+        (b"\1\1" + b"\1\x88" + b"\0" + b"\0" + b"\3", True),
+        (b"\1\1" + b"\1\x88" + b"\1\1" + b"\0" + b"\3", True),
+        (b"\1\1" + b"\1\x88" + b"\1\2" + b"\0" + b"\3", False),  # a sign that is none
+        (b"\1\1" + b"\1\x88" + b"\0" + b"\0" + b"\0", False),  # a zero at an end
+        (b"\0" + b"\0" + b"\0" + b"\0", True),
+        (b"\0" + b"\1\5" + b"\0" + b"\0", False),  # another form of zero
+        (b"\0" + b"\0" + b"\1\1" + b"\0", False),
+        (b"\1\xff" + b"\1\x11" + b"\0" + b"\0" + b"\3" * 255, True),
+        (b"\1\xff" + b"\1\x12" + b"\0" + b"\0" + b"\3" * 255, False),  # out of range
+    ],
+)
+def test_exact_sums_are_read_side_by_side_if_they_are_as_they_are_written(
+    body: bytes, taken: bool
+) -> None:
+    stack = Stack([body] * 5, 0, len(body))
+    if taken:
+        read = ExactSum().decode_stack(Ratio(), stack)
+        assert (read.width, len(read.infinities)) == (5, 5)
+        stack.finish()
+    else:
+        with pytest.raises(Unlike):
+            ExactSum().decode_stack(Ratio(), stack)
+
+
+def test_a_table_of_zeros_takes_no_memory_before_it_is_refused() -> None:
+    empty = HistogramAUC(grid="equal", resolution=20)
+    good = empty.to_bytes()
+    head, body = unframe(STATE_MAGIC, good)
+    bad = frame(STATE_MAGIC, head, b"\1" + body[1:])  # dense, of integers of no bytes
+    tracemalloc.start()
+    try:
+        with pytest.raises(StateError, match="a table of 2097152 cells"):
+            merged([good, *[bad] * 2_000])
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_counts_past_an_int64_are_refused_together_as_one_by_one() -> None:
+    empty = HistogramAUC(grid="equal", resolution=2)
+    whole = range(4)
+
+    def heavy(rows: int) -> bytes:
+        return empty.from_counts([0] * 4 + [1] * 4, [*whole] * 2, [rows // 8] * 8).to_bytes()
+
+    near = heavy(MAX_MASS // 7)
+    assert len({len(near), len(heavy(MAX_MASS // 40))}) == 1
+    assert merged([near] * 7) == one_by_one([near] * 7)
+    for states in ([near] * 8, [heavy(MAX_MASS // 2)] * 9, [near] * 20):
+        with pytest.raises(StateError, match=r"at most \d+ rows"):
+            merged(states)

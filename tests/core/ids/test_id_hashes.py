@@ -1,0 +1,160 @@
+"""Hashes of string ids."""
+
+from __future__ import annotations
+
+import gc
+import random
+from hashlib import blake2b
+
+import numpy as np
+import pytest
+
+from streammetrics import GroupedAUC, InputError, hash_ids, hash_texts
+from streammetrics.core.bag_checks import group_ids
+from streammetrics.core.ids import id_hashes
+from streammetrics.core.ids.id_hashes import KEY, LONGEST, hashed_ids, hashes_of
+from streammetrics.core.rows import Coded
+
+# Of the empty text, a short one, and one that is hashed as its digest.
+KNOWN = {
+    "": 3371312792178218600,
+    "u9e45ef6776": -586625375338990297,
+    "b" * 300: 6472103036253140261,
+}
+MASK = (1 << 64) - 1
+
+
+def siphash(data: bytes, key: bytes, rounds: int, last: int) -> int:
+    """SipHash as its paper has it, a text at a time."""
+    k0, k1 = (int.from_bytes(half, "little") for half in (key[:8], key[8:]))
+    begin = b"somepseu", b"dorandom", b"lygenera", b"tedbytes"
+    v = [int.from_bytes(word, "big") ^ k for word, k in zip(begin, (k0, k1) * 2, strict=True)]
+
+    def left(x: int, bits: int) -> int:
+        return (x << bits | x >> (64 - bits)) & MASK
+
+    def half(a: int, b: int, turn_b: int, *, swap: bool) -> None:
+        v[a] = (v[a] + v[b]) & MASK
+        v[b] = left(v[b], turn_b) ^ v[a]
+        if swap:
+            v[a] = left(v[a], 32)
+
+    def mix(times: int) -> None:
+        for _ in range(times):
+            half(0, 1, 13, swap=True)
+            half(2, 3, 16, swap=False)
+            half(0, 3, 21, swap=False)
+            half(2, 1, 17, swap=True)
+
+    padded = data + bytes(7 - len(data) % 8) + bytes([len(data) & 255])
+    for at in range(0, len(padded), 8):
+        word = int.from_bytes(padded[at : at + 8], "little")
+        v[3] ^= word
+        mix(rounds)
+        v[0] ^= word
+    v[2] ^= 255
+    mix(last)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def expected(name: str) -> int:
+    data = name.encode("utf-8", "surrogatepass")
+    if len(data) > LONGEST:
+        data = blake2b(data, digest_size=32).digest()
+    found = siphash(data, KEY, 1, 3)
+    return found - (1 << 64) if found >> 63 else found
+
+
+def test_the_oracle_gives_the_value_of_the_paper() -> None:
+    # Aumasson & Bernstein 2012, appendix A, of SipHash-2-4.
+    assert siphash(bytes(range(15)), bytes(range(16)), 2, 4) == 0xA129CA6149BE45E5
+
+
+def test_hashes_are_the_same_for_ever() -> None:
+    assert hashed_ids(list(KNOWN)).tolist() == list(KNOWN.values())
+    assert len(set(hashed_ids([str(i) for i in range(1_000)]).tolist())) == 1_000
+
+
+def test_a_hash_is_that_of_the_bytes_whatever_stands_beside() -> None:
+    draw = random.Random(1)
+    lengths = [*range(20), 63, 64, 127, 128, 129, 300]
+    for alphabet in ("ab", "aé", "a\ud800é"):
+        names = ["".join(draw.choices(alphabet, k=k)) for k in lengths * 3]
+        draw.shuffle(names)
+        found = hashed_ids(names)
+        assert found.tolist() == [expected(name) for name in names]
+        assert found.dtype == np.int64
+    assert hashed_ids([]).tolist() == []
+
+
+@pytest.mark.slow
+def test_more_texts_than_are_hashed_at_once_are_each_hashed() -> None:
+    names = [f"u{i % 5000}" * (i % 3) for i in range(10_000)]
+    found = hashed_ids(names)
+    assert found.tolist() == [int(hashed_ids([name])[0]) for name in names]
+
+
+def test_texts_that_lie_end_to_end_need_no_strings() -> None:
+    data = np.frombuffer("xannébo".encode(), np.uint8)
+    found = hash_texts(data, np.array([1, 4, 6, 8]))
+    assert found.tolist() == hashed_ids(["ann", "é", "bo"]).tolist()
+
+
+def test_ids_that_are_hashed_already_count_as_the_strings_do() -> None:
+    names = ["ann", "bo", "ann", "bo"]
+    of_names, of_hashes = GroupedAUC(ids="hashed"), GroupedAUC(ids="hashed")
+    of_names.update([1, 0, 0, 1], [0.9, 0.2, 0.1, 0.3], groups=names)
+    of_hashes.update([1, 0, 0, 1], [0.9, 0.2, 0.1, 0.3], groups=hash_ids(names))
+    assert of_names.to_bytes() == of_hashes.to_bytes()
+
+
+@pytest.mark.parametrize("ids", ["integer", "exact"])
+def test_hashes_are_no_ids_of_another_kind(ids: str) -> None:
+    metric = GroupedAUC(ids=ids)
+    with pytest.raises(InputError, match="hashes of strings"):
+        metric.update([1], [0.5], groups=hash_ids(["ann"]))
+    assert metric == metric.empty()
+
+
+def test_a_column_is_hashed_once_for_all_metrics_that_are_fed_with_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hashed: list[str] = []
+
+    def counted(names: list[str]) -> np.ndarray:
+        hashed.extend(names)
+        return hashed_ids(names)
+
+    monkeypatch.setattr(id_hashes, "hashed_ids", counted)
+    column, codes = Coded(np.array([0, 1, 0]), ("ann", "bo")), [0, 1, 0]
+    expected = hashed_ids(["ann", "bo"])[codes].tolist()
+    for _ in range(3):
+        found = group_ids(column, "hashed")
+        assert isinstance(found, np.ndarray) and found.tolist() == expected
+    assert hashed == ["ann", "bo"]
+    column.codes[:] = 1  # the rows are read each time
+    found = group_ids(column, "hashed")
+    assert isinstance(found, np.ndarray) and set(found.tolist()) == {expected[1]}
+
+
+def test_what_is_known_of_a_column_goes_with_it() -> None:
+    gc.collect()
+    before = len(id_hashes._KNOWN)
+    columns = [Coded(np.array([0]), (f"u{i}",)) for i in range(10)]
+    for column in columns:
+        hashes_of(column)
+    assert len(id_hashes._KNOWN) == before + 10
+    del columns, column
+    gc.collect()
+    assert len(id_hashes._KNOWN) == before
+
+
+def test_nobody_can_change_hashes_that_others_read() -> None:
+    with pytest.raises(ValueError, match="read-only"):
+        hashes_of(Coded(np.array([0]), ("ann",)))[0] = 1
+
+
+def test_ids_that_are_no_strings_are_refused_with_their_row() -> None:
+    with pytest.raises(InputError, match=r"names\[1\]: expected strings, came 7; pass") as caught:
+        hash_ids(["a", 7])  # type: ignore[list-item]
+    assert caught.value.rows.tolist() == [1]

@@ -1,0 +1,186 @@
+"""Indices of integer ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+
+from streammetrics.core.bytes.codec import Reader, Writer
+from streammetrics.core.errors import StateError
+from streammetrics.core.ids import integer_ids as module
+from streammetrics.core.ids.group_ids import StringIds
+from streammetrics.core.ids.integer_ids import IntegerIds
+from tests.id_pools import POOLS
+
+RNG = np.random.default_rng(3)
+
+
+def one_index_each(found: IntegerIds, ids: np.ndarray) -> None:
+    indices = found.index(ids)
+    assert np.array_equal(found.ids[indices], ids)
+    pairs = set(zip(ids.tolist(), indices.tolist(), strict=True))
+    assert len(pairs) == len({i for i, _ in pairs}) == len({x for _, x in pairs})
+    assert_whole(found)
+
+
+def assert_whole(found: IntegerIds) -> None:
+    """The two facts of the class's docstring, read off the table by another program."""
+    size, known = len(found.table), found.ids[: found.n].tolist()
+    held = found.table[found.table != module._EMPTY].tolist()
+    assert sorted(held) == list(range(found.n)) and len(set(known)) == found.n
+    bits = size.bit_length() - 1
+    assert size == 1 << bits and size >= 3 * found.n
+    for index, x in enumerate(known):
+        word = ((x % 2**64) ^ (x % 2**64 >> 32)) * int(found.multiplier) % 2**64
+        place, step = word >> (64 - bits), (word << bits) % 2**64 >> (64 - bits) | 1
+        path = [(place + i * step) % size for i in range(module._PATH)]
+        before = path[: path.index(found.table.tolist().index(index))]
+        assert all(found.table[p] != module._EMPTY for p in before)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_each_integer_has_one_index(pool: str) -> None:
+    rng = np.random.default_rng(4)
+    found, known = IntegerIds(), dict[int, int]()
+    for size in (0, 1, 2, 3, 40, 5, 600, 1):
+        ids = rng.choice(POOLS[pool], size)
+        for x, index in zip(ids.tolist(), found.index(ids).tolist(), strict=True):
+            assert known.setdefault(x, index) == index
+        if size == 40:  # the indices are those of the same table after it went through a copy
+            found = found.twin()
+    assert sorted(known.values()) == list(range(found.n))
+    assert all(found.ids[index] == x for x, index in known.items())
+    assert_whole(found)
+
+
+def test_an_index_stays_while_others_come() -> None:
+    found = IntegerIds()
+    first = found.index(np.array([5, 0, 7]))
+    found.index(RNG.integers(0, 2**62, 100_000))
+    assert np.array_equal(found.index(np.array([5, 0, 7])), first)
+
+
+def of_words(words: Iterable[int]) -> np.ndarray:
+    """The ids of such words."""
+    inverse = pow(module._GOLDEN, -1, 2**64)
+    products = [word * inverse % 2**64 for word in words]
+    return np.array([word ^ word >> 32 for word in products], np.uint64).view(np.int64)
+
+
+def test_ids_that_defeat_a_multiplier_are_spread_by_another() -> None:
+    # All of these have the same top bits of their product, so the same first place and step.
+    crowd = of_words(range(1, 800))
+    found = IntegerIds()
+    for _ in range(2):
+        one_index_each(found, crowd)
+        assert int(found.multiplier) != module._GOLDEN and found.n == 799
+    one_index_each(found, np.concatenate([crowd, RNG.integers(0, 2**62, 1_000)]))
+    assert found.n == 1_799
+
+
+def test_a_path_that_is_full_to_its_end_says_that_an_id_is_new() -> None:
+    crowd = of_words(range(1, module._PATH + 1))
+    found = IntegerIds()
+    one_index_each(found, crowd)
+    assert int(found.multiplier) == module._GOLDEN  # as many as a path is long
+    one_index_each(found, of_words([module._PATH + 1]))
+    assert int(found.multiplier) != module._GOLDEN and found.n == module._PATH + 1
+
+
+@pytest.mark.parametrize("grown", [False, True])
+@pytest.mark.parametrize("rest", [0, 1, 5 << 40])
+def test_ids_on_one_anothers_paths_are_told_apart(grown: bool, rest: int) -> None:
+    # Words of a few places and steps, which differ in little else, in a table of 64 or 256 places.
+    found = IntegerIds()
+    if grown:
+        found.index(np.arange(50) + 12_345)
+    bits = 8 if grown else 6
+    places = [p << (64 - bits) for p in (0, 7, 8, 9, 10)]
+    words = [p | s << (64 - 2 * bits) | rest | e for p in places for s in (0, 5) for e in (0, 2)]
+    ids = of_words(words[:20])
+    for x in (*ids, *ids[::-1]):
+        found.index(np.array([x]))
+    assert len(found.table) == 1 << bits
+    one_index_each(found, ids)
+    assert found.n == 20 + 50 * grown
+
+
+def test_blocks_and_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_BLOCK", 16)
+    monkeypatch.setattr(module, "_CHUNK", 4)
+    one_index_each(IntegerIds(), RNG.integers(-50, 50, 500))
+
+
+def test_a_twin_goes_its_own_way() -> None:
+    found = IntegerIds()
+    before = found.index(np.arange(20))
+    twin = found.twin()
+    mine, theirs = found.index(np.array([100, 200])), twin.index(np.array([300]))
+    assert np.array_equal(twin.index(np.arange(20)), before)
+    assert np.array_equal(found.index(np.array([100, 200])), mine)
+    assert np.array_equal(twin.index(np.array([300])), theirs)
+    assert found.n == 22 and twin.n == 21
+
+
+def test_a_subset_keeps_the_order_of_indices() -> None:
+    for ids in ([4, 0, -9, 7], [4, -9, 7]):
+        found = IntegerIds()
+        used = np.sort(found.index(np.array(ids)))
+        some, indices = found.subset(used[1:])
+        assert (np.diff(indices.astype(int)) > 0).all()
+        assert np.array_equal(some.ids[indices], found.ids[used[1:]])
+
+
+def test_reading_what_is_known_does_not_part_a_twin() -> None:
+    found = IntegerIds()
+    found.index(np.arange(20))
+    assert found.twin().table is found.table
+    twin = found.twin()
+    twin.index(np.arange(20))
+    assert twin.table is found.table and twin.ids is found.ids
+
+
+def through_bytes(found: IntegerIds | StringIds, used: np.ndarray) -> tuple[bytes, list[object]]:
+    ranks = found.ranks(used)
+    in_order = np.empty(len(used), np.uint32)
+    in_order[ranks] = used
+    out = Writer()
+    found.encode(in_order, out)
+    reader = Reader(out.bytes_())
+    back, indices = type(found).decode(len(used), reader)
+    reader.finish()
+    known: list[object] = back.names if isinstance(back, StringIds) else back.ids.tolist()
+    return out.bytes_(), [known[i] for i in indices.tolist()]
+
+
+@pytest.mark.parametrize("ids", [[3, 1, 2], [0], [], [-5, 0, 5], [2**63 - 1, -(2**63)], [7, 0]])
+def test_integers_are_written_in_their_order(ids: list[int]) -> None:
+    found = IntegerIds()
+    used = np.sort(found.index(np.array(ids, np.int64)))
+    data, back = through_bytes(found, used)
+    assert back == sorted(ids)
+    other = IntegerIds()
+    assert through_bytes(other, np.sort(other.index(np.array(ids[::-1], np.int64))))[0] == data
+
+
+def test_dense_integers_take_a_byte_each() -> None:
+    found = IntegerIds()
+    used = np.sort(found.index(np.arange(1_000_000, 1_001_000)))
+    assert len(through_bytes(found, used)[0]) < 4_100  # the first of them sets the width
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"\0\1\5\0", b"\1" + bytes(16), b"\1" + np.array([-1, -2]).tobytes(), b"\0\1\5", b"\2\1\1\1"],
+)
+def test_integers_out_of_order_or_form_are_refused(data: bytes) -> None:
+    with pytest.raises(StateError):
+        IntegerIds.decode(2, Reader(data))
+
+
+def test_many_rows_of_few_ids_have_a_small_table() -> None:
+    found = IntegerIds()
+    found.index(np.arange(1, 301).repeat(1_000))
+    assert found.n == 300 and found.nbytes < 64 * 300

@@ -1,0 +1,210 @@
+"""Keys: what may be one, its bytes, its hash, and columns of keys in every form."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streammetrics.core.errors import InputError, StateError
+from streammetrics.core.ids.keys import MAX_KEY_BYTES, coded, decode_key, encode_key, key_hash
+from streammetrics.core.rows import Coded
+
+scalars = st.none() | st.integers() | st.text(max_size=8)
+keys = scalars | st.lists(scalars, max_size=3).map(tuple)
+
+
+def column(given: Any) -> list[Any]:
+    """The keys of each row again."""
+    made = coded(given)
+    assert made.codes.dtype == np.intp
+    assert all(type(v) in (str, int, type(None), tuple) for v in made.values)
+    return [made.values[code] for code in made.codes]
+
+
+@given(keys)
+def test_a_key_leads_to_bytes_and_back(key: Any) -> None:
+    data = encode_key(key)
+    assert decode_key(data) == key
+    assert type(decode_key(data)) is type(key)
+    assert data == json.dumps(key, separators=(",", ":")).encode("ascii")
+
+
+def test_text_and_number_and_tuple_are_different_keys() -> None:
+    different = [1, "1", (1,), ("1",), None, "null", (None,), (), "", ("",), "[1]"]
+    assert len({encode_key(key) for key in different}) == len(different)
+
+
+def test_a_lone_surrogate_is_a_key() -> None:
+    assert encode_key("\ud800") == b'"\\ud800"'
+    assert decode_key(b'"\\ud800"') == "\ud800"
+    assert column(["\ud800", "a"]) == ["\ud800", "a"]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"tru", b"true", b"1.0", b"1e3", b"NaN", b"{}", b'{"a":1}', b"[[1]]", b"[true]"),
+        *(b" 1", b"1 ", b"[1, 2]", b"01", b"-0", b'"\xc3\xbc"', b'"\\u0061"', b"\xff", b"[" * 4096),
+        b"9" * 4301,
+    ],
+    ids=lambda data: data.decode("latin-1")[:10] or "nothing",
+)
+def test_bytes_that_no_key_has_are_refused(data: bytes) -> None:
+    with pytest.raises(StateError):
+        decode_key(data)
+
+
+def test_the_hash_of_a_key_never_changes() -> None:
+    hashes = {key: key_hash(encode_key(key)) for key in ("a", 1, None, ("a", 1))}
+    assert hashes == {
+        "a": 0x3469E25BB7B33C2C,
+        1: 0x10785A30FDE58E7D,
+        None: 0x6284BB9A819E087F,
+        ("a", 1): 0x8A2F5FBB8D63DE38,
+    }
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "<i4", ">i8", "u8", "i8"])
+def test_integers_of_any_type_are_keys(dtype: str) -> None:
+    assert column(np.array([3, 1, 3, 100], dtype)) == [3, 1, 3, 100]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [-(2**63), 2**63 - 1],
+        [-(2**63), -(2**63) + 1],
+        [2**63 - 2, 2**63 - 1],
+        [-5, -5, -3],
+        [7],
+        [],
+    ],
+)
+def test_integers_at_the_ends_of_their_range_are_kept(values: list[int]) -> None:
+    assert column(np.array(values, np.int64)) == values
+
+
+def test_unsigned_integers_past_int64_are_kept() -> None:
+    assert column(np.array([2**64 - 1, 2**63, 0], np.uint64)) == [2**64 - 1, 2**63, 0]
+    assert column(np.array([2**64 - 1, 2**64 - 2], np.uint64)) == [2**64 - 1, 2**64 - 2]
+
+
+def test_lists_may_mix_text_numbers_none_and_tuples() -> None:
+    given = ["a", 1, None, ("a", None, 3), 1, "a", 2**100, (), -1]
+    assert column(given) == given
+    assert column(tuple(given)) == given
+    assert len(coded(given).values) == 7
+
+
+def test_numpys_strings_and_object_arrays_are_keys() -> None:
+    assert column(np.array(["b", "a", "b"])) == ["b", "a", "b"]
+    assert column(np.array(["b", None, 1, ("x", 2)], object)) == ["b", None, 1, ("x", 2)]
+    assert column(np.array(["b", "a"], np.dtypes.StringDType())) == ["b", "a"]
+
+
+def test_numpys_scalars_and_lists_inside_are_plain_keys() -> None:
+    assert column([np.int8(3), np.str_("a"), [1, np.str_("b")]]) == [3, "a", (1, "b")]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *(True, False, 1.0, float("nan"), b"a", 1 + 0j, {}, {1}, object(), [[1]], ([1],)),
+        *((True,), (1.5,), ("a", (1,)), np.True_, np.float64(1), np.datetime64("2020-01-01")),
+        *(np.timedelta64(5, "ns"), np.timedelta64(5, "s"), np.array([1]), range(2)),
+    ],
+)
+def test_what_is_no_key_is_refused_with_its_row_and_no_other(bad: object) -> None:
+    # 1 and np.int64(1) are equal to True and 1.0, and must hide neither.
+    for rows in ([1, np.int64(1), "a", bad], ["a", np.str_("a"), None, bad, 1]):
+        with pytest.raises(InputError) as caught:
+            coded(rows)
+        assert caught.value.rows.tolist() == [3]
+        assert caught.value.where.startswith("keys")
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array([1.0, 2.0]),
+        np.array([True, False]),
+        np.array([b"a", b"b"]),
+        np.array(["2020-01-01", "2020-01-02"], "M8[ns]"),
+        np.array([5, 6], "m8[ns]"),
+    ],
+)
+def test_arrays_of_what_is_no_key_are_refused(array: np.ndarray[Any, Any]) -> None:
+    with pytest.raises(InputError) as caught:
+        coded(array)
+    assert caught.value.rows.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("scalar", [5, "a", np.array("a"), {"a": 1}, np.ones((2, 2), int)])
+def test_what_is_no_column_is_refused(scalar: Any) -> None:
+    with pytest.raises(InputError, match="one-dimensional"):
+        coded(scalar)
+
+
+@pytest.mark.parametrize(
+    ("fits", "too_long"),
+    [
+        ("x" * (MAX_KEY_BYTES - 2), "x" * (MAX_KEY_BYTES - 1)),
+        ("\ud800" * 682, "\ud800" * 683),
+        ("\U0001f600" * 341, "\U0001f600" * 342),
+        (10 ** (MAX_KEY_BYTES - 1), 10**MAX_KEY_BYTES),
+        (-(10 ** (MAX_KEY_BYTES - 2)), -(10 ** (MAX_KEY_BYTES - 1))),
+        ((None,) * 819, (None,) * 820),
+        (("x",) * 1023 + (1,), ("x",) * 1024),
+    ],
+    ids=["ASCII", "surrogates", "emoji", "an integer", "a negative one", "Nones", "a tuple"],
+)
+def test_a_key_is_at_most_4096_bytes(fits: Any, too_long: Any) -> None:
+    assert len(encode_key(fits)) <= MAX_KEY_BYTES < len(encode_key(too_long))
+    assert column([fits]) == [fits]
+    with pytest.raises(InputError) as caught:
+        coded(["a", too_long])
+    assert caught.value.rows.tolist() == [1]
+    assert len(str(caught.value)) < 400
+
+
+def test_an_integer_too_long_to_be_printed_is_refused() -> None:
+    with pytest.raises(InputError):
+        coded([10**5000])
+
+
+def test_a_coded_column_passes_and_names_its_bad_rows() -> None:
+    given = Coded(np.array([1, 0, 1]), ("a", 7))
+    assert column(given) == [7, "a", 7]
+    with pytest.raises(InputError) as caught:
+        coded(Coded(np.array([1, 0, 1]), ("a", 7.0)))  # type: ignore[arg-type]
+    assert caught.value.rows.tolist() == [0, 2]
+    assert caught.value.where == "keys[0]"
+
+
+def test_values_that_no_row_has_do_not_matter() -> None:
+    odd = ("a", 7.0, [1], "x" * 5000, "b")
+    assert column(Coded(np.array([4, 0]), odd)) == ["b", "a"]  # type: ignore[arg-type]
+    assert coded(Coded(np.array([4, 0]), odd)).values == ("a", "b")  # type: ignore[arg-type]
+
+
+def test_a_large_dictionary_is_cut_to_what_a_batch_uses() -> None:
+    made = coded(Coded(np.array([700, 3, 700]), tuple(range(1000))))
+    assert made.values == (3, 700)
+    assert made.codes.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("codes", [[0, 2], [-1, 0], [0.0, 1.0], [[0, 1]]])
+def test_codes_that_name_nothing_are_refused(codes: list[Any]) -> None:
+    with pytest.raises(InputError):
+        coded(Coded(np.array(codes), ("a", "b")))
+
+
+def test_codes_of_any_integer_type_and_values_in_a_list_will_do() -> None:
+    made = Coded(np.array([1, 0], np.uint8), ["a", "b"])  # type: ignore[arg-type]
+    assert column(made) == ["b", "a"]
+    assert column(Coded(np.empty(0, np.intp), ())) == []

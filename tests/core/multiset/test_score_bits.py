@@ -1,0 +1,73 @@
+"""Codes of floats."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from streammetrics.core.multiset.score_bits import (
+    are_codes,
+    codes_of,
+    in_type,
+    integers_of,
+    scores_of,
+)
+
+WIDTHS = pytest.mark.parametrize("kind", [np.float32, np.float64])
+
+
+def ladder(kind: type[np.floating]) -> list[float]:
+    """Floats of every kind, ascending."""
+    info = np.finfo(kind)
+    up = [0.0, info.smallest_subnormal, info.tiny, info.eps, 0.5, 1.0, info.max, np.inf]
+    return [-float(x) for x in reversed(up[1:])] + [float(x) for x in up]
+
+
+@WIDTHS
+def test_codes_order_as_their_scores_do(kind: type[np.floating]) -> None:
+    codes = codes_of(np.array(ladder(kind), kind)).tolist()
+    assert all(a < b for a, b in itertools.pairwise(codes))
+
+
+@WIDTHS
+def test_scores_come_back_from_their_codes(kind: type[np.floating]) -> None:
+    scores = np.array(ladder(kind), kind)
+    back = scores_of(codes_of(scores))
+    assert back.dtype == kind and back.tolist() == scores.tolist()
+
+
+@WIDTHS
+def test_the_two_zeros_are_one(kind: type[np.floating]) -> None:
+    zeros = np.array([-0.0, 0.0], kind)
+    assert len(set(codes_of(zeros).tolist())) == 1
+    assert not np.signbit(scores_of(codes_of(zeros))).any()
+    assert np.signbit(zeros[0])  # the caller's array is as it was
+
+
+@WIDTHS
+def test_only_codes_of_numbers_are_codes(kind: type[np.floating]) -> None:
+    name = np.dtype(kind).name
+    good = codes_of(np.array(ladder(kind), kind)).astype(np.uint64)
+    assert are_codes(good, name) and are_codes(good[:0], name)
+    for bad in (good[0] - np.uint64(1), good[-1] + np.uint64(1)):  # beside the infinities are NaNs
+        assert not are_codes(np.append(good, bad), name)
+    zero = codes_of(np.array([0.0], kind)).astype(np.uint64)
+    assert not are_codes(zero - np.uint64(1), name)  # -0.0
+
+
+def test_codes_of_integers_order_as_they_do_and_lead_back() -> None:
+    ends = [-(2**63), -(2**63) + 1, -1, 0, 1, 2**53, 2**53 + 1, 2**63 - 1]
+    codes = codes_of(np.array(ends))
+    assert all(a < b for a, b in itertools.pairwise(codes.tolist()))
+    assert integers_of(codes).tolist() == ends
+    assert codes.tolist()[0] == 0 and codes.tolist()[-1] == 2**64 - 1
+    assert are_codes(codes, "int64")
+
+
+def test_values_come_in_the_type_that_they_are_compared_in() -> None:
+    scores = np.array([1e300, 0.1])
+    assert in_type(scores, "float32").tolist() == [np.inf, float(np.float32(0.1))]
+    assert in_type(scores, "float64") is scores
+    assert in_type(np.array([2**63 - 1]), "int64").tolist() == [2**63 - 1]

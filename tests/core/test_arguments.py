@@ -1,0 +1,143 @@
+"""What methods of results take: every kind of number, and what they say of anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import HistogramAUC
+from streammetrics.core.conversion import FLOAT64
+from streammetrics.core.errors import InputError
+from streammetrics.results.rates import Rates
+from streammetrics.results.score_curve import ScoreCurve
+
+CURVE = ScoreCurve(np.arange(3.0), np.array([[1, 1, 0], [0, 1, 1]]), True, 4)
+RATES = Rates(tp=3, fp=1, fn=2, tn=4)
+
+
+@pytest.mark.parametrize(
+    "half", [np.float32(0.5), np.float64(0.5), np.float16(0.5), Fraction(1, 2), Decimal("0.5")]
+)
+def test_every_kind_of_number_is_taken_as_the_float_that_it_is(half: Any) -> None:
+    assert CURVE.partial_auc(half) == CURVE.partial_auc(0.5)
+    assert CURVE.confusion(half) == CURVE.confusion(0.5)
+    assert CURVE.best("accuracy", positives_share=half) == CURVE.best(
+        "accuracy", positives_share=0.5
+    )
+    assert RATES.f_beta(half) == RATES.f_beta(0.5)
+    assert RATES.f_alpha(half) == RATES.f_alpha(0.5)
+
+
+def test_a_number_of_single_precision_is_not_rounded_to_the_decimal_that_it_looks_like() -> None:
+    tenth = np.float32(0.1)
+    assert CURVE.partial_auc(tenth) == CURVE.partial_auc(float(tenth))  # type: ignore[arg-type]
+    assert RATES.f_alpha(tenth) == RATES.f_alpha(Fraction(float(tenth)))  # type: ignore[arg-type]
+
+
+def test_every_kind_of_integer_is_a_number_of_parts() -> None:
+    for two in (np.int64(2), np.uint8(2)):
+        assert CURVE.gain(two) == CURVE.gain(2)  # type: ignore[arg-type]
+        assert CURVE.lift(two) == CURVE.lift(2)  # type: ignore[arg-type]
+
+
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    (
+        lambda: RATES.f_beta("1"),  # type: ignore[arg-type]
+        "Rates.f_beta(b): expected a number of at least 0, came '1'; "
+        "pass 1 where both weigh the same",
+    ),
+    (
+        lambda: RATES.f_alpha(None),  # type: ignore[arg-type]
+        "Rates.f_alpha(a): expected a share from 0 to 1, came None; pass another value",
+    ),
+    (
+        lambda: RATES.f_beta(1, zero_division=0.5),
+        "Rates.f_beta(zero_division): expected 0, 1 or nan, came 0.5; pass one of these",
+    ),
+    (
+        lambda: RATES.f_alpha(1, zero_division="warn"),  # type: ignore[arg-type]
+        "Rates.f_alpha(zero_division): expected 0, 1 or nan, came 'warn'; pass one of these",
+    ),
+    (
+        lambda: CURVE.partial_auc("a"),  # type: ignore[arg-type]
+        "ScoreCurve.partial_auc(max_fpr): expected a rate above 0 and at most 1, came 'a'; "
+        "pass another value",
+    ),
+    (
+        lambda: CURVE.confusion("a"),  # type: ignore[arg-type]
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, came 'a'; pass another value",
+    ),
+    (
+        lambda: CURVE.confusion(None),  # type: ignore[arg-type]
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, came None; pass another value",
+    ),
+    (
+        lambda: CURVE.confusion(10**400),
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, came 1{'0' * 58}…; pass another value",
+    ),
+    (
+        lambda: CURVE.rela_impr(0.7),  # type: ignore[arg-type]
+        "ScoreCurve.rela_impr(base): expected a ScoreCurve, came 0.7; "
+        "pass the result of the other model, not its area",
+    ),
+    (
+        lambda: CURVE.rela_impr(RATES),  # type: ignore[arg-type]
+        "ScoreCurve.rela_impr(base): expected a ScoreCurve, came Rates(tp=3, fp=1, fn=2, tn=4); "
+        "pass the result of the other model, not its area",
+    ),
+    (
+        lambda: CURVE.gain(True),
+        "ScoreCurve.gain(k): expected a number of parts, 1 or more, came True; "
+        "pass 10 for tenths of the rows",
+    ),
+    (
+        lambda: CURVE.lift(0),
+        "ScoreCurve.lift(k): expected a number of parts, 1 or more, came 0; "
+        "pass 10 for tenths of the rows",
+    ),
+    (
+        lambda: CURVE.partial_auc(2),
+        "ScoreCurve.partial_auc(max_fpr): expected a rate above 0 and at most 1, came 2; "
+        "if it is in per cent, pass 2 / 100",
+    ),
+    (
+        lambda: CURVE.confusion(2**53 + 1),
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, came 9007199254740993; pass another value",
+    ),
+    (
+        lambda: CURVE.best("f1"),  # type: ignore[arg-type]
+        'ScoreCurve.best(by): expected "youden", "product", "distance" or "accuracy", came \'f1\'; '
+        "choose one of these; the F of a threshold t is in confusion(t)",
+    ),
+    (
+        lambda: CURVE.best("KS"),  # type: ignore[arg-type]
+        'ScoreCurve.best(by): expected "youden", "product", "distance" or "accuracy", came \'KS\'; '
+        'pass "youden", which is TPR - FPR',
+    ),
+    (
+        lambda: CURVE.best("youden", positives_share=0.25),
+        'ScoreCurve.best(positives_share): expected None, since by="youden", came 0.25; '
+        'leave it out, or pass by="accuracy"',
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "said"), REFUSED)
+def test_what_is_none_is_refused_in_four_parts(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(InputError) as error:
+        call()
+    assert str(error.value) == said
+
+
+def test_an_average_precision_without_a_negative_above_a_positive_is_exactly_1() -> None:
+    for labels in ([1, 1, 1], [0, 1, 1]):
+        for grid in ({}, {"grid": "equal", "resolution": 2}):
+            metric = HistogramAUC(**grid)  # type: ignore[arg-type]
+            metric.update(labels, [0.2, 0.75, 0.9])
+            for found in (metric.compute().ap, metric.compute().pr_auc_trapezoid):
+                assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)  # type: ignore[union-attr]

@@ -1,0 +1,331 @@
+"""Columns of pandas, polars and pyarrow, and what tensors need, as every metric takes them.
+
+Tensors are played by small classes that do what torch 2.15 does when numpy asks: refuse a gradient,
+a type that numpy lacks, and memory that is not the CPU's. Real ones, which need torch, are in
+tests/peers/test_real_tensors.py.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from streammetrics import (
+    CatalogMetrics,
+    GroupedAUC,
+    HistogramAUC,
+    InputError,
+    IntraListSimilarity,
+    PerKey,
+    RankingMetrics,
+    Ratio,
+    SettingsError,
+    SlidingAUC,
+    Windows,
+)
+from streammetrics.core.conversion import array_of, vector
+from streammetrics.core.ids.keys import coded
+
+Make = Callable[[list[object]], object]
+
+# What makes a column of integers, of which one may be missing.
+INTEGERS: dict[str, Make] = {
+    "pandas Int64": lambda v: pd.Series(v, dtype="Int64"),
+    "pandas int32[pyarrow]": lambda v: pd.Series(v, dtype="int32[pyarrow]"),
+    "pandas object": lambda v: pd.Series(v, dtype=object),
+    "a column of a pandas frame": lambda v: pd.DataFrame({"x": v}, index=range(5, 5 + len(v)))["x"],
+    "polars": lambda v: pl.Series(v, dtype=pl.Int64),
+    "polars UInt8": lambda v: pl.Series(v, dtype=pl.UInt8),
+    "polars, in chunks": lambda v: pl.concat([pl.Series(v[:1]), pl.Series(v[1:])], rechunk=False),
+    "pyarrow": lambda v: pa.array(v, pa.int64()),
+    "pyarrow, in chunks": lambda v: pa.chunked_array([v[:1], v[1:]], pa.int64()),
+    "pyarrow dictionary": lambda v: pa.array(v, pa.int64()).dictionary_encode(),
+}
+FLOATS: dict[str, Make] = {
+    "pandas": pd.Series,
+    "pandas Float64": lambda v: pd.Series(v, dtype="Float64"),
+    "pandas double[pyarrow]": lambda v: pd.Series(v, dtype="double[pyarrow]"),
+    "polars": lambda v: pl.Series(v, dtype=pl.Float64),
+    "polars Float32": lambda v: pl.Series(v, dtype=pl.Float32),
+    "pyarrow": lambda v: pa.array(v, pa.float64()),
+    "pyarrow half": lambda v: pa.array(
+        [x if x is None else np.float16(x) for x in v], pa.float16()
+    ),
+}
+BOOLEANS: dict[str, Make] = {
+    "pandas boolean": lambda v: pd.Series(v, dtype="boolean"),
+    "pandas bool[pyarrow]": lambda v: pd.Series(v, dtype="bool[pyarrow]"),
+    "polars": lambda v: pl.Series(v, dtype=pl.Boolean),
+    "pyarrow": lambda v: pa.array(v, pa.bool_()),
+}
+STRINGS: dict[str, Make] = {
+    "pandas str": lambda v: pd.Series(v, dtype="str"),
+    "pandas string": lambda v: pd.Series(v, dtype="string"),
+    "pandas object": lambda v: pd.Series(v, dtype=object),
+    "pandas category": lambda v: pd.Series(v, dtype="category"),
+    "polars": lambda v: pl.Series(v, dtype=pl.String),
+    "polars Categorical": lambda v: pl.Series(v, dtype=pl.Categorical),
+    "polars Enum": lambda v: pl.Series(v, dtype=pl.Enum(["a", "b", "c"])),
+    "pyarrow": lambda v: pa.array(v, pa.string()),
+    "pyarrow large": lambda v: pa.array(v, pa.large_string()),
+    "pyarrow dictionary": lambda v: pa.array(v, pa.string()).dictionary_encode(),
+    "numpy's of any length": lambda v: np.array(v, np.dtypes.StringDType(na_object=None)),
+}
+
+
+def of(columns: dict[str, Make]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("make", columns.values(), ids=columns.keys())
+
+
+def refused(update: Callable[..., None], *columns: object, **more: object) -> InputError:
+    with pytest.raises(InputError) as error:
+        update(*columns, **more)
+    return error.value
+
+
+@of(INTEGERS)
+def test_columns_of_integers_are_labels_numbers_ids_keys_and_times(make: Make) -> None:
+    column = make([0, 1, 1])
+    auc, gauc = HistogramAUC(), GroupedAUC()
+    auc.update(column, [0.25, 0.5, 0.75])
+    gauc.update([0, 1, 1], [0.25, 0.5, 0.75], groups=column)
+    ratio, keyed, hourly = Ratio(), PerKey(Ratio()), Windows(Ratio(), 1)
+    ratio.update(column)
+    keyed.update(column, numerators=[1, 1, 1])
+    hourly.update(make([0, 1, 101]), numerators=column)
+    assert auc.compute().positives == ratio.compute().numerator == gauc.compute().groups == 2
+    assert set(keyed.compute()) == {0, 1}
+    assert hourly.compute().total.rows == 3
+
+
+@of(FLOATS)
+def test_columns_of_floats_are_scores(make: Make) -> None:
+    column = make([0.25, 0.5, 0.75])
+    metrics = HistogramAUC(), SlidingAUC(5)
+    for metric in metrics:
+        metric.update([0, 1, 1], column)
+    assert float(metrics[0].compute().auc) == metrics[1].compute().auc == 1.0
+
+
+@of(BOOLEANS)
+def test_columns_of_booleans_are_labels_and_say_what_was_judged(make: Make) -> None:
+    lists = RankingMetrics(["Bpref"])
+    lists.update([1, 0, 0], [0.3, 0.2, 0.1], offsets=[0, 3], judged=make([True, False, True]))
+    auc = HistogramAUC()
+    auc.update(make([True, False, True]), [0.25, 0.5, 0.75])
+    assert (lists.compute()["Bpref"], auc.compute().positives) == (1.0, 2)
+
+
+@of(STRINGS)
+@pytest.mark.parametrize("ids", ["exact", "hashed"])
+def test_columns_of_strings_are_ids_and_keys(make: Make, ids: str) -> None:
+    column = make(["b", "a", "b"])
+    gauc, keyed = GroupedAUC(ids=ids), PerKey(Ratio())
+    gauc.update([0, 1, 1], [0.25, 0.5, 0.75], groups=column)
+    keyed.update(column, numerators=[1, 1, 1])
+    assert (gauc.compute().gauc, gauc.compute().groups) == (1.0, 2)
+    assert set(keyed.compute()) == {"a", "b"}
+
+
+@of(INTEGERS)
+def test_a_missing_integer_is_refused_with_its_row(make: Make) -> None:
+    # Without the question for it numpy would see floats, and every row would be wrong.
+    column = make([1, None, 0, None])
+    scores, ones = [0.1, 0.2, 0.3, 0.4], [1, 1, 1, 1]
+    for name, error in {
+        "labels": refused(HistogramAUC().update, column, scores),
+        "groups": refused(GroupedAUC().update, ones, scores, groups=column),
+        "numerators": refused(Ratio().update, column),
+        "keys": refused(PerKey(Ratio()).update, column, numerators=ones),
+        "times_ms": refused(Windows(Ratio(), 1).update, column, numerators=ones),
+    }.items():
+        assert (error.where, error.rows.tolist()) == (f"{name}[1]", [1, 3])
+        assert (error.came, error.todo[:22]) == ("a missing one", "drop or fill the 2 row")
+
+
+@of(FLOATS)
+def test_a_missing_score_is_refused_with_its_row(make: Make) -> None:
+    for metric in (HistogramAUC(), SlidingAUC(5)):
+        error = refused(metric.update, [0, 1, 1], make([0.5, 0.5, None]))
+        assert (error.where, error.rows.tolist()) == ("scores[2]", [2])
+
+
+@of(BOOLEANS)
+def test_a_missing_boolean_is_refused_with_its_row(make: Make) -> None:
+    error = refused(HistogramAUC().update, make([True, None]), [0.5, 0.5])
+    assert (error.where, error.rows.tolist()) == ("labels[1]", [1])
+
+
+@of(STRINGS)
+def test_a_missing_string_is_refused_with_its_row(make: Make) -> None:
+    column = make(["a", None, "b"])
+    for error in (
+        refused(GroupedAUC(ids="exact").update, [0, 1, 1], [0.1, 0.2, 0.3], groups=column),
+        refused(PerKey(Ratio()).update, column, numerators=[1, 1, 1]),
+    ):
+        assert (error.came, error.rows.tolist()) == ("a missing one", [1])
+
+
+def test_none_is_a_key_in_a_list_and_missing_in_a_column() -> None:
+    assert coded(["a", None]).values == coded(np.array(["a", None], object)).values == ("a", None)
+    assert refused(coded, pl.Series(["a", None])).rows.tolist() == [1]
+
+
+@pytest.mark.parametrize("value", [None, pd.NA, float("nan")], ids=["None", "pd.NA", "nan"])
+def test_what_is_missing_in_a_list_is_refused_with_its_row(value: object) -> None:
+    for error in (
+        refused(HistogramAUC().update, [1, value], [0.5, 0.5]),
+        refused(HistogramAUC().update, [1, 0], [0.5, value]),
+        refused(Windows(Ratio(), 1).update, [1, value], numerators=[1, 1]),
+    ):
+        assert error.rows.tolist() == [1] or isinstance(value, float)
+        assert 1 in error.rows
+
+
+def test_masked_values_are_missing_in_rows_and_in_tables() -> None:
+    masked = np.ma.masked_equal([1, 5, 0], 5)
+    assert refused(HistogramAUC().update, masked, [0.5] * 3).rows.tolist() == [1]
+    error = refused(array_of, np.ma.masked_equal([[1, 5], [5, 0]], 5), "labels")
+    assert (error.where, error.rows.tolist()) == ("labels[0, 1]", [0, 1])
+
+
+TABLES: dict[str, Make] = {
+    "pandas frame": pd.DataFrame,
+    "pandas frame, nullable": lambda v: pd.DataFrame(v).convert_dtypes(),
+    "pandas lists": pd.Series,
+    "polars frame": lambda v: pl.DataFrame(v, orient="row"),
+    "polars List": pl.Series,
+    "polars Array": lambda v: pl.Series(v, dtype=pl.Array(pl.Float64, 2)),
+    "pyarrow table": lambda v: pa.table({"a": [v[0][0], v[1][0]], "b": [v[0][1], v[1][1]]}),
+    "pyarrow lists": pa.array,
+    "pyarrow lists of two": lambda v: pa.array(v, pa.list_(pa.float64(), 2)),
+}
+
+
+@of(TABLES)
+def test_frames_and_columns_of_lists_are_tables(make: Make) -> None:
+    lists = RankingMetrics(["MRR"])
+    lists.update(make([[1, 0], [0, 1]]), make([[0.5, 0.25], [0.5, 0.25]]))
+    assert lists.compute()["MRR"] == 0.75
+    similarity = IntraListSimilarity(make([[0.5, 0.25], [0.5, 0.25]]))
+    catalog = CatalogMetrics(4, 2)
+    for metric in (similarity, catalog):
+        metric.update(np.array([[0, 1]]))
+    assert (similarity.compute().ils, catalog.compute().coverage) == (1.0, 0.5)
+
+
+@pytest.mark.parametrize("make", [pl.Series, pa.array, pd.Series, lambda v: pa.chunked_array([v])])
+def test_columns_of_lists_of_any_length_are_lists_of_items(make: Make) -> None:
+    catalog = CatalogMetrics(8, 3)
+    catalog.update(make([[0, 1, 2], [3]]))
+    assert catalog.compute().coverage == 0.5
+    error = refused(RankingMetrics(["MRR"]).update, make([[1, 0], [1]]), [[0.5, 0.5], [0.5]])
+    assert "with their offsets" in error.todo
+
+
+def test_a_missing_value_of_a_table_is_refused_with_its_place() -> None:
+    for frame in (
+        pd.DataFrame([[1, 1], [1, None]]).astype("Int64"),
+        pl.DataFrame([[1, 1], [1, None]], orient="row"),
+        pa.array([[1, 1], [1, None]]),
+    ):
+        error = refused(RankingMetrics(["MRR"]).update, frame, np.ones((2, 2)))
+        assert (error.where, error.rows.tolist()) == ("labels[1, 1]", [1])
+
+
+class Tensor:
+    """A tensor of torch as numpy meets it."""
+
+    def __init__(
+        self, values: np.ndarray, *, grad: bool = False, dtype: str = "", device: str = "cpu"
+    ) -> None:
+        self.values, self.grad, self.dtype, self.device = values, grad, dtype, device
+
+    def detach(self) -> Tensor:
+        return Tensor(self.values, dtype=self.dtype, device=self.device)
+
+    def is_floating_point(self) -> bool:
+        return self.values.dtype.kind == "f"
+
+    def float(self) -> Tensor:
+        return Tensor(self.values.astype(np.float32), device=self.device)
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        if self.grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+        if self.device != "cpu":
+            raise TypeError(f"can't convert {self.device} device type tensor to numpy.")
+        if self.dtype:
+            raise TypeError(f"Got unsupported ScalarType {self.dtype}")
+        return self.values
+
+
+class Shared:
+    """What has `__dlpack__` and no `__array__`."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def __dlpack__(self, **how: object) -> object:
+        return self.values.__dlpack__(**how)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.values.__dlpack_device__()
+
+
+class Frame:
+    """What has `to_numpy` alone."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self.values = values
+
+    def to_numpy(self) -> np.ndarray:
+        return self.values
+
+
+def test_tensors_leave_their_gradient_and_types_that_numpy_lacks_become_float32() -> None:
+    halves = np.array([0.25, 0.5, 0.75], np.float32)
+    for tensor in (
+        Tensor(halves),
+        Tensor(halves, grad=True),
+        Tensor(halves, grad=True, dtype="BFloat16"),
+        Shared(halves),
+        Frame(halves),
+    ):
+        found = vector(tensor, "scores")
+        assert (found.dtype, found.tolist()) == (np.float32, halves.tolist())
+        assert array_of(tensor, "scores").tolist() == halves.tolist()
+    assert np.shares_memory(vector(Tensor(halves, grad=True), "scores"), halves)
+
+
+def test_tensors_on_a_gpu_are_refused_with_what_to_do() -> None:
+    for dtype in ("", "BFloat16"):
+        tensor = Tensor(np.ones((2, 2), np.float32), dtype=dtype, device="cuda:0")
+        error = refused(RankingMetrics(["MRR"]).update, [[0, 1], [0, 1]], tensor)
+        assert (error.came, error.where) == ("Tensor on cuda:0", "scores")
+        assert "tensor.cpu()" in error.todo
+
+
+def test_what_is_no_array_is_refused() -> None:
+    whole = Tensor(np.array([1, 2]), dtype="QInt8")
+    for values in (whole, [[1, 2], [3]], object(), "abc", {1, 2}):
+        assert refused(vector, values, "scores").where == "scores"
+    with pytest.raises(SettingsError, match="rows of one length"):
+        IntraListSimilarity([[1.0, 2.0], [3.0]])
+
+
+@pytest.mark.slow
+def test_no_library_is_imported_for_its_columns() -> None:
+    code = (
+        "import sys, streammetrics as s; s.HistogramAUC().update([0, 1], [0.1, 0.2]);"
+        "print({'pandas', 'polars', 'pyarrow', 'torch'} & set(sys.modules))"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "set()"

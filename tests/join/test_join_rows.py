@@ -1,0 +1,176 @@
+"""JoinRows: sets of impressions and outcomes, however they are given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics import (
+    Coded,
+    GroupedAUC,
+    HashedIds,
+    InputError,
+    JoinRows,
+    SettingsError,
+    StateError,
+    hash_ids,
+)
+from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
+
+EVERY = {
+    "exact": "float64",
+    "narrow": "float32",
+    "whole": "int64",
+    "seen": "bool",
+    "variant": "key",
+    "user": "hashed",
+}
+
+
+def every(n: int) -> dict[str, Any]:
+    """Impressions with a column of every kind."""
+    return {
+        "exact": [i / 10 for i in range(n)],
+        "narrow": [-float(i) for i in range(n)],
+        "whole": [i - (1 << 63) for i in range(n)],
+        "seen": [i % 2 == 0 for i in range(n)],
+        "variant": [("a", None, 3, ("b", 1))[i % 4] for i in range(n)],
+        "user": [f"user {i}" for i in range(n)],
+    }
+
+
+def rows(**settings: Any) -> JoinRows:
+    given: dict[str, Any] = {"columns": {}, "outcomes": {"click": "once"}, "label_window_ms": 10}
+    return JoinRows(**{**given, **settings})
+
+
+def test_every_kind_of_column_comes_back_as_it_was() -> None:
+    state = rows(columns=EVERY)
+    state.update_impressions([*range(8)], [*range(8)], **every(8))
+    out = JoinRows.from_bytes(state.to_bytes()).close(100)
+    order = np.argsort(out.times_ms)
+    for name, given in every(8).items():
+        column = out.columns[name]
+        if isinstance(column, Coded):
+            found: list[object] = [column.values[i] for i in column.codes[order].tolist()]
+        elif name == "user":
+            assert isinstance(column, HashedIds)
+            found, given = column[order].tolist(), hash_ids(given).tolist()
+        else:
+            found = column[order].tolist()
+        assert found == given, name
+
+
+def test_a_hashed_column_feeds_a_metric_of_hashed_ids() -> None:
+    state = rows(columns={"groups": "hashed", "scores": "float32"})
+    users = ["ann", "bo", "ann", "bo"]
+    state.update_impressions([1, 2, 3, 4], [0, 0, 0, 0], groups=users, scores=[0.9, 0.2, 0.1, 0.3])
+    state.update_outcomes("click", [1, 4], [5, 5])
+    out = state.close(100)
+    joined, plain = GroupedAUC(ids="hashed"), GroupedAUC(ids="hashed")
+    joined.update(out.labels["click"], out.columns["scores"], groups=out.columns["groups"])
+    plain.update([1, 0, 0, 1], [0.9, 0.2, 0.1, 0.3], groups=users)
+    assert joined == plain
+
+
+def test_events_of_both_kinds_in_one_table_are_those_given_apart() -> None:
+    columns = {"score": "float32", "variant": "key"}
+    one, two = (rows(columns=columns, outcomes={"buy": "sum"}) for _ in range(2))
+    one.update(
+        np.array(["impression", "buy", "impression"]),
+        ["x", "x", "y"],
+        [1, 2, 3],
+        values=[np.nan, 7.5, np.nan],
+        event_ids=np.array([None, "e", None], object),
+        score=[0.5, np.nan, 0.25],
+        variant=Coded(np.array([0, 1, 0]), ("a", "unused")),
+    )
+    two.update_impressions(["y", "x"], [3, 1], score=[0.25, 0.5], variant=["a", "a"])
+    two.update_outcomes(["buy"], hash_ids(["x"]), [2], values=[7.5], event_ids=["e"])
+    assert one == two
+    assert one.compute().outcomes == {"buy": 1}
+    assert (one.compute().first_ms, one.compute().last_ms) == (1, 3)
+
+
+def test_outcomes_of_equal_time_and_value_are_told_apart_by_their_event_ids() -> None:
+    state = rows(outcomes={"click": "count"})
+    state.update_impressions([1], [0])
+    state.update_outcomes("click", [1, 1, 1], [3, 3, 3], event_ids=["a", "b", "a"])
+    state.update_outcomes("click", [1, 1], [3, 3])
+    assert state.close(100).labels["click"].tolist() == [3]
+
+
+@pytest.mark.slow
+def test_small_batches_cost_what_they_hold_and_give_the_same_set() -> None:
+    random = np.random.default_rng(3)
+    ids, times = random.integers(0, 40_000, 60_000), random.integers(0, 1_000, 60_000)
+    variants = random.integers(0, 300, 60_000).astype(str)
+    whole, small = (rows(columns={"variant": "key"}) for _ in range(2))
+    whole.update_impressions(ids, times, variant=variants)
+    for at in np.array_split(random.permutation(60_000), 700):
+        small.update_impressions(ids[at], times[at], variant=variants[at])
+    assert small == whole == small + whole
+    different = len({*zip(ids.tolist(), times.tolist(), variants.tolist(), strict=True)})
+    assert whole.compute().impressions == different
+
+
+def test_a_standard_row_takes_less_than_48_bytes() -> None:
+    n = 50_000
+    state = rows(columns={"score": "float32", "user": "int64", "variant": "key"})
+    variants = Coded(np.arange(n) % 2, ("a", "b"))
+    user = np.arange(n)
+    state.update_impressions(user, user, score=np.zeros(n), user=user, variant=variants)
+    state.compute()
+    assert state.nbytes < 30 * n + 1000
+    assert len(state.to_bytes()) < 30 * n
+
+
+@pytest.mark.parametrize(
+    ("settings", "where"),
+    [
+        ({"columns": {"score": "double"}}, "columns"),
+        ({"columns": {"ids": "int64"}}, "columns"),
+        ({"columns": None}, "columns"),
+        ({"outcomes": {}}, "outcomes"),
+        ({"outcomes": {"impression": "once"}}, "outcomes"),
+        ({"outcomes": {"click": "twice"}}, "outcomes"),
+        ({"label_window_ms": 0}, "label_window_ms"),
+        ({"label_window_ms": 1.5}, "label_window_ms"),
+        ({"attribution": "first"}, "attribution"),
+        ({"remember_ms": 9}, "remember_ms"),
+    ],
+)
+def test_settings_out_of_range_are_named(settings: dict[str, Any], where: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        rows(**settings)
+    assert caught.value.where == f"JoinRows.{where}"
+
+
+def test_an_error_names_the_event_among_all_events() -> None:
+    state = rows(columns={"score": "float32"})
+    with pytest.raises(InputError) as caught:
+        state.update(["click", "impression"], [1, 2], [0, 0], score=[0.5, np.nan])
+    assert caught.value.where == "score[1]"
+    assert caught.value.rows.tolist() == [1]
+
+
+@pytest.mark.parametrize("bad", [1.5, True, 1 << 63, None])
+def test_a_time_that_is_none_closes_nothing(bad: Any) -> None:
+    state = rows()
+    state.update_impressions([1], [1])
+    with pytest.raises(InputError, match="since the epoch"):
+        state.close(bad)
+    with pytest.raises(InputError, match="ranges"):
+        state.split(None, bad)
+    assert state.compute().impressions == 1
+
+
+def test_bytes_that_are_out_of_order_are_refused() -> None:
+    state = rows()
+    state.update_impressions([1, 2], [5, 5])
+    head, body = unframe(STATE_MAGIC, state.to_bytes())
+    swapped = bytes(body[:1]) + bytes(body[9:17]) + bytes(body[1:9]) + bytes(body[17:])
+    with pytest.raises(StateError, match="out of order"):
+        JoinRows.from_bytes(frame(STATE_MAGIC, head, swapped))

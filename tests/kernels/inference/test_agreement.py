@@ -1,0 +1,114 @@
+"""Agreement of two ratings and its variance, against sums over all pairs of categories."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from pytest import approx
+
+from streammetrics.kernels.inference import agreement
+from streammetrics.kernels.inference.agreement import (
+    kappa,
+    kappa_variance,
+    margins,
+    matthews,
+    matthews_variance,
+    weighted_kappa,
+)
+
+
+def test_perfect_agreement_is_one_and_that_of_chance_zero() -> None:
+    assert agreement.kappa(4, [1, 3], [1, 3]) == agreement.matthews(4, [1, 3], [1, 3]) == 1.0
+    assert agreement.kappa(2, [2, 2], [2, 2]) == agreement.matthews(2, [2, 2], [2, 2]) == 0.0
+
+
+def test_one_class_alone_has_no_agreement_to_measure() -> None:
+    assert math.isnan(agreement.kappa(5, [5, 0], [5, 0]))
+    assert math.isnan(agreement.matthews(5, [5, 0], [5, 0]))
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_the_weighted_kappa_by_cuts_is_that_of_all_pairs(power: int) -> None:
+    table = np.random.default_rng(power).integers(0, 50, (7, 7))
+    truth, predicted = np.nonzero(table)
+    x, n = table[truth, predicted], int(table.sum())
+    cost = np.abs(np.arange(7)[:, None] - np.arange(7)) ** power
+    expected = int((cost * table.sum(axis=1)[:, None] * table.sum(axis=0)).sum())
+    exact = (expected - n * int((cost * table).sum())) / expected
+    assert agreement.weighted_kappa(truth, predicted, x, 7, power) == exact
+
+
+Ints = NDArray[np.int64]
+CELLS = np.divmod(np.arange(16), 4)
+COUNTS = np.array([40, 3, 2, 0, 5, 30, 4, 1, 0, 6, 20, 3, 2, 1, 0, 10])
+
+
+def value(x: Ints, power: int | None) -> float:
+    r, c = (margins(side, x, 4) for side in CELLS)
+    right = int(x[CELLS[0] == CELLS[1]].sum())
+    if power is None:
+        return matthews(right, r, c)
+    return weighted_kappa(*CELLS, x, 4, power) if power else kappa(right, r, c)
+
+
+def numeric(power: int | None) -> float:
+    """Σ n ψ² with ψ from differences; counts are scaled, so that a step is small."""
+    scale, step, total = 10**6, 10**3, 0.0
+    for cell, count in enumerate(COUNTS.tolist()):
+        up, down = COUNTS * scale, COUNTS * scale
+        up[cell] += step
+        down[cell] -= step * (count > 0)
+        wide = (step + step * (count > 0)) / scale
+        total += count * ((value(up, power) - value(down, power)) / wide) ** 2
+    return total
+
+
+@pytest.mark.parametrize("power", [0, 1, 2, None])
+def test_it_is_the_multinomial_variance(power: int | None) -> None:
+    found = (
+        matthews_variance(*CELLS, COUNTS, 4)
+        if power is None
+        else kappa_variance(*CELLS, COUNTS, 4, power)
+    )
+    assert found == approx(numeric(power), rel=1e-6)
+
+
+def test_two_classes_that_are_even_have_the_variance_of_a_share() -> None:
+    # Kappa and Matthews are 2 p - 1 there, to first order, whatever the margins do.
+    cells, x = np.divmod(np.arange(4), 2), np.array([40, 10, 10, 40])
+    for found in (kappa_variance(*cells, x, 2), matthews_variance(*cells, x, 2)):
+        assert found == float(4 * Fraction(4, 5) * Fraction(1, 5) / 100)
+
+
+def test_all_weights_are_the_same_of_two_classes() -> None:
+    cells, x = np.divmod(np.arange(4), 2), np.array([7, 3, 2, 9])
+    assert len({kappa_variance(*cells, x, 2, power) for power in (0, 1, 2)}) == 1
+
+
+def test_empty_cells_and_classes_change_nothing() -> None:
+    met = COUNTS > 0
+    some = CELLS[0][met], CELLS[1][met], COUNTS[met]
+    for power in (0, 1, 2):
+        assert kappa_variance(*some, 9, power) == kappa_variance(*CELLS, COUNTS, 4, power)
+    assert matthews_variance(*some, 9) == matthews_variance(*CELLS, COUNTS, 4)
+
+
+def test_large_counts_do_not_overflow() -> None:
+    huge = COUNTS * 10**16
+    assert kappa_variance(*CELLS, huge, 4, 2) == approx(
+        kappa_variance(*CELLS, COUNTS, 4, 2) / 10**16, rel=1e-15
+    )
+    assert matthews_variance(*CELLS, huge, 4) == approx(
+        matthews_variance(*CELLS, COUNTS, 4) / 10**16, rel=1e-15
+    )
+
+
+@pytest.mark.parametrize("x", [[0, 0, 0, 0], [5, 0, 0, 0]])
+def test_where_the_coefficient_is_undefined_so_is_its_variance(x: list[int]) -> None:
+    cells = np.divmod(np.arange(4), 2)
+    assert math.isnan(kappa_variance(*cells, np.array(x), 2))
+    assert math.isnan(matthews_variance(*cells, np.array(x), 2))

@@ -1,0 +1,77 @@
+"""Epochs combined: weights, variances, and what pooling would have said."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import permutations
+
+import pytest
+
+from streammetrics.kernels.inference.stratified import Combined, Stratum, combined, rates
+
+
+def test_weights_are_the_shares_of_all_units() -> None:
+    found = combined([Stratum(10, 0.5, 0.25), Stratum(30, 0.25, 0.125)])
+    assert found.effect == 0.25 * 0.5 + 0.75 * 0.25
+    assert found.variance == 0.0625 * 0.25 + 0.5625 * 0.125
+    assert (found.df, found.information) == (math.inf, 1 / found.variance)
+
+
+def test_one_epoch_is_itself() -> None:
+    assert combined([Stratum(7, 0.1, 0.3, 12.0)]) == Combined(0.1, 0.3, 12.0)
+
+
+def test_degrees_of_freedom_are_those_of_welch_and_satterthwaite() -> None:
+    found = combined([Stratum(10, 0, 0.25, 5.0), Stratum(30, 0, 0.125, 60.0), Stratum(40, 0, 0.5)])
+    parts = [0.125**2 * 0.25, 0.375**2 * 0.125, 0.25 * 0.5]
+    expected = sum(parts) ** 2 / (parts[0] ** 2 / 5 + parts[1] ** 2 / 60)
+    assert math.isclose(found.df, expected, rel_tol=1e-14)
+
+
+def test_a_ramp_with_a_drifting_rate_has_no_effect() -> None:
+    # 10 % of the units while the rate is 1 in 10, half of them while it is 1 in 5.
+    strata = [rates((90, 900), (10, 100)), rates((200, 1000), (200, 1000))]
+    found = combined([one for one in strata if one])
+    assert found.effect == 0.0
+    pooled = 210 / 1100 - 290 / 1900
+    assert pooled > 2.3 * math.sqrt(found.variance)
+
+
+def test_half_a_success_smooths_the_variance_and_not_the_effect() -> None:
+    found = rates((0, 10), (2, 40))
+    assert found is not None and found.effect == Fraction(1, 20) and found.units == 50
+    p, q = Fraction(1, 22), Fraction(5, 82)
+    assert found.variance == p * (1 - p) / 10 + q * (1 - q) / 40
+
+
+@pytest.mark.parametrize("arms", [((0, 0), (1, 2)), ((1, 2), (0, 0)), ((0, 0), (0, 0))])
+def test_an_epoch_without_units_of_an_arm_is_no_stratum(
+    arms: tuple[tuple[int, int], tuple[int, int]],
+) -> None:
+    assert rates(*arms) is None
+
+
+def test_epochs_in_any_order_give_the_same_bits() -> None:
+    strata = [Stratum(n, 0.1 * n, 0.3 / n, 3.0 + n) for n in (3, 7, 11, 190)]
+    assert len({combined(order) for order in permutations(strata)}) == 1
+
+
+@pytest.mark.parametrize(
+    "strata",
+    [
+        [],
+        [Stratum(0, 0.5, 0.5)],
+        [Stratum(5, math.nan, 1.0)],
+        [Stratum(5, 0.0, math.nan), Stratum(5, 0.0, 1.0)],
+        [Stratum(5, 0.0, math.inf)],
+    ],
+)
+def test_what_is_undefined_stays_so(strata: list[Stratum]) -> None:
+    found = combined(strata)
+    assert all(map(math.isnan, (found.effect, found.variance, found.df)))
+    assert found.information == 0.0
+
+
+def test_without_variance_there_is_no_clock() -> None:
+    assert combined([Stratum(5, 0.5, 0.0)]).information == 0.0

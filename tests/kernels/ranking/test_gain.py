@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from streammetrics.kernels.ranking import gain as kernel
+from streammetrics.kernels.ranking.graded_lists import Lists, Ranked
+from streammetrics.kernels.ranking.rank_tables import Floats
+from streammetrics.kernels.ranking.ranked import ranked
+from tests.oracles import ranking as oracle
+from tests.oracles import ranking_measures as formulas
+
+GAINS = pytest.mark.parametrize("gain", ["exponential", "linear"])
+
+
+def only(lists: Lists, ties: str = "expected") -> Ranked:
+    [(_, found)] = ranked(lists, None, ties)
+    return found
+
+
+def flat(items: Sequence[Sequence[tuple[float, int]]]) -> Lists:
+    every = [item for one in items for item in one]
+    return Lists(
+        np.array([grade for _, grade in every], np.uint8),
+        np.array([score for score, _ in every], np.float64),
+        np.cumsum([0, *map(len, items)]),
+    )
+
+
+def ulps(value: float, exact: Fraction) -> float:
+    return float(abs(Fraction(value) - exact) / Fraction(math.ulp(float(exact))))
+
+
+@GAINS
+@pytest.mark.parametrize("cut", [None, 1, 10])
+def test_the_best_order_has_an_ndcg_of_exactly_one(gain: str, cut: int | None) -> None:
+    rng = np.random.default_rng(10)
+    grades = [sorted(rng.integers(0, 16, size).tolist(), reverse=True) for size in range(1, 150)]
+    lists = flat([[(-float(i), g) for i, g in enumerate(one)] for one in grades])
+    values = kernel.ndcg(only(lists), gain, cut)
+    assert values.tolist() == [float(max(one[:cut]) > 0) for one in grades]
+
+
+@GAINS
+def test_items_of_one_grade_may_be_tied_and_nothing_is_lost(gain: str) -> None:
+    found = only(flat([[(0.5, 2)] * 7 + [(0.1, 0)] * 5]))
+    assert kernel.ndcg(found, gain, 10).tolist() == [1.0]
+
+
+@GAINS
+def test_no_order_of_a_long_tie_has_an_ndcg_above_one(gain: str) -> None:
+    rng = np.random.default_rng(11)
+    items = [[(0.0, int(g)) for g in rng.integers(1, 3, size)] for size in range(2, 200)]
+    found: Floats = kernel.ndcg(only(flat(items)), gain, None)
+    assert (found <= 1).all()
+
+
+def test_a_tie_that_is_cut_has_its_mean_gain_at_each_rank_above_the_cut() -> None:
+    found = only(flat([[(0.5, g) for g in (1, 1, 0)] + [(0.1, 0)]]))
+    assert kernel.dcg(found, "linear", 1).tolist() == [2 / 3]
+
+
+def test_the_ideal_knows_the_grades_of_items_that_the_list_lacks() -> None:
+    rng = np.random.default_rng(11)
+    for _ in range(60):
+        seen = rng.integers(0, 4, rng.integers(0, 6)).tolist()
+        unseen = np.zeros(16, np.int64)
+        unseen[:4] = rng.integers(0, 5, 4)
+        lists = Lists(np.array(seen, np.uint8), None, np.array([0, len(seen)]), unseen[None])
+        missing = tuple(np.repeat(np.arange(4), unseen[:4]).tolist())
+        scored = [(-float(i), grade) for i, grade in enumerate(seen)]
+        for cut in (None, 2, 4):
+            value = kernel.ndcg(only(lists), "linear", cut)
+            exact = oracle.values(formulas.ndcg("linear", cut), scored, missing)
+            assert ulps(value.item(), exact["expected"]) <= 3
+
+
+def test_the_ideal_of_a_huge_number_of_items_costs_their_cut_alone() -> None:
+    unseen = np.zeros((1, 16), np.int64)
+    unseen[0, 2] = 1 << 50
+    found = only(Lists(np.array([1], np.uint8), None, np.array([0, 1]), unseen))
+    exact = formulas.dcg("linear", 5)((2,) * 5, ())
+    assert ulps(kernel.ideal_dcg(found, "linear", 5).item(), exact) <= 1
