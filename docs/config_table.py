@@ -1,8 +1,8 @@
 """Write the tables of config keys in `docs/interface.md`; `make docs` runs it.
 
-What stands between the two marks is made of `consumers/streammetrics_consumers/config/keys.py` and of the settings that
-the Kafka clients declare. With `--check` nothing is written, and the exit code says whether the
-page is stale.
+They are made of `consumers/streammetrics_consumers/config/keys.py` and of the settings that the
+Kafka clients declare, between two marks. With `--check` nothing is written, and the exit code says
+whether the page is stale.
 """
 
 from __future__ import annotations

@@ -46,7 +46,11 @@ def quoted(cell: str) -> list[str]:
 @cache
 def sources() -> tuple[Source, ...]:
     """Every Python file of the three packages, and of the tests."""
-    files = [path for package in WITH_TESTS for path in sorted((ROOT / FOLDERS.get(package, package)).rglob("*.py"))]
+    files = [
+        path
+        for package in WITH_TESTS
+        for path in sorted((ROOT / FOLDERS.get(package, package)).rglob("*.py"))
+    ]
     return tuple(Source.read(ROOT, path) for path in files)
 
 
@@ -346,7 +350,9 @@ def test_code_that_runs_data_is_found(text: str) -> None:
 
 
 def test_no_public_signature_says_any() -> None:
-    holds(rules.any_in_signatures, among=("streammetrics", "streammetrics_consumers"), sparing="any")
+    holds(
+        rules.any_in_signatures, among=("streammetrics", "streammetrics_consumers"), sparing="any"
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from streammetrics import present
 from tests.conftest import FAULTS
 from tests.requirements import ROOT
 
@@ -117,6 +120,31 @@ def test_the_version_has_an_entry_in_the_changelog_with_its_state_format() -> No
 def test_both_packages_ship_their_types() -> None:
     assert (ROOT / "streammetrics" / "py.typed").is_file()
     assert (ROOT / "consumers" / "streammetrics_consumers" / "py.typed").is_file()
+
+
+def test_the_wheel_holds_the_two_packages_and_nothing_else() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel == {"packages": ["streammetrics", "consumers/streammetrics_consumers"]}
+    assert not list((ROOT / "consumers").glob("*.py"))  # or it would be a package itself
+
+
+def test_a_package_of_the_user_called_consumers_does_not_break_the_command_line(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "consumers").mkdir()
+    (tmp_path / "consumers" / "__init__.py").write_text("raise RuntimeError('not meant')", "utf-8")
+    command = [sys.executable, "-m", "streammetrics_consumers.cli", "--version"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "not meant" not in done.stderr
+
+
+def test_a_former_module_name_warns_and_gives_the_same_names() -> None:
+    sys.modules.pop("streammetrics.figures", None)
+    with pytest.warns(DeprecationWarning, match=r"streammetrics\.present"):
+        former = importlib.import_module("streammetrics.figures")
+    assert former.svg is present.svg
 
 
 def test_each_file_of_the_faults_is_there_and_ci_runs_them() -> None:

@@ -1,7 +1,7 @@
 """The main job, end to end, on a simulated stream.
 
-Run it as `python -m streammetrics_consumers.demo [--once] [--port N]`. With --join clicks and purchases are
-events of their own, which come later, and some events twice.
+Run it as `python -m streammetrics_consumers.demo [--once] [--port N]`. With --join
+clicks and purchases are events of their own, which come later, and some events twice.
 
 It does what a person would do with the command line: writes events (`streammetrics simulate`),
 counts them (`streammetrics run`), and prints the results, with the difference that the stream was

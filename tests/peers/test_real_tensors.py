@@ -1,7 +1,7 @@
 """Real tensors of torch passed to `update`: the same bits as of the same numbers in numpy.
 
-`tests/core/test_conversion.py` plays tensors with small classes wherever torch is not. Here the metric
-runs in the environment that has it, and hands back the digest of its state.
+`tests/core/test_conversion.py` plays tensors with small classes wherever torch is not. Here the
+metric runs in the environment that has it, and hands back the digest of its state.
 """
 
 from __future__ import annotations

@@ -25,13 +25,12 @@ from streammetrics import (
     Windows,
     compare,
 )
-from streammetrics.present import notebook
 from streammetrics.present.figures import KINDS
-from streammetrics.results import figure_by_series, figure_of, kinds_of
+from streammetrics.results import figure_by_series, figure_of, html_table, kinds_of
 from streammetrics.testing import Case
 from tests.cases import CASES
 from tests.experiments.arms import two
-from tests.figures.specs import check, fed
+from tests.present.specs import check, fed
 
 HOSTILE = "<script>alert(1)</script>"
 # Of a mapping of several metrics at each time or key there is no one figure, nor of what waits.
@@ -56,7 +55,7 @@ def test_every_result_of_every_accumulator_has_a_table_and_valid_figures(case: C
     @given(st.lists(case.row, min_size=8, max_size=12))
     def shows(rows: list[Any]) -> None:
         for result in (case.fed(rows).compute(), case.fed([]).compute()):
-            assert notebook(result) == result._repr_html_()
+            assert html_table(result) == result._repr_html_()
             kinds = kinds_of(result)
             assert set(kinds) <= set(KINDS)
             assert kinds or type(case.empty).__name__ in NONE
@@ -166,7 +165,7 @@ def test_an_experiment_shows_each_effect_with_its_always_valid_interval() -> Non
     (found,), (row,) = report.findings, spec["data"]["values"]
     assert (row["lower"], row["upper"]) == (found.anytime_lower, found.anytime_upper)
     assert {"x": {"datum": 0}} in [layer["encoding"] for layer in spec["layer"]]
-    assert found.sentence in unescape(notebook(report))
+    assert found.sentence in unescape(html_table(report))
 
 
 def test_a_window_that_slides_has_a_figure_too() -> None:
@@ -178,13 +177,13 @@ def test_a_window_that_slides_has_a_figure_too() -> None:
 def test_names_of_the_stream_are_escaped_in_a_table() -> None:
     keyed = PerKey(Ratio(), 10)
     keyed.update(keys=[HOSTILE], numerators=[1])
-    table = notebook(keyed.compute())
+    table = html_table(keyed.compute())
     assert "<script" not in table
     assert "&lt;script&gt;alert(1)&lt;/script&gt;: ratio" in table
 
 
 def test_a_table_has_values_bounds_intervals_and_counts() -> None:
-    table = notebook(fed(HistogramAUC(resolution=2), 500))
+    table = html_table(fed(HistogramAUC(resolution=2), 500))
     assert '<th scope="row">auc</th><td>0.' in table
     assert "rows 500" in table
     assert table.count("<td>[") > 2
@@ -193,6 +192,6 @@ def test_a_table_has_values_bounds_intervals_and_counts() -> None:
 def test_a_long_table_ends_and_says_so() -> None:
     keyed = PerKey(Ratio(), 1000)
     keyed.update(keys=list(range(300)), numerators=[1] * 300)
-    table = notebook(keyed.compute())
+    table = html_table(keyed.compute())
     assert table.count("<tr>") == 102
     assert "only 100 lines are shown" in table

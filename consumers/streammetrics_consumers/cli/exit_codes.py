@@ -21,16 +21,11 @@ def explained(error: Exception) -> tuple[str, int] | None:
     from streammetrics_consumers.config.section import ConfigError
     from streammetrics_consumers.counting.commits import ErrorBudgetExceeded
     from streammetrics_consumers.ledger.failures import LedgerError
+    from streammetrics_consumers.model.chunk import SourceError
     from streammetrics_consumers.query.query import QueryError
     from streammetrics_consumers.query.state_files import UnknownState
     from streammetrics_consumers.server import ServeError
-    from streammetrics_consumers.sources.source import (
-        Disconnected,
-        GapError,
-        NotLetIn,
-        SourceError,
-        Unsuitable,
-    )
+    from streammetrics_consumers.sources.source import Disconnected, GapError, NotLetIn, Unsuitable
 
     match error:
         case ConfigError() | QueryError() | Unsuitable():

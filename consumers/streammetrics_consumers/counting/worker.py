@@ -36,11 +36,11 @@ from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.ledger.ledger import Ledger, count_from
 from streammetrics_consumers.ledger.write import Fenced
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.generation import Generation
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.source import Confirms, Source, SourceError
+from streammetrics_consumers.sources.source import Confirms, Source
 
 log = logging.getLogger(__name__)
 

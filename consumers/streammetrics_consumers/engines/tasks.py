@@ -22,10 +22,9 @@ from streammetrics_consumers.counting.metric_sets import MetricSetStates
 from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
 from streammetrics_consumers.events.arrow_messages import leaves, unread
 from streammetrics_consumers.events.decoder import Decoder
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.generation import Pane, Piece
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.source import SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics import Coded
-from streammetrics_consumers.model.chunk import Texts, Values
-from streammetrics_consumers.sources.source import SourceError
+from streammetrics_consumers.model.chunk import SourceError, Texts, Values
 
 if TYPE_CHECKING:
     import pyarrow as pa

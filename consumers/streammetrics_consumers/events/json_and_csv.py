@@ -25,7 +25,7 @@ import numpy as np
 from streammetrics_consumers.events.columns import missing, wrong
 from streammetrics_consumers.events.messages import EMPTY
 from streammetrics_consumers.events.refusals import Unfit, shown
-from streammetrics_consumers.sources.source import SourceError
+from streammetrics_consumers.model.chunk import SourceError
 
 MAX_DEPTH: Final = 256  # of nested arrays and objects
 _SHORT: Final = 2 * MAX_DEPTH  # bytes; valid JSON of that size cannot nest deeper

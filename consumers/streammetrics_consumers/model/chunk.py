@@ -128,3 +128,7 @@ def _part(values: Values, here: slice) -> Values:
     if isinstance(values, Texts):
         return values.part(here)
     return Coded(values.codes[here], values.values) if isinstance(values, Coded) else values[here]
+
+
+class SourceError(Exception):
+    """A source cannot go on: the file is gone, the broker refuses, the format is another one."""

@@ -14,9 +14,9 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from streammetrics_consumers.counting.options import Progress
+from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.simulate.joined import JoinedSimulation, is_outcome
 from streammetrics_consumers.simulate.stream import Simulation
-from streammetrics_consumers.sources.source import SourceError
 
 Sink = Callable[[list[bytes]], None]
 

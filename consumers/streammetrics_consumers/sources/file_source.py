@@ -15,10 +15,10 @@ from threading import Event
 from typing import Final, Protocol
 
 from streammetrics_consumers.config.tables import SourceConfig
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.sources.parquet_file import ParquetFile
-from streammetrics_consumers.sources.source import GapError, Listener, SourceError
+from streammetrics_consumers.sources.source import GapError, Listener
 from streammetrics_consumers.sources.text_file import TextFile
 
 CHUNK_RECORDS: Final = 8192  # large enough that numpy's cost of a call does not show

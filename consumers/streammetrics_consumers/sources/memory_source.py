@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.source import GapError, Listener, SourceError
+from streammetrics_consumers.sources.source import GapError, Listener
 
 
 @dataclass

@@ -7,9 +7,10 @@ from importlib.util import find_spec
 from typing import Final, Protocol
 
 from streammetrics_consumers.config.config import Config
+from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.partition import Name
 from streammetrics_consumers.sources.file_source import FileSource
-from streammetrics_consumers.sources.source import Skips, Source, SourceError, Unsuitable
+from streammetrics_consumers.sources.source import Skips, Source, Unsuitable
 from streammetrics_consumers.sources.stdin_source import StdinSource
 
 # The module that reads with each library, and the extra that brings the library.

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.source import SourceError
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,12 +17,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
 
-from streammetrics_consumers.model.chunk import Chunk, Cut
+from streammetrics_consumers.model.chunk import Chunk, Cut, SourceError
 from streammetrics_consumers.model.partition import Partition
-
-
-class SourceError(Exception):
-    """A source cannot go on: the file is gone, the broker refuses, the format is another one."""
 
 
 class Unsuitable(SourceError):

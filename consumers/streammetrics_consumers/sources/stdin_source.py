@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 from streammetrics_consumers.config.tables import SourceConfig
 from streammetrics_consumers.events.json_and_csv import split_header
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.source import Listener, SourceError
+from streammetrics_consumers.sources.source import Listener
 from streammetrics_consumers.sources.text_file import Overlong, Record, Records, text_chunk
 
 CHUNK_RECORDS = 8192

@@ -141,7 +141,7 @@ def test_a_line_that_cannot_be_made_is_said_to_be_lost(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     logs.to_stderr("json")
-    logging.getLogger("consumers.x").info("%d", "no number")
+    logging.getLogger("streammetrics_consumers.x").info("%d", "no number")
     (line,) = lines(capfd.readouterr().err)
     assert line["message"].endswith("is lost") and "test_json_logs.py" in line["message"]
 

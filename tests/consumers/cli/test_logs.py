@@ -16,7 +16,7 @@ Capture = pytest.CaptureFixture[str]
 
 def test_a_line_has_its_time_and_no_control_characters(capsys: Capture) -> None:
     logs.to_stderr("text")
-    logging.getLogger("consumers.x").info("partition \x1b[31m\nforged line")
+    logging.getLogger("streammetrics_consumers.x").info("partition \x1b[31m\nforged line")
     out, err = capsys.readouterr()
     assert out == ""
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z partition \\x1b\[31m\\nforged line\n", err)
@@ -24,7 +24,7 @@ def test_a_line_has_its_time_and_no_control_characters(capsys: Capture) -> None:
 
 def test_a_warning_says_so(capsys: Capture) -> None:
     logs.to_stderr("text")
-    logging.getLogger("consumers.x").warning("slow")
+    logging.getLogger("streammetrics_consumers.x").warning("slow")
     assert capsys.readouterr().err.endswith("Z warning: slow\n")
 
 
@@ -33,9 +33,13 @@ def test_json_is_one_object_a_line_with_the_error(capsys: Capture) -> None:
     try:
         raise ValueError("bad")
     except ValueError:
-        logging.getLogger("consumers.x").exception("it failed")
+        logging.getLogger("streammetrics_consumers.x").exception("it failed")
     line = json.loads(capsys.readouterr().err)
-    assert (line["level"], line["logger"], line["message"]) == ("error", "consumers.x", "it failed")
+    assert (line["level"], line["logger"], line["message"]) == (
+        "error",
+        "streammetrics_consumers.x",
+        "it failed",
+    )
     assert line["error"].endswith("ValueError: bad")
 
 
@@ -54,7 +58,7 @@ def test_a_signal_in_the_middle_of_a_line_loses_neither(
 
     logs.to_stderr("text")
     monkeypatch.setattr(sys, "stderr", Busy())
-    logging.getLogger("consumers.x").info("SIGTERM: committing, then ending")
+    logging.getLogger("streammetrics_consumers.x").info("SIGTERM: committing, then ending")
     assert capfd.readouterr().err.endswith("Z SIGTERM: committing, then ending\n")
 
 
@@ -62,6 +66,6 @@ def test_what_a_library_says_over_and_over_is_written_now_and_then(capsys: Captu
     logs.to_stderr("text")
     for port in range(5):
         logging.getLogger("kafka.net").error("no broker at port %d", port)
-        logging.getLogger("consumers.x").error("ours")
+        logging.getLogger("streammetrics_consumers.x").error("ours")
     err = capsys.readouterr().err
     assert (err.count("no broker"), err.count("ours")) == (1, 5)

@@ -15,9 +15,8 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
 from streammetrics_consumers.events.decoder import Decoder
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.commit import Counters
-from streammetrics_consumers.sources.source import SourceError
 
 from tests.consumers.messages import (
     FORMATS,

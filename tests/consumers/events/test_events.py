@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streammetrics_consumers.events.decoder import Decoded, Decoder
-from streammetrics_consumers.model.chunk import Cut
-from streammetrics_consumers.sources.source import SourceError
+from streammetrics_consumers.model.chunk import Cut, SourceError
 
 from streammetrics import Coded, HashedIds, hash_ids
 from tests.consumers.small_config import EVENT, SLICES, chunk, config, event

@@ -3,9 +3,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.sources import text_file
-from streammetrics_consumers.sources.source import GapError, SourceError
+from streammetrics_consumers.sources.source import GapError
 
 from tests.consumers.file_sources import From, close_all, drained, source
 

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.model.chunk import Chunk
-from streammetrics_consumers.sources.source import Disconnected, SourceError
+from streammetrics_consumers.model.chunk import Chunk, SourceError
+from streammetrics_consumers.sources.source import Disconnected
 
 from tests.consumers.sources.kafka_reader import Library, Reader, read_to_end, threads, values
 from tests.kafka_broker import Broker, Record, create_topic, produce

@@ -13,16 +13,11 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, Message
 from kafka import KafkaAdminClient, KafkaProducer, TopicPartition
 from kafka.protocol.metadata import MetadataRequest
+from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources import confluent_source, kafka_source
 from streammetrics_consumers.sources.kafka_source.client import Client, connected
 from streammetrics_consumers.sources.kafka_source.producer import Forwarding, producing
-from streammetrics_consumers.sources.source import (
-    Confirms,
-    Disconnected,
-    GapError,
-    NotLetIn,
-    SourceError,
-)
+from streammetrics_consumers.sources.source import Confirms, Disconnected, GapError, NotLetIn
 
 from tests.consumers.sources.kafka_reader import (
     LIMIT_S,

@@ -1,5 +1,5 @@
 import pytest
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.sources.memory_source import (
     Again,
@@ -12,7 +12,7 @@ from streammetrics_consumers.sources.memory_source import (
     Revoke,
     Stall,
 )
-from streammetrics_consumers.sources.source import GapError, Listener, SourceError
+from streammetrics_consumers.sources.source import GapError, Listener
 
 ONE, TWO = Partition("c", "t", "i", 1), Partition("c", "t", "i", 2)
 

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from streammetrics_consumers.events.decoder import Decoded, Decoder
-from streammetrics_consumers.model.chunk import Chunk
-from streammetrics_consumers.sources.source import GapError, SourceError
+from streammetrics_consumers.model.chunk import Chunk, SourceError
+from streammetrics_consumers.sources.source import GapError
 
 from streammetrics import Coded
 from tests.consumers.file_sources import From, close_all, drained, source

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Partition
-from streammetrics_consumers.sources.source import Disconnected, GapError, SourceError
+from streammetrics_consumers.sources.source import Disconnected, GapError
 
 from tests.consumers.sources.kafka_reader import Library, read, read_to_end
 from tests.kafka_broker import (

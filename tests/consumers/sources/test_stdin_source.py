@@ -4,7 +4,7 @@ from contextlib import suppress
 
 import pytest
 from streammetrics_consumers.config.tables import SourceConfig
-from streammetrics_consumers.sources.source import SourceError
+from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources.stdin_source import StdinSource
 
 from tests.consumers.file_sources import From

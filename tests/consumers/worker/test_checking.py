@@ -13,13 +13,14 @@ from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.failures import NotAStore
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource
 from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.generation import Requested
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
 from streammetrics_consumers.process.preflight import check, require_options
 from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.sources.memory_source import Log, MemorySource
-from streammetrics_consumers.sources.source import Disconnected, GapError, SourceError, Unsuitable
+from streammetrics_consumers.sources.source import Disconnected, GapError, Unsuitable
 
 from tests.consumers.small_config import config, event
 

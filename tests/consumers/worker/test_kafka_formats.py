@@ -10,12 +10,13 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.keys import LIBRARIES
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
 from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.sources.open_source import require_package
-from streammetrics_consumers.sources.source import Disconnected, SourceError
+from streammetrics_consumers.sources.source import Disconnected
 
 from tests.consumers import folded
 from tests.consumers.messages import records

@@ -11,10 +11,11 @@ from streammetrics_consumers.counting.commits import ErrorBudgetExceeded
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, NewSource
 from streammetrics_consumers.ledger.settings import SettingsChanged
+from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.process.service import FIRST_TRIES
 from streammetrics_consumers.sources.memory_source import Deliver, Fail, Log
-from streammetrics_consumers.sources.source import Disconnected, GapError, SourceError
+from streammetrics_consumers.sources.source import Disconnected, GapError
 
 from tests.consumers.folded import counted, fold, records
 from tests.consumers.worker.memory_run import GOOD, ONE, TWO, UNTIL_END, Run, log

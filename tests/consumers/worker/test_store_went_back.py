@@ -18,6 +18,7 @@ from streammetrics_consumers.counting.worker_status import StatusRecorder
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.failures import StoreReplaced, StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.commit import Head
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process.stop import Stop
@@ -35,7 +36,6 @@ from streammetrics_consumers.sources.memory_source import (
     Stall,
     Step,
 )
-from streammetrics_consumers.sources.source import SourceError
 
 from tests.consumers.folded import Counted, counted, fold, records
 from tests.consumers.saved_store import SavedStore

@@ -25,7 +25,7 @@ from typing import Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from streammetrics_consumers.config.tables import SourceConfig
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Name, Partition
 from streammetrics_consumers.sources.confluent_client import client_settings
 from streammetrics_consumers.sources.confluent_source import client as faults
@@ -48,7 +48,6 @@ from streammetrics_consumers.sources.source import (
     GapError,
     Listener,
     Skips,
-    SourceError,
     UnreadableBatch,
     left_out,
     over_limit,

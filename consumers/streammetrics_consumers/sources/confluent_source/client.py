@@ -33,8 +33,9 @@ from confluent_kafka.admin._topic import TopicDescription
 
 from streammetrics_consumers.config.section import ConfigError, Problem
 from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources.confluent_client import client_settings, connection_settings
-from streammetrics_consumers.sources.source import Disconnected, NotLetIn, SourceError, over_limit
+from streammetrics_consumers.sources.source import Disconnected, NotLetIn, over_limit
 from streammetrics_consumers.sources.topic_reading import Place, Topic
 
 T = TypeVar("T")

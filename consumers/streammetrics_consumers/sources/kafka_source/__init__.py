@@ -26,7 +26,7 @@ import kafka.errors as errors
 from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
 
 from streammetrics_consumers.config.tables import SourceConfig
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.model.partition import Name, Partition
 from streammetrics_consumers.sources.kafka_client import (
     assignment_strategies,
@@ -50,7 +50,6 @@ from streammetrics_consumers.sources.source import (
     Listener,
     NotLetIn,
     Skips,
-    SourceError,
     UnreadableBatch,
     left_out,
 )

@@ -25,9 +25,10 @@ from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
 
+from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources.kafka_client import require_reachable
 from streammetrics_consumers.sources.kafka_source.record_batches import BatchLimits, is_known_layout
-from streammetrics_consumers.sources.source import Disconnected, NotLetIn, SourceError
+from streammetrics_consumers.sources.source import Disconnected, NotLetIn
 
 log = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ import kafka.errors as errors
 from kafka import KafkaProducer
 
 from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.sources.kafka_client import require_reachable
 from streammetrics_consumers.sources.kafka_source.client import Client
-from streammetrics_consumers.sources.source import SourceError
 
 CONNECT_S: Final = 5.0
 TOPIC_MS: Final = 5000  # a topic that was just made is not known everywhere at once

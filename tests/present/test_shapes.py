@@ -16,7 +16,7 @@ from streammetrics.present.confusion import confusion
 from streammetrics.present.distribution import Scores, distribution
 from streammetrics.present.reliability import Bin, reliability
 from streammetrics.results import figure_of
-from tests.figures.specs import check, fed
+from tests.present.specs import check, fed
 
 
 def test_of_many_classes_the_rarest_are_one_and_no_row_is_lost() -> None:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from streammetrics.present import EffectValue, WindowValue, effect_over_time, over_time, svg
-from tests.figures.specs import check
+from tests.present.specs import check
 
 DAY = 86_400_000
 HOSTILE = "<script>alert(1)</script>"

@@ -12,7 +12,7 @@ from streammetrics.present.curves import Drawn, kept, pr, pr_points, roc, roc_po
 from streammetrics.present.figures import curve_of
 from streammetrics.present.spec import CURVE
 from tests.depth import further_are_slow
-from tests.figures.specs import check, fed, pair
+from tests.present.specs import check, fed, pair
 
 
 def outside(drawn: Drawn, x: Any, y: Any) -> list[tuple[float, float]]:
