@@ -13,7 +13,8 @@ import sys
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import get_args, get_type_hints
+from types import UnionType
+from typing import get_args, get_origin, get_type_hints
 
 from streammetrics import classification, combine, join, ranking
 from streammetrics.ranking.measures import MEASURES
@@ -41,7 +42,8 @@ def metrics() -> dict[str, type]:
 def results_of(metric: type) -> tuple[type, ...]:
     """What `compute` gives: a result, or one of several, the usual one first."""
     found = get_type_hints(metric.compute)["return"]  # type: ignore[attr-defined]
-    return get_args(found) or (found,)
+    one = get_origin(found)  # of a result with a type parameter; None or a union otherwise
+    return (one,) if inspect.isclass(one) and one is not UnionType else get_args(found) or (found,)
 
 
 def plain(text: str) -> str:

@@ -3,23 +3,20 @@
 docs/write_a_metric.md builds one of each. Nothing here needs more than `import streammetrics` does;
 `Case` and `check_laws`, which try a metric, are in `streammetrics.testing`, which needs hypothesis.
 
-A metric is a class `M(Accumulator, schema="my-package.m/1")`: annotated names are its settings, a
-part is its state. It adds `update`, `check`, `_absorb` and `compute`. What `compute` gives is a
-frozen dataclass under `Result`: a property or field that is a float or `Bounded` is a view, the
-first one its headline, and whole numbers are counts. `directions = directed(...)` says which way a
-view is better, and `_interval(asked)` knows the interval of one. Tables, comparisons, charts and
-the page need nothing more.
+A metric is a class `M(Accumulator, schema="my-package.m/1")`: annotated names are its settings,
+`inputs` are the columns that it reads, and a part is its state. It adds `_accumulate` and
+`compute`; `update`, `check` and the rest follow. What `compute` gives is a frozen dataclass under
+`Result`: a property or field that is a float or `Bounded` is a view, the first one its headline,
+and whole numbers are counts. `directions = directed(...)` says which way a view is better, and
+`_interval(asked)` knows the interval of one. Tables, comparisons, charts and the page need nothing
+more.
 
->>> import numpy as np
->>> from streammetrics.authoring import Accumulator, ExactSum, Rows, checks
+>>> from streammetrics.authoring import Accumulator, Amount, ExactSum, Inputs
 >>> class Total(Accumulator, schema="docs-total/1"):
+...     inputs = Inputs(amounts=Amount())
 ...     total = ExactSum()
-...     def update(self, amounts): self._update(self.check(amounts))
-...     def check(self, amounts):
-...         values = checks.addends(amounts, "amounts")
-...         return Rows(len(values), (values,))
-...     def _absorb(self, rows, slots):
-...         self.total.add(rows.columns[0].astype(np.float64), slots)
+...     def _accumulate(self, batch, slots):
+...         self.total.add(batch.amounts.astype(float), slots)
 ...     def compute(self):
 ...         self._flush()
 ...         return self.total.value()
@@ -29,9 +26,11 @@ the page need nothing more.
 2.0
 """
 
+from streammetrics.classification.mean import Mean
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag_checks import check_choice, check_max_rows
+from streammetrics.core.batch import Batch
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.class_checks import check_number, class_numbers, label_table, score_table
@@ -43,8 +42,23 @@ from streammetrics.core.errors import (
     StreamMetricsError,
     shown,
 )
+from streammetrics.core.inputs import (
+    Amount,
+    Binary,
+    Classes,
+    Ids,
+    Input,
+    Inputs,
+    Integers,
+    Probability,
+    Real,
+    Table,
+    Unchecked,
+    UnitIds,
+    Validator,
+    Weights,
+)
 from streammetrics.core.interval import Interval
-from streammetrics.core.looks import Look
 from streammetrics.core.multiset.bag import Bag, Bags
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
@@ -60,16 +74,10 @@ from streammetrics.core.parts.state_checks import (
 )
 from streammetrics.core.parts.unit_set import UnitSet
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import Coded, Ragged, Rows
+from streammetrics.core.rows import Coded, Ragged
 from streammetrics.core.settings import Setting
-from streammetrics.core.weights import (
-    ONE,
-    Unit,
-    check_weight_settings,
-    rounded,
-    weighed,
-    weighted_rows,
-)
+from streammetrics.core.weights import ONE, Unit, check_weight_settings
+from streammetrics.kernels.exact.fraction_mean import rounded
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.kernels.ranking.graded_lists import Ranked
 from streammetrics.kernels.ranking.hits import cumulative_gain, hit, reciprocal_rank, relevant_shown
@@ -87,10 +95,14 @@ __all__ = [
     "ONE",
     "QUANTA",
     "Accumulator",
+    "Amount",
     "Asked",
     "Bag",
     "Bags",
+    "Batch",
+    "Binary",
     "Bounded",
+    "Classes",
     "Coded",
     "Column",
     "Counts",
@@ -99,25 +111,35 @@ __all__ = [
     "ExactSum",
     "ExactSums",
     "Extreme",
+    "Ids",
+    "Input",
     "InputError",
+    "Inputs",
+    "Integers",
     "Interval",
-    "Look",
+    "Mean",
     "Measure",
+    "Probability",
     "Quotient",
     "Ragged",
     "Ranked",
     "Rates",
+    "Real",
     "Result",
-    "Rows",
     "Setting",
     "SettingsError",
     "Slots",
     "StateError",
     "StreamMetricsError",
+    "Table",
+    "Unchecked",
     "Unit",
+    "UnitIds",
     "UnitSet",
+    "Validator",
     "Values",
     "WeightedCounts",
+    "Weights",
     "array_of",
     "as_float",
     "check_choice",
@@ -143,7 +165,5 @@ __all__ = [
     "score_table",
     "shown",
     "small_integers",
-    "weighed",
-    "weighted_rows",
     "whole",
 ]

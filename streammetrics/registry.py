@@ -132,7 +132,7 @@ def metric(type_name: str, settings: Mapping[str, Setting] | None = None) -> Acc
     kind = metric_type(type_name)
     takes = [*kind._settings]
     for name in settings or {}:
-        if name not in takes:
+        if name not in takes and name not in kind._formerly.values():
             raise SettingsError(
                 expected=f"a setting of {type_name} ({', '.join(takes) or 'it has none'})",
                 came=repr(name),

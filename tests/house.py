@@ -166,7 +166,8 @@ def calls_of_update() -> Iterator[tuple[str, object, Callable[[], object], Calla
 
 def ways_of_a_row() -> Figure:
     """The different sets of functions that are handed a row on its way into a state."""
-    from streammetrics.core.rows import Coded, Ragged, Rows
+    from streammetrics.core.batch import Batch
+    from streammetrics.core.rows import Coded, Ragged
 
     ways: dict[frozenset[str], list[str]] = {}
     for name, metric, before, call in calls_of_update():
@@ -175,7 +176,7 @@ def ways_of_a_row() -> Figure:
 
         def note(frame: FrameType, crossed: set[str] = crossed) -> None:
             path = Path(frame.f_code.co_filename)
-            rows = (np.ndarray, Coded, Ragged, Rows)
+            rows = (np.ndarray, Coded, Ragged, Batch)
             given = frame.f_code.co_varnames[: frame.f_code.co_argcount]
             if any(isinstance(frame.f_locals.get(one), rows) for one in given):
                 if path.parent.name == "core" and path.name in FEEDING:

@@ -21,13 +21,12 @@ from streammetrics.registry import metric_names, metric_type
 from tests.requirements import ROOT
 
 GOOD = """
-from streammetrics.authoring import Accumulator, Counts, Rows
+from streammetrics.authoring import Accumulator, Counts, Inputs, Real
 
 class Seen(Accumulator, schema="entry-points-seen/1"):
     rows = Counts(1)
-    def update(self, values): self._update(self.check(values))
-    def check(self, values): return Rows(len(values), (None,))
-    def _absorb(self, rows, slots): ...
+    inputs = Inputs(values=Real())
+    def _accumulate(self, batch, slots): ...
     def compute(self): ...
 """
 

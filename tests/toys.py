@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.checks import integers, same_length
 from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.inputs import Inputs, Integers, Unchecked
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Extreme, Slots
-from streammetrics.core.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class Tally(Accumulator, schema="toy-tally/1"):
 
     size: int = 4
     note: str = ""
+    inputs = Inputs(
+        cells=Unchecked("[n], below `size`"),
+        weights=Unchecked("[n], how often each counts", optional=True, keyword=True),
+    )
     counts = Counts("size")
 
     def check_settings(self) -> None:
@@ -39,11 +45,8 @@ class Tally(Accumulator, schema="toy-tally/1"):
                 todo="pass how many cells there are",
             )
 
-    def update(self, cells: ArrayLike, *, weights: ArrayLike | None = None) -> None:
-        self._update(self.check(cells, weights=weights))
-
-    def check(self, cells: ArrayLike, *, weights: ArrayLike | None = None) -> Rows:
-        at = integers(cells, "cells")
+    def _read_rows(self, given: Mapping[str, Any]) -> Batch:
+        at = integers(given["cells"], "cells")
         bad = np.flatnonzero((at < 0) | (at >= self.size))
         if len(bad):
             raise InputError(
@@ -53,17 +56,14 @@ class Tally(Accumulator, schema="toy-tally/1"):
                 todo="pass smaller ones",
                 rows=bad,
             )
-        if weights is None:
-            return Rows(len(at), (at, None))
-        heavy = integers(weights, "weights")
+        if given["weights"] is None:
+            return Batch(len(at), {"cells": at})
+        heavy = integers(given["weights"], "weights")
         same_length(len(at), heavy, "weights", "cells")
-        return Rows(len(at), (at, heavy), sum(heavy.tolist()))
+        return Batch(len(at), {"cells": at, "weights": heavy}, sum(heavy.tolist()))
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        at, weights = rows.columns
-        assert isinstance(at, np.ndarray)
-        assert weights is None or isinstance(weights, np.ndarray)
-        self.counts.add(at, slots, weights)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        self.counts.add(batch.cells, slots, batch.optional("weights"))
 
     def compute(self) -> Tallied:
         self._flush()
@@ -74,21 +74,13 @@ class Tally(Accumulator, schema="toy-tally/1"):
 class Reach(Accumulator, schema="toy-reach/1"):
     """The least and the greatest of the integers that came."""
 
+    inputs = Inputs(values=Integers())
     least = Extreme("min")
     greatest = Extreme("max")
 
-    def update(self, values: ArrayLike) -> None:
-        self._update(self.check(values))
-
-    def check(self, values: ArrayLike) -> Rows:
-        array: NDArray[np.int64] = integers(values, "values")
-        return Rows(len(array), (array,))
-
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        (values,) = rows.columns
-        assert isinstance(values, np.ndarray)
-        self.least.add(values, slots)
-        self.greatest.add(values, slots)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        self.least.add(batch.values, slots)
+        self.greatest.add(batch.values, slots)
 
     def compute(self) -> tuple[int | None, int | None]:
         self._flush()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,20 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.classification.given_counts import add_counts
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.conversion import FLOAT64, as_float
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.inputs import Binary, Inputs, Real, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import Rows
-from streammetrics.core.weights import (
-    ONE,
-    Unit,
-    check_weight_settings,
-    rounded,
-    weighed,
-    weighted_rows,
-)
+from streammetrics.core.weights import Unit
 from streammetrics.kernels.tables.cells import binary_cells, binary_counts
 from streammetrics.results.rates import Rates
 
@@ -42,9 +35,6 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
         "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
         nearest one; the result says how many rows that was done to.
-    Rows
-        labels: [n]. scores: [n], no NaN. weights: [n], at least 0, or 1 each; a row of weight 0 is
-        as if absent.
     State
         Four counts, of units of weight, and by how much these exceed the rows; of rows whose weight
         was rounded four counts more.
@@ -74,6 +64,7 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
     weight_unit: Unit = 1
     round_weights: bool = False
 
+    inputs = Inputs(labels=Binary("positive"), scores=Real(), weights=Weights())
     counts = WeightedCounts(2, 2)  # [truth, prediction]
     rounded = Counts("round_weights", 2, 2)  # rows whose weight was
 
@@ -89,47 +80,25 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
             )
         self._set("threshold", threshold)  # 1 is 1.0
         self._set("positive", checks.check_positive(self.positive, "BinaryConfusion(positive)"))
-        check_weight_settings(self)
 
-    @cached_property
-    def _plain(self) -> bool:
-        return self.weight_unit is ONE and self.positive == 1
+    if TYPE_CHECKING:
 
-    def update(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> None:
-        """Count rows; labels [n], scores [n], weights [n] or 1 each."""
-        if weights is not None or not self._stage.take_looked(labels, scores):
-            self._update(self.check(labels, scores, weights=weights))
+        def update(
+            self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
+        ) -> None: ...
 
-    def check(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Rows:
-        """The rows that `update` would count."""
-        truth = checks.binary_labels(labels, "labels", self.positive)
-        values = checks.scores(scores)
-        checks.same_length(len(truth), values, "scores", "labels")
-        rows = len(truth), (truth, values)
-        return weighted_rows(*rows, weights, self.weight_unit, self.round_weights)
-
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        if self.round_weights:
-            some, at = rounded(rows, slots)
-            self.rounded.add(self._cells(some), at)
-        rows, units, slots = weighed(rows, slots)
-        if units is not None:
-            self.counts.add_units(self._cells(rows), slots, units)
-        elif slots is None:
-            labels, scores = rows.columns
-            assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
-            self.counts.add(_CELLS, None, binary_counts(labels, scores, self.threshold))
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        if slots is None and batch.quanta is None:
+            counts = binary_counts(batch.labels, batch.scores, self.threshold)
+            self.counts.add(_CELLS, None, counts)
         else:
-            self.counts.add(self._cells(rows), slots)
+            self.counts.add_rows(self._cells(batch), slots, batch.quanta)
 
-    def _cells(self, rows: Rows) -> NDArray[np.intp]:
-        labels, scores = rows.columns
-        assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
-        return binary_cells(labels, scores, self.threshold)
+    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
+        self.rounded.add(self._cells(batch), slots)
+
+    def _cells(self, batch: Batch) -> NDArray[np.intp]:
+        return binary_cells(batch.labels, batch.scores, self.threshold)
 
     def from_counts(self, labels: ArrayLike, predictions: ArrayLike, counts: ArrayLike) -> Self:
         """A state with these settings and so many rows, as an aggregate of SQL gives them.

@@ -4,33 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import cached_property
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.conversion import as_float, whole
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.exact_sums import ExactSums
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.state_checks import QUANTA, require, require_finite, require_moments
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.row_pieces import pieces
-from streammetrics.core.rows import Rows
 from streammetrics.core.weight_units import Units
-from streammetrics.core.weights import (
-    ONE,
-    Unit,
-    check_weight_settings,
-    rounded,
-    weighed,
-    weighted_rows,
-)
+from streammetrics.core.weights import Unit
 from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary, weighted
 from streammetrics.kernels.tables.probabilities import equal_bins, log_losses
@@ -53,9 +44,6 @@ class Calibration(Accumulator, schema="calibration/3"):
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
         "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
         nearest one; the result says how many rows that was done to.
-    Rows
-        labels: [n] of 0/1 or False/True. scores: [n] in [0, 1]. weights: [n], at least 0, or 1
-        each; a row of weight 0 is as if absent.
     State
         Counts by label and bin, and exact sums: of the scores in each bin and of the positives,
         of their squares, of the log losses, and of the squares of each row's log loss and Brier
@@ -90,6 +78,11 @@ class Calibration(Accumulator, schema="calibration/3"):
     weight_unit: Unit = 1
     round_weights: bool = False
 
+    inputs = Inputs(
+        labels=Binary(),
+        scores=Probability(hint="pass probabilities, not logits"),
+        weights=Weights(),
+    )
     counts = WeightedCounts(2, "bins")  # [truth, bin]
     predicted = ExactSums("bins")
     predicted_of_positives = ExactSum()
@@ -121,36 +114,21 @@ class Calibration(Accumulator, schema="calibration/3"):
                 todo="pass how many bins of equal width there are, or leave it out for 15",
             )
         self._set("bins", bins)
-        check_weight_settings(self)
 
-    @cached_property
-    def _plain(self) -> bool:
-        return self.weight_unit is ONE
+    if TYPE_CHECKING:
 
-    def update(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> None:
-        """Add rows; labels [n] of 0 and 1, scores [n] in [0, 1], weights [n] or 1 each."""
-        if weights is not None or not self._stage.take_looked(labels, scores):
-            self._update(self.check(labels, scores, weights=weights))
+        def update(
+            self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
+        ) -> None: ...
 
-    def check(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Rows:
-        """The rows that `update` would add."""
-        truth = checks.binary_labels(labels)
-        values = checks.probabilities(scores, todo="pass probabilities, not logits")
-        checks.same_length(len(truth), values, "scores", "labels")
-        rows = len(truth), (truth, values)
-        return weighted_rows(*rows, weights, self.weight_unit, self.round_weights)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        for piece, at in batch.pieces(slots):
+            labels, scores = piece.labels, piece.scores.astype(np.float64, copy=False)
+            self._add(labels, scores, piece.quanta, at)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        if self.round_weights:
-            for labels, scores, at, _ in pieces(*rounded(rows, slots)):
-                self._add_rounded(labels.astype(np.uint8, copy=False), scores, at)
-        rows, units, slots = weighed(rows, slots)
-        for labels, scores, at, some in pieces(rows, slots, units):
-            self._add(labels.astype(np.uint8, copy=False), scores, some, at)
+    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
+        for piece, at in batch.pieces(slots):
+            self._add_rounded(piece.labels, piece.scores.astype(np.float64, copy=False), at)
 
     def _add(
         self,
@@ -161,10 +139,7 @@ class Calibration(Accumulator, schema="calibration/3"):
     ) -> None:
         bins = equal_bins(scores, self.bins)
         cells = labels * np.intp(self.bins) + bins
-        if units is None:
-            self.counts.add(cells, slots)
-        else:
-            self.counts.add_units(cells, slots, units)
+        self.counts.add_rows(cells, slots, units)
         hits = np.flatnonzero(labels)
         slots_of_hits = None if slots is None else slots[hits]
         for part in weighted([scores], units):

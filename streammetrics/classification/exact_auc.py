@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,20 +11,13 @@ from numpy.typing import ArrayLike
 from streammetrics.classification.state_curves import bag_curve
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag_checks import check_choice, check_max_rows
-from streammetrics.core.checks import binary_labels, check_positive, same_length
-from streammetrics.core.checks import scores as checked_scores
+from streammetrics.core.batch import Batch
+from streammetrics.core.checks import check_positive
+from streammetrics.core.inputs import Binary, Inputs, Real, Weights
 from streammetrics.core.multiset.bag import Bag
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Rows
-from streammetrics.core.weights import (
-    ONE,
-    Unit,
-    check_weight_settings,
-    rounded_labels,
-    weighed,
-    weighted_rows,
-)
+from streammetrics.core.weights import Unit
 from streammetrics.results.score_curve import ScoreCurve
 
 
@@ -39,9 +32,6 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
         "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
         nearest one; the result says how many rows that was done to.
-    Rows
-        labels: [n]. scores: [n], no NaN; infinities are first and last.
-        weights: [n], at least 0, or 1 each; a row of weight 0 is as if absent.
     State
         The multiset of (score, label): 8 bytes (float32: 4) for each different pair, or less, and
         as much for each of up to 2**24 rows that are not sorted yet; with weights the units of
@@ -71,6 +61,7 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
     positive: int | str = 1
     weight_unit: Unit = 1
     round_weights: bool = False
+    inputs = Inputs(labels=Binary("positive"), scores=Real(), weights=Weights())
     bag = Bag(weighted=True)
     rounded = Counts("round_weights", 2)  # rows whose weight was, by truth
 
@@ -78,33 +69,18 @@ class ExactAUC(Accumulator, schema="exact-auc/3"):
         check_choice(self.score_type, ("float32", "float64"), "ExactAUC.score_type")
         check_max_rows(self.max_rows, "ExactAUC.max_rows")
         self._set("positive", check_positive(self.positive, "ExactAUC.positive"))
-        check_weight_settings(self)
 
-    @cached_property
-    def _plain(self) -> bool:
-        return self.weight_unit is ONE and self.positive == 1
+    if TYPE_CHECKING:
 
-    def update(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> None:
-        """Count rows: labels [n], scores [n], weights [n] or 1 each; all or none."""
-        if weights is not None or not self._stage.take_looked(labels, scores):
-            self._update(self.check(labels, scores, weights=weights))
+        def update(
+            self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
+        ) -> None: ...
 
-    def check(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Rows:
-        y, s = binary_labels(labels, "labels", self.positive), checked_scores(scores)
-        same_length(len(y), s, "scores", of="labels")
-        return weighted_rows(len(y), (y, s), weights, self.weight_unit, self.round_weights)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        self.bag.add(batch.scores, batch.labels, slots, units=batch.quanta)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        if self.round_weights:
-            self.rounded.add(*rounded_labels(rows, slots))
-        rows, units, slots = weighed(rows, slots)
-        labels, scores = rows.columns
-        assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
-        self.bag.add(scores, labels, slots, units=units)
+    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
+        self.rounded.add(batch.labels.astype(np.intp), slots)
 
     def compute(self) -> ScoreCurve:
         """The curve of all rows."""

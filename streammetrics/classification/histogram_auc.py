@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,18 +11,12 @@ from numpy.typing import ArrayLike
 from streammetrics.classification.given_counts import add_counts
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
+from streammetrics.core.inputs import Binary, Inputs, Probability, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import Rows
-from streammetrics.core.weights import (
-    ONE,
-    Unit,
-    check_weight_settings,
-    rounded_labels,
-    weighed,
-    weighted_rows,
-)
+from streammetrics.core.weights import Unit
 from streammetrics.kernels.tables.grids import check_grid, grid_of
 from streammetrics.results.score_curve import ScoreCurve
 
@@ -42,9 +35,6 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         weight_unit: what weights are multiples of, a Fraction, an integer or a string such as
         "1/10". Weights that are no multiples are refused, or with round_weights=True rounded to the
         nearest one; the result says how many rows that was done to.
-    Rows
-        labels: [n]. scores: [n], no NaN. weights: [n], at least 0, or 1 each;
-        a row of weight 0 is as if absent.
     State
         Counts by label and bucket, of units of weight; only the occupied ones while these are few.
         By how much these exceed the rows, and how many of each label had their weight rounded. The
@@ -79,6 +69,7 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
     weight_unit: Unit = 1
     round_weights: bool = False
 
+    inputs = Inputs(labels=Binary("positive"), scores=Probability("_in_unit"), weights=Weights())
     counts = WeightedCounts(2, "buckets")  # [truth, bucket]
     rounded = Counts("round_weights", 2)  # rows whose weight was, by truth
 
@@ -86,49 +77,31 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         for name, value in check_grid(self).items():
             self._set(name, value)
         self._set("positive", checks.check_positive(self.positive, "HistogramAUC(positive)"))
-        check_weight_settings(self)
 
-    @cached_property
-    def _plain(self) -> bool:
-        return self.weight_unit is ONE and self.positive == 1 and self.range != "real"
+    @property
+    def _in_unit(self) -> bool:
+        """Whether scores must be in [0, 1]."""
+        return self.range == "probability"
 
     @property
     def buckets(self) -> int:
         """How many buckets the grid has."""
         return grid_of(self).n_buckets
 
-    def update(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> None:
-        """Count rows; labels [n], scores [n], weights [n] or 1 each."""
-        if weights is not None or not self._stage.take_looked(labels, scores):
-            self._update(self.check(labels, scores, weights=weights))
+    if TYPE_CHECKING:
 
-    def check(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Rows:
-        """The rows that `update` would count."""
-        truth = checks.binary_labels(labels, "labels", self.positive)
-        if self.range == "probability":
-            values = checks.probabilities(scores)
-        else:
-            values = checks.scores(scores)
-        checks.same_length(len(truth), values, "scores", "labels")
-        rows = len(truth), (truth, values)
-        return weighted_rows(*rows, weights, self.weight_unit, self.round_weights)
+        def update(
+            self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
+        ) -> None: ...
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        if self.round_weights:
-            self.rounded.add(*rounded_labels(rows, slots))
-        rows, units, slots = weighed(rows, slots)
-        labels, scores = rows.columns
-        assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
-        for piece, cells in grid_of(self).cells(labels, scores):
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        quanta = batch.quanta
+        for piece, cells in grid_of(self).cells(batch.labels, batch.scores):
             here = None if slots is None else slots[piece]
-            if units is None:
-                self.counts.add(cells, here)
-            else:
-                self.counts.add_units(cells, here, units[piece])
+            self.counts.add_rows(cells, here, None if quanta is None else quanta[piece])
+
+    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
+        self.rounded.add(batch.labels.astype(np.intp), slots)
 
     def from_counts(self, labels: ArrayLike, buckets: ArrayLike, counts: ArrayLike) -> Self:
         """A state with these settings and so many rows, as an aggregate of SQL gives them.

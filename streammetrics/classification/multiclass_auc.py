@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from streammetrics.classification.state_curves import bag_curve, bucket_curves
-from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag_checks import check_choice, check_max_rows
-from streammetrics.core.class_checks import check_number, class_numbers, label_table, score_table
-from streammetrics.core.conversion import array_of
+from streammetrics.core.batch import Batch
+from streammetrics.core.class_checks import check_number
+from streammetrics.core.inputs import Classes, Inputs, Table, Weights
 from streammetrics.core.multiset.bag import Bags
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import Rows
-from streammetrics.core.stage import STAGE_ROWS
 from streammetrics.core.weights import (
     Unit,
     add_excess,
-    check_weight_settings,
-    rounded,
-    weighed,
-    weighted_rows,
 )
 from streammetrics.kernels.tables.cells import scored_cells
 from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
@@ -53,7 +46,7 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
         labels: [n] class numbers from 0 to n_classes - 1; or [n, n_classes] of 0/1 or False/True,
         where a row may be of several classes or of none. scores: [n, n_classes], no NaN; in
         buckets of range="probability", in [0, 1]. weights: [n], at least 0, or 1 each; a row of
-        weight 0 is as if absent.
+        weight 0 is ignored.
     State
         For each class counts by label and bucket, or the multiset of (score, label); in units of
         weight, and by how much these exceed the rows. With round_weights=True how many rows of
@@ -93,6 +86,11 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
     weight_unit: Unit = 1
     round_weights: bool = False
 
+    inputs = Inputs(
+        labels=Classes("n_classes", table="labels"),
+        scores=Table("n_classes", where="_in_unit"),
+        weights=Weights(per_row="n_classes"),
+    )
     counts = WeightedCounts("n_histograms", 2, "buckets")  # [class, truth, bucket]
     bags = Bags("n_bags", weighted=True)
     rounded = Counts("round_weights", "n_classes")  # rows whose weight was, of each class
@@ -113,7 +111,6 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
             self._set(name, default)  # 8.0 equals 8
         for name, value in check_grid(self).items():
             self._set(name, value)
-        check_weight_settings(self)
 
     @property
     def buckets(self) -> int:
@@ -130,46 +127,24 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
         """How many bags of scores a state has."""
         return self.n_classes if self.exact else 0
 
-    def widths(self) -> Mapping[str, tuple[int | None, ...]]:
-        return {"labels": (None, self.n_classes), "scores": (self.n_classes,)}
+    @property
+    def _in_unit(self) -> bool:
+        """Whether scores must be in [0, 1]."""
+        return not self.exact and self.range == "probability"
 
-    def update(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> None:
-        """Count rows: labels [n], or [n, n_classes] of 0 and 1; scores [n, n_classes]; weights."""
-        self._update(self.check(labels, scores, weights=weights))
-        if self._stage.n * self.n_classes > STAGE_ROWS:  # rows are wide here
-            self._flush()
+    if TYPE_CHECKING:
 
-    def check(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Rows:
-        """The rows that `update` would count."""
-        given = array_of(labels, "labels")
-        truth = (
-            label_table(given, self.n_classes)
-            if given.ndim == 2
-            else class_numbers(labels, self.n_classes, "labels").astype(np.int64, copy=False)
-        )
-        in_unit = not self.exact and self.range == "probability"
-        values = score_table(array_of(scores, "scores"), self.n_classes, "scores", in_unit=in_unit)
-        checks.same_length(len(truth), values, "scores", "labels")
-        of_weights = weights, self.weight_unit, self.round_weights
-        rows = weighted_rows(len(truth), (truth, values), *of_weights)
-        rows.mass *= self.n_classes
-        return rows
+        def update(
+            self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
+        ) -> None: ...
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        if self.round_weights:
-            self._count_rounded(*rounded(rows, slots))
-        rows, units, slots = weighed(rows, slots)
-        truth, scores = rows.columns
-        assert isinstance(truth, np.ndarray) and isinstance(scores, np.ndarray)
-        if units is not None and not self.exact:
-            add_excess(self.counts.excess, slots, units)  # of the rows, not of their cells
-        for piece, classes, labels, values in scored_cells(truth, scores):
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        quanta = batch.quanta
+        if quanta is not None and not self.exact:
+            add_excess(self.counts.excess, slots, quanta)  # of the rows, not of their cells
+        for piece, classes, labels, values in scored_cells(batch.labels, batch.scores):
             here = None if slots is None else np.repeat(slots[piece], self.n_classes)
-            weights = None if units is None else np.repeat(units[piece], self.n_classes)
+            weights = None if quanta is None else np.repeat(quanta[piece], self.n_classes)
             if self.exact:
                 self.bags.add(values, labels, classes, here, weights)
                 continue
@@ -181,10 +156,9 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
                     None if weights is None else weights[part],
                 )
 
-    def _count_rounded(self, rows: Rows, slots: Slots | None) -> None:
-        truth = rows.columns[0]
-        assert isinstance(truth, np.ndarray)
-        self.all_rounded.add(np.zeros(len(truth), np.intp), slots)
+    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
+        truth = batch.labels
+        self.all_rounded.add(np.zeros(batch.n, np.intp), slots)
         if truth.ndim == 2:
             at, classes = np.nonzero(truth)
             self.rounded.add(classes, None if slots is None else slots[at])

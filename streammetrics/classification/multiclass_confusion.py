@@ -4,31 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.class_checks import check_number, class_numbers, score_table
-from streammetrics.core.conversion import array_of, whole
+from streammetrics.core.batch import Batch
+from streammetrics.core.class_checks import check_number
+from streammetrics.core.conversion import whole
 from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.inputs import Classes, Inputs, Weights
 from streammetrics.core.parts import part
 from streammetrics.core.parts.cells import exact_total
 from streammetrics.core.parts.counts import Counts, CountsColumn
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.state_checks import require
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import Column, Rows
-from streammetrics.core.weight_units import Units
 from streammetrics.core.weights import (
     Unit,
     add_excess,
-    check_weight_settings,
-    rounded,
-    weighed,
-    weighted_rows,
 )
 from streammetrics.kernels.tables.cells import among_first, class_cells, largest
 from streammetrics.results.class_rates import ClassRates
@@ -83,6 +78,11 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
     weight_unit: Unit = 1
     round_weights: bool = False
 
+    inputs = Inputs(
+        labels=Classes("n_classes"),
+        predictions=Classes("n_classes", table="scores", only_table="top_k"),
+        weights=Weights(per_row="_counts_per_row"),
+    )
     cells = WeightedCounts("n_classes", "n_classes")  # [truth, prediction]
     first = Counts("n_top_k", 4)  # [k, 2 * tied + hit]
     # The same of rows whose weight was rounded.
@@ -103,46 +103,34 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
                 todo="pass those for which top_k_accuracy is wanted, or leave it out",
             )
         self._set("top_k", tuple(sorted(within)))
-        check_weight_settings(self)
 
     @property
     def n_top_k(self) -> int:
         """For how many k the first k are counted."""
         return len(self.top_k)
 
-    def widths(self) -> Mapping[str, tuple[int | None, ...]]:
-        return {"predictions": (self.n_classes,) if self.top_k else (None, self.n_classes)}
+    @property
+    def _counts_per_row(self) -> int:
+        """How many counts of one part a row adds to: `first` has one for each k."""
+        return max(1, self.n_top_k)
 
-    def update(
-        self, labels: ArrayLike, predictions: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> None:
-        """Count rows: labels [n]; predictions [n], or scores [n, n_classes]; weights [n]."""
-        self._update(self.check(labels, predictions, weights=weights))
+    if TYPE_CHECKING:
 
-    def check(
-        self, labels: ArrayLike, predictions: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Rows:
-        """The rows that `update` would count."""
-        truth = class_numbers(labels, self.n_classes, "labels")
-        given = array_of(predictions, "predictions")
-        if given.ndim == 2:
-            scores = score_table(given, self.n_classes, "predictions")
-            checks.same_length(len(truth), scores, "predictions", "labels")
-            # Scores are read here and not kept: a batch that waits costs a few bytes a row.
-            columns: tuple[Column, ...] = truth, largest(scores)
+        def update(
+            self, labels: ArrayLike, predictions: ArrayLike, *, weights: ArrayLike | None = None
+        ) -> None: ...
+
+    def _read_rows(self, given: Mapping[str, Any]) -> Batch:
+        batch = super()._read_rows(given)
+        scores = batch.predictions
+        # Scores are read here and not kept: a pending batch costs a few bytes a row.
+        if scores.ndim == 2:
             if self.top_k:
-                columns = (*columns, among_first(truth, scores, self.top_k))
-        else:
-            predicted = class_numbers(predictions, self.n_classes, "predictions")
-            checks.same_length(len(truth), predicted, "predictions", "labels")
-            columns = truth, predicted
-            if self.top_k:
-                columns = (*columns, self._without_scores(len(truth)))
-        of_weights = weights, self.weight_unit, self.round_weights
-        rows = weighted_rows(len(truth), columns, *of_weights)
-        if self.top_k:
-            rows.mass *= self.n_top_k  # `first` counts a row for each k
-        return rows
+                batch.columns["first"] = among_first(batch.labels, scores, self.top_k)
+            batch.columns["predictions"] = largest(scores)
+        elif self.top_k:
+            batch.columns["first"] = self._without_scores(batch.n)
+        return batch
 
     def _without_scores(self, n: int) -> NDArray[np.uint8]:
         """What `among_first` says of no rows; of more it cannot say anything."""
@@ -155,33 +143,23 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
             )
         return np.empty((0, self.n_top_k), np.uint8)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        columns = 3 if self.top_k else 2
-        if self.round_weights:
-            self._count(*rounded(rows, slots, columns), None, self.rounded, self.rounded_first)
-        rows, units, slots = weighed(rows, slots, columns)
-        if units is not None:
-            add_excess(self.cells.excess, slots, units)
-        self._count(rows, slots, units, self.cells, self.first)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        if batch.quanta is not None:
+            add_excess(self.cells.excess, slots, batch.quanta)
+        self._count(batch, slots, self.cells, self.first)
+
+    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
+        self._count(batch, slots, self.rounded, self.rounded_first)
 
     def _count(
-        self,
-        rows: Rows,
-        slots: Slots | None,
-        units: Units | None,
-        into: CountsColumn,
-        into_first: CountsColumn,
+        self, batch: Batch, slots: Slots | None, into: CountsColumn, into_first: CountsColumn
     ) -> None:
-        truth, predicted = rows.columns[:2]
-        assert isinstance(truth, np.ndarray) and isinstance(predicted, np.ndarray)
-        for piece, cells in class_cells(truth, predicted, self.n_classes):
+        quanta = batch.quanta
+        for piece, cells in class_cells(batch.labels, batch.predictions, self.n_classes):
             here = None if slots is None else slots[piece]
-            into.add(cells, here, None if units is None else units[piece])
-        if self.top_k:
-            codes = rows.columns[2]
-            assert isinstance(codes, np.ndarray)
-            for j in range(self.n_top_k):
-                into_first.add(codes[:, j].astype(np.intp) + 4 * j, slots, units)
+            into.add(cells, here, None if quanta is None else quanta[piece])
+        for j in range(self.n_top_k):
+            into_first.add(batch.first[:, j].astype(np.intp) + 4 * j, slots, quanta)
 
     def _read(self, columns: Mapping[str, part.Column], width: int) -> Self:
         new = super()._read(columns, width)

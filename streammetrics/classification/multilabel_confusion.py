@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.class_checks import check_number, label_table, score_table
-from streammetrics.core.conversion import FLOAT64, array_of, as_float
+from streammetrics.core.batch import Batch
+from streammetrics.core.class_checks import check_number
+from streammetrics.core.conversion import FLOAT64, as_float
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.inputs import Inputs, Table, Weights
 from streammetrics.core.parts.counts import Counts, CountsColumn
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import Rows
-from streammetrics.core.stage import STAGE_ROWS
-from streammetrics.core.weight_units import Units
 from streammetrics.core.weights import (
     Unit,
     add_excess,
-    check_weight_settings,
-    rounded,
-    weighed,
-    weighted_rows,
 )
 from streammetrics.kernels.tables.cells import label_cells, label_codes
 from streammetrics.results.label_rates import LabelRates
@@ -43,9 +37,6 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
         of, a Fraction, an integer or a string such as "1/10". Weights that are no multiples are
         refused, or with round_weights=True rounded to the nearest one; the result says how many
         rows that was done to.
-    Rows
-        labels: [n, n_labels] of 0/1 or False/True. scores: [n, n_labels], no NaN. weights: [n],
-        at least 0, or 1 each; a row of weight 0 is as if absent.
     State
         Four counts a label; and how many rows have t true labels, p predicted ones, and h that
         are both. Of these the averages over rows are made: no value of a row is rounded. All in
@@ -78,6 +69,11 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
     weight_unit: Unit = 1
     round_weights: bool = False
 
+    inputs = Inputs(
+        labels=Table("n_labels", labels=True),
+        scores=Table("n_labels"),
+        weights=Weights(per_row="n_labels"),
+    )
     cells = Counts("n_labels", 4)  # [label, 2 * truth + prediction]
     sizes = WeightedCounts("n_sizes", "n_sizes", "n_sizes")  # [true, predicted, both]
     # The same of rows whose weight was rounded.
@@ -97,59 +93,37 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
                 todo="pass the least score that predicts a label",
             )
         self._set("threshold", limit)  # 1 is 1.0
-        check_weight_settings(self)
 
     @property
     def n_sizes(self) -> int:
         """How many labels a row can have: 0 to n_labels."""
         return self.n_labels + 1
 
-    def widths(self) -> Mapping[str, tuple[int | None, ...]]:
-        return {"labels": (self.n_labels,), "scores": (self.n_labels,)}
+    if TYPE_CHECKING:
 
-    def update(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> None:
-        """Count rows: labels [n, n_labels] of 0 and 1, scores [n, n_labels], weights [n]."""
-        self._update(self.check(labels, scores, weights=weights))
-        if self._stage.n * self.n_labels > STAGE_ROWS:  # rows are wide here
-            self._flush()
+        def update(
+            self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
+        ) -> None: ...
 
-    def check(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Rows:
-        """The rows that `update` would count."""
-        truth = label_table(array_of(labels, "labels"), self.n_labels)
-        values = score_table(array_of(scores, "scores"), self.n_labels, "scores")
-        checks.same_length(len(truth), values, "scores", "labels")
-        codes = label_codes(truth, values, self.threshold)
-        of_weights = weights, self.weight_unit, self.round_weights
-        rows = weighted_rows(len(truth), (codes,), *of_weights)
-        rows.mass *= self.n_labels
-        return rows
+    def _read_rows(self, given: Mapping[str, Any]) -> Batch:
+        batch = super()._read_rows(given)
+        return Batch(batch.n, {"codes": label_codes(batch.labels, batch.scores, self.threshold)})
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        if self.round_weights:
-            self._count(*rounded(rows, slots, 1), None, self.rounded, self.rounded_sizes)
-        rows, units, slots = weighed(rows, slots, 1)
-        if units is not None:
-            add_excess(self.sizes.excess, slots, units)
-        self._count(rows, slots, units, self.cells, self.sizes)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        if batch.quanta is not None:
+            add_excess(self.sizes.excess, slots, batch.quanta)
+        self._count(batch, slots, self.cells, self.sizes)
+
+    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
+        self._count(batch, slots, self.rounded, self.rounded_sizes)
 
     def _count(
-        self,
-        rows: Rows,
-        slots: Slots | None,
-        units: Units | None,
-        into: CountsColumn,
-        into_sizes: CountsColumn,
+        self, batch: Batch, slots: Slots | None, into: CountsColumn, into_sizes: CountsColumn
     ) -> None:
-        (codes,) = rows.columns
-        assert isinstance(codes, np.ndarray)
-        for piece, cells, sizes in label_cells(codes):
+        for piece, cells, sizes in label_cells(batch.codes):
             here = None if slots is None else slots[piece]
             of_labels = None if here is None else np.repeat(here, self.n_labels)
-            some = None if units is None else units[piece]
+            some = None if batch.quanta is None else batch.quanta[piece]
             into.add(cells, of_labels, None if some is None else np.repeat(some, self.n_labels))
             into_sizes.add(sizes, here, some)
 

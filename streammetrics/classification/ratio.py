@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.looks import Look
+from streammetrics.core.batch import Batch
+from streammetrics.core.inputs import Amount, Inputs
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.float_bits import CHUNK
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.state_checks import QUANTA, require, small_integers
-from streammetrics.core.rows import Rows
 from streammetrics.results.sums import Quotient
 
 
@@ -26,8 +24,6 @@ class Ratio(Accumulator, schema="ratio/2"):
 
     Settings
         None.
-    Rows
-        numerators: [n]. denominators: [n], or 1 each where they are not given. No NaN.
     State
         Two exact sums, the number of rows, and how many of them are 0 or 1 over 1.
     Result
@@ -52,37 +48,22 @@ class Ratio(Accumulator, schema="ratio/2"):
     4.2
     """
 
+    inputs = Inputs(numerators=Amount(), denominators=Amount(optional=True))
     numerator = ExactSum()
     denominator = ExactSum()
     rows = Counts(2)  # those that are 0 or 1 over 1, of which the ratio is a share; others
 
-    @cached_property
-    def _looks(self) -> Mapping[str, Look]:
-        return {"numerators": Look.NUMBERS, "denominators": Look.NUMBERS}
+    if TYPE_CHECKING:
 
-    def update(self, numerators: ArrayLike, denominators: ArrayLike | None = None) -> None:
-        """Add rows; numerators [n], denominators [n] or 1 each."""
-        if not self._stage.take_looked(numerators, denominators):
-            self._update(self.check(numerators, denominators))
+        def update(self, numerators: ArrayLike, denominators: ArrayLike | None = None) -> None: ...
 
-    def check(self, numerators: ArrayLike, denominators: ArrayLike | None = None) -> Rows:
-        """The rows that `update` would add."""
-        tops = checks.addends(numerators, "numerators")
-        if denominators is None:
-            return Rows(len(tops), (tops, None))
-        bottoms = checks.addends(denominators, "denominators")
-        checks.same_length(len(tops), bottoms, "denominators", "numerators")
-        return Rows(len(tops), (tops, bottoms))
-
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        tops, bottoms = rows.columns
-        assert isinstance(tops, np.ndarray)
-        assert bottoms is None or isinstance(bottoms, np.ndarray)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        tops, bottoms = batch.numerators, batch.optional("denominators")
         self.numerator.add(tops.astype(np.float64, copy=False), slots)
         if slots is None:
-            here, counts = np.zeros(1, np.intp), np.array([rows.n], np.int64)
+            here, counts = np.zeros(1, np.intp), np.array([batch.n], np.int64)
             n = sum([np.count_nonzero(some) for some in _others(tops, bottoms)])
-            kinds = np.array([rows.n - n, n], np.int64)
+            kinds = np.array([batch.n - n, n], np.int64)
             self.rows.add(np.arange(2, dtype=np.intp), np.zeros(2, np.intp), kinds)
         else:
             counts = np.bincount(slots)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cached_property
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.errors import InputError
-from streammetrics.core.looks import Look
+from streammetrics.core.batch import Batch
+from streammetrics.core.inputs import Inputs, Real, Weights
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.exact_sums import ExactSums
@@ -26,17 +24,8 @@ from streammetrics.core.parts.state_checks import (
     require_moments,
 )
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.row_pieces import pieces
-from streammetrics.core.rows import Rows
 from streammetrics.core.weight_units import Units
-from streammetrics.core.weights import (
-    ONE,
-    Unit,
-    check_weight_settings,
-    rounded,
-    weighed,
-    weighted_rows,
-)
+from streammetrics.core.weights import Unit
 from streammetrics.kernels.exact.exact_products import exact_parts, of_scales, ordinary
 from streammetrics.results.sums import RegressionErrors
 
@@ -55,7 +44,7 @@ class Regression(Accumulator, schema="regression/2"):
         nearest one; the result says how many rows that was done to.
     Rows
         labels: [n], the true numbers, finite. scores: [n], the predicted ones, no NaN. weights:
-        [n], at least 0, or 1 each; a row of weight 0 is as if absent.
+        [n], at least 0, or 1 each; a row of weight 0 is ignored.
     State
         The number of rows, and exact sums: of the absolute errors, of labels y, and of y², s² and
         y·s with scores s, which make up the squared errors; with round_weights=True the same once
@@ -85,6 +74,7 @@ class Regression(Accumulator, schema="regression/2"):
     weight_unit: Unit = 1
     round_weights: bool = False
 
+    inputs = Inputs(labels=Real(finite=True), scores=Real(), weights=Weights())
     rows = WeightedCounts(1)
     absolute = ExactSum()
     labels = ExactSum()
@@ -95,66 +85,29 @@ class Regression(Accumulator, schema="regression/2"):
     rounded = Counts("round_weights")  # rows whose weight was, and the same sums over them
     rounded_sums = ExactSums("round_weights", 3, 5)
 
-    def check_settings(self) -> None:
-        check_weight_settings(self)
+    if TYPE_CHECKING:
 
-    @cached_property
-    def _looks(self) -> Mapping[str, Look]:
-        if self.weight_unit is not ONE:
-            return {}
-        return {"labels": Look.FINITE, "scores": Look.NUMBERS}
+        def update(
+            self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
+        ) -> None: ...
 
-    def update(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> None:
-        """Add rows; labels [n], scores [n], weights [n] or 1 each."""
-        if weights is not None or not self._stage.take_looked(labels, scores):
-            self._update(self.check(labels, scores, weights=weights))
-
-    def check(
-        self, labels: ArrayLike, scores: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> Rows:
-        """The rows that `update` would add."""
-        truth = checks.scores(labels, "labels")
-        bad = np.flatnonzero(np.isinf(truth))
-        if len(bad):
-            raise InputError(
-                expected="finite numbers",
-                came=str(truth[bad[0]]),
-                where=f"labels[{bad[0]}]",
-                todo=f"drop or mend the {len(bad)} infinite row(s)",
-                rows=bad,
-            )
-        values = checks.scores(scores)
-        checks.same_length(len(truth), values, "scores", "labels")
-        rows = len(truth), (truth, values)
-        return weighted_rows(*rows, weights, self.weight_unit, self.round_weights)
-
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        if self.round_weights:
-            for labels, scores, at, _ in pieces(*rounded(rows, slots)):
-                self.rounded.add(np.zeros(len(labels), np.intp), at)
-                for scale, i, part in _parts(labels.astype(np.float64, copy=False), scores, None):
-                    cells = np.full(len(part), scale * _SUMS + i, np.intp)
-                    self.rounded_sums.add(part, cells, at)
-        rows, units, slots = weighed(rows, slots)
-        for labels, scores, at, some in pieces(rows, slots, units):
-            self._add(labels.astype(np.float64, copy=False), scores, some, at)
-
-    def _add(
-        self, labels: Floats, scores: Floats, units: Units | None, slots: Slots | None
-    ) -> None:
-        cells = np.zeros(len(labels), np.intp)
-        if units is None:
-            self.rows.add(cells, slots)
-        else:
-            self.rows.add_units(cells, slots, units)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         columns = self._columns()
-        for scale, i, part in _parts(labels, scores, units):
-            if not scale:
-                columns[i].add(part, slots)
-            else:
-                self.far.add(part, np.full(len(part), (scale - 1) * _SUMS + i, np.intp), slots)
+        for piece, at in batch.pieces(slots):
+            self.rows.add_rows(np.zeros(piece.n, np.intp), at, piece.quanta)
+            for scale, i, part in _parts(piece, piece.quanta):
+                if not scale:
+                    columns[i].add(part, at)
+                else:
+                    cells = np.full(len(part), (scale - 1) * _SUMS + i, np.intp)
+                    self.far.add(part, cells, at)
+
+    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
+        for piece, at in batch.pieces(slots):
+            self.rounded.add(np.zeros(piece.n, np.intp), at)
+            for scale, i, part in _parts(piece, None):
+                cells = np.full(len(part), scale * _SUMS + i, np.intp)
+                self.rounded_sums.add(part, cells, at)
 
     def compute(self) -> RegressionErrors:
         """The errors, rounded once each."""
@@ -203,10 +156,10 @@ class Regression(Accumulator, schema="regression/2"):
         return self.absolute, self.labels, *squares
 
 
-def _parts(
-    labels: Floats, scores: Floats, units: Units | None
-) -> Iterator[tuple[int, int, Floats]]:
+def _parts(batch: Batch, units: Units | None) -> Iterator[tuple[int, int, Floats]]:
     """What rows add to the sums: the place of a scale, the number of a sum, and a part [n]."""
+    labels: Floats = batch.labels.astype(np.float64, copy=False)
+    scores: Floats = batch.scores.astype(np.float64, copy=False)
     far = not (ordinary(labels) and ordinary(scores))
     if far and (endless := np.isinf(scores)).any():
         yield 0, _ABSOLUTE, np.where(endless, np.inf, 0.0)

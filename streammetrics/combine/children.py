@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from sys import getsizeof
-from typing import Final, Self
+from typing import Final, Self, cast
 
 import numpy as np
 
@@ -302,21 +302,15 @@ class Map(Part[MapColumn]):
 
 
 def _metrics(owner: Declared, of: str) -> dict[str, Accumulator]:
-    metrics = getattr(owner, of)
-    assert isinstance(metrics, Mapping)
-    return {n: m for n, m in metrics.items() if isinstance(m, Accumulator)}
+    return dict(cast("Mapping[str, Accumulator]", getattr(owner, of)))
 
 
 def _metric(owner: Declared) -> Accumulator:
-    metric = owner.settings()["metric"]
-    assert isinstance(metric, Accumulator)
-    return metric
+    return cast("Accumulator", owner.settings()["metric"])
 
 
 def _max_keys(owner: Declared) -> int | None:
-    limit = owner.settings().get("max_keys")
-    assert limit is None or isinstance(limit, int)
-    return limit
+    return cast("int | None", owner.settings().get("max_keys"))
 
 
 def _rank(key: Key) -> Rank:

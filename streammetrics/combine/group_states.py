@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Self, TypedDict
+from typing import Final, Self, TypedDict, cast
 
 import numpy as np
 
@@ -152,12 +152,8 @@ def _is_coarse(owner: Declared) -> bool:
 
 
 def _metric(owner: Declared, name: str) -> Accumulator:
-    metric = getattr(owner, name)
-    assert isinstance(metric, Accumulator)
-    return metric
+    return cast("Accumulator", getattr(owner, name))
 
 
 def _groups(owner: Declared) -> int:
-    k = owner.settings()["k"]
-    assert isinstance(k, int)
-    return k
+    return cast("int", owner.settings()["buckets"])

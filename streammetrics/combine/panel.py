@@ -5,26 +5,44 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from streammetrics.combine.children import Product
 from streammetrics.combine.panel_columns import Plan, Reader, plan_of
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.rows import Coded
 from streammetrics.present.notebook import Shown
+
+if TYPE_CHECKING:  # a type parameter that need not be given is Any
+    import typing_extensions
+
+    R = typing_extensions.TypeVar("R", default=Any)
+else:
+    R = TypeVar("R")
+A = TypeVar("A", bound=Accumulator)
+R_co = TypeVar("R_co", covariant=True)
+_APART: Final = "rows of each metric"  # no column has this name
+
+
+class Computes(Protocol[R_co]):
+    """A metric whose result is of this type."""
+
+    def compute(self) -> R_co:
+        """Its result."""
 
 
 @dataclass(frozen=True, slots=True)
-class PanelResult(Mapping[str, object], Shown):
-    """The result of each metric by its name."""
+class PanelResult(Mapping[str, Any], Shown):
+    """The result of each metric by its name; a type checker takes it for any."""
 
     results: Mapping[str, object]
 
-    def __getitem__(self, name: str) -> object:
+    def __getitem__(self, name: str) -> Any:
         return self.results[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -116,17 +134,6 @@ class Panel(Accumulator, schema="panel/1"):
         )
 
     @cached_property
-    def _shared(self) -> tuple[str, ...]:
-        """The columns that may be looked at for all metrics, in the order of rows."""
-        seen = [
-            column
-            for reader in self._readers
-            for argument, column, _ in reader.inputs
-            if argument in reader.metric._looks
-        ]
-        return tuple(dict.fromkeys(seen))
-
-    @cached_property
     def _plans(self) -> dict[frozenset[str], Plan]:
         return {}
 
@@ -134,7 +141,7 @@ class Panel(Accumulator, schema="panel/1"):
         """Feed every metric; see the class for what each takes."""
         self._update(self.check(**columns))
 
-    def check(self, **columns: ArrayLike | Coded | None) -> Rows:
+    def check(self, **columns: ArrayLike | Coded | None) -> Batch:
         """The rows of each metric, or InputError; changes nothing."""
         for column in columns:
             if column not in self._takes:
@@ -148,38 +155,35 @@ class Panel(Accumulator, schema="panel/1"):
         plan = self._plans.get(given)
         if plan is None:
             plan = self._plans[given] = plan_of(self._readers, given)
-        known = plan.look(columns)
-        shared = tuple(map(known.get, self._shared))
+        known = plan.validated(columns)
         n = next(map(len, known.values()), 0)
-        if plan.sure and len(known) == len(plan.looks):
-            return Rows(n, (*shared, None))
-        # The rows of a metric that is sure to take its columns are made when they are absorbed.
-        batches = tuple(
-            None if needs and needs <= known.keys() else reader.check(columns)
+        if plan.sure and len(known) == len(plan.validators):
+            return Batch(n, {**known})
+        # The rows of a metric that is sure to take its columns are made when they are counted.
+        apart = {
+            reader.name: reader.check(columns)
             for reader, needs in zip(self._readers, plan.needs, strict=True)
-        )
-        sizes = [n if rows is None else rows.n for rows in batches]
-        for name, size in zip(self.metrics, sizes, strict=True):
-            if size != sizes[0]:
+            if not needs or not needs <= known.keys()
+        }
+        sizes = {name: apart[name].n if name in apart else n for name in self.metrics}
+        first, size = next(iter(sizes.items()))
+        for name, other in sizes.items():
+            if other != size:
                 raise InputError(
-                    expected=f"{sizes[0]} rows, as {next(iter(self.metrics))!r} has",
-                    came=f"{size}",
+                    expected=f"{size} rows, as {first!r} has",
+                    came=f"{other}",
                     where=f"Panel.update, metric {name!r}",
                     todo="put metrics of lists and metrics of events into panels of their own",
                 )
-        masses = [rows.mass for rows in batches if rows is not None]
-        own = Rows(sizes[0], batches, max(masses))
-        shared = shared if len(masses) < len(batches) else (None,) * len(shared)
-        return Rows(own.n, (*shared, own), max(own.n, own.mass))
+        shared = known if len(apart) < len(self.metrics) else {}
+        total = max([size, *(batch.total for batch in apart.values())])
+        return Batch(size, {**shared, _APART: Batch(size, {**apart})}, total)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        *shared, rest = rows.columns
-        columns = zip(self._shared, shared, strict=True)
-        known = {name: c for name, c in columns if isinstance(c, np.ndarray)}
-        own = rest.columns if isinstance(rest, Rows) else (None,) * len(self._readers)
-        for reader, batch in zip(self._readers, own, strict=True):
-            mine = batch if isinstance(batch, Rows) else reader.rows(known)
-            self.states.by_name[reader.name]._absorb(mine, slots)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        apart = batch.as_batch(_APART).columns if _APART in batch.columns else {}
+        for reader in self._readers:
+            own = cast("Batch", apart[reader.name]) if reader.name in apart else reader.rows(batch)
+            self.states.by_name[reader.name]._feed(own, slots)
 
     def compute(self) -> PanelResult:
         return PanelResult({name: self.state(name).compute() for name in self.metrics})
@@ -201,7 +205,7 @@ class Panel(Accumulator, schema="panel/1"):
         return made
 
 
-def part_of(whole: Accumulator, part: Accumulator) -> Accumulator:
+def part_of(whole: Accumulator, part: A) -> A:
     """`part`, bounded in mass by the accumulator that it was taken from."""
     part.__dict__["_mass"] = whole._mass
     return part
@@ -226,7 +230,7 @@ def require_empty(metric: object, where: str) -> Accumulator:
             where=where,
             todo="merge such states by themselves",
         )
-    counted = metric._mass or metric._stage.n
+    counted = metric._mass or metric._buffer.n
     if counted and metric != metric.empty():  # to compare takes the bytes of both
         raise SettingsError(
             expected="an empty metric",

@@ -1,4 +1,4 @@
-"""Which columns the metrics of a panel read, and which of these are looked at once for all."""
+"""Which columns the metrics of a panel read, and which of these are validated once for all."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError
-from streammetrics.core.looks import Look, joined, look_at
-from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.inputs import Validator, strongest, validated
+from streammetrics.core.rows import Coded
 
 Given = Mapping[str, "ArrayLike | Coded | None"]
-Known = Mapping[
-    str, NDArray[np.generic]
-]  # columns that are what their look says, all of one length
+Known = Mapping[str, NDArray[np.generic]]  # validated columns, all of one length
 
 
 class Reader(NamedTuple):
@@ -26,7 +25,7 @@ class Reader(NamedTuple):
     metric: Accumulator
     inputs: tuple[tuple[str, str, bool], ...]  # argument, column, whether it must be there
 
-    def check(self, columns: Given) -> Rows:
+    def check(self, columns: Given) -> Batch:
         """Its rows, or InputError."""
         mine = {}
         for argument, column, required in self.inputs:
@@ -51,36 +50,37 @@ class Reader(NamedTuple):
                 rows=error.rows,
             ) from None
 
-    def rows(self, known: Known) -> Rows:
-        """Its rows of columns that are what `looks` wants."""
+    def rows(self, shared: Batch) -> Batch:
+        """Its rows of columns that are what `validators` wants."""
+        known = shared.columns
         mine = {argument: known[column] for argument, column, _ in self.inputs if column in known}
         return self.metric.check(**mine)
 
-    def looks(self, columns: frozenset[str]) -> list[tuple[str, Look]]:
-        """By what looks `check` is sure to take these columns; none where it alone can tell."""
-        looks = self.metric._looks
+    def validators(self, columns: frozenset[str]) -> list[tuple[str, Validator]]:
+        """By what `check` is sure to take these columns; none where it alone can tell."""
+        known = self.metric._validators
         mine = []
         for argument, column, required in self.inputs:
-            if column in columns and argument in looks:
-                mine.append((column, looks[argument]))
+            if column in columns and argument in known:
+                mine.append((column, known[argument]))
             elif column in columns or required:
                 return []
         return mine
 
 
 class Plan(NamedTuple):
-    """What is looked at where certain columns are given."""
+    """What is validated where certain columns are given."""
 
-    looks: tuple[tuple[str, Look], ...]
+    validators: tuple[tuple[str, Validator], ...]
     needs: tuple[frozenset[str], ...]  # of each metric; empty where it must check by itself
     sure: bool  # none must
 
-    def look(self, columns: Given) -> Known:
+    def validated(self, columns: Given) -> Known:
         """Those of the columns that are what they should be; none unless all have one length."""
         known: dict[str, NDArray[np.generic]] = {}
         n = 0
-        for name, look in self.looks:
-            column = look_at(columns[name], look)
+        for name, validator in self.validators:
+            column = validated(columns[name], validator)
             if column is not None:
                 n = n or len(column)
                 if len(column) != n:
@@ -90,14 +90,14 @@ class Plan(NamedTuple):
 
 
 def plan_of(readers: Sequence[Reader], columns: frozenset[str]) -> Plan:
-    """How to look at these columns for all who read them."""
-    each = [reader.looks(columns) for reader in readers]
-    asked: dict[str, set[Look]] = {}
+    """How to validate these columns once for all who read them."""
+    each = [reader.validators(columns) for reader in readers]
+    asked: dict[str, set[Validator]] = {}
     for mine in each:
-        for column, look in mine:
-            asked.setdefault(column, set()).add(look)
-    looks = [(column, joined(some)) for column, some in asked.items()]
-    told = {column: look for column, look in looks if look is not None}
+        for column, validator in mine:
+            asked.setdefault(column, set()).add(validator)
+    every = [(column, strongest(some)) for column, some in asked.items()]
+    sure = {column: validator for column, validator in every if validator is not None}
     needs = [frozenset(column for column, _ in mine) for mine in each]
-    needs = [some if some <= told.keys() else frozenset() for some in needs]
-    return Plan(tuple(told.items()), tuple(needs), all(needs))
+    needs = [some if some <= sure.keys() else frozenset() for some in needs]
+    return Plan(tuple(sure.items()), tuple(needs), all(needs))

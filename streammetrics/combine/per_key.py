@@ -4,28 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from streammetrics.combine.children import Map, MapColumn
-from streammetrics.combine.panel import Panel, part_of, require_empty
+from streammetrics.combine.panel import Computes, Panel, R, part_of, require_empty
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import coded, encode_key, key_hash
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Coded, Key, Rows
+from streammetrics.core.rows import Coded, Key
 from streammetrics.present.notebook import Shown
 
 
 @dataclass(frozen=True, slots=True)
-class KeyedResult(Mapping[Key, object], Shown):
+class KeyedResult(Mapping[Key, R], Shown):
     """The result of each key; `overflow` is that of all keys past `max_keys`, or None."""
 
-    results: Mapping[Key, object]
-    overflow: object | None
+    results: Mapping[Key, R]
+    overflow: R | None
 
-    def __getitem__(self, key: Key) -> object:
+    def __getitem__(self, key: Key) -> R:
         return self.results[key]
 
     def __iter__(self) -> Iterator[Key]:
@@ -35,7 +37,7 @@ class KeyedResult(Mapping[Key, object], Shown):
         return len(self.results)
 
 
-class PerKey(Accumulator, schema="per-key/1"):
+class PerKey(Accumulator, Generic[R], schema="per-key/1"):
     """A metric for each key: variant, country, position, or a tuple of several.
 
     Settings
@@ -65,6 +67,10 @@ class PerKey(Accumulator, schema="per-key/1"):
     max_keys: int = 10_000
     states = Map()
 
+    if TYPE_CHECKING:  # so that its results are known to be those of the metric
+
+        def __init__(self, metric: Computes[R], max_keys: int = 10_000) -> None: ...
+
     def check_settings(self) -> None:
         self._set("metric", require_empty(self.metric, "PerKey.metric"))
         if type(self.max_keys) is not int or not 1 <= self.max_keys <= 1 << 31:
@@ -86,22 +92,21 @@ class PerKey(Accumulator, schema="per-key/1"):
 
     def check(
         self, keys: ArrayLike | Coded | Sequence[Key], **columns: ArrayLike | Coded | None
-    ) -> Rows:
+    ) -> Batch:
         """The keys and the metric's rows, or InputError; changes nothing."""
         codes = coded(keys)
         rows = self.metric.check(**columns)
         require_as_many(len(codes), rows.n, "keys")
-        return Rows(rows.n, (codes, rows), rows.mass)
+        return Batch(rows.n, {"keys": codes, "rows": rows}, rows.total)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        absorb_by_key(self.states, rows, slots)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        feed_by_key(self.states, batch, slots)
 
-    def compute(self) -> KeyedResult:
+    def compute(self) -> KeyedResult[R]:
         overflow = self.overflow_state()
-        return KeyedResult(
-            {key: self.state(key).compute() for key in self.keys()},
-            None if overflow is None else overflow.compute(),
-        )
+        found = {key: self.state(key).compute() for key in self.keys()}
+        rest = None if overflow is None else overflow.compute()
+        return KeyedResult(cast("dict[Key, R]", found), cast("R | None", rest))
 
     def keys(self) -> tuple[Key, ...]:
         """The keys that are kept apart, in their canonical order."""
@@ -118,7 +123,7 @@ class PerKey(Accumulator, schema="per-key/1"):
         at = self._settled().other.get(0)
         return None if at is None else self._child(at)
 
-    def rekeyed(self, key_of: Callable[[Key], Key]) -> PerKey:
+    def rekeyed(self, key_of: Callable[[Key], Key]) -> PerKey[R]:
         """The state whose keys are `key_of` of these, with the sum of those that become one key.
 
         The overflow state stays one.
@@ -132,16 +137,16 @@ class PerKey(Accumulator, schema="per-key/1"):
         made = self.empty()
         made.__dict__["states"] = self._settled().rekeyed(key_of)
         made._settled()
-        return _as_per_key(part_of(self, made))
+        return part_of(self, made)
 
-    def limited(self, max_keys: int) -> PerKey:
+    def limited(self, max_keys: int) -> PerKey[R]:
         """The same with another `max_keys`; what is in the overflow state already stays there."""
-        made = PerKey(self.metric, max_keys)
+        made = PerKey(cast("Computes[R]", self.metric), max_keys)
         states = self._settled().take(np.zeros(1, np.intp))
         states.max_keys = max_keys
         made.__dict__["states"] = states
         made._settled()
-        return _as_per_key(part_of(self, made))
+        return part_of(self, made)
 
     def project(self, name: str) -> PerKey:
         """Of a PerKey of a Panel, the PerKey of one of its metrics."""
@@ -153,13 +158,12 @@ class PerKey(Accumulator, schema="per-key/1"):
                 todo="use the PerKey as it is",
             )
         states = self._settled()
-        assert isinstance(states.child, Panel)
-        of_one = states.of_child(states.child.states.by_name[name])
+        of_one = states.of_child(cast("Panel", states.child).states.by_name[name])
         made = PerKey(self.metric.metrics[name], self.max_keys)
         made.__dict__["states"] = of_one.take(np.zeros(1, np.intp))
-        return _as_per_key(part_of(self, made))
+        return part_of(self, made)
 
-    def split(self, n: int) -> list[PerKey]:
+    def split(self, n: int) -> list[PerKey[R]]:
         """`n` states by ranges of the keys' hash, which merge back into this one.
 
         The overflow state goes to the last.
@@ -184,11 +188,10 @@ class PerKey(Accumulator, schema="per-key/1"):
         return self.states
 
 
-def absorb_by_key(states: MapColumn, rows: Rows, slots: Slots | None) -> None:
-    """Add rows (keys, rows of the child) to the child's states of their keys."""
-    keys, inner = rows.columns
-    assert isinstance(keys, Coded) and isinstance(inner, Rows)
-    states.child._absorb(inner, states.locate(keys, slots))
+def feed_by_key(states: MapColumn, batch: Batch, slots: Slots | None) -> None:
+    """Add the child's rows to its states of their keys."""
+    at = states.locate(batch.as_keys("keys"), slots)
+    states.child._feed(batch.as_batch("rows"), at)
     states.tidy()
 
 
@@ -201,8 +204,3 @@ def require_as_many(n: int, wanted: int, name: str) -> None:
             where=name,
             todo="pass columns of equal length",
         )
-
-
-def _as_per_key(accumulator: Accumulator) -> PerKey:
-    assert isinstance(accumulator, PerKey)
-    return accumulator

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, cast
 
 from streammetrics.combine.children import ProductColumn
 from streammetrics.combine.panel import require_empty
@@ -13,9 +13,8 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bytes.codec import Reader
 from streammetrics.core.declared import Declared
 from streammetrics.core.errors import OverlapError, SettingsError, StateError, shown
-from streammetrics.core.parts.exact_sums import no_rows
-from streammetrics.core.parts.part import Part, Slots
-from streammetrics.core.rows import Rows
+from streammetrics.core.parts.exact_sums import WithoutRows
+from streammetrics.core.parts.part import Part
 from streammetrics.core.settings import Setting
 
 _PREFIX: Final = "sealed/"
@@ -74,7 +73,7 @@ class Totals(Part[TotalsColumn]):
         return TotalsColumn({_TOTALS: _totals_of(owner)._decode(width, data)}, width)
 
 
-class Sealed(Accumulator, schema="sealed/1"):
+class Sealed(WithoutRows, schema="sealed/1"):
     """A metric over users whose rows are all in: sums over users instead of the users themselves.
 
     `seal` makes one. It is an output: it merges with those of other buckets, and takes no rows.
@@ -125,17 +124,6 @@ class Sealed(Accumulator, schema="sealed/1"):
     def arguments(self) -> Mapping[str, bool]:
         return {}
 
-    def update(self, **columns: object) -> None:
-        """Refuse all rows: they are complete."""
-        no_rows(self)
-
-    def check(self, **columns: object) -> Rows:
-        """Refuse all rows."""
-        no_rows(self)
-
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        no_rows(self)
-
     def compute(self) -> object:
         """The result of the metric, of the users that are here."""
         return self.inner.compute()
@@ -162,8 +150,7 @@ class Sealed(Accumulator, schema="sealed/1"):
 
     def _merge(self, other: Accumulator) -> None:
         self._require_same_settings(other)
-        assert isinstance(other, Sealed)
-        mine, theirs = self._proof(), other._proof()
+        mine, theirs = self._proof(), cast("Sealed", other)._proof()
         if mine and theirs and mine != theirs:
             raise OverlapError(
                 expected=_said(mine),
@@ -216,9 +203,7 @@ def seal(state: Accumulator, sealing: Sealing, bucket: int = 0, piece: str = "")
 
 
 def _totals_of(owner: Declared) -> Accumulator:
-    metric = owner.settings()["metric"]
-    assert isinstance(metric, Accumulator)
-    return metric.empty()._totals()
+    return cast("Accumulator", owner.settings()["metric"]).empty()._totals()
 
 
 def _require_sealable(metric: Accumulator) -> None:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from streammetrics.combine.user_groups import UserGroups
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.ids.unit_hashes import Words, mixed, salt_word, unit_words
+from streammetrics.core.ids.unit_hashes import Words, mixed, salt_word
+from streammetrics.core.inputs import Inputs, UnitIds
 from streammetrics.core.interval import Interval
-from streammetrics.core.looks import Look
 from streammetrics.core.multiset.bag import Bag, BagColumn, Bags, BagsColumn, bag_without
-from streammetrics.core.parts.part import Slots
+from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.unit_set import UnitSet
-from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.rows import Coded
 from streammetrics.results.interval import Asked, HasIntervals
 
 SALT: Final = salt_word("streammetrics units")
@@ -90,6 +90,7 @@ class Units(Accumulator, schema="units/1"):
 
     share: float = 1.0
     max_units: int | None = None
+    inputs = Inputs(units=UnitIds())
     units = UnitSet()
 
     def check_settings(self) -> None:
@@ -103,24 +104,12 @@ class Units(Accumulator, schema="units/1"):
             todo = "pass how many units a state may hold before it is given up"
             raise _bad("max_units", "a number from 1, or None for no limit", self.max_units, todo)
 
-    @cached_property
-    def _looks(self) -> Mapping[str, Look]:
-        return {"units": Look.INTEGERS}
+    if TYPE_CHECKING:
 
-    def update(self, units: ArrayLike | Coded) -> None:
-        """Add units [n]."""
-        if not self._stage.take_looked(units):
-            self._update(self.check(units))
+        def update(self, units: ArrayLike | Coded) -> None: ...
 
-    def check(self, units: ArrayLike | Coded) -> Rows:
-        """The units' words, or InputError; changes nothing."""
-        words = unit_words(units, "units")
-        return Rows(len(words), (words.view(np.int64),))  # as integers come
-
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        (words,) = rows.columns
-        assert isinstance(words, np.ndarray)
-        self.units.add(mixed(words.view(np.uint64), SALT), slots)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        self.units.add(mixed(batch.units.view(np.uint64), SALT), slots)
 
     def compute(self) -> UnitsResult:
         """How many, and which."""
@@ -225,15 +214,12 @@ def _leave_out(state: Accumulator, hashes: Words) -> None:
 
 def _rows(state: Accumulator) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Rows of each slot."""
-    bag = state.__dict__["bag"]
-    assert isinstance(bag, BagColumn)
-    return bag.totals.copy()
+    return cast("BagColumn", state.__dict__["bag"]).totals.copy()
 
 
-def _without(owner: Accumulator, column: object, hashes: Words) -> object:
+def _without(owner: Accumulator, column: BagColumn | BagsColumn, hashes: Words) -> Column:
     if isinstance(column, BagsColumn):
         return BagsColumn(_without_in(owner, column.inner, hashes), column.n, column.width)
-    assert isinstance(column, BagColumn)
     return _without_in(owner, column, hashes)
 
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Generic
 
 import numpy as np
 
-from streammetrics.combine.panel import part_of
+from streammetrics.combine.panel import R, part_of
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, shown
@@ -252,14 +252,14 @@ _ABOUT: Final = ("variance", "deff", "n_eff")  # views of the result that are no
 
 
 @dataclass(frozen=True)
-class UserGroupsResult(Shown):
+class UserGroupsResult(Generic[R], Shown):
     """What a metric found, and how far it may be off, from k groups of users.
 
     value: the metric's own result. weights: rows of each group, [k]. Views are those of `value`,
     as `auc` or `f_beta(2)`; None, or `estimate`, is the first that it is known by.
     """
 
-    value: object
+    value: R
     weights: tuple[int, ...]
     _states: Accumulator = field(repr=False)  # of the groups, in k slots
     coarse: bool = False  # whether groups hold another form of the metric

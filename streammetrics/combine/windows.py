@@ -7,21 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from math import gcd
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Generic, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.combine.children import Map
-from streammetrics.combine.panel import part_of, require_empty
-from streammetrics.combine.per_key import absorb_by_key, require_as_many
+from streammetrics.combine.panel import Computes, R, part_of, require_empty
+from streammetrics.combine.per_key import feed_by_key, require_as_many
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.checks import integers
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.ids.keys import coded
 from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.rows import Coded
 from streammetrics.core.slips import refuse_other_units
 from streammetrics.present.notebook import Shown
 
@@ -146,13 +147,13 @@ _INT64: Final = np.iinfo(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
-class WindowsResult(Mapping[Span, object], Shown):
+class WindowsResult(Mapping[Span, R], Shown):
     """The result of each window [start_ms, end_ms) that holds rows, and `total` of all rows."""
 
-    results: Mapping[Span, object]
-    total: object
+    results: Mapping[Span, R]
+    total: R
 
-    def __getitem__(self, window: Span) -> object:
+    def __getitem__(self, window: Span) -> R:
         return self.results[window]
 
     def __iter__(self) -> Iterator[Span]:
@@ -162,7 +163,7 @@ class WindowsResult(Mapping[Span, object], Shown):
         return len(self.results)
 
 
-class Windows(Accumulator, schema="windows/1"):
+class Windows(Accumulator, Generic[R], schema="windows/1"):
     """A metric for each window of event time, tumbling or sliding, aligned to the Unix epoch.
 
     Settings
@@ -197,6 +198,12 @@ class Windows(Accumulator, schema="windows/1"):
     size_s: float
     slide_s: float | None = None
     states = Map()
+
+    if TYPE_CHECKING:  # so that its results are known to be those of the metric
+
+        def __init__(
+            self, metric: Computes[R], size_s: float, slide_s: float | None = None
+        ) -> None: ...
 
     def check_settings(self) -> None:
         self._set("metric", require_empty(self.metric, "Windows.metric"))
@@ -251,7 +258,7 @@ class Windows(Accumulator, schema="windows/1"):
         """Feed each row to the pane of its time."""
         self._update(self.check(times_ms, **columns))
 
-    def check(self, times_ms: ArrayLike, **columns: ArrayLike | Coded | None) -> Rows:
+    def check(self, times_ms: ArrayLike, **columns: ArrayLike | Coded | None) -> Batch:
         """The panes and the metric's rows, or InputError; changes nothing."""
         times = integers(times_ms, "times_ms")
         refuse_other_units(times, "times_ms")
@@ -259,15 +266,16 @@ class Windows(Accumulator, schema="windows/1"):
         require_as_many(len(times), rows.n, "times_ms")
         panes = coded(times // self.pane_ms)  # near each other, and so quick to tell apart
         starts = tuple(p * self.pane_ms for p in panes.values if isinstance(p, int))
-        return Rows(rows.n, (Coded(panes.codes, starts), rows), rows.mass)
+        return Batch(rows.n, {"keys": Coded(panes.codes, starts), "rows": rows}, rows.total)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        absorb_by_key(self.states, rows, slots)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        feed_by_key(self.states, batch, slots)
 
-    def compute(self) -> WindowsResult:
+    def compute(self) -> WindowsResult[R]:
         found = list(self._runs())
         results = [state.compute() for _, state in self._states(found)]
-        return WindowsResult(Spans(found, results, self.size_ms), self.total_state().compute())
+        by_window = cast("Mapping[Span, R]", Spans(found, results, self.size_ms))
+        return WindowsResult(by_window, cast("R", self.total_state().compute()))
 
     def windows(self) -> tuple[Span, ...]:
         """The windows that hold rows, in order of time."""

@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
+from streammetrics.core.batch import QUANTA, ROUNDED, Batch
+from streammetrics.core.buffer import Buffer
 from streammetrics.core.bytes.codec import (
     FILE_MAGIC,
     STATE_MAGIC,
@@ -25,13 +27,12 @@ from streammetrics.core.bytes.stack import Stack
 from streammetrics.core.content import contents
 from streammetrics.core.declared import CLASSES, Declared, operands
 from streammetrics.core.errors import StateError
+from streammetrics.core.inputs import VALIDATORS, Bound, Validator
 from streammetrics.core.interval import Interval, interval_of
-from streammetrics.core.looks import Look
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.provenance import Provenance
-from streammetrics.core.rows import Rows
 from streammetrics.core.settings import decode_head
-from streammetrics.core.stage import SMALL, Stage, narrow
+from streammetrics.core.weights import rounded_rows, weighed_rows
 
 MAX_MASS: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64
 _HALF_MASS: Final = MAX_MASS // 2
@@ -41,34 +42,45 @@ _SLOT_0: Final = np.zeros(1, np.intp)
 class Accumulator(Declared, ABC):
     """A metric's state: a commutative monoid with `update`, `merge`, `+` and `compute`.
 
-    A metric declares settings and parts (see Declared) and adds `check`, `update`, `_absorb`
-    and `compute`; the rest is here. `_mass` is an upper bound of the sum of all counts.
+    A metric declares settings, inputs and parts (see Declared) and adds `_accumulate` and
+    `compute`; the rest is here. `_mass` is an upper bound of the sum of all counts.
     """
 
     # Each instance has its own; `ClassVar` only says that they are no settings.
     _width: ClassVar[int]
     _mass: ClassVar[int]
-    _stage: ClassVar[Stage]
+    _buffer: ClassVar[Buffer]
     _provenance: ClassVar[Provenance | None]
     _nests: ClassVar[bool] = True  # whether it may be the metric of a Panel, a key or a window
 
-    # -- what a metric adds; `Any` says that each has arguments of its own ------------------
-    @abstractmethod
+    # -- what follows from the declared inputs; `Any` says that each has arguments of its own ------
     def update(self, *args: Any, **columns: Any) -> None:
         """Count these rows, or raise InputError and change nothing."""
+        raise NotImplementedError
 
-    @abstractmethod
-    def check(self, *args: Any, **columns: Any) -> Rows:
+    def check(self, *args: Any, **columns: Any) -> Batch:
         """What `update` would count, or the InputError that it would raise; changes nothing."""
+        raise NotImplementedError
 
-    def update_checked(self, rows: Rows) -> None:
+    # -- what a metric adds ---------------------------------------------------------------
+    def _read_rows(self, given: Mapping[str, Any]) -> Batch:
+        """The arguments as checked columns, or InputError; for those that are checked together."""
+        return self._bound.read(given)
+
+    def update_checked(self, batch: Batch) -> None:
         """Count what `check` of an equal metric has returned, which is not checked again: for
         those who check for several metrics before any of them counts."""
-        self._update(rows)
+        self._update(batch)
 
     @abstractmethod
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        """Add checked rows to the states of their slots (None: all to slot 0). Never fails."""
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        """Add checked rows to the states of their slots (None: all to slot 0). Never fails.
+
+        Each row has at least one weight quantum; without `batch.quanta` each has one.
+        """
+
+    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
+        """With round_weights=True: note rows whose weight was rounded, perhaps to nothing."""
 
     @abstractmethod
     def compute(self) -> object:
@@ -97,43 +109,65 @@ class Accumulator(Declared, ABC):
 
     # -- feeding --------------------------------------------------------------------------
     def _begin(self, width: int) -> None:
-        self.__dict__.update(_mass=0, _stage=Stage(), _provenance=None)
+        self.__dict__.update(_mass=0, _buffer=Buffer(), _provenance=None)
         super()._begin(width)
 
-    def _update(self, rows: Rows) -> None:
-        """Take in checked rows: small batches are copied and wait for each other."""
-        if not rows.n:
-            return
-        stage = self._stage
-        mass = self._mass + stage.mass + rows.mass
-        if mass > MAX_MASS:
-            self._require_room(rows.mass, "update")
-        if rows.n >= SMALL and not narrow(rows):
-            self.__dict__["_mass"] += rows.mass
-            self._absorb(rows, None)
-        elif not stage.take(rows, self._looks if stage.n else {}):  # one batch alone needs none
-            self._flush()
-            stage.take(rows)
-        if mass > _HALF_MASS:  # rows that are only looked at do not ask for room
-            stage.close()
-
     @cached_property
-    def _plain(self) -> bool:
-        """Whether labels 0 or 1 and scores in [0, 1] are rows as they are, under the settings."""
-        return False
+    def _bound(self) -> Bound:
+        """The inputs under these settings."""
+        return Bound(self._inputs, self)
 
-    @cached_property
-    def _looks(self) -> Mapping[str, Look]:
+    @property
+    def _validators(self) -> Mapping[str, Validator]:
         """What columns of one length must be so that `check` takes them; of rows with an argument
-        that is not here, `check` alone can tell. It must then take parts of them and several.
-        Rows begin with these, in this order, so `update` may ask the stage to `take_looked`."""
-        return {"labels": Look.BINARY, "scores": Look.UNIT} if self._plain else {}
+        that is not here, or of a metric with a check of its own, `check` alone can tell."""
+        own = type(self)._read_rows is not Accumulator._read_rows
+        own |= type(self).check is not type(self)._generated
+        return {} if own else self._bound.validators
+
+    def _check(self, given: Mapping[str, Any], weights: object = None) -> Batch:
+        """What the generated `check` does."""
+        batch, bound = self._read_rows(given), self._bound
+        if weights is not None or not bound.plain:
+            bound.weigh(batch, weights)
+        return batch
+
+    def _update(self, batch: Batch) -> None:
+        """Take in checked rows: directly, or, of small batches, by the buffer."""
+        if not batch.n:
+            return
+        buffer = self._buffer
+        total = self._mass + buffer.total + batch.total
+        if total > MAX_MASS:
+            self._require_room(batch.total, "update")
+        if not buffer.takes(batch):
+            self.__dict__["_mass"] += batch.total
+            self._feed(batch, None)
+        elif not buffer.put(batch, self._appendable):
+            self._flush()
+            buffer.put(batch, self._appendable)
+        if total > _HALF_MASS:  # rows that are only validated do not ask for room
+            buffer.close()
+
+    @cached_property
+    def _appendable(self) -> Mapping[str, Any]:
+        """The validators of the buffer's fast path."""
+        return {name: VALIDATORS[one] for name, one in self._validators.items()}
+
+    def _feed(self, batch: Batch, slots: Slots | None) -> None:
+        """Add checked rows to the states of their slots."""
+        if QUANTA in batch.columns:
+            if ROUNDED in batch.columns:
+                some, at = rounded_rows(batch, slots)
+                self._accumulate_rounded(some, at)
+            batch, slots = weighed_rows(batch, slots)
+        self._accumulate(batch, slots)
 
     def _flush(self) -> None:
-        if self._stage.n:
-            rows = self._stage.empty()
-            self.__dict__["_mass"] += rows.mass
-            self._absorb(rows, None)
+        if self._buffer.n:
+            batch = self._buffer.take_all()
+            self.__dict__["_mass"] += batch.total
+            self._feed(batch, None)
 
     def _require_room(self, more: int, where: str) -> None:
         self._flush()
@@ -171,6 +205,7 @@ class Accumulator(Declared, ABC):
         if "_fixed" not in state:
             self._head()
             state["_fixed"] = {name: state[name] for name in (*self._settings, "_head_bytes")}
+            state["_fixed"].update(_bound=self._bound, _appendable=self._appendable)
         new.__dict__.update(state["_fixed"], _fixed=state["_fixed"])
         return new
 
@@ -205,9 +240,9 @@ class Accumulator(Declared, ABC):
 
     def _merge_slots(self, other: Accumulator, to: Slots) -> None:
         """Add state i of `other` to state `to[i]`."""
-        if self._stage.n:
+        if self._buffer.n:
             self._flush()
-        if other._stage.n:
+        if other._buffer.n:
             other._flush()
         mine, theirs = self.__dict__, other.__dict__
         for name in self._parts:
@@ -222,7 +257,7 @@ class Accumulator(Declared, ABC):
         """The states of these slots, in this order, as an accumulator of their own."""
         self._flush()
         new = self._bare()
-        new.__dict__.update(_mass=self._mass, _stage=Stage(), _provenance=None, _width=len(slots))
+        new.__dict__.update(_mass=self._mass, _buffer=Buffer(), _provenance=None, _width=len(slots))
         for name in self._parts:
             new.__dict__[name] = self.__dict__[name].take(slots)
         return new
@@ -263,10 +298,10 @@ class Accumulator(Declared, ABC):
     @property
     def provenance(self) -> Provenance:
         """What this state counted, where the feeder says so; outside bytes, digest and `==`."""
-        if self._provenance is None:
-            self.__dict__["_provenance"] = Provenance()
-        assert self._provenance is not None
-        return self._provenance
+        known = self._provenance
+        if known is None:
+            known = self.__dict__["_provenance"] = Provenance()
+        return known
 
     @property
     def idempotent(self) -> bool:
@@ -276,7 +311,7 @@ class Accumulator(Declared, ABC):
     @property
     def nbytes(self) -> int:
         """Bytes of memory that the state holds."""
-        return int(self._stage.nbytes + sum([column.nbytes for column in self._held()]))
+        return int(self._buffer.nbytes + sum([column.nbytes for column in self._held()]))
 
     # -- bytes ----------------------------------------------------------------------------
     def to_bytes(self) -> bytes:
@@ -303,7 +338,7 @@ class Accumulator(Declared, ABC):
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         """The states of these columns; StateError where rows do not make them."""
         new = self._bare()
-        new.__dict__.update(columns, _mass=0, _stage=Stage(), _provenance=None, _width=width)
+        new.__dict__.update(columns, _mass=0, _buffer=Buffer(), _provenance=None, _width=width)
         bound = max([column.bound for column in columns.values()], default=0)
         if bound > MAX_MASS:
             bound = new._exact_mass()

@@ -6,6 +6,7 @@ something is wrong the message names the first offending row and `InputError.row
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from math import isnan
 from typing import Any
 
@@ -18,8 +19,8 @@ from streammetrics.core.rows import Coded
 from streammetrics.core.slips import labels_instead, refuse_other_spellings, refuse_rounded
 
 # Bits of 1.0: every float in [0, 1] but -0.0 has bits up to these.
-_ONE_BITS_32 = 0x3F800000
-_ONE_BITS_64 = 0x3FF0000000000000
+ONE_BITS_32 = 0x3F800000
+ONE_BITS_64 = 0x3FF0000000000000
 # The dtypes of native arrays are these very objects, and `is` is quicker than `==`.
 _UINT8, _UINT32, _UINT64 = np.dtype(np.uint8), np.dtype(np.uint32), np.dtype(np.uint64)
 _FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -28,7 +29,7 @@ MAX_GRADE = 15
 _MAP = "map your labels to these first"
 
 
-def same_length(n: int, array: NDArray[np.generic], name: str, of: str) -> None:
+def same_length(n: int, array: Sized, name: str, of: str) -> None:
     """Refuse `array` unless it has as many rows as `of`, which has `n`."""
     if len(array) != n:
         raise InputError(
@@ -167,6 +168,21 @@ def scores(values: ArrayLike, name: str = "scores") -> NDArray[np.floating]:
     return array
 
 
+def finite(values: ArrayLike, name: str) -> NDArray[np.floating]:
+    """Numbers as `scores` has them, none of them infinite."""
+    array = scores(values, name)
+    bad = np.flatnonzero(np.isinf(array))
+    if len(bad):
+        raise InputError(
+            expected="finite numbers",
+            came=str(array[bad[0]]),
+            where=f"{name}[{bad[0]}]",
+            todo=f"drop or mend the {len(bad)} infinite row(s)",
+            rows=bad,
+        )
+    return array
+
+
 def addends(values: ArrayLike, name: str) -> NDArray[np.generic]:
     """Numbers to be summed, as `scores` has them, but arrays of bytes as they are."""
     if (
@@ -194,11 +210,11 @@ def probabilities(
     # One unsigned maximum refuses NaN, infinities, negatives and values above 1 at once.
     if array.dtype is _FLOAT32:
         bits = array.view(_UINT32)
-        if bits.item(bits.argmax()) <= _ONE_BITS_32:
+        if bits.item(bits.argmax()) <= ONE_BITS_32:
             return array
     elif array.dtype is _FLOAT64:
         bits = array.view(_UINT64)
-        if bits.item(bits.argmax()) <= _ONE_BITS_64:
+        if bits.item(bits.argmax()) <= ONE_BITS_64:
             return array
     good = (array >= 0) & (array <= 1)
     if bool(good.all()):

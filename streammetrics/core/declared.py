@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from inspect import signature
@@ -11,8 +12,10 @@ from typing import ClassVar, Final, ParamSpec, dataclass_transform
 
 from streammetrics.core.conversion import plain
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.inputs import Inputs
 from streammetrics.core.parts.part import Column, Part
 from streammetrics.core.settings import Setting, difference, encode_head, forget_heads, frozen
+from streammetrics.core.weights import check_weight_settings
 
 P = ParamSpec("P")
 CLASSES: Final[dict[str, type[Declared]]] = {}  # every metric by its schema name
@@ -20,29 +23,39 @@ CLASSES: Final[dict[str, type[Declared]]] = {}  # every metric by its schema nam
 
 @dataclass_transform(eq_default=False, frozen_default=True)
 class Declared:
-    """In a subclass an annotated name is a setting and a `Part` is state.
+    """In a subclass an annotated name is a setting, a `Part` is state, and `inputs` are its inputs.
 
     `class M(Accumulator, schema="m/1")` makes M final, gives it an `__init__` of its settings,
     fixes them for life, and registers it under its schema name.
     """
 
     schema: ClassVar[str] = ""
+    _formerly: ClassVar[Mapping[str, str]] = {}  # setting → the name that it had, and has in bytes
     _parts: ClassVar[dict[str, Part[Column]]] = {}
     _settings: ClassVar[tuple[str, ...]] = ()
     _arguments: ClassVar[Mapping[str, bool]] = {}
+    _inputs: ClassVar[Inputs] = Inputs()
+    _generated: ClassVar[object] = None  # the `check` that follows from the inputs
 
     def __init_subclass__(cls, *, schema: str = "") -> None:
+        super().__init_subclass__()  # also of `Generic`
+        declared = vars(cls).get("inputs")
+        if isinstance(declared, Inputs):
+            cls._inputs = declared
+            _install(cls, declared)
         if any(getattr(base, "schema", "") for base in cls.__mro__[1:]):
             raise TypeError(f"{cls.__name__}: a metric is final; share kernels and results instead")
         if not schema:
             return
         dataclasses.dataclass(eq=False, repr=False)(cls)
         cls.schema = schema
-        cls._parts = {k: v for k, v in vars(cls).items() if isinstance(v, Part)}
+        bases = reversed(cls.__mro__)  # an abstract one may have parts too
+        cls._parts = {k: v for b in bases for k, v in vars(b).items() if isinstance(v, Part)}
         fields = dataclasses.fields(cls)  # type: ignore[arg-type]
         cls._settings = tuple(f.name for f in fields)
         required = tuple(f.name for f in fields if f.default is dataclasses.MISSING)
-        cls.__init__ = named_settings(cls._settings, required)(cls.__init__)  # type: ignore[method-assign]
+        named = named_settings(cls._settings, required, cls._formerly)
+        cls.__init__ = named(cls.__init__)  # type: ignore[method-assign]
         update = next(vars(k)["update"] for k in cls.__mro__ if "update" in vars(k))
         takes = list(signature(update).parameters.values())[1:]
         cls._arguments = {p.name: p.default is p.empty for p in takes}
@@ -61,6 +74,8 @@ class Declared:
         for name in self._settings:  # a setting has one form, whoever gave it
             self.__dict__[name] = plain(self.__dict__[name])
         self.check_settings()
+        if self._inputs.weights:
+            check_weight_settings(self)
         self._head()  # settings that bytes cannot hold are refused here, not when first written
         self.__dict__.update({name: frozen(value) for name, value in self.settings().items()})
         self._begin(1)
@@ -79,6 +94,10 @@ class Declared:
         """The settings by name."""
         return {name: self.__dict__[name] for name in self._settings}
 
+    def _stored_settings(self) -> Mapping[str, Setting]:
+        """The settings by the names that they have in bytes."""
+        return {self._formerly.get(name, name): value for name, value in self.settings().items()}
+
     def arguments(self) -> Mapping[str, bool]:
         """The names that `update` takes, each with whether it must be given."""
         return self._arguments
@@ -86,7 +105,7 @@ class Declared:
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         """How many values a row has of each argument that takes a table [n, width]; None stands
         beside it where one plain value a row is taken as well. Other arguments are not here."""
-        return {}
+        return self._inputs.widths(self)
 
     def _set(self, name: str, value: Setting) -> None:
         self.__dict__[name] = value
@@ -108,7 +127,7 @@ class Declared:
         """Schema and settings in their canonical form, made once."""
         state = self.__dict__
         if "_head_bytes" not in state:
-            state["_head_bytes"] = encode_head(self.schema, self.settings())
+            state["_head_bytes"] = encode_head(self.schema, self._stored_settings())
         head: bytes = state["_head_bytes"]
         return head
 
@@ -131,6 +150,53 @@ class Declared:
         )
 
 
+_UPDATE: Final = "Count these rows, or raise InputError and change nothing."
+_CHECK: Final = "What `update` would count, or InputError; changes nothing."
+
+
+def _install(metric: type[Declared], inputs: Inputs) -> None:
+    """Give a class `update` and `check` with these arguments, unless its body has its own."""
+    made: dict[str, Callable[..., object]] = {}
+    exec(_source(inputs), made)  # as dataclasses do: a call costs no more than one by hand
+    metric._generated = made["check"]
+    for name, text in (("update", _UPDATE), ("check", _CHECK)):
+        if name not in vars(metric):
+            method = made[name]
+            method.__qualname__, method.__doc__ = f"{metric.__qualname__}.{name}", text
+            method.__module__ = metric.__module__
+            setattr(metric, name, method)
+    if "    Rows\n" not in (doc := metric.__doc__ or ""):
+        metric.__doc__ = doc.replace("    State\n", f"{_rows_of(inputs)}    State\n", 1)
+
+
+def _rows_of(inputs: Inputs) -> str:
+    """The section of a docstring that says what the arguments are."""
+    lines = [f"        {name}: {column.meaning}.\n" for name, column in inputs]
+    return "".join(["    Rows\n", *lines])
+
+
+def _source(inputs: Inputs) -> str:
+    parameters, names = ["self"], list(inputs.columns)
+    for name, column in inputs:
+        if column.keyword and "*" not in parameters:
+            parameters.append("*")
+        parameters.append(f"{name}=None" if column.optional else name)
+    head = ", ".join(parameters)
+    given = ", ".join(f"{name}={name}" if column.keyword else name for name, column in inputs)
+    columns = ", ".join(f"{name!r}: {name}" for name in names)
+    weights = ", weights" if inputs.weights else ""
+    # Most small batches take the fast path, which `Buffer.append` explains.
+    test = "if weights is not None or not" if inputs.weights else "if not"
+    test += f" self._buffer.append({', '.join(names)}):"
+    return (
+        f"def update({head}):\n"
+        f"    {test if inputs.fast else 'if True:'}\n"
+        f"        self._update(self.check({given}))\n"
+        f"def check({head}):\n"
+        f"    return self._check({{{columns}}}{weights})\n"
+    )
+
+
 def operands(given: object) -> Iterable[object]:
     """The states in an iterable; what is none, or has none, as the one state that it is not."""
     texts = (str, bytes, bytearray, memoryview, Mapping)
@@ -147,13 +213,21 @@ def _loaded(other: object) -> str:
 
 
 def named_settings(
-    names: tuple[str, ...], required: tuple[str, ...] = ()
+    names: tuple[str, ...],
+    required: tuple[str, ...] = (),
+    formerly: Mapping[str, str] | None = None,
 ) -> Callable[[Callable[P, None]], Callable[P, None]]:
-    """For an `__init__`: it names the settings that there are where Python raises a TypeError."""
+    """For an `__init__`: it names the settings that there are where Python raises a TypeError, and
+    takes former names with a DeprecationWarning."""
 
     def told(init: Callable[P, None]) -> Callable[P, None]:
         @wraps(init)
         def checked(*given: P.args, **named: P.kwargs) -> None:
+            for name, was in (formerly or {}).items():
+                if was in named:
+                    text = f"{type(given[0]).__name__}: {was}= is now {name}="
+                    warnings.warn(text, DeprecationWarning, stacklevel=2)
+                    named[name] = named.pop(was)
             n = len(given) - 1  # without self
             twice = [f"{name} twice" for name in names[:n] if name in named]
             came = [shown(name) for name in named if name not in names] + twice

@@ -1,4 +1,4 @@
-"""A batch of checked rows, as columns, on its way into a state."""
+"""Columns that are no plain arrays: keys that name each distinct one once, and lists."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from sys import getsizeof
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,123 +93,8 @@ def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return offsets
 
 
-Column: TypeAlias = "NDArray[Any] | Coded | Ragged[Any] | Rows | None"
-
-
-class Rows:
-    """`n` checked rows: each column has `n` entries, or is None where it was not given.
-
-    `mass` is the most that these rows can add to any one count (n, or the sum of weights).
-    Made for every batch, so a plain class: a frozen dataclass takes four times as long.
-    """
-
-    __slots__ = ("columns", "mass", "n")
-
-    def __init__(self, n: int, columns: tuple[Column, ...], mass: int | None = None) -> None:
-        self.n, self.columns = n, columns
-        self.mass = n if mass is None else mass
-
-    def shape(self) -> tuple[object, ...]:
-        """Which columns are there: batches of equal shape can be joined."""
-        return _shape(self, {})
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory that the columns hold; what several metrics read is there once."""
-        known: dict[int, int] = {}
-        _measure(self, known)
-        return sum(known.values())
-
-    def copy(self) -> Rows:
-        """The same rows in arrays of their own; what several metrics read is copied once."""
-        return _copied(self, {})
-
-    def take(self, at: NDArray[np.intp]) -> Rows:
-        """The rows at these places; `mass` stays an upper bound."""
-        return Rows(len(at), tuple(_taken(c, at) for c in self.columns), self.mass)
-
-    @staticmethod
-    def join(batches: Sequence[Rows]) -> Rows:
-        """All rows of batches of one shape."""
-        if len(batches) == 1:
-            return batches[0]
-        return _joined_rows(batches, {})
-
-
-# A column that several metrics of a panel read is one object in the rows of each, and what is
-# `known` of it by its `id` holds while these rows do.
-def _shape(rows: Rows, known: dict[int, tuple[object, ...]]) -> tuple[object, ...]:
-    found = known.get(id(rows))
-    if found is None:
-        found = tuple(
-            _shape(c, known)
-            if type(c) is Rows
-            else c.shape[1:]  # labels may be a class a row in one batch, and a table in the next
-            if isinstance(c, np.ndarray)
-            else None
-            if c is None
-            else type(c)
-            for c in rows.columns
-        )
-        known[id(rows)] = found
-    return found
-
-
-def _measure(rows: Rows, known: dict[int, int]) -> None:
-    for c in rows.columns:
-        if isinstance(c, Rows):
-            _measure(c, known)
-        elif c is not None:
-            known[id(c)] = c.nbytes
-
-
-def _copied(rows: Rows, known: dict[int, Any]) -> Rows:
-    columns = []
-    for c in rows.columns:
-        found = None if c is None else known.get(id(c))
-        if found is None and c is not None:
-            if isinstance(c, Rows):
-                found = _copied(c, known)
-            else:
-                found = Coded(c.codes.copy(), c.values) if isinstance(c, Coded) else c.copy()
-            known[id(c)] = found
-        columns.append(found)
-    return Rows(rows.n, tuple(columns), rows.mass)
-
-
-def _taken(column: Column, at: NDArray[np.intp]) -> Column:
-    if column is None:
-        return None
-    if isinstance(column, Coded):
-        return Coded(column.codes[at], column.values)
-    return column.take(at) if isinstance(column, (Ragged, Rows)) else column[at]
-
-
-def _joined_rows(batches: Sequence[Rows], known: dict[tuple[int, ...], Column]) -> Rows:
-    columns = []
-    for i in range(len(batches[0].columns)):
-        pieces = [b.columns[i] for b in batches]
-        which = tuple(map(id, pieces))
-        if which not in known:
-            known[which] = _joined(pieces, known)
-        columns.append(known[which])
-    return Rows(sum(b.n for b in batches), tuple(columns), sum(b.mass for b in batches))
-
-
-def _joined(columns: list[Column], known: dict[tuple[int, ...], Column]) -> Column:
-    first = columns[0]
-    if first is None:
-        return None
-    if isinstance(first, Rows):
-        return _joined_rows([c for c in columns if isinstance(c, Rows)], known)
-    if isinstance(first, Ragged):
-        return Ragged.join([c for c in columns if isinstance(c, Ragged)])
-    if isinstance(first, Coded):
-        return _joined_codes([c for c in columns if isinstance(c, Coded)])
-    return np.concatenate([c for c in columns if isinstance(c, np.ndarray)])
-
-
-def _joined_codes(columns: list[Coded]) -> Coded:
+def joined_codes(columns: Sequence[Coded]) -> Coded:
+    """All rows, one column after the other; a value of several columns is named once."""
     known: dict[Key, int] = {}
     codes = []
     for column in columns:

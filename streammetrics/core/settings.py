@@ -129,10 +129,11 @@ def _accumulator(value: Json, known: _Known) -> Declared:
             f" entry points, or use the release that wrote it{failed}",
         )
     made = known.classes[schema]
-    if set(settings) != set(made._settings):
+    names = {made._formerly.get(name, name): name for name in made._settings}
+    if set(settings) != set(names):
         raise damaged(f"the settings {shown(sorted(settings))} for {made.__name__}")
     try:
-        return made(**{name: _from_json(v, known) for name, v in settings.items()})
+        return made(**{names[name]: _from_json(v, known) for name, v in settings.items()})
     except StateError:
         raise
     except (ValueError, TypeError, ArithmeticError, AttributeError, LookupError) as error:
@@ -160,7 +161,9 @@ def _to_json(value: Setting, where: str = "settings", depth: int = 0) -> Json:
             return {"$map": {name: _to_json(v, where, depth) for name, v in value.items()}}
     if hasattr(value, "schema") and not isinstance(value, type) and depth < MAX_NESTING:
         metric: Declared = value  # type: ignore[assignment]
-        return {"$metric": [metric.schema, _inner(metric.schema, metric.settings(), depth + 1)]}
+        return {
+            "$metric": [metric.schema, _inner(metric.schema, metric._stored_settings(), depth + 1)]
+        }
     raise SettingsError(
         expected="a bool, integer, float, string, None, Fraction, tuple, mapping from strings,"
         f" or metric (at most {MAX_NESTING} within each other)",

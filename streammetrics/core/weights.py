@@ -1,24 +1,27 @@
 """Weights of rows, held as whole numbers of a unit that the settings name.
 
 Sums of integers do not depend on order or sharding, which sums of floats do. A row of weight zero
-is as if absent. A metric with weights has the settings `weight_unit` and `round_weights`, and holds
-how many rows there are beside how many units, and which weights were rounded.
+is ignored. A metric with an input `Weights()` has the settings `weight_unit` and `round_weights`,
+and holds how many rows there are beside how many quanta, and which weights were rounded. Here
+weights become a column of quanta; what `_accumulate` gets of them is always of the same form.
 """
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
-from typing import Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from streammetrics.core.batch import QUANTA, ROUNDED, Batch
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Column, Rows
-from streammetrics.core.settings import Setting
 from streammetrics.core.weight_units import Units, rounded_units, units_of
+
+if TYPE_CHECKING:
+    from streammetrics.core.declared import Declared
 
 Unit: TypeAlias = Fraction | int | str
 
@@ -52,82 +55,52 @@ def unit_of(value: object, where: str) -> Fraction:
     return ONE if unit == 1 else unit
 
 
-class Weighted(Protocol):
-    """A metric with weights."""
-
-    @property
-    def weight_unit(self) -> Unit: ...
-
-    @property
-    def round_weights(self) -> bool: ...
-
-    def _set(self, name: str, value: Setting) -> None: ...
-
-
-def check_weight_settings(metric: Weighted) -> None:
+def check_weight_settings(metric: Declared) -> None:
     """The settings of weights as a Fraction and a bool; SettingsError for anything else."""
-    name = type(metric).__name__
-    metric._set("weight_unit", unit_of(metric.weight_unit, f"{name}.weight_unit"))
-    if not isinstance(metric.round_weights, bool):
+    name, settings = type(metric).__name__, metric.settings()
+    metric._set("weight_unit", unit_of(settings["weight_unit"], f"{name}.weight_unit"))
+    rounding = settings["round_weights"]
+    if not isinstance(rounding, bool):
         raise SettingsError(
             expected="True or False",
-            came=shown(metric.round_weights),
+            came=shown(rounding),
             where=f"{name}.round_weights",
             todo="pass True to round weights that are no multiples of weight_unit",
         )
 
 
-def weighted_rows(
-    n: int,
-    columns: tuple[Column, ...],
-    weights: ArrayLike | None,
-    unit: Unit,
-    rounding: bool = False,
-) -> Rows:
-    """Checked columns [n] as rows; the units of their weights come last, unless all weigh one.
+def weigh(batch: Batch, weights: ArrayLike | None, unit: Fraction, *, rounding: bool) -> None:
+    """Add to checked rows the column of their weight quanta, unless all have one; InputError.
 
-    rounding: weights that are no multiples of the unit are rounded, and a column after that of
-    the units tells which; otherwise they are refused.
+    rounding: weights that are no multiples of the unit are rounded, and one more column tells
+    which; otherwise they are refused.
     """
-    if weights is None and unit is ONE and not rounding:  # so that small batches cost no more
-        return Rows(n, columns)
     if rounding:
-        units, off = rounded_units(weights, n, Fraction(unit))
-        return Rows(n, (*columns, units, off), max(n, _sum(units)))
-    exact = units_of(weights, n, unit if isinstance(unit, Fraction) else Fraction(unit))
-    return Rows(n, columns) if exact is None else Rows(n, (*columns, exact), _sum(exact))
+        quanta, off = rounded_units(weights, batch.n, unit)
+        batch.columns.update({QUANTA: quanta, ROUNDED: off})
+        batch.total = max(batch.n, _sum(quanta))
+        return
+    exact = units_of(weights, batch.n, unit)
+    if exact is not None:
+        batch.columns[QUANTA] = exact
+        batch.total = _sum(exact)
 
 
-def weighed(
-    rows: Rows, slots: Slots | None, columns: int = 2
-) -> tuple[Rows, Units | None, Slots | None]:
-    """What `weighted_rows` made of so many columns, taken apart, less the rows of no unit."""
-    if len(rows.columns) == columns:
-        return rows, None, slots
-    units = rows.columns[columns]
-    assert isinstance(units, np.ndarray)
-    if np.count_nonzero(units) != len(units):
-        rows, slots = _where(units != 0, rows, slots)
-        units = units[units != 0]
-    return Rows(rows.n, rows.columns[:columns], rows.mass), units, slots
+def rounded_rows(batch: Batch, slots: Slots | None) -> tuple[Batch, Slots | None]:
+    """The rows whose weight was rounded, even to no quantum, without their weights."""
+    off = batch.optional(ROUNDED)
+    columns = {k: c for k, c in batch.columns.items() if k not in (QUANTA, ROUNDED)}
+    return Batch(batch.n, columns).where(np.zeros(batch.n, np.bool_) if off is None else off, slots)
 
 
-def rounded(rows: Rows, slots: Slots | None, columns: int = 2) -> tuple[Rows, Slots | None]:
-    """Those of the rows whose weight was rounded, even to no unit; without their units."""
-    plain = Rows(rows.n, rows.columns[:columns])
-    if len(rows.columns) <= columns + 1:  # without weights every row weighs 1
-        return _where(np.zeros(rows.n, np.bool_), plain, slots)
-    off = rows.columns[columns + 1]
-    assert isinstance(off, np.ndarray)
-    return _where(off, plain, slots)
-
-
-def rounded_labels(rows: Rows, slots: Slots | None) -> tuple[NDArray[np.intp], Slots | None]:
-    """The first of two columns, of the rows whose weight was rounded."""
-    some, slots = rounded(rows, slots)
-    labels = some.columns[0]
-    assert isinstance(labels, np.ndarray)
-    return labels.astype(np.intp), slots
+def weighed_rows(batch: Batch, slots: Slots | None) -> tuple[Batch, Slots | None]:
+    """The rows that have a quantum."""
+    quanta = batch.quanta
+    columns = {k: c for k, c in batch.columns.items() if k != ROUNDED}
+    batch = Batch(batch.n, columns, batch.total)
+    if quanta is None or np.count_nonzero(quanta) == batch.n:
+        return batch, slots
+    return batch.where(quanta != 0, slots)
 
 
 def add_excess(excess: NDArray[np.int64], slots: Slots | None, units: Units) -> None:
@@ -143,8 +116,3 @@ def _sum(units: Units) -> int:
         return int(np.add.reduce(units))
     # The parts of 32 bits cannot overflow where the whole could.
     return (int((units >> 32).sum()) << 32) + int((units & 0xFFFFFFFF).sum())
-
-
-def _where(some: NDArray[np.bool_], rows: Rows, slots: Slots | None) -> tuple[Rows, Slots | None]:
-    here = np.flatnonzero(some)
-    return rows.take(here), None if slots is None else slots[here]

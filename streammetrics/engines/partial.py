@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from streammetrics.combine import PerKey
 from streammetrics.combine.per_key import require_as_many
 from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError
 from streammetrics.core.ids.keys import coded
-from streammetrics.core.rows import Rows
 from streammetrics.engines.arrow import arguments_of
 from streammetrics.engines.groups import (
     BUCKET,
@@ -75,7 +75,7 @@ def partial(
         rows = spec.check(**arguments_of(spec, batch, columns))
         groups = coded(grouped(batch, keys), "by")
         require_as_many(len(groups), rows.n, "by")
-        states._update(Rows(rows.n, (groups, rows), rows.mass))
+        states._update(Batch(rows.n, {"keys": groups, "rows": rows}, rows.total))
         ranges.see(batch)
     if schema is not None:
         yield from _emitted(_states(states, bucket, ranges, sealing), schema, len(by))
@@ -85,8 +85,8 @@ def _states(
     states: PerKey, bucket: int | str, ranges: Counted, sealing: Sealing | None
 ) -> Iterator[tuple[Group, int, bytes]]:
     for key in states.keys():  # noqa: SIM118 - it is a method of a state, not of a dict
-        assert isinstance(key, tuple)
-        group, number = (key[:-1], key[-1]) if isinstance(bucket, str) else (key, bucket)
+        whole = cast("Group", key)  # of columns, and so a tuple
+        group, number = (whole[:-1], whole[-1]) if isinstance(bucket, str) else (whole, bucket)
         if not isinstance(number, int):
             raise InputError(
                 expected="an integer in each row, the number of the user bucket",

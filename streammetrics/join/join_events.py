@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from streammetrics.core.batch import Batch
 from streammetrics.core.checks import integers, numbers, same_length
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.keys import coded
@@ -260,3 +261,15 @@ def check_span(value: object, least: int, where: str) -> None:
             where=where,
             todo="pass for instance 1_800_000 for half an hour",
         )
+
+
+def columns_at(batch: Batch, names: Iterable[str], at: NDArray[np.intp]) -> dict[str, Values]:
+    """These columns of checked events, in the order of names, at some indices."""
+    found: dict[str, Values] = {}
+    for name in sorted(names):
+        column = batch.as_ids(name)
+        if isinstance(column, Coded):
+            found[name] = Coded(column.codes[at], column.values)
+        else:
+            found[name] = column[at]
+    return found

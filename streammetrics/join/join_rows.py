@@ -10,13 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag_checks import check_choice
+from streammetrics.core.batch import Batch, Column
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts import part
+from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.record_fields import Values
 from streammetrics.core.parts.record_set import Records, RecordSet
 from streammetrics.core.parts.record_table import MAX_TIME
 from streammetrics.core.parts.state_checks import require
-from streammetrics.core.rows import Coded, Key, Rows
+from streammetrics.core.rows import Coded, Key
 from streammetrics.join.join_close import Terms, closed, places
 from streammetrics.join.join_events import (
     ATTRIBUTIONS,
@@ -25,6 +27,7 @@ from streammetrics.join.join_events import (
     check_span,
     checked_columns,
     checked_outcomes,
+    columns_at,
     impressions,
     kinds_of,
     moments,
@@ -135,8 +138,8 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         **columns: Given,
     ) -> None:
         """Add events [n]; columns count at impressions, values and event_ids at outcomes."""
-        rows = self.check(kinds, ids, times_ms, values=values, event_ids=event_ids, **columns)
-        self._absorb(rows, None)
+        batch = self.check(kinds, ids, times_ms, values=values, event_ids=event_ids, **columns)
+        self._accumulate(batch, None)
 
     def check(
         self,
@@ -147,7 +150,7 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         values: ArrayLike | None = None,
         event_ids: Given = None,
         **columns: Given,
-    ) -> Rows:
+    ) -> Batch:
         """The events as columns, or InputError; changes nothing."""
         at = moments(ids, times_ms)
         n = len(at.ids)
@@ -158,8 +161,10 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         found = impressions(n, columns, self.columns, shown_at)
         summed = np.array([False, *(c == "sum" for c in self.outcomes.values())])[place]
         value, event = outcomes(n, summed, values, event_ids)
-        wide = [_widened(column, shown_at, n) for column in found]
-        return Rows(n, (place, at.ids, at.times, value, event, *wide), 0)
+        names = zip(sorted(self.columns), found, strict=True)
+        wide: dict[str, Column] = {name: _widened(c, shown_at, n) for name, c in names}
+        own = {"kinds": place, "ids": at.ids, "times_ms": at.times, "values": value}
+        return Batch(n, {**own, "event_ids": event, **wide}, 0)
 
     def update_impressions(
         self, ids: ArrayLike | Coded, times_ms: ArrayLike, **columns: Given
@@ -188,19 +193,19 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         value, event = outcomes(n, summed, values, event_ids)
         self.outcome_rows.add(at.ids, at.times, (place, value, event))
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        arrays = [column for column in rows.columns if isinstance(column, np.ndarray)]
-        place, ids, times, value, event = arrays[:5]
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        place, ids, times = batch.kinds, batch.ids, batch.times_ms
         there = np.flatnonzero(place == 0)
         here = None if slots is None else slots[there]
-        self.shown_rows.add(ids[there], times[there], _columns(rows, there), here)
+        shown_ = [*columns_at(batch, self.columns, there).values()]
+        self.shown_rows.add(ids[there], times[there], shown_, here)
         there = np.flatnonzero(place != 0)
         here = None if slots is None else slots[there]
-        of = ((place[there] - 1).astype(np.uint8), value[there], event[there])
+        of = ((place[there] - 1).astype(np.uint8), batch.values[there], batch.event_ids[there])
         self.outcome_rows.add(ids[there], times[there], of, here)
 
-    def _read(self, parts: Mapping[str, Column], width: int) -> Self:
-        new = super()._read(parts, width)
+    def _read(self, found: Mapping[str, part.Column], width: int) -> Self:
+        new = super()._read(found, width)
         for one in new.outcome_rows.sets:
             places = one.settled().fields[0]
             require(not len(places) or int(places.max()) < len(new.outcomes), "an unknown outcome")
@@ -270,14 +275,6 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         parts = (self.shown_rows, self.outcome_rows, self.known_rows)
         for part, one in zip(parts, sets, strict=True):
             part.sets[0] = one
-
-
-def _columns(rows: Rows, at: NDArray[np.intp]) -> list[Values]:
-    return [
-        Coded(c.codes[at], c.values) if isinstance(c, Coded) else c[at]
-        for c in rows.columns[5:]
-        if isinstance(c, Coded | np.ndarray)
-    ]
 
 
 def _widened(column: Values, at: NDArray[np.intp], n: int) -> Values:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, Self
+from typing import Final, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,14 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.combine.children import Product
 from streammetrics.combine.panel import part_of, require_empty
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.errors import SettingsError, shown
 from streammetrics.core.ids.id_hashes import HashedIds
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Column, Extreme, Slots
+from streammetrics.core.parts.record_fields import Values
 from streammetrics.core.parts.record_table import MAX_TIME
 from streammetrics.core.parts.state_checks import require
-from streammetrics.core.rows import Coded, Key, Rows
-from streammetrics.join.join_events import Given
+from streammetrics.core.rows import Coded, Key
+from streammetrics.join.join_events import Given, columns_at
 from streammetrics.join.join_rows import JoinRows
 from streammetrics.join.label_delays import LabelDelays
 from streammetrics.results.join_results import JoinedResult, LabelDelaysResult
@@ -61,17 +63,16 @@ def arguments_from(bound: Mapping[str, str], given: Bound) -> dict[str, ArrayLik
     return {argument: given[name] for argument, name in bound.items()}
 
 
-def without_outcomes(rows: Rows, columns: Mapping[str, str], outcomes: Mapping[str, str]) -> Bound:
+def without_outcomes(
+    batch: Batch, columns: Mapping[str, str], outcomes: Mapping[str, str]
+) -> Bound:
     """The impressions of checked events, as if nothing followed them."""
-    place, _, times = rows.columns[:3]
-    assert isinstance(place, np.ndarray) and isinstance(times, np.ndarray)
-    at = np.flatnonzero(place == 0)
-    given: dict[str, NDArray[np.generic] | Coded] = {"times_ms": times[at]}
-    for (name, kind), column in zip(columns.items(), rows.columns[5:], strict=True):
-        if isinstance(column, Coded):
-            given[name] = Coded(column.codes[at], column.values)
-        elif isinstance(column, np.ndarray):
-            given[name] = column[at].view(HashedIds) if kind == "hashed" else column[at]
+    at = np.flatnonzero(batch.kinds == 0)
+    given: dict[str, Values] = {"times_ms": batch.times_ms[at]}
+    for name, column in columns_at(batch, columns, at).items():
+        if columns[name] == "hashed" and isinstance(column, np.ndarray):
+            column = column.view(HashedIds)
+        given[name] = column
     return {**given, **dict.fromkeys(outcomes, np.zeros(len(at), np.uint8))}
 
 
@@ -180,28 +181,26 @@ class Joined(Accumulator, schema="joined/1"):
         values: ArrayLike | None = None,
         event_ids: Given = None,
         **columns: Given,
-    ) -> Rows:
+    ) -> Batch:
         """The events, or InputError, also for what the metric refuses; changes nothing."""
         rows = self._rows().check(
             kinds, ids, times_ms, values=values, event_ids=event_ids, **columns
         )
         given = without_outcomes(rows, self.columns, self.outcomes)
         if len(given["times_ms"]):  # what the metric will refuse is refused now
-            self.metric.check(**arguments_from(self._inputs(), given))
-        return Rows(rows.n, rows.columns, rows.n)
+            self.metric.check(**arguments_from(self._bindings(), given))
+        return Batch(rows.n, rows.columns, rows.n)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        place, _, times = rows.columns[:3]
-        assert isinstance(place, np.ndarray) and isinstance(times, np.ndarray)
-        of = np.zeros(rows.n, np.intp) if slots is None else slots
-        late = self.closed_before.known[of] & (times < self.closed_before.values[of])
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        of = np.zeros(batch.n, np.intp) if slots is None else slots
+        late = self.closed_before.known[of] & (batch.times_ms < self.closed_before.values[of])
         if late.any():
             there = np.flatnonzero(late)
-            self.counts.add(np.where(place[there] == 0, *_LATE), of[there])
+            self.counts.add(np.where(batch.kinds[there] == 0, *_LATE), of[there])
             kept = np.flatnonzero(~late)
-            rows, of, times = rows.take(kept), of[kept], times[kept]
-        self._rows()._absorb(rows, None if slots is None else of)
-        self.newest.add(times, of)
+            batch, of = batch.take(kept), of[kept]
+        self._rows()._accumulate(batch, None if slots is None else of)
+        self.newest.add(batch.times_ms, of)
 
     def close(self, before_ms: int) -> None:
         """Count impressions older than `before_ms` for good, and forget them.
@@ -214,7 +213,7 @@ class Joined(Accumulator, schema="joined/1"):
         out = rows.close(before_ms)
         given = {**out.labels, **out.columns, "times_ms": out.times_ms}
         if len(out):
-            self.states.by_name["metric"].update(**arguments_from(self._inputs(), given))
+            self.states.by_name["metric"].update(**arguments_from(self._bindings(), given))
         self.states.by_name["delays"].update(out.outcomes, out.delays_ms)
         self.states.by_name["rows"] = rows
         self.counts.add(_CLOSED, None, np.array([len(out), out.conflicts]))
@@ -231,8 +230,7 @@ class Joined(Accumulator, schema="joined/1"):
             before = ended if before is None else max(before, ended)
             twin.close(before)
         closed, conflicts, late_impressions, late_outcomes = twin.counts.dense().tolist()
-        delays = twin.states.by_name["delays"].compute()
-        assert isinstance(delays, LabelDelaysResult)
+        delays = cast("LabelDelaysResult", twin.states.by_name["delays"].compute())
         return JoinedResult(
             twin.state().compute(),
             closed,
@@ -257,9 +255,7 @@ class Joined(Accumulator, schema="joined/1"):
         return new
 
     def _rows(self) -> JoinRows:
-        rows = self.states.by_name["rows"]
-        assert isinstance(rows, JoinRows)
-        return rows
+        return cast("JoinRows", self.states.by_name["rows"])
 
     def _rows_of(self) -> JoinRows:
         """Empty sets of these settings."""
@@ -267,6 +263,5 @@ class Joined(Accumulator, schema="joined/1"):
             self.columns, self.outcomes, self.label_window_ms, self.attribution, self.remember_ms
         )
 
-    def _inputs(self) -> Mapping[str, str]:
-        assert self.inputs is not None
-        return self.inputs
+    def _bindings(self) -> Mapping[str, str]:
+        return self.inputs or {}

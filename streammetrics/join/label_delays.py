@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.checks import integers, same_length
 from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.inputs import Inputs, Unchecked
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Coded, Key, Rows
+from streammetrics.core.rows import Coded, Key
 from streammetrics.join.join_events import check_span, kinds_of
 from streammetrics.results.join_results import LabelDelaysResult, OutcomeDelays, histogram
 from streammetrics.results.label_delays import BINS, delay_bins
@@ -52,6 +55,10 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
 
     outcomes: tuple[str, ...]
     label_window_ms: int
+    inputs = Inputs(
+        outcomes=Unchecked("[n], the name of each", type_text="ArrayLike | Coded | Sequence[Key]"),
+        delays_ms=Unchecked("[n], the time since the last impression of its id, or -1"),
+    )
     attributed = Counts("_n_outcomes", BINS)
     others = Counts("_n_outcomes", BINS)
     unknown = Counts("_n_outcomes")
@@ -76,14 +83,15 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
         """How many outcomes there are."""
         return len(self.outcomes)
 
-    def update(self, outcomes: ArrayLike | Coded | Sequence[Key], delays_ms: ArrayLike) -> None:
-        """Add outcomes [n]."""
-        self._update(self.check(outcomes, delays_ms))
+    if TYPE_CHECKING:
 
-    def check(self, outcomes: ArrayLike | Coded | Sequence[Key], delays_ms: ArrayLike) -> Rows:
-        """Places of the outcomes and their delays, or InputError; changes nothing."""
-        delays = integers(delays_ms, "delays_ms")
-        which = kinds_of(outcomes, len(delays), self.outcomes, "outcomes")
+        def update(
+            self, outcomes: ArrayLike | Coded | Sequence[Key], delays_ms: ArrayLike
+        ) -> None: ...
+
+    def _read_rows(self, given: Mapping[str, Any]) -> Batch:
+        delays = integers(given["delays_ms"], "delays_ms")
+        which = kinds_of(given["outcomes"], len(delays), self.outcomes, "outcomes")
         same_length(len(which), delays, "delays_ms", "outcomes")
         bad = np.flatnonzero(delays < -1)
         if len(bad):
@@ -94,12 +102,11 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
                 todo="an outcome before its impression has none: pass -1",
                 rows=bad,
             )
-        places = np.array([self.outcomes.index(str(v)) for v in which.values], np.int64)
-        return Rows(len(delays), (places[which.codes], delays))
+        numbers = np.array([self.outcomes.index(str(v)) for v in which.values], np.int64)
+        return Batch(len(delays), {"outcomes": numbers[which.codes], "delays_ms": delays})
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        places, delays = rows.columns
-        assert isinstance(places, np.ndarray) and isinstance(delays, np.ndarray)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        places, delays = batch.outcomes, batch.delays_ms
         within = delays < self.label_window_ms
         known = delays >= 0
         cells = places * BINS + delay_bins(np.maximum(delays, 0))

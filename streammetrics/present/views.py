@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
-from typing import Final, TypeAlias, TypeGuard
+from typing import Final, TypeAlias, TypeGuard, cast
 
 import numpy as np
 
@@ -117,8 +117,7 @@ def _attributes(result: object, but: frozenset[str] = frozenset()) -> Iterator[t
 @cache
 def _names(kind: Hashable) -> tuple[str, ...]:
     """Public properties, then public fields, each in order of definition, bases first."""
-    assert isinstance(kind, type)
-    bases = [base for base in reversed(kind.__mro__) if base is not object]
+    bases = [base for base in reversed(cast("type", kind).__mro__) if base is not object]
     properties = [
         name
         for base in bases
@@ -133,9 +132,8 @@ def _names(kind: Hashable) -> tuple[str, ...]:
 @cache
 def _floats(kind: Hashable) -> frozenset[str]:
     """Properties that say that they give a float or a `Bounded`: no counts, and some take long."""
-    assert isinstance(kind, type)
     found = set()
-    for base in reversed(kind.__mro__):
+    for base in reversed(cast("type", kind).__mro__):
         for name, value in vars(base).items():
             getter = value.fget if isinstance(value, property) else getattr(value, "func", None)
             said = getattr(getter, "__annotations__", {}).get("return")

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, cast
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.parts.exact_sums import ExactSums, add_whole, no_rows, require_whole
-from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.rows import Rows
+from streammetrics.core.parts.exact_sums import ExactSums, WithoutRows, add_whole, require_whole
+from streammetrics.core.parts.part import Column
 from streammetrics.core.settings import Setting
 from streammetrics.kernels.curves.area_sums import AreaSpread, AreaSums, area_spread, area_sums
 from streammetrics.kernels.curves.segments import GroupPairs
@@ -38,7 +37,7 @@ class AreaCounts(NamedTuple):
     rounded: int
 
 
-class AreaTotals(Accumulator, schema="grouped-auc-totals/1"):
+class AreaTotals(WithoutRows, schema="grouped-auc-totals/1"):
     """Sums over the groups of a GroupedAUC; only a Sealed holds one.
 
     Settings
@@ -54,16 +53,6 @@ class AreaTotals(Accumulator, schema="grouped-auc-totals/1"):
 
     def arguments(self) -> Mapping[str, bool]:
         return self.metric.arguments()
-
-    def update(self, **columns: object) -> None:
-        """Refuse all rows."""
-        no_rows(self)
-
-    def check(self, **columns: object) -> Rows:
-        no_rows(self)
-
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        no_rows(self)
 
     def count(self, counts: AreaCounts, groups: GroupPairs) -> None:
         """Add what was counted in groups that are complete."""
@@ -94,9 +83,8 @@ def area_result(
     spread: AreaSpread | tuple[GroupPairs, str],
 ) -> GroupedArea:
     """The result of a GroupedAUC with these settings."""
-    unit = settings["weight_unit"]
-    assert isinstance(unit, int | str | Fraction)
-    units = units_counted(counts.units, counts.rows, Fraction(unit))
+    unit = cast("Fraction", settings["weight_unit"])
+    units = units_counted(counts.units, counts.rows, unit)
     return GroupedArea(
         as_float(area),
         groups=counts.groups,
@@ -108,7 +96,7 @@ def area_result(
         positives=counts.positives,
         compared_as="buckets" if settings["grid"] is not None else str(settings["score_type"]),
         ids=str(settings["ids"]),
-        weight_unit=Fraction(unit),
+        weight_unit=unit,
         weight_units=units,
         weight_units_kept=None if units is None else counts.units_kept,
         rows_rounded=counts.rounded if settings["round_weights"] else None,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import comb
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.errors import SettingsError, shown
+from streammetrics.core.inputs import Inputs, Unchecked
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Ragged, Rows
 from streammetrics.kernels.exact.elementary import mean_self_information
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.ranking.item_lists import ItemLists, check_cut, first_of, item_lists
@@ -76,6 +79,10 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
 
     n_items: int
     k: int
+    inputs = Inputs(
+        lists=Unchecked("item numbers [lists, items], a sequence of lists, or flat with offsets"),
+        offsets=Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
+    )
     shows = Counts("n_items")
     lists = Counts(3)  # with k items, with fewer, empty
 
@@ -89,17 +96,16 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
                 todo="pass how many items the catalog has, shown or not",
             )
 
-    def update(self, lists: ItemLists, *, offsets: ArrayLike | None = None) -> None:
-        """Add whole lists of item numbers; all or none."""
-        self._update(self.check(lists, offsets=offsets))
+    if TYPE_CHECKING:
 
-    def check(self, lists: ItemLists, *, offsets: ArrayLike | None = None) -> Rows:
-        found = first_of(item_lists(lists, offsets, self.n_items), self.k)
-        return Rows(len(found), (found,), max(len(found), len(found.values)))
+        def update(self, lists: ItemLists, *, offsets: ArrayLike | None = None) -> None: ...
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        (found,) = rows.columns
-        assert isinstance(found, Ragged)
+    def _read_rows(self, given: Mapping[str, Any]) -> Batch:
+        found = first_of(item_lists(**given, n_items=self.n_items), self.k)
+        return Batch(len(found), {"lists": found}, max(len(found), len(found.values)))
+
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        found = batch.as_lists("lists")
         sizes = found.sizes
         kinds = np.where(sizes >= self.k, _FULL, np.where(sizes > 0, _UNDER_K, _EMPTY))
         self.lists.add(kinds.astype(np.intp, copy=False), slots)

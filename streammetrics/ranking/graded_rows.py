@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core import checks
 from streammetrics.core.bag_checks import group_ids
+from streammetrics.core.batch import Batch, Column
 from streammetrics.core.conversion import vector
 from streammetrics.core.errors import InputError
 from streammetrics.core.errors import shown as printed
 from streammetrics.core.multiset.score_bits import Scores
-from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.rows import Coded
 from streammetrics.ranking.measure import Measure, too_high
 
 NOT_JUDGED: Final = 16  # in place of a grade
@@ -34,9 +35,8 @@ def graded_rows(
     score_type: str,
     ids: str,
     item_ids: str,
-) -> Rows:
-    """Grades (16: not judged), scores (-inf: not shown), list ids and codes of items (or None) of
-    rows [n]."""
+) -> Batch:
+    """Grades (16: not judged), scores (-inf: not shown), ids of lists and codes of items [n]."""
     grades = checks.grades(vector(labels, "labels"))
     n = len(grades)
     found = checks.scores(scores)
@@ -57,7 +57,10 @@ def graded_rows(
         known = checks.booleans(judged, "judged")
         checks.same_length(n, known, "judged", of="labels")
         grades = _with_judgements(grades, known)
-    return Rows(n, (grades, found, owners, codes))
+    columns: dict[str, Column] = {"labels": grades, "scores": found, "lists": owners}
+    if codes is not None:
+        columns["items"] = codes
+    return Batch(n, columns)
 
 
 def refuse_high_grades(grades: NDArray[np.uint8], lowest: Measure) -> None:
@@ -70,11 +73,9 @@ def refuse_high_grades(grades: NDArray[np.uint8], lowest: Measure) -> None:
         raise too_high(lowest, str(grades[bad[0]]), f"labels[{bad[0]}]", bad)
 
 
-def refuse_doubles(rows: Rows, lists: ArrayLike | Coded, items: ArrayLike | Coded) -> None:
+def refuse_doubles(batch: Batch, lists: ArrayLike | Coded, items: ArrayLike | Coded) -> None:
     """Refuse an item that is twice in one list; `lists` and `items` as they came."""
-    _, _, owners, codes = rows.columns
-    assert isinstance(owners, (np.ndarray, Coded)) and isinstance(codes, np.ndarray)
-    owner = _array(owners)
+    owner, codes = _array(batch.as_ids("lists")), batch.items
     mixed = owner.astype(np.uint64) * _GOLDEN
     mixed += codes.astype(np.uint64) * _SILVER
     mixed.sort()

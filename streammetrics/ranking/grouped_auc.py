@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.bag_checks import check_choice, check_max_rows, group_ids
-from streammetrics.core.looks import Look
+from streammetrics.core.bag_checks import check_choice, check_max_rows
+from streammetrics.core.batch import Batch
+from streammetrics.core.inputs import Binary, Ids, Inputs, Probability, Weights
 from streammetrics.core.multiset.bag import Bag, Bags
 from streammetrics.core.multiset.score_bits import codes_of
 from streammetrics.core.parts.exact_sums import unlimited
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.state_checks import require
-from streammetrics.core.rows import Coded, Rows
-from streammetrics.core.weights import (
-    ONE,
-    Unit,
-    check_weight_settings,
-    rounded,
-    weighed,
-    weighted_rows,
-)
+from streammetrics.core.rows import Coded
+from streammetrics.core.weights import Unit
 from streammetrics.kernels.curves.exact_mean import mean_area
 from streammetrics.kernels.curves.segments import GroupPairs, group_pairs
 from streammetrics.kernels.exact.fraction_mean import ExactArea
@@ -65,7 +57,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
     Rows
         labels: [n] of 0 and 1. scores: [n], no NaN; on a grid of range="probability", in [0, 1].
         groups: [n] ids, of users as a rule. weights: [n], at least 0, or 1 each; a row of weight 0
-        is as if absent.
+        is ignored.
     State
         The multiset of (group, score, label); on a grid that of (group, bucket, label), with
         equal ones counted as they come; with weights the units of weight of each, and the number
@@ -115,6 +107,9 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
     edges: tuple[float, ...] = ()
     weight_unit: Unit = 1
     round_weights: bool = False
+    inputs = Inputs(
+        labels=Binary(), scores=Probability("_in_unit"), groups=Ids(), weights=Weights()
+    )
     bag = Bag(ids="ids", repeats="grid", weighted=True)
     rounded = Bags("round_weights", "float32", ids="ids", repeats="round_weights")  # all of score 0
 
@@ -122,7 +117,6 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         for name, choices in _CHOICES.items():
             check_choice(getattr(self, name), choices, f"GroupedAUC.{name}")
         check_max_rows(self.max_rows, "GroupedAUC.max_rows")
-        check_weight_settings(self)
         if self.grid is None:
             for name in _OF_A_GRID:
                 default = getattr(type(self), name)
@@ -135,62 +129,33 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
         if self.score_type != "float32":
             raise refused_setting(self, "score_type", "none where a grid compares scores")
 
-    @cached_property
-    def _looks(self) -> Mapping[str, Look]:
-        if self.ids != "integer" or self.weight_unit is not ONE:
-            return {}
-        in_unit = self.grid is not None and self.range == "probability"
-        scores = Look.UNIT if in_unit else Look.NUMBERS
-        return {"labels": Look.BINARY, "scores": scores, "groups": Look.INTEGERS}
+    @property
+    def _in_unit(self) -> bool:
+        """Whether scores must be in [0, 1]."""
+        return self.grid is not None and self.range == "probability"
 
-    def update(
-        self,
-        labels: ArrayLike,
-        scores: ArrayLike,
-        *,
-        groups: ArrayLike | Coded,
-        weights: ArrayLike | None = None,
-    ) -> None:
-        """Count rows [n]: labels 0 or 1, scores, the group id of each, and weights or 1 each; all
-        or none."""
-        if weights is not None or not self._stage.take_looked(labels, scores, groups):
-            self._update(self.check(labels, scores, groups=groups, weights=weights))
+    if TYPE_CHECKING:
 
-    def check(
-        self,
-        labels: ArrayLike,
-        scores: ArrayLike,
-        *,
-        groups: ArrayLike | Coded,
-        weights: ArrayLike | None = None,
-    ) -> Rows:
-        y = checks.binary_labels(labels)
-        in_unit = self.grid is not None and self.range == "probability"
-        s = checks.probabilities(scores) if in_unit else checks.scores(scores)
-        checks.same_length(len(y), s, "scores", of="labels")
-        ids = group_ids(groups, self.ids, decimals=True)
-        named = ids.codes if isinstance(ids, Coded) else ids
-        checks.same_length(len(y), named, "groups", of="labels")
-        return weighted_rows(len(y), (y, s, ids), weights, self.weight_unit, self.round_weights)
+        def update(
+            self,
+            labels: ArrayLike,
+            scores: ArrayLike,
+            *,
+            groups: ArrayLike | Coded,
+            weights: ArrayLike | None = None,
+        ) -> None: ...
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        if self.round_weights:
-            self._absorb_rounded(*rounded(rows, slots, columns=3))
-        rows, units, slots = weighed(rows, slots, columns=3)
-        labels, scores, groups = rows.columns
-        assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
-        assert isinstance(groups, (np.ndarray, Coded))
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        scores = batch.scores
         if self.grid is not None:
             # The number of the bucket is what is compared. Below 2**24 float32 has them all,
             # while the least score of a bucket near 1 would need a float64.
             scores = grid_of(self).buckets(scores).astype(np.float32)
-        self.bag.add(scores, labels, slots, groups, units)
+        self.bag.add(scores, batch.labels, slots, batch.as_ids("groups"), batch.quanta)
 
-    def _absorb_rounded(self, rows: Rows, slots: Slots | None) -> None:
-        labels, _, groups = rows.columns
-        assert isinstance(labels, np.ndarray) and isinstance(groups, (np.ndarray, Coded))
-        first = np.zeros(rows.n, np.intp)
-        self.rounded.add(np.zeros(rows.n, np.float32), labels, first, slots, groups=groups)
+    def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
+        zeros, first = np.zeros(batch.n, np.float32), np.zeros(batch.n, np.intp)
+        self.rounded.add(zeros, batch.labels, first, slots, groups=batch.as_ids("groups"))
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         new = super()._read(columns, width)

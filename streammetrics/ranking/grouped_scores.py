@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag_checks import check_choice, check_max_rows
+from streammetrics.core.batch import Batch
 from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.checks import MAX_GRADE
+from streammetrics.core.inputs import IDS, Inputs, Unchecked
 from streammetrics.core.multiset.bag import Bag
 from streammetrics.core.multiset.bag_keys import Groups
 from streammetrics.core.multiset.score_bits import scores_of
 from streammetrics.core.parts.exact_sums import unlimited
 from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.rows import Coded
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.graded_rows import (
     NOT_JUDGED,
@@ -115,6 +117,14 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
     item_ids: str = "integer"
     duplicates: str = "refuse"
     max_rows: int | None = None
+    inputs = Inputs(
+        labels=Unchecked("[n] grades, integers from 0 to 15"),
+        scores=Unchecked("[n], no NaN; -inf where an item was not shown"),
+        lists=Unchecked("[n] ids of lists", keyword=True, type_text=IDS),
+        items=Unchecked("[n] ids of items", keyword=True, optional=True, type_text=IDS),
+        judged=Unchecked("[n] bool, False where nobody judged it", keyword=True, optional=True),
+        shown=Unchecked("[n] bool, False where it was not shown", keyword=True, optional=True),
+    )
     bag = Bag(labels=NOT_JUDGED + 1, ids="ids")
     items = Bag("int64", labels=1, ids="ids")
 
@@ -124,54 +134,35 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             check_choice(self.settings()[name], choices, f"GroupedScores.{name}")
         check_max_rows(self.max_rows, "GroupedScores.max_rows")
 
-    def update(
-        self,
-        labels: ArrayLike,
-        scores: ArrayLike,
-        *,
-        lists: ArrayLike | Coded,
-        items: ArrayLike | Coded | None = None,
-        judged: ArrayLike | None = None,
-        shown: ArrayLike | None = None,
-    ) -> None:
-        """Count rows [n]: the grade, score, list and, if given, item of each; all or none."""
-        self._update(
-            self.check(labels, scores, lists=lists, items=items, judged=judged, shown=shown)
-        )
+    if TYPE_CHECKING:
 
-    def check(
-        self,
-        labels: ArrayLike,
-        scores: ArrayLike,
-        *,
-        lists: ArrayLike | Coded,
-        items: ArrayLike | Coded | None = None,
-        judged: ArrayLike | None = None,
-        shown: ArrayLike | None = None,
-    ) -> Rows:
-        rows = graded_rows(
-            *(labels, scores, lists, items, judged, shown),
-            score_type=self.score_type,
-            ids=self.ids,
-            item_ids=self.item_ids,
+        def update(
+            self,
+            labels: ArrayLike,
+            scores: ArrayLike,
+            *,
+            lists: ArrayLike | Coded,
+            items: ArrayLike | Coded | None = None,
+            judged: ArrayLike | None = None,
+            shown: ArrayLike | None = None,
+        ) -> None: ...
+
+    def _read_rows(self, given: Mapping[str, Any]) -> Batch:
+        batch = graded_rows(
+            **given, score_type=self.score_type, ids=self.ids, item_ids=self.item_ids
         )
-        grades = rows.columns[0]
-        assert isinstance(grades, np.ndarray)
-        refuse_high_grades(grades, self._strictest())
-        if items is not None and self.duplicates == "refuse":
-            refuse_doubles(rows, lists, items)
-        return rows
+        refuse_high_grades(batch.labels, self._strictest())
+        if given["items"] is not None and self.duplicates == "refuse":
+            refuse_doubles(batch, given["lists"], given["items"])
+        return batch
 
     def _strictest(self) -> Measure:
         return min(measures_of(self.measures), key=lambda measure: measure.highest)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        labels, scores, lists, items = rows.columns
-        assert isinstance(labels, np.ndarray) and isinstance(scores, np.ndarray)
-        assert isinstance(lists, (np.ndarray, Coded))
-        self.bag.add(scores, labels, slots, lists)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        lists, items = batch.as_ids("lists"), batch.optional("items")
+        self.bag.add(batch.scores, batch.labels, slots, lists)
         if items is not None:
-            assert isinstance(items, np.ndarray)
             self.items.add(items, None, slots, lists)
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NoReturn, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.content import Content
 from streammetrics.core.conversion import array_of
 from streammetrics.core.errors import InputError, SettingsError, shown
+from streammetrics.core.inputs import Inputs, Unchecked
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.exact_sum import ExactSum
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.state_checks import require_finite, require_rounded_moments
-from streammetrics.core.rows import Ragged, Rows
+from streammetrics.core.rows import Ragged
 from streammetrics.kernels.exact.rounding import ratio
 from streammetrics.ranking.item_lists import ItemLists, check_cut, first_of, item_lists
 from streammetrics.ranking.similarities import LARGEST, OURS, is_name, prepared, require_known
@@ -171,6 +173,10 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
     vectors: Vectors
     k: int | None = None
     similarity: str = "cosine"
+    inputs = Inputs(
+        lists=Unchecked("item numbers [lists, items], a sequence of lists, or flat with offsets"),
+        offsets=Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
+    )
     lists = Counts(2)  # kept, short
     sums = ExactSum()
     squares = ExactSum()
@@ -190,15 +196,17 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         if vectors.known:  # otherwise it comes from bytes, and is only read
             require_known(self.similarity)
 
-    def update(self, lists: ItemLists, *, offsets: ArrayLike | None = None) -> None:
-        """Add whole lists of item numbers; all or none."""
-        self._update(self.check(lists, offsets=offsets))
+    if TYPE_CHECKING:
 
-    def check(self, lists: ItemLists, *, offsets: ArrayLike | None = None) -> Rows:
-        """The values of these lists, or InputError; changes nothing."""
-        assert isinstance(self.vectors, Content)
-        made = prepared(self.vectors, self.similarity, "IntraListSimilarity.vectors")
-        found = first_of(item_lists(lists, offsets, made.n), self.k)
+        def update(self, lists: ItemLists, *, offsets: ArrayLike | None = None) -> None: ...
+
+    @property
+    def _content(self) -> Content:
+        return cast("Content", self.vectors)  # `check_settings` made it one
+
+    def _read_rows(self, given: Mapping[str, Any]) -> Batch:
+        made = prepared(self._content, self.similarity, "IntraListSimilarity.vectors")
+        found = first_of(item_lists(**given, n_items=made.n), self.k)
         sizes = found.sizes
         long = np.flatnonzero(sizes > MAX_ITEMS)
         if len(long):
@@ -210,19 +218,20 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
                 rows=long,
             )
         if len(found.values) <= _FEW_ITEMS and self.similarity in OURS:
-            return Rows(len(found), (found,))  # whose pairs wait for those of other lists
-        # A function of one's own may fail, and then the update does.
-        return Rows(len(found), (sizes < 2, *made.means(found)))
+            # Their pairs wait for those of other lists.
+            return Batch(len(found), {"lists": found})
+        return self._measured(found)  # a function of one's own may fail, and then the update does
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        if len(rows.columns) == 1:
-            lists = rows.columns[0]
-            assert isinstance(lists, Ragged) and isinstance(self.vectors, Content)
-            made = prepared(self.vectors, self.similarity, "IntraListSimilarity.vectors")
-            rows = Rows(rows.n, (lists.sizes < 2, *made.means(lists)))
-        short, high, low = rows.columns
-        assert isinstance(short, np.ndarray)
-        assert isinstance(high, np.ndarray) and isinstance(low, np.ndarray)
+    def _measured(self, lists: Ragged[np.int64]) -> Batch:
+        """The values of lists, in two parts each."""
+        made = prepared(self._content, self.similarity, "IntraListSimilarity.vectors")
+        high, low = made.means(lists)
+        return Batch(len(lists), {"short": lists.sizes < 2, "high": high, "low": low})
+
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        if "lists" in batch.columns:
+            batch = self._measured(batch.as_lists("lists"))
+        short, high, low = batch.short, batch.high, batch.low
         self.lists.add(short.astype(np.intp), slots)
         self.sums.add(high, slots)
         self.sums.add(low, slots)

@@ -9,9 +9,8 @@ from typing import Final, NamedTuple, Self, cast
 import numpy as np
 
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.parts.exact_sums import ExactSums, add_whole, no_rows, require_whole
-from streammetrics.core.parts.part import Column, Extreme, Slots
-from streammetrics.core.rows import Rows
+from streammetrics.core.parts.exact_sums import ExactSums, WithoutRows, add_whole, require_whole
+from streammetrics.core.parts.part import Column, Extreme
 from streammetrics.core.settings import Setting
 from streammetrics.ranking.list_values import list_moments, means
 from streammetrics.ranking.measures import measures_of
@@ -32,7 +31,7 @@ class ListCounts(NamedTuple):
     conflicting: int
 
 
-class ListTotals(Accumulator, schema="grouped-scores-totals/1"):
+class ListTotals(WithoutRows, schema="grouped-scores-totals/1"):
     """Moments over the lists of a GroupedScores; only a Sealed holds one.
 
     Settings
@@ -51,16 +50,6 @@ class ListTotals(Accumulator, schema="grouped-scores-totals/1"):
 
     def arguments(self) -> Mapping[str, bool]:
         return self.metric.arguments()
-
-    def update(self, **columns: object) -> None:
-        """Refuse all rows."""
-        no_rows(self)
-
-    def check(self, **columns: object) -> Rows:
-        no_rows(self)
-
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        no_rows(self)
 
     def count(self, counts: ListCounts, longest: int) -> None:
         """Add what was counted in lists that are complete."""

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag_checks import check_choice
+from streammetrics.core.batch import Batch, Column
+from streammetrics.core.inputs import Inputs, Unchecked
+from streammetrics.core.parts import part
 from streammetrics.core.parts.counts import Counts
-from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.rows import Ragged, Rows
+from streammetrics.core.parts.part import Slots
+from streammetrics.core.rows import Ragged
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.id_lists import id_lists
 from streammetrics.ranking.list_values import (
@@ -84,6 +87,13 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     measures: Sequence[Measure | str]
     ties: str = "expected"
     empty: EmptySetting = EmptySetting()
+    inputs = Inputs(
+        labels=Unchecked("grades from 0 to 15 [lists, items], or flat with offsets"),
+        scores=Unchecked("like labels, no NaN; None: lists are ranked already", optional=True),
+        offsets=Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
+        n_relevant=Unchecked("[lists] or [lists, g]: known items", keyword=True, optional=True),
+        judged=Unchecked("bool like labels", keyword=True, optional=True),
+    )
     lists = Counts(2)  # kept, empty
     moments = Moments()
 
@@ -92,34 +102,20 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
         check_choice(self.ties, ("expected", "worst", "best"), "RankingMetrics.ties")
         check_choice(self.settings()["empty"], ("skip", "zero"), "RankingMetrics.empty")
 
-    def update(
-        self,
-        labels: ArrayLike,
-        scores: ArrayLike | None = None,
-        *,
-        offsets: ArrayLike | None = None,
-        n_relevant: ArrayLike | None = None,
-        judged: ArrayLike | None = None,
-    ) -> None:
-        """Add whole lists."""
-        self._update(
-            self.check(labels, scores, offsets=offsets, n_relevant=n_relevant, judged=judged)
-        )
+    if TYPE_CHECKING:
 
-    def check(
-        self,
-        labels: ArrayLike,
-        scores: ArrayLike | None = None,
-        *,
-        offsets: ArrayLike | None = None,
-        n_relevant: ArrayLike | None = None,
-        judged: ArrayLike | None = None,
-    ) -> Rows:
-        """These lists, or InputError; changes nothing."""
-        graded_from = self._graded_from
-        return self._rows(
-            graded_lists(labels, scores, offsets, n_relevant, judged, graded_from=graded_from)
-        )
+        def update(
+            self,
+            labels: ArrayLike,
+            scores: ArrayLike | None = None,
+            *,
+            offsets: ArrayLike | None = None,
+            n_relevant: ArrayLike | None = None,
+            judged: ArrayLike | None = None,
+        ) -> None: ...
+
+    def _read_rows(self, given: Mapping[str, Any]) -> Batch:
+        return self._batch(graded_lists(**given, graded_from=self._graded_from))
 
     def update_ranked(
         self, lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hashable]]
@@ -132,11 +128,11 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
 
     def check_ranked(
         self, lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hashable]]
-    ) -> Rows:
+    ) -> Batch:
         """These lists, or InputError; changes nothing."""
-        return self._rows(id_lists(lists, truths))
+        return self._batch(id_lists(lists, truths))
 
-    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+    def _read(self, columns: Mapping[str, part.Column], width: int) -> Self:
         new = super()._read(columns, width)
         for slot in range(width):
             kept, empty = new.lists.dense(slot).tolist()
@@ -152,26 +148,21 @@ class RankingMetrics(Accumulator, schema="ranking-metrics/2"):
     def _graded_from(self) -> int:
         return min([measure.graded_from for measure in self._asked])
 
-    def _rows(self, lists: Lists) -> Rows:
+    def _batch(self, lists: Lists) -> Batch:
         require_grades(lists, self._asked)
+        columns: dict[str, Column] = {"labels": Ragged(lists.grades, lists.offsets)}
+        for name, values in (("scores", lists.scores), ("judged", lists.judged)):
+            if values is not None:
+                columns[name] = Ragged(values, lists.offsets)
+        if lists.unseen is not None:
+            columns["unseen"] = lists.unseen
+        return Batch(len(lists), columns)
 
-        def ragged(values: NDArray[np.generic] | None) -> Ragged[np.generic] | None:
-            return None if values is None else Ragged(values, lists.offsets)
-
-        columns = ragged(lists.grades), ragged(lists.scores), lists.unseen, ragged(lists.judged)
-        return Rows(len(lists), columns)
-
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        grades, scores, unseen, judged = rows.columns
-        assert isinstance(grades, Ragged)
-        assert unseen is None or isinstance(unseen, np.ndarray)
-        lists = Lists(
-            grades.values,
-            scores.values if isinstance(scores, Ragged) else None,
-            grades.offsets,
-            unseen,
-            judged.values if isinstance(judged, Ragged) else None,
-        )
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        grades, given = batch.as_lists("labels"), batch.columns
+        scores = batch.as_lists("scores").values if "scores" in given else None
+        judged = batch.as_lists("judged").values if "judged" in given else None
+        lists = Lists(grades.values, scores, grades.offsets, batch.optional("unseen"), judged)
         for some, empty, values in measured(lists, self._asked, self.ties):
             here = None if slots is None else slots[some]
             self.lists.add(empty.astype(np.intp), here)

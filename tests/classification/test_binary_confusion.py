@@ -47,7 +47,7 @@ def test_rows_are_counted_at_the_slots_that_they_are_sent_to() -> None:
     metric = BinaryConfusion(threshold=0.3)._empty(3)
     scores = np.array([0.3, 0.2, 0.9, 0.1], np.float32)
     rows = metric.check(np.array([1, 0, 0, 1]), scores)
-    metric._absorb(rows, np.array([2, 0, 2, 0]))
+    metric._feed(rows, np.array([2, 0, 2, 0]))
     # 0.3 as float32 is above 0.3.
     assert metric.counts.dense(2).tolist() == [[0, 1], [0, 1]]
     assert metric.counts.dense(0).tolist() == [[1, 0], [1, 0]]

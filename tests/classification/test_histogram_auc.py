@@ -121,7 +121,7 @@ def test_rows_are_counted_at_the_slots_that_they_are_sent_to(metric: HistogramAU
     n = 40_000  # more than one chunk
     truth, scores, slots = rng.integers(0, 2, n), rng.random(n), rng.integers(0, 3, n)
     wide = metric._empty(3)
-    wide._absorb(wide.check(truth, scores), slots)
+    wide._feed(wide.check(truth, scores), slots)
     for slot in range(3):
         alone = metric.empty()
         alone.update(truth[slots == slot], scores[slots == slot])

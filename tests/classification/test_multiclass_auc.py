@@ -153,7 +153,7 @@ def test_wide_rows_do_not_wait_by_the_megabyte() -> None:
     scores = np.full((30, 1000), 0.5, np.float32)
     for _ in range(20):
         metric.update(np.zeros(30, np.int64), scores)
-        assert metric._stage.nbytes < 1 << 20
+        assert metric._buffer.nbytes < 1 << 20
 
 
 def test_pairs_beyond_int64_are_counted() -> None:

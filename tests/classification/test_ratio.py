@@ -44,7 +44,7 @@ def test_rows_are_added_at_the_slots_that_they_are_sent_to(given_denominators: b
     rng = np.random.default_rng(4)
     tops, bottoms, slots = rng.random(50), rng.random(50), rng.integers(0, 3, 50)
     wide = Ratio()._empty(4)
-    wide._absorb(wide.check(tops, bottoms if given_denominators else None), slots)
+    wide._feed(wide.check(tops, bottoms if given_denominators else None), slots)
     for slot in range(4):
         alone, here = Ratio(), slots == slot
         alone.update(tops[here], bottoms[here] if given_denominators else None)

@@ -9,15 +9,15 @@ from streammetrics.combine.group_states import GroupsColumn, GroupStates, WholeS
 from streammetrics.core.bytes.codec import Reader, Writer
 
 K = 4
-OWNER = UserGroups(Ratio(), k=K)
-COARSE = UserGroups(HistogramAUC(), k=K)
+OWNER = UserGroups(Ratio(), buckets=K)
+COARSE = UserGroups(HistogramAUC(), buckets=K)
 
 
 def filled(*rows: tuple[int, int, float], width: int = 3) -> GroupsColumn:
     """Rows (slot, group, numerator)."""
     column = GroupStates().empty(OWNER, width)
     slots, groups, values = (np.array(column_) for column_ in zip(*rows, strict=True))
-    column.child._absorb(Ratio().check(values), column.locate(groups, slots))
+    column.child._feed(Ratio().check(values), column.locate(groups, slots))
     return column
 
 
@@ -53,7 +53,7 @@ def test_slots_are_widened_taken_and_merged_with_all_their_groups() -> None:
 def test_a_slot_has_memory_of_its_own() -> None:
     column = filled(*ROWS)
     of_slot = column.of_slot(0)
-    of_slot._absorb(Ratio().check([9.0]), np.array([0]))
+    of_slot._feed(Ratio().check([9.0]), np.array([0]))
     assert sums(column) == TOTALS
 
 

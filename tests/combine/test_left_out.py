@@ -23,7 +23,7 @@ def in_slots(slots: list[int], width: int) -> Accumulator:
     """Row i, numerator i of 10, in slots[i]."""
     states = Ratio()._empty(width)
     rows = Ratio().check(np.arange(len(slots)) / 10)
-    states._absorb(rows, np.array(slots, np.intp))
+    states._feed(rows, np.array(slots, np.intp))
     return states
 
 
@@ -110,7 +110,7 @@ def test_a_state_is_added_log2_times_and_not_once_for_each_other_one(
     width, added, sums = 64, [], []
     rows = metric.check([0, 1] * width, np.arange(2 * width) / 200)
     states = metric._empty(width)
-    states._absorb(rows, np.arange(2 * width) % width)
+    states._feed(rows, np.arange(2 * width) % width)
     merge = type(metric)._merge_slots
 
     def counting(self: Accumulator, other: Accumulator, to: np.typing.NDArray[np.intp]) -> None:
@@ -129,7 +129,7 @@ def test_a_state_is_added_log2_times_and_not_once_for_each_other_one(
 def test_sums_of_large_states_are_not_held_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = ExactAUC().check(np.arange(1 << 14) % 2, np.arange(1 << 14) / (1 << 14))
     states = ExactAUC()._empty(64)
-    states._absorb(rows, np.arange(1 << 14) % 64)
+    states._feed(rows, np.arange(1 << 14) % 64)
     monkeypatch.setattr(module, "SIDE_BY_SIDE", 4 * summed(states).copy().nbytes)
     merge, sums = ExactAUC._merge_slots, []
 

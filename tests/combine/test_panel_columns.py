@@ -25,8 +25,8 @@ from streammetrics import (
 )
 from streammetrics.combine import panel_columns
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.looks import Look, look_at
-from streammetrics.core.rows import Rows
+from streammetrics.core.batch import Batch
+from streammetrics.core.inputs import Validator, validated
 from tests.toys import Tally
 
 METRICS: dict[str, Accumulator] = {
@@ -96,21 +96,21 @@ def test_metrics_have_the_states_that_they_have_alone_whatever_types_columns_hav
 def test_columns_wait_once_and_as_they_are() -> None:
     rows = panel().check(**COLUMNS)
     assert rows.nbytes == sum(column.nbytes for column in COLUMNS.values())
-    assert rows.mass == 5
+    assert rows.total == 5
 
 
-def test_a_column_is_looked_at_once_however_many_metrics_read_it(
+def test_a_column_is_validated_once_however_many_metrics_read_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen: list[Look] = []
+    seen: list[Validator] = []
 
-    def noted(column: object, look: Look) -> NDArray[np.generic] | None:
-        seen.append(look)
-        return look_at(column, look)
+    def noted(column: object, validator: Validator) -> NDArray[np.generic] | None:
+        seen.append(validator)
+        return validated(column, validator)
 
-    monkeypatch.setattr(panel_columns, "look_at", noted)
+    monkeypatch.setattr(panel_columns, "validated", noted)
     panel().check(**COLUMNS)
-    assert sorted(seen) == [Look.INTEGERS, Look.UNIT, Look.BINARY]
+    assert sorted(seen) == [Validator.INTEGERS, Validator.UNIT, Validator.BINARY]
 
 
 def test_a_batch_that_waits_is_a_copy() -> None:
@@ -128,10 +128,9 @@ def test_a_metric_that_is_not_sure_of_a_column_checks_alone_and_others_still_wai
         {"auc": HistogramAUC(), "names": GroupedAUC(ids="hashed"), "users": Units()},
         inputs={"names": {"groups": "users"}, "users": {"units": "users"}},
     )
-    rows = state.check(**strings)
-    own = rows.columns[-1]
-    assert isinstance(own, Rows)
-    assert [column is None for column in own.columns] == [True, False, False]
+    *_, own = state.check(**strings).columns.values()
+    assert isinstance(own, Batch)
+    assert own.columns.keys() == {"names", "users"}
     state.update(**strings)
     state.update(**strings)
     names, users = GroupedAUC(ids="hashed"), Units()
@@ -154,7 +153,7 @@ def test_nothing_waits_for_metrics_none_of_which_is_sure() -> None:
 def test_a_column_that_only_unsure_metrics_read_does_not_wait_beside_their_rows() -> None:
     state = Panel({"auc": HistogramAUC()})
     rows = state.check(labels=COLUMNS["labels"], scores=COLUMNS["scores"].tolist())
-    assert rows.columns[:2] == (None, None)
+    assert rows.columns.keys().isdisjoint({"labels", "scores"})
 
 
 def test_a_missing_column_is_refused_though_others_are_there() -> None:
@@ -174,7 +173,7 @@ def test_weights_are_for_each_metric_to_check() -> None:
     auc.update(**plain)
     auc.update(**plain, weights=[3, 0, 1, 1, 1])
     assert state.state("auc") == auc
-    assert state.check(**plain, weights=[3, 0, 1, 1, 1]).mass == 6
+    assert state.check(**plain, weights=[3, 0, 1, 1, 1]).total == 6
     with pytest.raises(InputError, match="metric 'auc', weights"):
         state.check(**plain, weights=[3, 0, 1, 1, -1])
 

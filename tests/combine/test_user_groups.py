@@ -28,6 +28,7 @@ from streammetrics import (
     UserGroups,
     hash_ids,
     load,
+    registry,
 )
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.kernels.inference.area_interval import grouped_placements
@@ -80,7 +81,7 @@ def test_the_estimate_is_that_of_the_metric() -> None:
 )
 def test_a_replicate_is_the_metric_of_the_rows_of_all_other_groups(metric: Accumulator) -> None:
     given = rows(800)
-    state = UserGroups(metric, k=8)
+    state = UserGroups(metric, buckets=8)
     state.update(**given)
     groups = groups_of(given["users"], 8)
     for view in headlines_of(metric.compute()):
@@ -92,7 +93,7 @@ def test_a_replicate_is_the_metric_of_the_rows_of_all_other_groups(metric: Accum
 
 def test_replicates_of_areas_are_those_of_the_kernel_of_exact_integers() -> None:
     given = rows(2000)
-    state = UserGroups(HistogramAUC(), k=16)
+    state = UserGroups(HistogramAUC(), buckets=16)
     state.update(**given)
     groups = np.array(groups_of(given["users"], 16))
     counts = []
@@ -114,7 +115,7 @@ def test_the_example_of_eight_users_in_four_groups_has_its_printed_error() -> No
     ids, found = iter(range(10_000)), dict[int, int]()
     for number in range(8):
         found[number] = next(i for i in ids if hash_of(i, "x") % 4 == number % 4)
-    state = UserGroups(Ratio(), k=4, salt="x")
+    state = UserGroups(Ratio(), buckets=4, salt="x")
     for number, (views, clicks) in enumerate(W4):
         state.update([found[number]] * views, numerators=[1] * clicks + [0] * (views - clicks))
     result = state.compute()
@@ -127,7 +128,7 @@ def test_the_example_of_eight_users_in_four_groups_has_its_printed_error() -> No
 
 
 def test_a_group_without_rows_has_no_replicate_and_does_not_count() -> None:
-    state = UserGroups(Ratio(), k=64)
+    state = UserGroups(Ratio(), buckets=64)
     state.update([1, 2, 3, 3], numerators=[1, 0, 1, 0])
     found = state.compute()
     met = len(set(groups_of(np.array([1, 2, 3]))))
@@ -151,7 +152,7 @@ def test_thin_data_has_no_variance_and_an_infinite_interval_with_the_reason() ->
 
 
 def test_a_view_that_one_group_alone_defines_has_no_variance() -> None:
-    state = UserGroups(ExactAUC(), k=8)
+    state = UserGroups(ExactAUC(), buckets=8)
     users = np.arange(100)
     state.update(users, labels=users == 7, scores=users / 100)
     assert state.compute().variance_of("auc").reason == (
@@ -211,7 +212,7 @@ def test_groups_are_those_of_the_hash_of_integers_of_strings_and_of_their_hashes
         (Coded(np.array([1, 1, 0]), ("a", "b", "never")), ["b", "b", "a"]),
         (Coded(np.array([1, 1, 0, 1]), (3, -4)), [-4, -4, 3, -4]),
     ):
-        state = UserGroups(Ratio(), k=128, salt="other")
+        state = UserGroups(Ratio(), buckets=128, salt="other")
         state.update(users, numerators=[1] * len(plain))
         groups = [hash_of(user, "other") % 128 for user in plain]
         assert state.compute().weights == tuple(groups.count(g) for g in range(128))
@@ -227,8 +228,8 @@ def test_users_of_no_kind_or_of_two_are_refused() -> None:
 
 def test_settings_that_cannot_be_are_refused() -> None:
     for bad in (0, 1, 3, 8192, True, 64.0):
-        with pytest.raises(SettingsError, match=r"UserGroups\.k"):
-            UserGroups(Ratio(), k=bad)  # type: ignore[arg-type]
+        with pytest.raises(SettingsError, match=r"UserGroups\.buckets"):
+            UserGroups(Ratio(), buckets=bad)  # type: ignore[arg-type]
     with pytest.raises(SettingsError, match="another salt than that of the assignment"):
         UserGroups(Ratio(), salt="exp-7", assignment_salt="exp-7")
     for combined in (Panel({"a": Ratio()}), PerKey(Ratio()), UserGroups(Ratio())):
@@ -255,7 +256,7 @@ def test_another_salt_deals_other_groups() -> None:
 
 
 def test_users_of_a_hash_fill_all_groups_evenly() -> None:
-    state = UserGroups(Ratio(), k=64)
+    state = UserGroups(Ratio(), buckets=64)
     state.update(np.arange(64_000) * 64, numerators=np.zeros(64_000))
     weights = np.array(state.compute().weights)
     # Chi-square of 63 degrees of freedom: 103 has a probability of 0.001.
@@ -292,7 +293,7 @@ def test_what_is_not_of_the_metric_has_no_interval_and_the_estimate_is_its_headl
 
 
 def test_a_state_of_bytes_is_computed_as_the_one_that_wrote_them() -> None:
-    state = UserGroups(ExactAUC(), k=16)
+    state = UserGroups(ExactAUC(), buckets=16)
     state.update(**rows(500))
     read = load(state.to_bytes())
     assert isinstance(read, UserGroups)
@@ -301,9 +302,9 @@ def test_a_state_of_bytes_is_computed_as_the_one_that_wrote_them() -> None:
 
 def test_the_variance_of_a_sum_of_shards_is_that_of_the_whole_to_the_last_bit() -> None:
     given = rows(3000)
-    whole = UserGroups(Calibration(), k=16)
+    whole = UserGroups(Calibration(), buckets=16)
     whole.update(**given)
-    shards = [UserGroups(Calibration(), k=16) for _ in range(3)]
+    shards = [UserGroups(Calibration(), buckets=16) for _ in range(3)]
     for number, shard in enumerate(shards):
         shard.update(**{name: column[number::3] for name, column in given.items()})
     joined = sum(shards[1:], start=shards[0]).compute()
@@ -312,7 +313,7 @@ def test_the_variance_of_a_sum_of_shards_is_that_of_the_whole_to_the_last_bit() 
 
 
 def test_the_share_of_a_group_is_exact_in_large_counts() -> None:
-    state = UserGroups(Ratio(), k=2)
+    state = UserGroups(Ratio(), buckets=2)
     state.update([0, 1, 2, 3, 4, 5], numerators=[1, 0, 1, 1, 0, 1])
     for _ in range(40):
         state = state + state
@@ -323,7 +324,7 @@ def test_the_share_of_a_group_is_exact_in_large_counts() -> None:
 
 
 def test_the_ends_have_as_many_degrees_of_freedom_as_groups_less_one() -> None:
-    state = UserGroups(Ratio(), k=4)
+    state = UserGroups(Ratio(), buckets=4)
     state.update(np.arange(200), numerators=np.arange(200) % 7 / 8)
     found = state.confidence_interval(method="jackknife")
     assert found.df == 3
@@ -340,9 +341,21 @@ def test_groups_know_the_positive_class_by_the_same_label() -> None:
 
 
 def test_each_key_has_groups_of_its_own() -> None:
-    keyed = PerKey(UserGroups(Ratio(), k=2))
+    keyed = PerKey(UserGroups(Ratio(), buckets=2))
     keyed.update(["a", "b", "b"], users=[1, 1, 2], numerators=[1, 0, 1])
     for key, users in (("a", [1]), ("b", [1, 2])):
         groups = [hash_of(user, "streammetrics") % 2 for user in users]
         expected = (groups.count(0), groups.count(1))
         assert keyed.compute()[key].weights == expected  # type: ignore[attr-defined]
+
+
+def test_the_former_name_of_buckets_still_works_and_stands_in_bytes() -> None:
+    with pytest.warns(DeprecationWarning, match="k= is now buckets="):
+        former = UserGroups(Ratio(), k=16)  # type: ignore[call-arg]
+    assert former == UserGroups(Ratio(), buckets=16)
+    with pytest.warns(DeprecationWarning, match="buckets"):
+        assert former.k == 16
+    assert b'"k":16' in former.to_bytes()
+    assert UserGroups.from_bytes(former.to_bytes()).buckets == 16
+    with pytest.warns(DeprecationWarning):
+        assert registry.metric("UserGroups", {"metric": Ratio(), "k": 16}) == former

@@ -72,7 +72,7 @@ def units(names: list[int] | list[str]) -> Units:
 def test_it_is_the_state_of_all_the_others(
     metric: Accumulator, column: str, names: Names, grouped: bool
 ) -> None:
-    metric = UserGroups(metric, k=16) if grouped else metric
+    metric = UserGroups(metric, buckets=16) if grouped else metric
     dropped = [3, 20, 31, 59]
     state, others = (fed(metric, column, names, gone) for gone in ((), dropped))
     before = state.to_bytes()

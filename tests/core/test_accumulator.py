@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics.core import accumulator as accumulator_module
+from streammetrics.core import buffer as buffer_module
 from streammetrics.core.accumulator import MAX_MASS, Accumulator
+from streammetrics.core.buffer import BUFFER_BATCHES, BUFFER_ROWS, NARROW, SMALL
 from streammetrics.core.errors import InputError, SettingsError, StateError
-from streammetrics.core.stage import NARROW, SMALL, STAGE_BATCHES, STAGE_ROWS
 from tests.toys import Reach, Tallied, Tally
 
 
@@ -132,7 +132,7 @@ def test_empty_has_the_settings_and_no_rows() -> None:
 # -- feeding --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [1, 100, SMALL, NARROW - 1, NARROW, STAGE_ROWS + 1])
+@pytest.mark.parametrize("n", [1, 100, SMALL, NARROW - 1, NARROW, BUFFER_ROWS + 1])
 def test_small_and_large_batches_count_alike_and_keep_no_array_of_the_caller(n: int) -> None:
     cells = np.arange(n) % 4
     state = Tally()
@@ -145,10 +145,10 @@ def test_small_and_large_batches_count_alike_and_keep_no_array_of_the_caller(n: 
 
 def test_more_batches_than_may_wait_are_counted() -> None:
     state = Tally()
-    for i in range(STAGE_BATCHES + 3):
+    for i in range(BUFFER_BATCHES + 3):
         state.update([i % 2])
-        assert state._stage.batches <= STAGE_BATCHES
-    assert state.compute().rows == STAGE_BATCHES + 3
+        assert state._buffer.batches <= BUFFER_BATCHES
+    assert state.compute().rows == BUFFER_BATCHES + 3
 
 
 LOOKS: list[Callable[[Tally], object]] = [
@@ -168,7 +168,7 @@ def test_rows_that_wait_are_seen_by_whoever_looks(look: Callable[[Tally], object
     state = Tally()
     for cell in (1, 2, 3):
         state.update([cell])
-    assert state._stage.n == 3
+    assert state._buffer.n == 3
     assert look(state)
 
 
@@ -213,8 +213,8 @@ def test_an_update_past_the_limit_is_refused_and_changes_nothing(
     wait: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not wait:
-        monkeypatch.setattr(accumulator_module, "SMALL", 1)
-        monkeypatch.setattr(accumulator_module, "narrow", lambda rows: False)
+        monkeypatch.setattr(buffer_module, "SMALL", 1)
+        monkeypatch.setattr(buffer_module, "NARROW", 1)
     state = heavy(MAX_MASS - 1)
     before = state.digest()
     with pytest.raises(StateError) as caught:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from streammetrics import (
@@ -18,8 +17,9 @@ from streammetrics import (
     Windows,
 )
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
+from streammetrics.core.inputs import Inputs, UnitIds
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Rows as CheckedRows
 
 
 def clicks() -> Ratio:
@@ -64,13 +64,9 @@ def test_what_holds_several_metrics_has_one_for_each(metric: Panel | PerKey | Wi
 
 def test_a_metric_of_your_own_without_intervals_says_what_has_one() -> None:
     class Rows(Accumulator, schema="test-rows-without-intervals/1"):
-        def update(self, units: list[int]) -> None:
-            self._update(self.check(units))
+        inputs = Inputs(units=UnitIds())
 
-        def check(self, units: list[int]) -> CheckedRows:
-            return CheckedRows(len(units), (np.array(units),))
-
-        def _absorb(self, rows: CheckedRows, slots: Slots | None) -> None: ...
+        def _accumulate(self, batch: Batch, slots: Slots | None) -> None: ...
 
         def compute(self) -> float:
             return 1.0

@@ -9,9 +9,10 @@ import pytest
 
 from streammetrics import MulticlassConfusion
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.errors import SettingsError
+from streammetrics.core.inputs import Inputs, Integers
 from streammetrics.core.parts.counts import Counts, CountsColumn
-from streammetrics.core.rows import Rows
 from tests.cases import CASES
 from tests.toys import Tally
 
@@ -47,16 +48,11 @@ def cell_of_a_notebook() -> type[Accumulator]:
     """The same class statement, run once more."""
 
     class Mine(Accumulator, schema="toy-notebook/1"):
+        inputs = Inputs(cells=Integers())
         counts = Counts(3)
 
-        def update(self, cells: list[int]) -> None:
-            self._update(self.check(cells))
-
-        def check(self, cells: list[int]) -> Rows:
-            return Rows(len(cells), (np.array(cells),))
-
-        def _absorb(self, rows: Rows, slots: Any) -> None:
-            self.counts.add(rows.columns[0], slots)  # type: ignore[arg-type]
+        def _accumulate(self, batch: Batch, slots: Any) -> None:
+            self.counts.add(batch.cells, slots)
 
         def compute(self) -> int:
             self._flush()

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from streammetrics.combine import Panel, PerKey, Windows
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.declared import CLASSES
 from streammetrics.core.errors import SettingsError, StateError
-from streammetrics.core.rows import Rows
 from streammetrics.core.settings import MAX_NESTING, Setting, decode_head, difference, encode_head
 from tests.toys import Reach, Tally
 
@@ -26,13 +26,7 @@ class Settled(Accumulator, schema="toy-settled/1"):
 
     value: Setting = None
 
-    def update(self) -> None:
-        pass
-
-    def check(self) -> Rows:
-        return Rows(0, ())
-
-    def _absorb(self, rows: Rows, slots: object) -> None:
+    def _accumulate(self, batch: Batch, slots: object) -> None:
         pass
 
     def compute(self) -> None:

@@ -11,20 +11,29 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from streammetrics.core.batch import QUANTA, Batch
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.weight_units import rounded_units, units_of
 from streammetrics.core.weights import (
     ONE,
     add_excess,
-    rounded,
-    rounded_labels,
+    rounded_rows,
     unit_of,
-    weighed,
-    weighted_rows,
+    weigh,
+    weighed_rows,
 )
 
 TENTH = Fraction(1, 10)
+
+
+def weighted(
+    column: NDArray[Any], weights: Any, unit: Fraction = ONE, *, rounding: bool = False
+) -> Batch:
+    batch = Batch(len(column), {"labels": column})
+    weigh(batch, weights, unit, rounding=rounding)
+    return batch
 
 
 def units(weights: Any, unit: Fraction = ONE) -> list[int]:
@@ -194,20 +203,19 @@ def test_a_float_is_no_unit_and_the_message_says_what_is() -> None:
 
 
 def test_rows_of_weight_zero_leave_with_their_slots() -> None:
-    column = np.array([5, 6, 7])
-    rows = weighted_rows(3, (column, column), [0, 2.5, 1], Fraction(1, 2))
-    assert (rows.n, rows.mass) == (3, 7)
-    kept, units, slots = weighed(rows, np.array([3, 4, 5]))
-    assert units is not None and slots is not None
-    assert (kept.n, units.tolist(), slots.tolist()) == (2, [5, 2], [4, 5])
-    assert [c.tolist() for c in kept.columns if isinstance(c, np.ndarray)] == [[6, 7]] * 2
-    plain = weighted_rows(3, (column, column), None, ONE)
-    assert weighed(plain, None) == (plain, None, None) and plain.mass == 3
+    batch = weighted(np.array([5, 6, 7]), [0, 2.5, 1], Fraction(1, 2))
+    assert (batch.n, batch.total) == (3, 7)
+    kept, slots = weighed_rows(batch, np.array([3, 4, 5]))
+    assert kept.quanta is not None and slots is not None
+    assert (kept.n, kept.quanta.tolist(), slots.tolist()) == (2, [5, 2], [4, 5])
+    assert kept.labels.tolist() == [6, 7]
+    plain = weighted(np.array([5, 6, 7]), None)
+    assert (plain.quanta, plain.total) == (None, 3)
 
 
-def test_masses_past_an_int64_are_exact() -> None:
-    assert weighted_rows(2, (np.zeros(2),), [2**62, 2**62 - 1], ONE).mass == 2**63 - 1
-    assert weighted_rows(2, (np.zeros(2),), [2**62, 2**62 + 1], ONE).mass == 2**63 + 1
+def test_totals_past_an_int64_are_exact() -> None:
+    assert weighted(np.zeros(2), [2**62, 2**62 - 1]).total == 2**63 - 1
+    assert weighted(np.zeros(2), [2**62, 2**62 + 1]).total == 2**63 + 1
 
 
 def test_excess_is_what_units_have_over_rows() -> None:
@@ -265,16 +273,14 @@ def test_rounding_still_refuses_what_is_no_weight() -> None:
 
 
 def test_rounded_rows_are_found_again_with_their_slots() -> None:
-    column = np.array([1, 0, 1, 0], np.uint8)
-    rows = weighted_rows(4, (column, column), [0.25, 2, 1.5, 0], ONE, rounding=True)
-    assert rows.mass == 4
+    batch = weighted(np.array([1, 0, 1, 0], np.uint8), [0.25, 2, 1.5, 0], rounding=True)
+    assert batch.total == 4
     slots = np.array([3, 4, 5, 6])
-    some, at = rounded(rows, slots)
+    some, at = rounded_rows(batch, slots)
     assert at is not None
-    assert (some.n, len(some.columns), at.tolist()) == (2, 2, [3, 5])
-    labels, at = rounded_labels(rows, None)
-    assert (labels.tolist(), at) == ([1, 1], None)
-    kept, units_, at = weighed(rows, slots)
-    assert units_ is not None and at is not None
-    assert (kept.n, units_.tolist(), at.tolist()) == (2, [2, 2], [4, 5])
-    assert rounded(weighted_rows(4, (column, column), None, ONE), slots)[0].n == 0
+    assert (some.labels.tolist(), some.quanta, at.tolist()) == ([1, 1], None, [3, 5])
+    assert rounded_rows(batch, None)[1] is None
+    kept, at = weighed_rows(batch, slots)
+    assert kept.quanta is not None and at is not None
+    assert (kept.n, kept.quanta.tolist(), at.tolist()) == (2, [2, 2], [4, 5])
+    assert kept.columns.keys() == {"labels", QUANTA}

@@ -121,7 +121,7 @@ def simple(metric: Accumulator, columns: Columns, step: int) -> Accumulator:
     state = metric.empty()
     for start in range(0, len(next(iter(columns.values()))), step):
         some: dict[str, Any] = {k: v[start : start + step].tolist() for k, v in columns.items()}
-        state._absorb(state.check(**some), None)
+        state._feed(state.check(**some), None)
     return state
 
 

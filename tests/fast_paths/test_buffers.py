@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streammetrics import Accumulator, InputError
-from streammetrics.core import stage
+from streammetrics.core import buffer
 from tests.fast_paths.drawn import METRICS, Columns, forms, simple
 
 every_metric = pytest.mark.parametrize("name", METRICS)
@@ -38,11 +38,11 @@ def test_batches_around_the_sizes_that_wait_count_as_their_rows(
     for module_name, size in (
         ("SMALL", 64),
         ("NARROW", 128),
-        ("STAGE_ROWS", 200),
-        ("STAGE_LISTS", 150),
-        ("STAGE_BATCHES", 9),
+        ("BUFFER_ROWS", 200),
+        ("BUFFER_LISTS", 150),
+        ("BUFFER_BATCHES", 9),
     ):
-        monkeypatch.setattr(stage, module_name, size)
+        monkeypatch.setattr(buffer, module_name, size)
     sizes = [63, 64, 65, 127, 128, 129, 10, 199, 1, 200, 201, 149, 1, 150, *[1] * 12, 199, 1, 1]
     columns = draw(sum(sizes), rng)
     state = metric.empty()
@@ -142,7 +142,7 @@ def test_what_is_refused_is_refused_alike_while_rows_wait(
             for _ in range(2):  # what lets rows in unchecked begins with the second batch
                 waits.update(**good)
             waits.update(**{name: apart(one) for name, one in good.items()})
-            assert waits._stage.n or waits.to_bytes() == thrice.to_bytes()
+            assert waits._buffer.n or waits.to_bytes() == thrice.to_bytes()
             expected = outcome(direct, given)
             found = outcome(waits, given, waiting=True)
             if isinstance(expected, str):
@@ -158,7 +158,7 @@ def outcome(state: Accumulator, given: dict[str, Any], waiting: bool = False) ->
         if waiting:
             state.update(**given)
         else:
-            state._absorb(state.check(**given), None)
+            state._feed(state.check(**given), None)
     except (InputError, TypeError) as error:
         return f"{type(error).__name__}: {error}"
     return state.to_bytes()

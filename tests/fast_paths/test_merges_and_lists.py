@@ -106,7 +106,7 @@ def test_a_panel_counts_what_each_metric_counts_alone(seed: int) -> None:
                 some = {key: column[start : start + 3_000] for key, column in takes.items()}
                 if rows["scores"].dtype.itemsize == 4 and name == "gauc":
                     some["scores"] = rows["scores"][start : start + 3_000].astype("f4")
-                state._absorb(state.check(**some), None)
+                state._feed(state.check(**some), None)
     for name, state in alone.items():
         assert panel.state(name).to_bytes() == state.to_bytes(), name
 
@@ -130,7 +130,7 @@ def test_ids_that_are_texts_are_those_of_a_row_alone(ids: str, form: str) -> Non
         for _ in range(1 + (ids == "hashed")):
             for i in range(n):
                 row = alone.check([labels[i]], [scores[i]], groups=[names[used[i]]])
-                alone._absorb(row, None)
+                alone._feed(row, None)
         whole.compute()  # so that none wait for others, with which there would be more rows
     assert whole.to_bytes() == alone.to_bytes()
 
@@ -165,7 +165,7 @@ def test_lists_together_are_lists_one_by_one(metric: Accumulator, kind: str) -> 
     whole, alone, small = metric.empty(), metric.empty(), metric.empty()
     whole.update(**together)
     for row in rows:
-        alone._absorb(alone.check(**row), None)
+        alone._feed(alone.check(**row), None)
         small.update(**row)
     assert whole.to_bytes() == alone.to_bytes() == small.to_bytes()
     many = metric.empty()
@@ -226,7 +226,7 @@ def test_records_and_units_that_wait_are_those_that_came_together(
         parts.update(kinds[at].tolist(), **{name: column[at] for name, column in rows.items()})
         units[0].update(ids[at])
     for one in set(ids.tolist()):
-        units[1]._absorb(units[1].check([one]), None)
+        units[1]._feed(units[1].check([one]), None)
     assert parts.to_bytes() == whole.to_bytes()
     assert units[0].to_bytes() == units[1].to_bytes()
 
@@ -235,13 +235,13 @@ def test_records_and_units_that_wait_are_those_that_came_together(
 def test_groups_of_users_at_once_are_those_of_a_row_alone(name: str) -> None:
     metric, draw = METRICS[name]
     rng = np.random.default_rng(15)
-    state, alone = UserGroups(metric, k=8), UserGroups(metric, k=8)
+    state, alone = UserGroups(metric, buckets=8), UserGroups(metric, buckets=8)
     columns = {**draw(600, rng), "users": rng.choice(EVERY, 600)}
     for start, end in ((0, 1), (1, 130), (130, 600)):
         state.update(**{key: column[start:end] for key, column in columns.items()})
     for i in range(600):
         row = alone.check(**{key: column[i : i + 1].tolist() for key, column in columns.items()})
-        alone._absorb(row, None)
+        alone._feed(row, None)
     assert state.to_bytes() == alone.to_bytes()
 
 

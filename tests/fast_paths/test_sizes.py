@@ -28,7 +28,7 @@ def test_a_large_batch_counts_as_many_small_ones(name: str) -> None:
         cuts = np.unique(rng.integers(0, n, 40))
         for start, end in zip([0, *cuts], [*cuts, n], strict=True):
             if end > start:
-                pieces._absorb(
+                pieces._feed(
                     pieces.check(**{k: v[start:end].copy() for k, v in columns.items()}), None
                 )
         assert state.to_bytes() == pieces.to_bytes(), n

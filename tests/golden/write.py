@@ -236,9 +236,12 @@ GOLDEN: Final[dict[str, tuple[Accumulator, Callable[[int], dict[str, Any]]]]] = 
     "units": (Units(), _taken(units="groups")),
     "units-sampled": (Units(share=0.75, max_units=10_000), _taken(units="names")),
     "user-groups": (UserGroups(HistogramAUC()), _taken("labels", "scores", users="names")),
-    "user-groups-exact": (UserGroups(ExactAUC(), k=16), _taken("labels", "scores", users="groups")),
+    "user-groups-exact": (
+        UserGroups(ExactAUC(), buckets=16),
+        _taken("labels", "scores", users="groups"),
+    ),
     "user-groups-ratio": (
-        UserGroups(Ratio(), k=8, salt="b"),
+        UserGroups(Ratio(), buckets=8, salt="b"),
         _taken(numerators="labels", denominators="revenues", users="groups"),
     ),
     "windows": (

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 import streammetrics
 from streammetrics import Accumulator, Measure, SlidingAUC, parse_measure
 from streammetrics.core.errors import StreamMetricsError
+from streammetrics.core.inputs import Inputs
 from streammetrics.core.parts.part import Part
 from streammetrics.present.figures import KINDS
 from streammetrics.present.notebook import Shown
@@ -132,7 +133,7 @@ def test_the_page_has_what_some_classes_have_more() -> None:
         for name in set(vars(kind)) - set(dir(Accumulator))
         if not name.startswith("_")
         and name not in kind._settings
-        and not isinstance(vars(kind)[name], Part)
+        and not isinstance(vars(kind)[name], (Part, Inputs))
     }
 
 

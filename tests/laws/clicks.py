@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
+from streammetrics.core.inputs import Binary, Inputs, Real
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -29,16 +28,10 @@ class Clicks(Accumulator):
 
     counts: Any  # no setting, since this class has no schema
 
-    def update(self, labels: Any, scores: Any) -> None:
-        self._update(self.check(labels, scores))
+    inputs = Inputs(labels=Binary(), scores=Real())
 
-    def check(self, labels: Any, scores: Any) -> Rows:
-        y, s = checks.binary_labels(labels), checks.scores(scores)
-        checks.same_length(len(y), s, "scores", "labels")
-        return Rows(len(y), (y, s.astype(np.float64)))
-
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        self.counts.add(column(rows, 0).astype(np.intp), slots)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        self.counts.add(batch.labels.astype(np.intp), slots)
 
     def compute(self) -> Clicked:
         self._flush()
@@ -47,12 +40,6 @@ class Clicks(Accumulator):
 
 def clicked(no: float, yes: float) -> Clicked:
     return Clicked(no + yes, yes, yes / (no + yes) if no + yes else float("nan"))
-
-
-def column(rows: Rows, i: int) -> NDArray[Any]:
-    found = rows.columns[i]
-    assert isinstance(found, np.ndarray)
-    return found
 
 
 class WithInterval(Clicked):

@@ -10,12 +10,12 @@ import numpy as np
 from streammetrics import Bounded
 from streammetrics.core import checks
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.bytes.codec import unframe
 from streammetrics.core.errors import InputError
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Rows
-from tests.laws.clicks import Clicked, Clicks, WithInterval, clicked, column
+from tests.laws.clicks import Clicked, Clicks, WithInterval, clicked
 from tests.laws.no_set import CallsItselfASet as CallsItselfASet
 from tests.laws.no_set import RefusesWhatItMerged as RefusesWhatItMerged
 from tests.laws.unsound_parts import Array, Dict, ForgetfulColumn, LastColumn
@@ -36,9 +36,9 @@ class FloatTotals(Clicks, schema="mutant-float-totals/1"):
     counts = Counts(2)
     total = Array(1, np.float64)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        super()._absorb(rows, slots)
-        self.total.values[0, 0] += column(rows, 1).sum()
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        super()._accumulate(batch, slots)
+        self.total.values[0, 0] += batch.scores.sum()
 
 
 class Float32Counter(Clicks, schema="mutant-float32-counter/1"):
@@ -46,8 +46,8 @@ class Float32Counter(Clicks, schema="mutant-float32-counter/1"):
 
     counts = Array(2, np.float32)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        np.add.at(self.counts.values[0], column(rows, 0), np.float32(1))
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        np.add.at(self.counts.values[0], batch.labels, np.float32(1))
 
 
 class KeepsTheCallersArrays(Clicks, schema="mutant-keeps-arrays/1"):
@@ -55,12 +55,12 @@ class KeepsTheCallersArrays(Clicks, schema="mutant-keeps-arrays/1"):
 
     counts = Counts(2)
 
-    def _update(self, rows: Rows) -> None:
-        self.__dict__.setdefault("_held", []).append(rows)
+    def _update(self, batch: Batch) -> None:
+        self.__dict__.setdefault("_held", []).append(batch)
 
     def _flush(self) -> None:
-        for rows in self.__dict__.pop("_held", []):
-            self._absorb(rows, None)
+        for batch in self.__dict__.pop("_held", []):
+            self._accumulate(batch, None)
 
 
 class SortsTheCallersArrays(Clicks, schema="mutant-sorts-arrays/1"):
@@ -81,7 +81,7 @@ class ChangesBeforeItChecks(Clicks, schema="mutant-changes-first/1"):
 
     def update(self, labels: Any, scores: Any) -> None:
         y = checks.binary_labels(labels)
-        self._update(Rows(len(y), (y, y)))
+        self._update(Batch(len(y), {"labels": y, "scores": y}))
         self.check(labels, scores)
 
 
@@ -90,7 +90,7 @@ class TakesNaN(Clicks, schema="mutant-takes-nan/1"):
 
     counts = Counts(2)
 
-    def check(self, labels: Any, scores: Any) -> Rows:
+    def check(self, labels: Any, scores: Any) -> Batch:
         good = ~np.isnan(np.asarray(scores, np.float64))
         return super().check(np.asarray(labels)[good], np.asarray(scores)[good])
 
@@ -100,7 +100,7 @@ class SaysNothingToDo(Clicks, schema="mutant-says-nothing/1"):
 
     counts = Counts(2)
 
-    def check(self, labels: Any, scores: Any) -> Rows:
+    def check(self, labels: Any, scores: Any) -> Batch:
         try:
             return super().check(labels, scores)
         except InputError as error:
@@ -115,9 +115,9 @@ class KeepsTheLastRow(Clicks, schema="mutant-last-row/1"):
     counts = Counts(2)
     last = Array(2, np.float64, LastColumn)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        super()._absorb(rows, slots)
-        self.last.values[0] = column(rows, 1)[-1], 1
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        super()._accumulate(batch, slots)
+        self.last.values[0] = batch.scores[-1], 1
 
 
 class WritesADictInItsOrder(Clicks, schema="mutant-dict-order/1"):
@@ -125,8 +125,8 @@ class WritesADictInItsOrder(Clicks, schema="mutant-dict-order/1"):
 
     counts = Dict()
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        for label in column(rows, 0).tolist():
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        for label in batch.labels.tolist():
             self.counts.add(label, 1)
 
     def compute(self) -> Clicked:
@@ -139,8 +139,8 @@ class ForgetsLabelsInBytes(Clicks, schema="mutant-forgetful-bytes/1"):
 
     counts = Array(2, np.int64, ForgetfulColumn)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        np.add.at(self.counts.values[0], column(rows, 0), 1)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        np.add.at(self.counts.values[0], batch.labels, 1)
 
 
 class ReadsAnything(Clicks, schema="mutant-reads-anything/1"):
@@ -173,8 +173,8 @@ class GivesItsOwnArrays(Clicks, schema="mutant-own-arrays/1"):
 
     counts = Array(2, np.int64)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        np.add.at(self.counts.values[0], column(rows, 0), 1)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        np.add.at(self.counts.values[0], batch.labels, 1)
 
     def compute(self) -> Clicked:
         self._flush()
@@ -250,8 +250,8 @@ class SharesItsArgument(Clicks, schema="mutant-shares-argument/1"):
 
     counts = Array(2, np.int64)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        np.add.at(self.counts.values[0], column(rows, 0), 1)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        np.add.at(self.counts.values[0], batch.labels, 1)
 
     def _merge_slots(self, other: Accumulator, to: Slots) -> None:
         self._flush()
@@ -297,10 +297,10 @@ class NormalisesEachBatch(Clicks, schema="mutant-normalises/1"):
 
     counts = Counts(2)
 
-    def check(self, labels: Any, scores: Any) -> Rows:
-        rows = super().check(labels, scores)
-        scaled = column(rows, 1) / column(rows, 1).max(initial=0.01)
-        return Rows(rows.n, ((scaled > 0.5).astype(np.uint8), scaled))
+    def check(self, labels: Any, scores: Any) -> Batch:
+        batch = super().check(labels, scores)
+        scaled = batch.scores / batch.scores.max(initial=0.01)
+        return Batch(batch.n, {"labels": (scaled > 0.5).astype(np.uint8), "scores": scaled})
 
 
 class ForgetsWhatWaits(Clicks, schema="mutant-forgets-waiting/1"):

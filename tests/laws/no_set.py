@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 
 from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.bytes.codec import Reader, damaged
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Rows
 from tests.laws.clicks import Clicks
 
 
@@ -27,9 +27,9 @@ class RefusesWhatItMerged(Clicks, schema="mutant-refuses/1"):
     counts = Counts(2)
     total = Counts(1)
 
-    def _absorb(self, rows: Rows, slots: Slots | None) -> None:
-        super()._absorb(rows, slots)
-        self.total.add(np.zeros(rows.n, np.intp), slots)
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        super()._accumulate(batch, slots)
+        self.total.add(np.zeros(batch.n, np.intp), slots)
 
     def _decode(self, width: int, data: Reader) -> Self:
         new = super()._decode(width, data)

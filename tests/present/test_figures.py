@@ -151,7 +151,7 @@ def test_every_measure_of_lists_has_a_line() -> None:
 
 
 def test_groups_of_users_show_the_metric_with_their_own_interval() -> None:
-    metric = UserGroups(Ratio(), k=16)
+    metric = UserGroups(Ratio(), buckets=16)
     metric.update(users=list(range(400)), numerators=[i % 3 == 0 for i in range(400)])
     result = metric.compute()
     (row,) = figure_of(result)["data"]["values"]  # type: ignore[index]

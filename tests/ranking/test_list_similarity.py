@@ -276,7 +276,7 @@ def test_single_lists_wait_for_each_other_and_have_the_same_bits() -> None:
     apart, together = metric.empty(), metric.empty()
     for items in lists:
         apart.update([items])
-    assert apart._stage.n == len(lists)
+    assert apart._buffer.n == len(lists)
     together.update(lists)
     assert apart == together
 

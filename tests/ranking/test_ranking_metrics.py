@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, SettingsError
-from streammetrics.core.rows import Rows
 from streammetrics.ranking import (
     AP,
     CG,
@@ -256,8 +255,7 @@ def test_states_for_many_slots_are_those_of_each_slot() -> None:
     labels, scores = rng.integers(0, 3, (90, 8)), rng.integers(0, 5, (90, 8)) / 4
     slots = rng.integers(0, 4, 90)
     wide = RankingMetrics(ALL)._empty(4)
-    rows: Rows = wide.check(labels, scores)
-    wide._absorb(rows, slots)
+    wide._feed(wide.check(labels, scores), slots)
     for slot in range(4):
         alone = RankingMetrics(ALL)
         alone.update(labels[slots == slot], scores[slots == slot])

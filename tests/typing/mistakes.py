@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streammetrics import HistogramAUC, Panel, PerKey, Ratio, Windows
+from streammetrics import HistogramAUC, Panel, PerKey, Ratio, UserGroups, Windows
 from streammetrics.core.accumulator import Accumulator
 
 
@@ -19,5 +19,7 @@ def what_is_refused() -> None:
     PerKey(Ratio)  # E: arg-type
     Windows(Ratio(), "60")  # E: arg-type
     Panel({"auc": 3})  # E: dict-item
-    Panel({"auc": auc}).compute()["auc"].roc()  # E: attr-defined
+    PerKey(auc).compute()["a"].ratio()  # E: attr-defined
+    Windows(auc, 60).compute().total.ratio()  # E: attr-defined
+    UserGroups(auc).compute().value.ratio()  # E: attr-defined
     Accumulator()  # E: abstract

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import assert_type
+from typing import Any, assert_type
 
 from streammetrics import (
     Accumulator,
@@ -16,6 +16,7 @@ from streammetrics import (
     RankingMetrics,
     Ratio,
     SlidingAUC,
+    UserGroups,
     Windows,
     load,
 )
@@ -58,19 +59,25 @@ def what_is_known() -> None:
     panel = Panel({"auc": auc, "ctr": Ratio()}, inputs={"ctr": {"numerators": "labels"}})
     assert_type(panel.metrics, Mapping[str, Accumulator])
     assert_type(panel.compute(), PanelResult)
-    assert_type(panel.compute()["auc"], object)
+    assert_type(panel.compute()["auc"], Any)
+    assert panel.compute()["auc"].auc
     assert_type(panel.state("auc"), Accumulator)
 
     keyed = PerKey(panel, 100)
     assert_type(keyed.metric, Accumulator)
-    assert_type(keyed.compute(), KeyedResult)
+    assert_type(keyed.compute(), KeyedResult[PanelResult])
+    assert keyed.compute()["de"]["auc"].auc
+    assert_type(PerKey(auc).compute()["de"], ScoreCurve)
+    assert_type(PerKey(auc).compute()["de"].positives, int | None)
+    assert_type(UserGroups(Ratio()).compute().value.ratio, float)
     assert_type(keyed.keys(), tuple[Key, ...])
     assert_type(keyed.overflow_state(), Accumulator | None)
-    assert_type(keyed.split(4), list[PerKey])
-    assert_type(keyed.project("auc"), PerKey)
+    assert_type(keyed.split(4), list[PerKey[PanelResult]])
+    assert_type(keyed.project("auc"), PerKey[Any])
 
     hourly = Windows(keyed, size_s=3600, slide_s=60)
     assert_type(hourly.slide_s, float | None)
-    assert_type(hourly.compute(), WindowsResult)
+    assert_type(hourly.compute(), WindowsResult[KeyedResult[PanelResult]])
+    assert_type(Windows(auc, 60).compute().total, ScoreCurve)
     assert_type(hourly.panes(), dict[int, Accumulator])
     assert_type(hourly.windows(), tuple[tuple[int, int], ...])

@@ -87,11 +87,11 @@ class StringIds(Ids):
         return self.strings + getsizeof(self.names) + getsizeof(self.places) + _INT * self.n
 
     def index(self, ids: NDArray[np.int64] | Coded) -> Indices:
-        assert isinstance(ids, Coded)
-        names = cast("tuple[str, ...]", ids.values)
-        if len(names) <= len(ids.codes):
-            return self._named(names)[ids.codes]
-        used, codes = np.unique(ids.codes, return_inverse=True)
+        strings = cast("Coded", ids)
+        names = cast("tuple[str, ...]", strings.values)
+        if len(names) <= len(strings):
+            return self._named(names)[strings.codes]
+        used, codes = np.unique(strings.codes, return_inverse=True)
         return self._named([names[i] for i in used.tolist()])[codes]
 
     def index_all(self, other: Self) -> Indices:

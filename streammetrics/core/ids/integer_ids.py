@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, Self
+from typing import Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,7 @@ class IntegerIds(Ids):
         return self.ids.nbytes + self.table.nbytes
 
     def index(self, ids: NDArray[np.int64] | Coded) -> Indices:
-        assert isinstance(ids, np.ndarray)
+        ids = cast("NDArray[np.int64]", ids)
         if not len(self.table):
             self._make_table()
         out = np.empty(len(ids), np.int32)

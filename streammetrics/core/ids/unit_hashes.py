@@ -9,7 +9,7 @@ generators", OOPSLA, figure 17, for the mixer and Vigna's constants of it.)
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -87,5 +87,4 @@ def mixed(words: Words, salt: np.uint64) -> Words:
 
 
 def _words(ids: NDArray[np.int64] | Coded) -> Words:
-    assert isinstance(ids, np.ndarray)
-    return np.ascontiguousarray(ids).view(np.uint64)
+    return np.ascontiguousarray(cast("NDArray[np.int64]", ids)).view(np.uint64)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Final, Self
+from typing import Any, Final, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.batch import Batch
 from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.declared import Declared
 from streammetrics.core.ids.group_ids import Ids
@@ -20,7 +21,7 @@ from streammetrics.core.multiset.score_bits import TYPES, Scores, Values, in_typ
 from streammetrics.core.multiset.sorted_run import Run, Words
 from streammetrics.core.parts.cells import distinct, exact_total
 from streammetrics.core.parts.part import Column, Part, Slots
-from streammetrics.core.rows import Coded, Rows
+from streammetrics.core.rows import Coded
 from streammetrics.core.weight_units import Units
 from streammetrics.core.weights import add_excess
 
@@ -44,7 +45,7 @@ class BagColumn(Column):
         self.excess = np.zeros(width, np.int64)
         self.over = np.zeros(width, np.bool_)  # past `max_rows`
         self.dead = 0  # at most so many of the rows held belong to slots past `max_rows`
-        self.waiting: list[Rows] = []  # rows whose ids have no index yet
+        self.waiting: list[Batch] = []  # rows whose ids have no index yet
         self.n_waiting = 0
         self.keys = Keys(self._layout(None))
         self.enough = _FEW  # entries held after which equal ones are counted
@@ -133,7 +134,8 @@ class BagColumn(Column):
     ) -> None:
         """Add rows [n]; slots None: all to slot 0; labels None: all are 0; units, of weight, at
         least 1, None: 1 each. No value is NaN."""
-        rows = Rows(len(values), (values, labels, slots, groups, units))
+        given = {"values": values, "labels": labels, "slots": slots, "ids": groups, "units": units}
+        rows = Batch(len(values), {name: c for name, c in given.items() if c is not None})
         if slots is None:
             self.totals[0] += rows.n
         else:
@@ -146,7 +148,7 @@ class BagColumn(Column):
             rows = rows.take(np.flatnonzero(~self.over[here]))
         if isinstance(groups, np.ndarray) and rows.n < _WAIT // 2:
             # Looking up a few ids costs nearly as much as looking up thousands.
-            if self.waiting and self.waiting[0].shape() != rows.shape():
+            if self.waiting and self.waiting[0].shape != rows.shape:
                 self._index_waiting()
             self.waiting.append(rows.copy())
             self.n_waiting += rows.n
@@ -159,21 +161,17 @@ class BagColumn(Column):
 
     def _index_waiting(self) -> None:
         if self.waiting:
-            rows, self.waiting, self.n_waiting = Rows.join(self.waiting), [], 0
+            rows, self.waiting, self.n_waiting = Batch.join(self.waiting), [], 0
             self._add(rows)
 
-    def _add(self, rows: Rows) -> None:
-        values, labels, slots, groups, units = rows.columns
-        assert isinstance(values, np.ndarray)
-        assert units is None or isinstance(units, np.ndarray)
-        assert labels is None or isinstance(labels, np.ndarray)
-        assert slots is None or isinstance(slots, np.ndarray)
+    def _add(self, rows: Batch) -> None:
         indices = None
         if self.ids is not None:
-            assert isinstance(groups, (np.ndarray, Coded))
-            indices = self.ids.index(groups)
+            indices = self.ids.index(rows.as_ids("ids"))
             self._lay_out()
-        self.keys.add(in_type(values, self.rule.values), labels, slots, indices, units)
+        values = in_type(rows.values, self.rule.values)
+        labels, slots = rows.optional("labels"), rows.optional("slots")
+        self.keys.add(values, labels, slots, indices, rows.optional("units"))
         self._count()
 
     def widen(self, width: int) -> None:
@@ -321,13 +319,10 @@ class Bag(Part[BagColumn]):
 
     def rule(self, owner: Declared) -> Rule:
         """What a bag of an accumulator with these settings holds."""
-        settings = owner.settings()
-        ids = None if self.ids is None else settings[self.ids]
-        limit = settings["max_rows"]
-        assert ids is None or isinstance(ids, str)
-        assert limit is None or isinstance(limit, int)
-        values = self.values if self.values in TYPES else settings[self.values]
-        assert isinstance(values, str)
+        settings = cast("Mapping[str, Any]", owner.settings())
+        ids: str | None = None if self.ids is None else settings[self.ids]
+        limit: int | None = settings["max_rows"]
+        values: str = self.values if self.values in TYPES else settings[self.values]
         repeats = self.repeats is not None and settings[self.repeats] not in (None, False)
         return Rule(values, self.labels, ids, limit, repeats, self.weighted)
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
 from streammetrics.core.bytes.codec import Reader, Writer, damaged
 from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.parts.counts import Counts
@@ -17,7 +19,6 @@ from streammetrics.core.parts.exact_sum import ExactSum, ExactSumColumn
 from streammetrics.core.parts.part import Column, Part, Slots
 
 if TYPE_CHECKING:
-    from streammetrics.core.accumulator import Accumulator
     from streammetrics.core.declared import Declared
 
 
@@ -122,11 +123,24 @@ def unlimited(metric: Accumulator) -> SettingsError:
     )
 
 
-def no_rows(state: Accumulator) -> NoReturn:
-    """Refuse rows: what is sealed is complete."""
-    raise InputError(
-        expected="a state that takes rows",
-        came=f"a sealed one of {type(state).__name__}",
-        where="update",
-        todo="compute the whole scope again from its rows, and seal that",
-    )
+class WithoutRows(Accumulator):
+    """What takes no rows: states of it are made from others, and merge."""
+
+    def update(self, **columns: object) -> None:
+        """Refuse all rows: they are complete."""
+        self._refuse()
+
+    def check(self, **columns: object) -> Batch:
+        """Refuse all rows."""
+        self._refuse()
+
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise InputError(
+            expected="a state that takes rows",
+            came=f"a sealed one of {type(self).__name__}",
+            where="update",
+            todo="compute the whole scope again from its rows, and seal that",
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,8 +49,7 @@ def _hashes(values: ArrayLike | Coded, name: str) -> NDArray[np.generic]:
             todo='pass strings, or declare the column as "int64"',
             rows=error.rows,
         ) from None
-    assert isinstance(hashes, np.ndarray)
-    return hashes
+    return cast("NDArray[np.int64]", hashes)
 
 
 _CHECKS: Final[dict[str, Callable[..., Values]]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Final, Self
+from typing import Final, Self, cast
 
 import numpy as np
 
@@ -135,8 +135,9 @@ class UnitSet(Part[UnitsColumn]):
     """
 
     def empty(self, owner: Declared, width: int) -> UnitsColumn:
-        share, limit = owner.settings()["share"], owner.settings()["max_units"]
-        assert isinstance(share, float) and (limit is None or isinstance(limit, int))
+        settings = owner.settings()
+        share = cast("float", settings["share"])
+        limit = cast("int | None", settings["max_units"])
         return UnitsColumn(int(Fraction(share) * (1 << 64)) - 1, limit, width)
 
     def idempotent(self, owner: Declared) -> bool:

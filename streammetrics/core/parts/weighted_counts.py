@@ -34,10 +34,11 @@ class WeightedCountsColumn(CountsColumn):
     def nbytes(self) -> int:
         return super().nbytes + self.excess.nbytes
 
-    def add_units(self, cells: NDArray[np.intp], slots: Slots | None, units: Units) -> None:
-        """Add a row to each given cell, of so many units, which are at least 1."""
-        self.add(cells, slots, units)
-        add_excess(self.excess, slots, units)
+    def add_rows(self, cells: NDArray[np.intp], slots: Slots | None, quanta: Units | None) -> None:
+        """Add a row to each given cell; quanta: at least 1 each, None: one each."""
+        self.add(cells, slots, quanta)
+        if quanta is not None:
+            add_excess(self.excess, slots, quanta)
 
     def widen(self, width: int) -> None:
         self.excess = np.concatenate([self.excess, np.zeros(width - self.width, np.int64)])

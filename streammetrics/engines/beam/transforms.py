@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from secrets import token_hex
+from typing import cast
 
 import apache_beam as beam
 
@@ -159,8 +160,7 @@ class Aggregate(beam.PTransform):  # type: ignore[misc]
 def _sealed(pair: tuple[Group, Iterable[bytes]], sealing: Sealing) -> tuple[Group, bytes]:
     group, states = pair
     *of, bucket = group
-    assert isinstance(bucket, int)
-    sealed = seal(merged(states), sealing, bucket, piece_of_group(of))
+    sealed = seal(merged(states), sealing, cast("int", bucket), piece_of_group(of))
     return group, sealed.to_file_bytes()
 
 

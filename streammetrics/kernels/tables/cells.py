@@ -168,6 +168,6 @@ def scored_cells(
     for start in range(0, len(scores), step):
         piece = slice(start, start + step)
         some, values = truth[piece], scores[piece].reshape(-1)
-        flags = some if some.ndim == 2 else some[:, None] == numbers
+        flags = some if some.ndim == 2 else some.astype(np.intp, copy=False)[:, None] == numbers
         labels = flags.reshape(-1).astype(np.uint8, copy=False)
         yield piece, np.tile(numbers, len(some)), labels, values

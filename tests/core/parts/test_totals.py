@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from streammetrics import GroupedAUC, InputError, StateError
+from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core.parts.exact_sum import ExactSumColumn
 from streammetrics.core.parts.exact_sums import (
     ExactSumsColumn,
+    WithoutRows,
     add_whole,
-    no_rows,
     require_whole,
     unlimited,
 )
@@ -41,6 +42,10 @@ def test_other_numbers_are_damage(bad: float) -> None:
 
 
 def test_the_refusals_say_what_to_do() -> None:
-    with pytest.raises(InputError, match="compute the whole scope again"):
-        no_rows(GroupedAUC())
+    users = GroupedAUC()
+    sealed = seal(users, Sealing("user", 1, "xxhash64", "today"))
+    assert isinstance(sealed, WithoutRows)
+    for refused in (sealed.update, sealed.check, users._totals().update):
+        with pytest.raises(InputError, match="compute the whole scope again"):
+            refused(labels=[1])
     assert "leave max_rows out" in str(unlimited(GroupedAUC(max_rows=3)))

@@ -28,9 +28,9 @@ def encoded(column: WeightedCountsColumn) -> bytes:
 def feed(column: WeightedCountsColumn, rows: list[Row]) -> None:
     slots, cells, units = np.array(rows, np.int64).reshape(-1, 3).T
     if column.width == 1 and not slots.any():
-        column.add_units(cells, None, units)
+        column.add_rows(cells, None, units)
     else:
-        column.add_units(cells, slots, units)
+        column.add_rows(cells, slots, units)
 
 
 def some_rows(random: Random, cells: int, width: int) -> list[Row]:

@@ -1,4 +1,4 @@
-"""The quick way in: whatever type columns have, and however many rows there are."""
+"""The fast path of small batches: whatever type columns have, and however many rows there are."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from streammetrics import (
     Units,
 )
 from streammetrics.core.accumulator import Accumulator
-from streammetrics.core.looks import Look
-from streammetrics.core.rows import Coded, Rows
-from streammetrics.core.stage import Stage
+from streammetrics.core.batch import Batch
+from streammetrics.core.buffer import Buffer, Validate
+from streammetrics.core.inputs import VALIDATORS, Validator
+from streammetrics.core.rows import Coded
 
 METRICS = [BinaryConfusion, Calibration, ExactAUC, HistogramAUC]
 LABEL_TYPES = ["u1", "bool", "i8", "f4", "f8"]
@@ -42,54 +43,21 @@ def rows(
     return (rng.random(n) < 0.3).astype(labels), values.astype(scores)
 
 
-def begun(scores: NDArray[np.floating]) -> Stage:
-    """A stage in which a row with a score of this type waits."""
-    stage = Stage()
-    rows = Rows(1, (np.zeros(1, np.uint8), np.zeros(1, scores.dtype)))
-    assert stage.take(rows, {"labels": Look.BINARY, "scores": Look.UNIT})
-    return stage
-
-
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize(("labels", "scores"), list(product(LABEL_TYPES, SCORE_TYPES)))
-def test_every_type_is_counted_as_the_same_rows_in_lists_are(
-    metric: type[Accumulator], labels: str, scores: str
-) -> None:
-    quick, slow = metric(), metric()
-    for n, most in product(SIZES, (0.25, 0.5, 0.75, 1)):
-        y, s = rows(n, labels, scores, most)
-        quick.update(y, s)
-        slow.update(y.tolist(), s.tolist())
-    assert quick == slow
+def begun(scores: NDArray[np.floating]) -> Buffer:
+    """A buffer in which a row with a score of this type is pending."""
+    buffer = Buffer()
+    batch = Batch(1, {"labels": np.zeros(1, np.uint8), "scores": np.zeros(1, scores.dtype)})
+    clean = {"labels": VALIDATORS[Validator.BINARY], "scores": VALIDATORS[Validator.UNIT]}
+    assert buffer.put(batch, clean)
+    return buffer
 
 
 @pytest.mark.parametrize("n", SIZES)
 @pytest.mark.parametrize(("labels", "scores"), list(product(LABEL_TYPES, SCORE_TYPES)))
-def test_clean_rows_go_in_the_quick_way(n: int, labels: str, scores: str) -> None:
+def test_clean_rows_take_the_fast_path(n: int, labels: str, scores: str) -> None:
     y, s = rows(n, labels, scores)
-    assert begun(s).take_looked(y, s)
-    assert not Stage().take_looked(y, s)
-
-
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize("scores", SCORE_TYPES)
-@pytest.mark.parametrize("bad", [-0.0, -0.25, 1.0000001, 1.5, 2, 3e38, np.inf, -np.inf, np.nan])
-def test_scores_that_are_not_clean_do_not(n: int, scores: str, bad: float) -> None:
-    for at in {0, n // 2, n - 1}:
-        y, s = rows(n, "u1", scores)
-        s[at] = bad
-        assert not begun(s).take_looked(y, s)
-
-
-@pytest.mark.parametrize("n", SIZES)
-@pytest.mark.parametrize(
-    ("labels", "bad"), [("u1", 2), ("u1", 255), ("i8", -1), ("i8", 2), ("i8", 256), ("i8", 1 << 62)]
-)
-def test_labels_that_are_not_clean_do_not(n: int, labels: str, bad: int) -> None:
-    for at in {0, n // 2, n - 1}:
-        y, s = rows(n, labels, "f4")
-        y[at] = bad
-        assert not begun(s).take_looked(y, s)
+    assert begun(s).append(y, s)
+    assert not Buffer().append(y, s)
 
 
 def test_other_types_shapes_and_lengths_do_not() -> None:
@@ -105,24 +73,15 @@ def test_other_types_shapes_and_lengths_do_not() -> None:
         (y[:0], s[:0]),
         (y.reshape(2, 2), s.reshape(2, 2)),
     ]:
-        assert not begun(s).take_looked(labels, scores)
-    assert not begun(s).take_looked(y)
-    assert not begun(s).take_looked(y, s, y)
-    assert begun(s).take_looked(y, s)
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_every_other_row_of_a_table_is_read_as_it_lies(metric: type[Accumulator]) -> None:
-    y, s = rows(200, "i8", "f4")
-    strided, plain = metric(), metric()
-    strided.update(y[::2], s[::2])
-    plain.update(y[::2].tolist(), s[::2].tolist())
-    assert strided == plain
+        assert not begun(s).append(labels, scores)
+    assert not begun(s).append(y)
+    assert not begun(s).append(y, s, y)
+    assert begun(s).append(y, s)
 
 
 # -- other columns than labels and scores ----------------------------------------------------------
 
-LOOKING: list[Accumulator] = [
+VALIDATING: list[Accumulator] = [
     *(kind() for kind in METRICS),
     GroupedAUC(),
     GroupedAUC(grid="equal"),
@@ -130,25 +89,18 @@ LOOKING: list[Accumulator] = [
     Regression(),
     Units(),
 ]
-WRONG: dict[Look, list[object]] = {
-    Look.INTEGERS: [np.array([1.5, 2, 3]), [1, 2, None]],
-    Look.NUMBERS: [np.array([1, np.nan, 3]), ["1", "2", "3"]],
-    Look.FINITE: [np.array([1, np.nan, 3]), np.array([1, 2, -np.inf])],
-    Look.UNIT: [np.array([0.5, np.nan, 0.5], np.float32), [0.5, None, 0.5]],
-    Look.BINARY: [np.array([0, 2, 1], np.uint8), np.array([0, 1, -1])],
-}
 
 
 def good(metric: Accumulator, n: int) -> dict[str, Any]:
     """Columns of n rows that the metric takes; those that it need not have, too."""
-    kinds = {Look.INTEGERS: "i8", Look.BINARY: "u1", Look.UNIT: "f4"}
+    kinds = {Validator.INTEGERS: "i8", Validator.BINARY: "u1", Validator.UNIT: "f4"}
     return {
-        name: (np.arange(n) % 2).astype(kinds.get(look, "f8"))
-        for name, look in metric._looks.items()
+        name: (np.arange(n) % 2).astype(kinds.get(validator, "f8"))
+        for name, validator in metric._validators.items()
     }
 
 
-@pytest.mark.parametrize("metric", LOOKING, ids=repr)
+@pytest.mark.parametrize("metric", VALIDATING, ids=repr)
 def test_a_batch_like_the_one_that_waits_is_not_checked(
     metric: Accumulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,9 +109,10 @@ def test_a_batch_like_the_one_that_waits_is_not_checked(
         expected.update(**good(metric, n))
     for n in (3, 2):
         state.update(**good(metric, n))
+    more = good(metric, 200)
     with monkeypatch.context() as patch:
         patch.setattr(type(metric), "check", None)
-        state.update(**good(metric, 200))
+        state.update(**more)
     assert state == expected
 
 
@@ -172,15 +125,16 @@ def test_nor_is_one_like_that_which_came_after_rows_of_another_type(
     state.update(**{name: one.astype("f4" if one.dtype == "f8" else "f8") for name, one in columns})
     for n in (1, 3):
         state.update(**good(metric, n))
-    assert state._stage.n == 4
+    assert state._buffer.n == 4
+    more = good(metric, 4)
     with monkeypatch.context() as patch:
         patch.setattr(type(metric), "check", None)
-        state.update(**good(metric, 4))
-    assert state._stage.n == 8
+        state.update(**more)
+    assert state._buffer.n == 8
 
 
 @pytest.mark.parametrize(
-    "metric", [one for one in LOOKING if "weights" in one.arguments()], ids=repr
+    "metric", [one for one in VALIDATING if "weights" in one.arguments()], ids=repr
 )
 def test_rows_with_weights_never_go_in_as_rows_without(metric: Accumulator) -> None:
     state, unweighted = metric.empty(), metric.empty()
@@ -192,47 +146,6 @@ def test_rows_with_weights_never_go_in_as_rows_without(metric: Accumulator) -> N
         state.update(**good(metric, 3))
     with pytest.raises(InputError, match="weights"):
         state.update(**good(metric, 3), weights=[1, -1, 1])
-
-
-@pytest.mark.parametrize("metric", LOOKING, ids=repr)
-def test_a_bad_batch_after_a_good_one_is_refused_as_by_the_check_and_changes_nothing(
-    metric: Accumulator,
-) -> None:
-    state = metric.empty()
-    state.update(**good(metric, 3))
-    before = state.copy()
-    for name, look in metric._looks.items():
-        column = good(metric, 3)[name]
-        several = [column[:2], column[:0]] if len(metric._looks) > 1 else []
-        for wrong in (*WRONG[look], column.reshape(3, 1), *several):
-            for one in (state, state, before, before):
-                one.update(**good(metric, 3))
-            bad = good(metric, 3) | {name: wrong}
-            with pytest.raises(InputError) as raised:
-                state.update(**bad)
-            with pytest.raises(InputError) as checked:
-                metric.check(**bad)
-            assert str(raised.value) == str(checked.value)
-            assert state == before
-
-
-@pytest.mark.parametrize("metric", LOOKING, ids=repr)
-def test_rows_that_wait_by_looks_are_seen_by_whoever_looks(metric: Accumulator) -> None:
-    rows = [good(metric, n) for n in (3, 5, 2)]
-    at_once = metric.empty()
-    at_once.update(**{name: np.concatenate([row[name] for row in rows]) for name in rows[0]})
-
-    def fed() -> Accumulator:
-        state = metric.empty()
-        for row in rows:
-            state.update(**row)
-        return state
-
-    assert fed()._stage.n == 10
-    assert fed() == at_once
-    assert fed().to_bytes() == at_once.to_bytes()
-    assert repr(fed().compute()) == repr(at_once.compute())
-    assert fed() + metric == metric.empty() + fed() == fed().copy() == at_once
 
 
 def test_columns_that_are_there_only_now_and_then_and_other_types_lose_nothing() -> None:
@@ -249,24 +162,26 @@ def test_columns_that_are_there_only_now_and_then_and_other_types_lose_nothing()
 
 
 def test_arrays_join_no_rows_that_are_something_else() -> None:
-    stage = Stage()
-    assert stage.take(Rows(2, (Coded(np.zeros(2, np.intp), (7,)),)), {"units": Look.INTEGERS})
-    assert not stage.take_looked(np.array([7, 7]))
+    buffer, keys = Buffer(), Coded(np.zeros(2, np.intp), (7,))
+    assert buffer.put(Batch(2, {"units": keys}), {"units": VALIDATORS[Validator.INTEGERS]})
+    assert not buffer.append(np.array([7, 7]))
 
 
 def test_a_column_too_few_or_too_many_joins_no_rows() -> None:
-    looks, column = {"a": Look.NUMBERS, "b": Look.NUMBERS, "c": Look.NUMBERS}, np.ones(2)
+    number, column = VALIDATORS[Validator.NUMBERS], np.ones(2)
+    validators: dict[str, Validate] = dict.fromkeys("abc", number)
     for kinds in ((1, 1, 1), (1, 1, 0), (1, 0, 1), (1, 0, 0)):
         for given in ((1, 1, 1), (1, 1, 0), (1, 0, 1), (1, 0, 0), (0, 1, 1)):
-            stage = Stage()
-            assert stage.take(Rows(2, tuple(column if kind else None for kind in kinds)), looks)
-            took = stage.take_looked(*(column if one else None for one in given))
+            buffer = Buffer()
+            names = [name for name, kind in zip("abc", kinds, strict=True) if kind]
+            assert buffer.put(Batch(2, dict.fromkeys(names, column)), validators)
+            took = buffer.append(*(column if one else None for one in given))
             assert took is (given == kinds)
-            assert stage.n == (4 if took else 2)
-            assert stage.nbytes == 8 * stage.n * sum(kinds)
-    stage = Stage()
-    assert stage.take(Rows(2, (column,) * 4), looks | {"d": Look.NUMBERS})
-    assert not stage.take_looked(column, column, column)
+            assert buffer.n == (4 if took else 2)
+            assert buffer.nbytes == 8 * buffer.n * sum(kinds)
+    buffer = Buffer()
+    assert buffer.put(Batch(2, dict.fromkeys("abcd", column)), validators | {"d": number})
+    assert not buffer.append(column, column, column)
 
 
 # -- metrics of one panel -----------------------------------------------------------------------

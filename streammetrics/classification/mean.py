@@ -1,0 +1,87 @@
+"""Mean: the shape of every metric that is the mean of a value of each row."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
+from streammetrics.core.checks import finite, same_length
+from streammetrics.core.parts.exact_sum import ExactSum
+from streammetrics.core.parts.part import Column, Slots
+from streammetrics.core.parts.state_checks import require, require_finite, require_rounded_moments
+from streammetrics.core.parts.weighted_counts import WeightedCounts
+from streammetrics.kernels.exact.exact_products import weighted
+from streammetrics.results.mean import MeanResult
+
+
+class Mean(Accumulator):
+    """The mean of a value of each row: a metric names its inputs, and says what the value is.
+
+    Each value is a float64, as `value` gives it; their sum has no rounding, and the mean is rounded
+    once. With an input `Weights()` it is a weighted mean.
+
+    >>> import numpy as np
+    >>> from streammetrics.classification.mean import Mean
+    >>> from streammetrics.core.inputs import Inputs, Real
+    >>> class AbsoluteError(Mean, schema="my-absolute-error/1"):
+    ...     inputs = Inputs(labels=Real(), scores=Real())
+    ...
+    ...     def value(self, batch):
+    ...         return np.abs(batch.labels - batch.scores)
+    >>> metric = AbsoluteError()
+    >>> metric.update([3, 0, 2, 7], [2.5, 0, 2, 8])
+    >>> metric.compute()
+    MeanResult(mean=0.375, rows=4)
+    """
+
+    rows = WeightedCounts(1)
+    total = ExactSum()
+    squares = ExactSum()  # of the values, rounded, whatever they weigh
+
+    @abstractmethod
+    def value(self, batch: Batch) -> NDArray[np.generic]:
+        """The value of each row [n], of that row alone; finite, or the rows are refused."""
+
+    def _read_rows(self, given: Mapping[str, Any]) -> Batch:
+        batch = super()._read_rows(given)
+        name = f"{type(self).__name__}.value"
+        values = finite(self.value(batch), name).astype(np.float64, copy=False)
+        same_length(batch.n, values, name, next(iter(given)))
+        return Batch(batch.n, {"value": values})
+
+    def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
+        self.rows.add_rows(np.zeros(batch.n, np.intp), slots, batch.quanta)
+        for part in weighted([batch.value], batch.quanta):
+            self.total.add(part, slots)
+        with np.errstate(over="ignore"):
+            self.squares.add(np.square(batch.value), slots)
+
+    def _read(self, columns: Mapping[str, Column], width: int) -> Self:
+        new, what = super()._read(columns, width), "means that no rows have"
+        require_finite(new.total, what)
+        require(not new.squares.infinities[:width, 0].any(), what)
+        for slot in range(width):
+            n, squares = int(new.rows.dense(slot)[0]), new.squares.quanta(slot)
+            require(squares >= 0, what)
+            if new.rows.excess[slot] == 0 and not new.squares.infinities[slot].any():
+                require_rounded_moments(n, new.total.quanta(slot), squares, what)
+        return new
+
+    def compute(self) -> MeanResult:
+        """The mean, and the rows behind it."""
+        self._flush()
+        unit = self.settings().get("weight_unit", 1)
+        return MeanResult(
+            int(self.rows.dense()[0]),
+            self.total.fraction(),
+            self.squares.fraction() if self.squares.finite() else None,
+            unit if isinstance(unit, Fraction) else Fraction(1),
+            int(self.rows.excess[0]),
+        )

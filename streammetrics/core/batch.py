@@ -1,0 +1,178 @@
+"""Batch: checked rows as named columns, on their way into a state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.rows import Coded, Ragged, joined_codes
+
+Column: TypeAlias = "NDArray[Any] | Coded | Ragged[Any] | Batch"
+Indices: TypeAlias = NDArray[np.intp]
+
+QUANTA: Final = "weight quanta"  # the two columns that weights become; no input has such a name
+ROUNDED: Final = "rounded weights"
+_PIECE: Final = 1 << 15  # rows whose temporaries stay in the cache
+
+
+class Batch:
+    """`n` checked rows: `batch.scores` is the column of the input `scores`, of n entries.
+
+    A column that is no plain array is read as what it is (`as_ids`, `as_lists`, ...), and one that
+    may be absent by `optional`. `quanta` are the weights. `total` is the most that these rows can
+    add to any one count: n, or the sum of the weights.
+    """
+
+    # Made for every batch, so a plain class: a frozen dataclass takes four times as long.
+    __slots__ = ("columns", "n", "total")
+
+    def __init__(self, n: int, columns: dict[str, Column], total: int | None = None) -> None:
+        self.n, self.columns = n, columns
+        self.total = n if total is None else total
+
+    def __getattr__(self, name: str) -> NDArray[Any]:
+        column = self.columns.get(name)
+        if column is None:
+            raise AttributeError(f"no column {name!r} among {', '.join(self.columns)}")
+        return column  # type: ignore[return-value]
+
+    def optional(self, name: str) -> NDArray[Any] | None:
+        """A column that is an array, or None where it was not given."""
+        return cast("NDArray[Any] | None", self.columns.get(name))
+
+    def as_ids(self, name: str) -> NDArray[np.int64] | Coded:
+        """A column of ids: integers or hashes, or strings, each named once."""
+        return cast("NDArray[np.int64] | Coded", self.columns[name])
+
+    def as_keys(self, name: str) -> Coded:
+        """A column of keys."""
+        return cast("Coded", self.columns[name])
+
+    def as_lists(self, name: str) -> Ragged[Any]:
+        """A column whose rows are lists."""
+        return cast("Ragged[Any]", self.columns[name])
+
+    def as_batch(self, name: str) -> Batch:
+        """A column that is a batch: the same rows as another metric reads them."""
+        return cast("Batch", self.columns[name])
+
+    @property
+    def quanta(self) -> NDArray[np.int64] | None:
+        """How many weight quanta each row has, at least 1; None where all have one."""
+        return self.optional(QUANTA)
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """Which columns there are, and of what kind: batches of one shape can be joined."""
+        return _shape(self, {})
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of memory that the columns hold; what several metrics read is there once."""
+        known: dict[int, int] = {}
+        _measure(self, known)
+        return sum(known.values())
+
+    def copy(self) -> Batch:
+        """The same rows in arrays of their own; what several metrics read is copied once."""
+        return _copied(self, {})
+
+    def take(self, at: Indices) -> Batch:
+        """The rows at these indices; `total` stays an upper bound."""
+        return Batch(len(at), {k: _taken(c, at) for k, c in self.columns.items()}, self.total)
+
+    def where(self, some: NDArray[np.bool_], slots: Indices | None) -> tuple[Batch, Indices | None]:
+        """Some of the rows, with their slots."""
+        at = np.flatnonzero(some)
+        return self.take(at), None if slots is None else slots[at]
+
+    def pieces(self, slots: Indices | None) -> Iterator[tuple[Batch, Indices | None]]:
+        """The same rows in pieces so short that what is made of each stays in the cache; all
+        columns are arrays."""
+        if self.n <= _PIECE:
+            yield self, slots
+            return
+        arrays = cast("dict[str, NDArray[Any]]", self.columns)
+        for start in range(0, self.n, _PIECE):
+            at = slice(start, start + _PIECE)
+            piece: dict[str, Column] = {name: array[at] for name, array in arrays.items()}
+            n = min(_PIECE, self.n - start)
+            yield Batch(n, piece), None if slots is None else slots[at]
+
+    @staticmethod
+    def join(batches: Sequence[Batch]) -> Batch:
+        """All rows of batches of one shape."""
+        return batches[0] if len(batches) == 1 else _joined_batches(batches, {})
+
+
+# A column that several metrics of a panel read is one object in the rows of each, and what is
+# `known` of it by its `id` holds while these rows do.
+def _shape(batch: Batch, known: dict[int, tuple[object, ...]]) -> tuple[object, ...]:
+    found = known.get(id(batch))
+    if found is None:
+        found = tuple(
+            (
+                name,
+                _shape(c, known)
+                if type(c) is Batch
+                else c.shape[1:]  # labels may be a class a row in one batch, a table in the next
+                if isinstance(c, np.ndarray)
+                else type(c),
+            )
+            for name, c in batch.columns.items()
+        )
+        known[id(batch)] = found
+    return found
+
+
+def _measure(batch: Batch, known: dict[int, int]) -> None:
+    for c in batch.columns.values():
+        if isinstance(c, Batch):
+            _measure(c, known)
+        else:
+            known[id(c)] = c.nbytes
+
+
+def _copied(batch: Batch, known: dict[int, Any]) -> Batch:
+    columns = {}
+    for name, c in batch.columns.items():
+        found = known.get(id(c))
+        if found is None:
+            if isinstance(c, Batch):
+                found = _copied(c, known)
+            else:
+                found = Coded(c.codes.copy(), c.values) if isinstance(c, Coded) else c.copy()
+            known[id(c)] = found
+        columns[name] = found
+    return Batch(batch.n, columns, batch.total)
+
+
+def _taken(column: Column, at: Indices) -> Column:
+    if isinstance(column, Coded):
+        return Coded(column.codes[at], column.values)
+    return column.take(at) if isinstance(column, (Ragged, Batch)) else column[at]
+
+
+def _joined_batches(batches: Sequence[Batch], known: dict[tuple[int, ...], Column]) -> Batch:
+    columns = {}
+    for name in batches[0].columns:
+        pieces = [batch.columns[name] for batch in batches]
+        which = tuple(map(id, pieces))
+        if which not in known:
+            known[which] = _joined(pieces, known)
+        columns[name] = known[which]
+    return Batch(sum(b.n for b in batches), columns, sum(b.total for b in batches))
+
+
+def _joined(pieces: list[Column], known: dict[tuple[int, ...], Column]) -> Column:
+    match pieces[0]:
+        case Batch():
+            return _joined_batches(cast("list[Batch]", pieces), known)
+        case Ragged():
+            return Ragged.join(cast("list[Ragged[Any]]", pieces))
+        case Coded():
+            return joined_codes(cast("list[Coded]", pieces))
+    return np.concatenate(cast("list[NDArray[Any]]", pieces))

@@ -1,0 +1,240 @@
+"""Buffer: pending rows of small batches, until there are enough for one pass of the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core.batch import Batch, Column
+
+SMALL: Final = 1 << 13  # rows; a batch of so many need not be buffered, unless it is narrow
+NARROW: Final = 1 << 14  # rows, and as many times 16 bytes
+BUFFER_ROWS: Final = 1 << 16  # rows, or values of rows that are wide, worth one pass
+BUFFER_LISTS: Final = 1 << 15  # the same of rows that may be wide
+BUFFER_BATCHES: Final = 1 << 12
+MOST_COLUMNS: Final = 3  # of the fast path
+
+_ARRAY: Final = np.ndarray
+_FLOAT64: Final = np.dtype(np.float64)
+
+Validate: TypeAlias = Callable[[NDArray[Any]], "NDArray[Any] | None"]
+
+
+class Append(Protocol):
+    """Buffers a copy of the columns of a batch and returns True, or does nothing."""
+
+    def __call__(self, first: object, second: object = None, third: object = None, /) -> bool: ...
+
+
+def _refuse_rows(first: object, second: object = None, third: object = None, /) -> bool:
+    return False
+
+
+class Buffer:
+    """Copies of small batches, all of one kind.
+
+    Arrays are kept as bytes where there are no other columns, since `tobytes` copies a hundred
+    rows in a fifth of the time that `copy` takes; otherwise batches are kept as they are.
+    """
+
+    __slots__ = (
+        *("_appends", "_batches", "_count", "_kinds", "_like", "_limit", "_pieces", "_surplus"),
+        "append",
+    )
+
+    def __init__(self) -> None:
+        self._count = [0]  # pending rows
+        self._surplus = 0  # what they can add to a count beyond their number
+        self._kinds: list[object] = []  # names and types of the columns, or what else they are
+        self._limit = BUFFER_ROWS
+        self._pieces: dict[str, list[bytes]] = {}  # of each column, where all are arrays
+        self._like: dict[str, NDArray[Any]] = {}  # for each, none of its rows: type and shape
+        self._batches: list[Batch] = []
+        # The fast path: columns as the caller gave them, after a batch of their kinds. A validator
+        # for each tells whether `check` would take it and make the same type of it. False for
+        # anything else, and where nothing is pending or too much: that is for `check`, with its
+        # messages. Measured: 100 rows in 2 us instead of 6.
+        self.append: Append = _refuse_rows
+        self._appends: Append | None = None  # the same, once a batch of these kinds is pending
+
+    @property
+    def n(self) -> int:
+        """How many rows are pending."""
+        return self._count[0]
+
+    @property
+    def total(self) -> int:
+        """The most that the pending rows can add to any one count."""
+        return self._count[0] + self._surplus
+
+    @property
+    def batches(self) -> int:
+        """How many batches are pending."""
+        return len(next(iter(self._pieces.values()))) if self._pieces else len(self._batches)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the pending rows."""
+        held = sum(len(piece) for pieces in self._pieces.values() for piece in pieces)
+        return held + sum(batch.nbytes for batch in self._batches)
+
+    def takes(self, batch: Batch) -> bool:
+        """Whether to buffer a batch costs less than a pass of the kernels over it."""
+        if batch.n < SMALL:
+            for c in batch.columns.values():
+                if type(c) is _ARRAY and c.ndim != 1 and c.size > BUFFER_ROWS:
+                    return False
+            return True
+        return batch.n < NARROW and batch.nbytes <= 16 * NARROW
+
+    def put(self, batch: Batch, validators: Mapping[str, Validate]) -> bool:
+        """Buffer a copy of a checked batch; False if the pending rows must be flushed first: they
+        are of another kind, or there would be too many.
+
+        validators: by what `append` may know further rows, in the order of its arguments; none
+        where `check` alone can tell.
+        """
+        columns, arrays = batch.columns, True
+        kinds: list[object] = [*columns]
+        for c in columns.values():
+            if type(c) is not _ARRAY:
+                kinds, arrays = [batch.shape], False
+                break
+            kinds.append(c.dtype if c.ndim == 1 else (c.dtype, c.shape[1:]))
+        n = self._count[0] + batch.n
+        alike = kinds == self._kinds
+        if self._count[0] and (not alike or n > self._limit or self.batches >= BUFFER_BATCHES):
+            return False
+        if not alike:
+            self._kinds, self._appends = kinds, None
+            self._pieces = {name: [] for name in columns} if arrays else {}
+            plain = cast("dict[str, NDArray[Any]]", columns if arrays else {})
+            self._like = {k: np.empty((0, *c.shape[1:]), c.dtype) for k, c in plain.items()}
+            width = max([_width(c) for c in columns.values()], default=1)
+            self._limit = BUFFER_ROWS // width if arrays else BUFFER_LISTS
+        if self._appends is None and validators and self._pieces:
+            self._appends = self._append_like(validators)
+        if self._pieces:
+            for pieces, c in zip(self._pieces.values(), columns.values(), strict=True):
+                pieces.append(c.tobytes())  # type: ignore[union-attr, operator]  # all are arrays
+        else:
+            self._batches.append(batch.copy())
+        self._count[0] = n
+        self._surplus += batch.total - batch.n
+        self.append = self._appends or _refuse_rows
+        return True
+
+    def close(self) -> None:
+        """Append no rows until the pending ones are flushed."""
+        self.append = _refuse_rows
+
+    def take_all(self) -> Batch:
+        """All pending rows as one batch; none are pending afterwards."""
+        n, total = self.n, self.total
+        if self._pieces:
+            columns: dict[str, Column] = {}
+            for name, pieces in self._pieces.items():
+                like = self._like[name]
+                flat = np.frombuffer(b"".join(pieces), like.dtype)
+                columns[name] = flat.reshape(n, *like.shape[1:])
+                pieces.clear()
+            joined = Batch(n, columns, total)
+        else:
+            joined = Batch.join(self._batches)
+            self._batches = []
+        self._count[0] = self._surplus = 0
+        self.close()
+        return joined
+
+    def _append_like(self, validators: Mapping[str, Validate]) -> Append:
+        """What buffers columns of the kinds that are pending; nothing where a column of them is
+        not among the inputs, or no plain array [n]."""
+        like = self._like
+        plain = all(column.ndim == 1 for column in like.values())
+        if not plain or len(validators) > MOST_COLUMNS or not like.keys() <= validators.keys():
+            return _refuse_rows
+        known = [
+            _Pending(validate, like[name].dtype, self._pieces[name]) if name in like else None
+            for name, validate in validators.items()
+        ]
+        return _appending(self._count, self._limit, *known) if known[0] else _refuse_rows
+
+
+class _Pending(NamedTuple):
+    """A column of the pending rows: its validator, its type, and its pieces."""
+
+    validate: Validate
+    dtype: np.dtype[Any]
+    pieces: list[bytes]
+
+
+def _width(column: Column) -> int:
+    """How many values a row of a column has, where that is known without looking."""
+    if type(column) is not _ARRAY or column.ndim == 1:
+        return 1
+    return max(1, int(column.shape[1]))
+
+
+def _cast(found: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any] | None:
+    """A validated column in the type that `check` would make of it, if it is the pending one."""
+    if dtype is not _FLOAT64 or found.dtype.kind == "f" or found.itemsize == 1:
+        return None
+    return found.astype(_FLOAT64)  # as every check does of integers; bytes it may leave
+
+
+def _appending(
+    count: list[int],
+    most: int,
+    first: _Pending | None,
+    second: _Pending | None = None,
+    third: _Pending | None = None,
+) -> Append:
+    """Of up to three columns; one that is None must not be given."""
+    # One column after the other: loops and calls would take half as long again.
+    nothing = _Pending(lambda column: None, _FLOAT64, [])
+    validate_1, dtype_1, pieces_1 = first or nothing
+    validate_2, dtype_2, pieces_2 = second or nothing
+    validate_3, dtype_3, pieces_3 = third or nothing
+
+    def append(a: object, b: object = None, c: object = None, /) -> bool:
+        if type(a) is not _ARRAY or a.ndim != 1 or not (n := len(a)):
+            return False
+        rows = count[0] + n
+        found = validate_1(a)
+        if found is None or rows > most or len(pieces_1) >= BUFFER_BATCHES:
+            return False
+        if found.dtype is not dtype_1 and (found := _cast(found, dtype_1)) is None:
+            return False
+        found_2 = found_3 = None
+        if b is not None:
+            if type(b) is not _ARRAY or b.ndim != 1 or len(b) != n:
+                return False
+            found_2 = validate_2(b)
+            if found_2 is None:
+                return False
+            if found_2.dtype is not dtype_2 and (found_2 := _cast(found_2, dtype_2)) is None:
+                return False
+        elif second is not None:
+            return False
+        if c is not None:
+            if type(c) is not _ARRAY or c.ndim != 1 or len(c) != n:
+                return False
+            found_3 = validate_3(c)
+            if found_3 is None:
+                return False
+            if found_3.dtype is not dtype_3 and (found_3 := _cast(found_3, dtype_3)) is None:
+                return False
+        elif third is not None:
+            return False
+        pieces_1.append(found.tobytes())
+        if found_2 is not None:
+            pieces_2.append(found_2.tobytes())
+        if found_3 is not None:
+            pieces_3.append(found_3.tobytes())
+        count[0] = rows
+        return True
+
+    return append

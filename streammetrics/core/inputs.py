@@ -1,0 +1,445 @@
+"""What a metric reads, declared: `inputs = Inputs(labels=Binary("positive"), scores=Real())`.
+
+From the declaration follow `update`, `check`, `arguments()`, `widths()`, the validators of the
+buffer's fast path, and the table of arguments in the documentation.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from enum import IntEnum
+from fractions import Fraction
+from functools import partial
+from math import inf, isnan
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from streammetrics.core import checks
+from streammetrics.core.bag_checks import group_ids
+from streammetrics.core.batch import Batch, Column
+from streammetrics.core.buffer import MOST_COLUMNS
+from streammetrics.core.class_checks import class_numbers, label_table, score_table
+from streammetrics.core.conversion import array_of
+from streammetrics.core.ids.unit_hashes import unit_words
+from streammetrics.core.weights import ONE, weigh
+
+if TYPE_CHECKING:
+    from streammetrics.core.declared import Declared
+
+Reader: TypeAlias = Callable[[Any], Column]
+Widths: TypeAlias = tuple[int | None, ...]
+IDS: Final = "ArrayLike | Coded"  # the type of a column of ids
+
+_ARRAY: Final = np.ndarray
+# The dtypes of native arrays are these very objects, and `is` is quicker than `==`.
+_BOOL, _UINT8, _INT64 = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.int64)
+_UINT32, _UINT64 = np.dtype(np.uint32), np.dtype(np.uint64)
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+_EXACT: Final = 1 << 53
+
+
+# -- validators ---------------------------------------------------------------------------------
+class Validator(IntEnum):
+    """What a plain array [n] certainly is; from NUMBERS on, each is all of those before it.
+
+    A validator knows only what is common. All else is left to the input's own check, which is
+    slower, takes more, and says what is wrong.
+    """
+
+    INTEGERS = 0  # of 64 bits
+    NUMBERS = 1  # none of them NaN
+    FINITE = 2
+    UNIT = 3  # floats within [0, 1], none of them -0.0
+    BINARY = 4  # 0 or 1, or False or True
+
+
+def validated(column: object, validator: Validator) -> NDArray[Any] | None:
+    """The column, labels as uint8; None where it is not sure that the check would take it."""
+    if type(column) is not _ARRAY or column.ndim != 1 or not len(column):
+        return None
+    return VALIDATORS[validator](column)
+
+
+def strongest(validators: set[Validator]) -> Validator | None:
+    """What a column must be to be all of these; None where no validator tells that."""
+    if len(validators) > 1 and Validator.INTEGERS in validators:
+        return None
+    return max(validators)
+
+
+def _integers(column: NDArray[Any]) -> NDArray[Any] | None:
+    return column if column.dtype is _INT64 else None
+
+
+def _numbers(column: NDArray[Any]) -> NDArray[Any] | None:
+    kind = column.dtype
+    if kind is _FLOAT64 or kind is _FLOAT32:
+        return None if isnan(column.item(column.argmax())) else column  # which stops at a NaN
+    if kind.kind not in "biu":
+        return None
+    if kind.itemsize < 8:
+        return column
+    low, high = column.item(column.argmin()), column.item(column.argmax())
+    return column if low >= -_EXACT and high <= _EXACT else None  # each of these is a float64
+
+
+def _finite(column: NDArray[Any]) -> NDArray[Any] | None:
+    if column.dtype is not _FLOAT64 and column.dtype is not _FLOAT32:
+        return _numbers(column)
+    high, low = column.item(column.argmax()), column.item(column.argmin())
+    return column if -inf < low and high < inf else None
+
+
+def _unit(column: NDArray[Any]) -> NDArray[Any] | None:
+    kind = column.dtype
+    if kind is not _FLOAT64 and kind is not _FLOAT32:
+        return None
+    if len(column) == 1 and 0 < column.item() <= 1:  # a single row in half of the time
+        return column
+    # Floats in [0, 1] but -0.0 have bits up to those of 1, as unsigned integers.
+    words, one = (
+        (_UINT32, checks.ONE_BITS_32) if kind is _FLOAT32 else (_UINT64, checks.ONE_BITS_64)
+    )
+    bits = column.view(words)
+    return column if bits.item(bits.argmax()) <= one else None
+
+
+def _binary(column: NDArray[Any]) -> NDArray[Any] | None:
+    kind = column.dtype
+    if kind is _UINT8:
+        return column if column.item(column.argmax()) <= 1 else None
+    if kind is _INT64:
+        words = column.view(_UINT64)  # in which negative numbers are large
+        return column.astype(_UINT8) if words.item(words.argmax()) <= 1 else None
+    if kind is _BOOL:
+        return column.view(_UINT8)
+    if kind is not _FLOAT64 and kind is not _FLOAT32:
+        return None
+    ones = column == 1
+    return ones.view(np.uint8) if bool((ones | (column == 0)).all()) else None
+
+
+VALIDATORS: Final = (_integers, _numbers, _finite, _unit, _binary)  # by the validator's number
+
+
+# -- kinds of columns ---------------------------------------------------------------------------
+class Input(ABC):
+    """One argument of `update`: what its values are, and how they are checked.
+
+    Where a parameter is the name of a setting or property, it is that of the metric.
+    """
+
+    keyword: ClassVar[bool] = False  # given by name only
+    type_text: ClassVar[str] = "ArrayLike"
+    meaning: str = ""  # for the documentation
+
+    def __init__(self, *, optional: bool = False) -> None:
+        self.optional = optional
+
+    @abstractmethod
+    def reader(self, metric: Declared, name: str) -> Reader:
+        """What makes a checked column of the given values, or raises InputError."""
+
+    def validator(self, metric: Declared) -> Validator | None:
+        """What an array must be so that the check takes it as it is, if a validator tells that."""
+        return None
+
+    def width(self, metric: Declared) -> Widths:
+        """How many values a row has, if it is a table; see `Declared.widths`."""
+        return ()
+
+
+class Binary(Input):
+    """Labels of two classes, as uint8 of 0 and 1.
+
+    positive: the setting that names the positive class; without one labels are 0/1 or False/True.
+    """
+
+    def __init__(self, positive: str | None = None) -> None:
+        super().__init__()
+        self.positive = positive
+        self.meaning = "[n] of 0/1 or False/True" + ", or as `positive` says" * bool(positive)
+
+    def reader(self, metric: Declared, name: str) -> Reader:
+        return partial(checks.binary_labels, name=name, positive=self._positive(metric))
+
+    def validator(self, metric: Declared) -> Validator | None:
+        return Validator.BINARY if self._positive(metric) in (None, 1) else None
+
+    def _positive(self, metric: Declared) -> int | str | None:
+        return getattr(metric, self.positive) if self.positive else None
+
+
+class Real(Input):
+    """Numbers without NaN, as float32 or float64; finite: infinities are refused too."""
+
+    def __init__(self, *, finite: bool = False, optional: bool = False) -> None:
+        super().__init__(optional=optional)
+        self.finite = finite
+        self.meaning = "[n], finite" if finite else "[n], no NaN"
+
+    def reader(self, metric: Declared, name: str) -> Reader:
+        return partial(checks.finite if self.finite else checks.scores, name=name)
+
+    def validator(self, metric: Declared) -> Validator | None:
+        return Validator.FINITE if self.finite else Validator.NUMBERS
+
+
+class Probability(Input):
+    """Scores in [0, 1], as float32 or float64.
+
+    where: a property that says whether they must be; otherwise they may be any `Real`.
+    hint: what to do about others.
+    """
+
+    def __init__(self, where: str | None = None, hint: str | None = None) -> None:
+        super().__init__()
+        self.where, self.hint = where, {"todo": hint} if hint else {}
+        self.meaning = (
+            "[n] in [0, 1]" if where is None else '[n], no NaN; with range="probability" in [0, 1]'
+        )
+
+    def reader(self, metric: Declared, name: str) -> Reader:
+        if self.where is None or getattr(metric, self.where):
+            return partial(checks.probabilities, name=name, **self.hint)
+        return partial(checks.scores, name=name)
+
+    def validator(self, metric: Declared) -> Validator | None:
+        within = self.where is None or getattr(metric, self.where)
+        return Validator.UNIT if within else Validator.NUMBERS
+
+
+class Amount(Input):
+    """Numbers without NaN that are to be summed: as `Real`, but arrays of bytes as they are."""
+
+    def __init__(self, *, optional: bool = False) -> None:
+        super().__init__(optional=optional)
+        self.meaning = "[n], no NaN" + ", or 1 each" * optional
+
+    def reader(self, metric: Declared, name: str) -> Reader:
+        return partial(checks.addends, name=name)
+
+    def validator(self, metric: Declared) -> Validator | None:
+        return Validator.NUMBERS
+
+
+class Integers(Input):
+    """Integers of 64 bits."""
+
+    meaning = "[n] integers"
+
+    def reader(self, metric: Declared, name: str) -> Reader:
+        return partial(checks.integers, name=name)
+
+    def validator(self, metric: Declared) -> Validator | None:
+        return Validator.INTEGERS
+
+
+class Classes(Input):
+    """Class numbers from 0 to `n` - 1, in the integer type that they came in.
+
+    table: what a table [n, `n`] in their place is: "labels" of 0 and 1, or "scores"; None: nothing.
+    only_table: a setting that, where it is not empty, says that it must be a table.
+    """
+
+    def __init__(self, n: str, table: str | None = None, only_table: str | None = None) -> None:
+        super().__init__()
+        self.n, self.table, self.only_table = n, table, only_table
+        instead = {"labels": "of 0/1 or False/True", "scores": "of scores, no NaN"}
+        self.meaning = f"[n] class numbers from 0 to {n} - 1"
+        if table:
+            self.meaning += f", or [n, {n}] {instead[table]}"
+
+    def reader(self, metric: Declared, name: str) -> Reader:
+        n, table = getattr(metric, self.n), self.table
+        if table is None:
+            return partial(class_numbers, n_classes=n, name=name)
+        check = label_table if table == "labels" else score_table
+
+        def read(values: Any) -> Column:
+            array = array_of(values, name)
+            return check(array, n, name) if array.ndim == 2 else class_numbers(values, n, name)
+
+        return read
+
+    def width(self, metric: Declared) -> Widths:
+        if self.table != "scores":
+            return (None, getattr(metric, self.n)) if self.table else ()
+        only = self.only_table is not None and getattr(metric, self.only_table)
+        return (getattr(metric, self.n),) if only else (None, getattr(metric, self.n))
+
+
+class Table(Input):
+    """A row of values for each class or label: scores without NaN, or labels of 0 and 1.
+
+    n: how many. where: of scores, a property that says whether they must be in [0, 1].
+    """
+
+    def __init__(self, n: str, *, labels: bool = False, where: str | None = None) -> None:
+        super().__init__()
+        self.n, self.labels, self.where = n, labels, where
+        self.meaning = f"[n, {n}] of 0/1 or False/True" if labels else f"[n, {n}], no NaN"
+
+    def reader(self, metric: Declared, name: str) -> Reader:
+        n = getattr(metric, self.n)
+        if self.labels:
+            return lambda values: label_table(array_of(values, name), n, name)
+        within = self.where is not None and bool(getattr(metric, self.where))
+        return lambda values: score_table(array_of(values, name), n, name, in_unit=within)
+
+    def width(self, metric: Declared) -> Widths:
+        return (getattr(metric, self.n),)
+
+
+class Ids(Input):
+    """Ids of groups, as the setting `ids` says: integers, hashes of strings, or strings."""
+
+    keyword = True
+    type_text = IDS
+    meaning = "[n] ids, integers or strings as `ids` says"
+
+    def __init__(self, ids: str = "ids") -> None:
+        super().__init__()
+        self.ids = ids
+
+    def reader(self, metric: Declared, name: str) -> Reader:
+        kind = getattr(metric, self.ids)
+        return lambda values: group_ids(values, kind, name, self.ids, decimals=True)
+
+    def validator(self, metric: Declared) -> Validator | None:
+        return Validator.INTEGERS if getattr(metric, self.ids) == "integer" else None
+
+
+class UnitIds(Input):
+    """Ids of units, integers or strings, as the 64 bits of an integer or of a string's hash."""
+
+    type_text = IDS
+    meaning = "[n] ids, integers or strings"
+
+    def reader(self, metric: Declared, name: str) -> Reader:
+        return lambda values: unit_words(values, name).view(np.int64)  # as integers come
+
+    def validator(self, metric: Declared) -> Validator | None:
+        return Validator.INTEGERS
+
+
+class Unchecked(Input):
+    """An argument that the metric checks itself, together with others, in `_read_rows`."""
+
+    def __init__(
+        self,
+        meaning: str,
+        *,
+        optional: bool = False,
+        keyword: bool = False,
+        type_text: str = "ArrayLike",
+    ) -> None:
+        super().__init__(optional=optional)
+        self.meaning = meaning
+        self.__dict__.update(keyword=keyword, type_text=type_text)
+
+    def reader(self, metric: Declared, name: str) -> Reader:
+        raise TypeError(f"{type(metric).__name__}._read_rows must check {name}")
+
+
+class Weights(Input):
+    """Weights of rows; the metric has the settings `weight_unit` and `round_weights`.
+
+    per_row: a property that says to how many counts of one part a row adds its weight.
+    """
+
+    keyword = True
+    meaning = "[n], at least 0, or 1 each; a row of weight 0 is ignored"
+
+    def __init__(self, per_row: str | None = None) -> None:
+        super().__init__(optional=True)
+        self.per_row = per_row
+
+    def reader(self, metric: Declared, name: str) -> Reader:
+        raise TypeError("weights are read by `weigh`")
+
+
+# -- all of a metric's inputs -------------------------------------------------------------------
+class Inputs:
+    """The inputs of a metric by name, in the order of the arguments of `update`.
+
+    A column has the same length as the first. Inputs of ids and weights are given by name only.
+    """
+
+    def __init__(self, **columns: Input) -> None:
+        given = columns.get("weights")
+        self.weights = given if isinstance(given, Weights) else None
+        self.columns = {k: c for k, c in columns.items() if not isinstance(c, Weights)}
+        for name, column in columns.items():
+            if hasattr(Batch, name) or not name.isidentifier():
+                raise TypeError(f"no input can be called {name!r}: Batch.{name} is something else")
+            if isinstance(column, Weights) and name != "weights":
+                raise TypeError(f"the input of weights is called weights, and not {name!r}")
+
+    def __iter__(self) -> Iterator[tuple[str, Input]]:
+        yield from self.columns.items()
+        if self.weights:
+            yield "weights", self.weights
+
+    @property
+    def fast(self) -> bool:
+        """Whether the buffer's fast path may know such columns."""
+        known = all(type(c).validator is not Input.validator for c in self.columns.values())
+        return known and len(self.columns) <= MOST_COLUMNS
+
+    def widths(self, metric: Declared) -> dict[str, Widths]:
+        """The inputs that are tables, with their widths."""
+        found = {name: column.width(metric) for name, column in self.columns.items()}
+        return {name: width for name, width in found.items() if width}
+
+
+class Bound:
+    """The inputs of a metric under its settings; states of equal settings share them."""
+
+    __slots__ = ("_per_row", "_readers", "_rounding", "_unit", "_weighs", "plain", "validators")
+
+    def __init__(self, inputs: Inputs, metric: Declared) -> None:
+        columns, weights = inputs.columns, inputs.weights
+        self._readers = [
+            (name, column.reader(metric, name), column.optional)
+            for name, column in columns.items()
+            if not isinstance(column, Unchecked)
+        ]
+        settings = metric.settings()
+        unit = settings["weight_unit"] if weights else ONE
+        self._unit = unit if isinstance(unit, Fraction) else ONE
+        self._rounding = bool(settings["round_weights"]) if weights else False
+        self._weighs = self._unit is not ONE  # rows without weights have other quanta than 1
+        per_row = weights.per_row if weights else None
+        self._per_row: int = getattr(metric, per_row) if per_row else 1
+        self.plain = not self._weighs and self._per_row == 1  # the rows, where no weights are given
+        known = {name: column.validator(metric) for name, column in columns.items()}
+        # What the columns must be so that they are rows as they are; empty where that is not sure.
+        self.validators: dict[str, Validator] = {}
+        if self.plain and None not in known.values():
+            self.validators = {name: one for name, one in known.items() if one is not None}
+
+    def read(self, given: Mapping[str, Any]) -> Batch:
+        """Checked columns of one length, or InputError."""
+        columns: dict[str, Column] = {}
+        n, first = -1, ""
+        for name, reader, optional in self._readers:
+            values = given[name]
+            if values is None and optional:
+                continue
+            column = columns[name] = reader(values)
+            if n < 0:
+                n, first = len(column), name  # type: ignore[arg-type]
+            elif len(column) != n:  # type: ignore[arg-type]
+                checks.same_length(n, column, name, first)  # type: ignore[arg-type]
+        return Batch(n, columns)
+
+    def weigh(self, batch: Batch, weights: Any) -> None:
+        """Add the weights to checked rows, or InputError."""
+        if weights is not None or self._weighs:
+            weigh(batch, weights, self._unit, rounding=self._rounding)
+        if self._per_row != 1:
+            batch.total *= self._per_row

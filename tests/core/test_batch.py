@@ -1,0 +1,171 @@
+"""Batches: copied, taken and joined whatever their columns; and the buffer that holds them."""
+
+from __future__ import annotations
+
+from random import Random
+from sys import getsizeof
+from typing import Any
+
+import numpy as np
+import pytest
+
+from streammetrics.core import buffer as buffer_module
+from streammetrics.core.batch import Batch, Column
+from streammetrics.core.buffer import Buffer
+from streammetrics.core.rows import Coded, Ragged
+
+NAMES = ("a", "b", None, 7, ("x", 1))
+
+
+def random_rows(
+    random: Random, kind: int, n: int | None = None
+) -> tuple[Batch, list[tuple[Any, ...]]]:
+    """Batch of one of several kinds, and what stands in each."""
+    n = random.choice([0, 1, 2, 5]) if n is None else n
+    numbers = np.array([random.randrange(9) for _ in range(n)], [np.int64, np.uint8][kind == 1])
+    pairs = np.array([[random.random(), 1.0] for _ in range(n)]).reshape(n, 2)
+    values = tuple(random.sample(NAMES, 3))
+    keys = Coded(np.array([random.randrange(3) for _ in range(n)], np.intp), values)
+    ends = np.cumsum([0, *(random.randrange(4) for _ in range(n))])
+    lists = Ragged(np.array([random.randrange(9) for _ in range(ends[-1])], np.int64), ends)
+    columns: dict[str, Column] = {
+        0: {"a": numbers, "b": pairs},
+        1: {"a": numbers, "b": pairs},
+        2: {"a": numbers},
+        3: {"a": keys, "b": numbers},
+        4: {"a": keys, "b": Batch(n, {"c": numbers, "d": Batch(n, {"e": pairs, "f": keys})})},
+        5: {"a": lists, "b": numbers},
+    }[kind]
+    return (batch := Batch(n, columns, 3 * n)), content(batch)
+
+
+def content(rows: Batch) -> list[tuple[Any, ...]]:
+    columns = []
+    for column in rows.columns.values():
+        match column:
+            case Batch():
+                assert column.n == rows.n
+                columns.append(content(column))
+            case Coded():
+                columns.append([column.values[code] for code in column.codes])
+            case Ragged():
+                assert (column.offsets[0], column.offsets[-1]) == (0, len(column.values))
+                parts = np.split(column.values, column.offsets[1:-1]) if rows.n else []
+                assert [len(part) for part in parts] == column.sizes.tolist()
+                columns.append([part.tolist() for part in parts])
+            case _:
+                columns.append(column.tolist())
+    return [tuple(map(repr, row)) for row in zip(*columns, strict=True)]
+
+
+@pytest.mark.parametrize("kind", range(6))
+def test_rows_of_any_columns_are_joined_in_order(kind: int) -> None:
+    random = Random(kind)
+    batches = [random_rows(random, kind) for _ in range(6)]
+    joined = Batch.join([rows for rows, _ in batches])
+    assert content(joined) == [row for _, some in batches for row in some]
+    assert joined.n == sum(rows.n for rows, _ in batches)
+    assert joined.total == 3 * joined.n
+
+
+@pytest.mark.parametrize("kind", range(6))
+def test_a_copy_shares_no_memory(kind: int) -> None:
+    rows, before = random_rows(Random(3), kind, 4)
+    twin = rows.copy()
+    assert content(twin) == before
+    spoil(rows)
+    assert content(twin) == before
+    assert content(rows) != before
+
+
+def spoil(rows: Batch) -> None:
+    for column in rows.columns.values():
+        match column:
+            case Batch():
+                spoil(column)
+            case Coded():
+                column.codes[...] = (column.codes + 1) % 3
+            case Ragged():
+                column.values[...] = 77
+                column.offsets[1:-1] = column.offsets[-1]
+            case np.ndarray():
+                column[...] = 77
+
+
+@pytest.mark.parametrize("kind", range(6))
+def test_some_rows_are_taken_in_the_order_asked_for(kind: int) -> None:
+    rows, before = random_rows(Random(3), kind, 4)
+    at = [2, 0, 2]
+    assert content(rows.take(np.array(at))) == [before[i] for i in at]
+
+
+def test_the_total_is_the_number_of_rows_where_no_weights_say_otherwise() -> None:
+    assert Batch(3, {"a": np.ones(3)}).total == 3
+    assert Batch(3, {"a": np.ones(3)}, 0).total == 0
+
+
+def test_the_memory_of_nested_columns_is_counted() -> None:
+    values = ("a", "bc")
+    inner = Batch(4, {"a": np.zeros(4), "b": Coded(np.zeros(4, np.intp), values)})
+    keys = getsizeof(values) + getsizeof("a") + getsizeof("bc")
+    assert Batch(4, {"a": np.zeros(4, np.uint8), "b": inner}).nbytes == 4 + 32 + 32 + keys
+    lists = Ragged(np.zeros(7, np.int64), np.array([0, 3, 7]))
+    assert Batch(2, {"a": lists}).nbytes == 56 + 24
+
+
+def test_a_column_is_an_attribute_and_one_that_is_not_there_is_named() -> None:
+    batch = Batch(2, {"scores": np.ones(2)})
+    assert batch.scores is batch.optional("scores")
+    assert batch.optional("labels") is None
+    assert batch.quanta is None
+    with pytest.raises(AttributeError, match="no column 'labels' among scores"):
+        _ = batch.labels
+
+
+def test_pieces_are_the_rows_in_order_with_their_slots() -> None:
+    n = 100_000
+    batch, slots = Batch(n, {"a": np.arange(n), "b": np.arange(n) % 7}), np.arange(n) % 3
+    pieces = list(batch.pieces(slots))
+    assert len(pieces) > 2
+    assert sum(piece.n for piece, _ in pieces) == n
+    assert np.concatenate([piece.a for piece, _ in pieces]).tolist() == list(range(n))
+    assert all((at == piece.a % 3).all() for piece, at in pieces if at is not None)
+    assert [at for _, at in batch.pieces(None)] == [None] * len(pieces)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_buffer_gives_back_what_it_took_in_whatever_order_kinds_come(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(buffer_module, "BUFFER_ROWS", 12)
+    monkeypatch.setattr(buffer_module, "BUFFER_BATCHES", 5)
+    random, buffer = Random(seed), Buffer()
+    given: list[tuple[Any, ...]] = []
+    back: list[tuple[Any, ...]] = []
+    for _ in range(60):
+        rows, some = random_rows(random, random.randrange(6))
+        given += some
+        if not rows.n:
+            continue
+        if not buffer.put(rows, {}):
+            assert buffer.total == 3 * buffer.n
+            assert buffer.nbytes > 0
+            back += content(buffer.take_all())
+            assert (buffer.n, buffer.total, buffer.nbytes) == (0, 0, 0)
+            assert buffer.put(rows, {})
+        spoil(rows)
+        assert buffer.n <= 12
+        assert buffer.batches <= 5
+    if buffer.n:
+        back += content(buffer.take_all())
+    assert back == given
+
+
+def test_a_buffer_takes_columns_of_any_stride() -> None:
+    table = np.arange(24).reshape(6, 4)
+    buffer = Buffer()
+    buffer.put(Batch(6, {"a": table[:, 1], "b": table[:, ::2]}), {})
+    buffer.put(Batch(3, {"a": table[::-2, 3], "b": table[::2, 2:]}), {})
+    batch = buffer.take_all()
+    assert batch.a.tolist() == [*table[:, 1], *table[::-2, 3]]
+    assert batch.b.tolist() == [*table[:, ::2].tolist(), *table[::2, 2:].tolist()]

@@ -1,0 +1,334 @@
+"""Declared inputs: what passes a validator, `check` takes as it is, whole or in parts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from inspect import signature
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from streammetrics import (
+    BinaryConfusion,
+    Calibration,
+    ExactAUC,
+    GroupedAUC,
+    HistogramAUC,
+    InputError,
+    Ratio,
+    Regression,
+    SettingsError,
+    Units,
+    registry,
+)
+from streammetrics.core.accumulator import Accumulator
+from streammetrics.core.batch import Batch
+from streammetrics.core.buffer import Buffer
+from streammetrics.core.ids.id_hashes import hash_ids
+from streammetrics.core.inputs import (
+    VALIDATORS,
+    Binary,
+    Inputs,
+    Real,
+    Validator,
+    Weights,
+    strongest,
+    validated,
+)
+from streammetrics.core.parts.counts import Counts
+from tests.cases import CASES
+
+ALL: Final = list(Validator)
+NUMBERS: Final = [Validator.NUMBERS, Validator.FINITE, Validator.UNIT, Validator.BINARY]
+# Columns that are just what a validator says, at its bounds.
+MOST: Final[dict[Validator, list[NDArray[Any]]]] = {
+    Validator.INTEGERS: [np.array([0, -(2**63), 2**63 - 1, 7])],
+    Validator.NUMBERS: [
+        np.array([-np.inf, np.inf, -0.0, 5e-324, 1e308]),
+        np.array([np.inf, -3.5], np.float32),
+        np.array([0, -(2**53), 2**53]),
+        np.array([0, 255], np.uint8),
+        np.array([2**53, 0], np.uint64),
+    ],
+    Validator.FINITE: [np.array([1e308, -1e308, -0.0]), np.array([-3, 4], np.int16)],
+    Validator.UNIT: [np.array([0.0, 1.0, 5e-324]), np.array([1, 1e-45, 0], np.float32)],
+    Validator.BINARY: [
+        np.array([0, 1, 1], np.uint8),
+        np.array([1, 0]),
+        np.array([True, False]),
+        np.array([0.0, 1.0, -0.0]),
+        np.array([1.0, 0.0], np.float32),
+    ],
+}
+KINDS: Final = [np.dtype(kind) for kind in ("?", "u1", "i1", "i8", "u8", "f4", "f8", ">f8")]
+SURE: Final = {
+    repr(metric): metric
+    for metric in (case.empty for case in CASES)
+    if metric._validators and metric._validators.keys() <= metric.arguments().keys()
+}
+
+
+def kept(validator: Validator, kind: Any, column: Any) -> bytes | None:
+    """The bytes that a buffer keeps of a column where a row of this type is pending."""
+    buffer = Buffer()
+    assert buffer.put(Batch(1, {"a": np.zeros(1, kind)}), {"a": VALIDATORS[validator]})
+    if not buffer.append(column):
+        return None
+    return buffer.take_all().a[1:].tobytes()
+
+
+@pytest.mark.parametrize("validator", ALL)
+def test_a_column_just_passes_and_keeps_its_values(
+    validator: Validator,
+) -> None:
+    for column in MOST[validator]:
+        for some in (column, column[::-1], np.repeat(column, 2)[::2]):
+            found = validated(some, validator)
+            assert found is not None
+            assert found.tolist() == some.tolist()
+
+
+def test_labels_become_one_type() -> None:
+    for column in MOST[Validator.BINARY]:
+        found = validated(column, Validator.BINARY)
+        assert found is not None
+        assert found.dtype == np.uint8
+
+
+@pytest.mark.parametrize(
+    ("validator", "column"),
+    [
+        (Validator.INTEGERS, np.array([1.0])),
+        (Validator.INTEGERS, np.array([1], np.uint64)),
+        (Validator.INTEGERS, np.array([1]).astype(">i8")),
+        (Validator.INTEGERS, hash_ids(["a"])),
+        (Validator.NUMBERS, np.array([1.0, np.nan])),
+        (Validator.NUMBERS, np.array([np.nan, 1.0], np.float32)),
+        (Validator.NUMBERS, np.array([1.0], np.float16)),
+        (Validator.NUMBERS, np.array([1.0], np.longdouble)),
+        (Validator.NUMBERS, np.array(["1"])),
+        (Validator.NUMBERS, np.array([0, 2**53 + 1])),
+        (Validator.NUMBERS, np.array([0, -(2**53) - 1])),
+        (Validator.NUMBERS, np.array([2**53 + 1], np.uint64)),
+        (Validator.NUMBERS, np.array([1], object)),
+        (Validator.NUMBERS, np.array([1], "m8[s]")),
+        (Validator.FINITE, np.array([0.0, np.inf])),
+        (Validator.FINITE, np.array([-np.inf, 0.0], np.float32)),
+        (Validator.FINITE, np.array([0.0, np.nan])),
+        (Validator.UNIT, np.array([0.5, -0.0])),
+        (Validator.UNIT, np.array([0.5, np.nextafter(1, 2)])),
+        (Validator.UNIT, np.array([0.5, -5e-324])),
+        (Validator.UNIT, np.array([0.5, np.nan], np.float32)),
+        (Validator.UNIT, np.array([0, 1])),
+        (Validator.BINARY, np.array([0, 2], np.uint8)),
+        (Validator.BINARY, np.array([0, -1])),
+        (Validator.BINARY, np.array([0.0, 0.5])),
+        (Validator.BINARY, np.array([1.0, np.nan])),
+        (Validator.BINARY, np.array(["0", "1"])),
+    ],
+    ids=range(27),
+)
+def test_something_else_does_not(validator: Validator, column: NDArray[Any]) -> None:
+    assert validated(column, validator) is None
+    for kind in (column.dtype, *KINDS):
+        assert kept(validator, kind, column) is None
+
+
+@pytest.mark.parametrize("validator", ALL)
+def test_what_is_no_array_of_rows_is_left_to_the_check(
+    validator: Validator,
+) -> None:
+    for column in ([0, 1], None, "labels", 1, np.zeros(0, np.int64), np.zeros((2, 1), np.int64)):
+        assert validated(column, validator) is None
+    for kind, shape in product(KINDS, [(0,), (2, 1), ()]):
+        for held in (kind, np.dtype(np.uint8)):
+            assert kept(validator, held, np.zeros(shape, kind)) is None
+
+
+def test_each_kind_of_numbers_is_all_of_those_before_it() -> None:
+    for at, validator in enumerate(NUMBERS):
+        for column, before in product(MOST[validator], NUMBERS[:at]):
+            found = validated(column, validator)
+            assert found is not None
+            assert validated(found, before) is not None or before is Validator.UNIT  # of integers
+
+
+def test_several_validators_are_the_strongest_unless_one_is_of_ids() -> None:
+    assert strongest({Validator.UNIT, Validator.NUMBERS}) is Validator.UNIT
+    assert strongest({Validator.FINITE, Validator.BINARY, Validator.UNIT}) is Validator.BINARY
+    assert strongest({Validator.INTEGERS}) is Validator.INTEGERS
+    assert strongest({Validator.INTEGERS, Validator.BINARY}) is None
+
+
+def drawn(validator: Validator, n: int, rng: np.random.Generator) -> NDArray[Any]:
+    """A column that passes a validator, of any that the strongest ones do."""
+    same = [validator]
+    kinds = same if validator is Validator.INTEGERS else [k for k in NUMBERS if k >= validator]
+    among = [(column, kind) for kind in kinds for column in MOST[kind]]
+    column, kind = among[rng.integers(len(among))]
+    found: NDArray[Any] | None = validated(rng.choice(column, n), kind)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("metric", SURE.values(), ids=SURE)
+def test_what_passes_all_validators_of_a_metric_is_taken_whole_and_in_parts(
+    metric: Accumulator,
+) -> None:
+    rng = np.random.default_rng(1)
+    required = [name for name, needed in metric.arguments().items() if needed]
+    for i in range(60):
+        names = required if i % 2 else list(metric._validators)
+        columns = {name: drawn(metric._validators[name], 7, rng) for name in names}
+        rows = metric.check(**columns)
+        assert (rows.n, rows.total) == (7, 7)
+        whole, parts, lists = metric.empty(), metric.empty(), metric.empty()
+        whole.update(**columns)
+        for at in (slice(0, 3), slice(3, 4), slice(4, 7)):
+            parts.update(**{name: column[at] for name, column in columns.items()})
+            lists.update(**{name: column[at].tolist() for name, column in columns.items()})
+        assert whole == parts == lists
+
+
+@pytest.mark.parametrize("n", [1, 128, 129])
+@pytest.mark.parametrize("validator", ALL)
+def test_the_bytes_of_what_a_validator_finds_are_kept(validator: Validator, n: int) -> None:
+    for column in MOST[validator]:
+        some = np.resize(column, n)
+        found = validated(some, validator)
+        assert found is not None
+        for one in (some, np.repeat(some, 2)[::2]):
+            assert kept(validator, found.dtype, one) == found.tobytes()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_column_of_another_type_than_is_pending_is_kept_only_as_float64_of_integers(
+    kind: np.dtype[Any],
+) -> None:
+    for validator in ALL:
+        for column in MOST[validator]:
+            found = validated(column, validator)
+            assert found is not None
+            wanted = found.tobytes() if found.dtype is kind else None
+            if kind is np.dtype(np.float64) and found.dtype.kind in "iu" and found.itemsize > 1:
+                wanted = found.astype(np.float64).tobytes()
+            assert kept(validator, kind, column) == wanted
+
+
+@pytest.mark.parametrize("metric", SURE.values(), ids=SURE)
+def test_what_is_appended_is_bit_for_bit_what_the_check_makes(metric: Accumulator) -> None:
+    rng = np.random.default_rng(2)
+    required = [name for name, needed in metric.arguments().items() if needed]
+    taken = 0
+    for i in range(300):
+        names = required if i % 2 else list(metric._validators)
+        first, then = (
+            {name: drawn(metric._validators[name], n, rng) for name in names} for n in (3, 9)
+        )
+        state = metric.empty()
+        for at in (slice(0, 1), slice(1, 3)):
+            state.update(**{name: column[at] for name, column in first.items()})
+        if state._buffer.append(*then.values()):
+            taken += 1
+            pending, checked = state._buffer.take_all(), metric.check(**then)
+            assert (pending.n, pending.total) == (12, 12)
+            assert pending.columns.keys() == checked.columns.keys()
+            for name in checked.columns:
+                here, there = getattr(pending, name), getattr(checked, name)
+                assert here.dtype is there.dtype
+                assert here[3:].tobytes() == there.tobytes()
+    assert taken > 30
+
+
+def test_rows_that_weigh_other_units_and_classes_with_names_are_for_the_check_alone() -> None:
+    kinds = {type(metric) for metric in SURE.values()}
+    assert kinds >= {HistogramAUC, ExactAUC, BinaryConfusion, Calibration, GroupedAUC}
+    assert kinds >= {Ratio, Regression, Units}
+    for kind in kinds - {Ratio, Units}:
+        assert not registry.metric(kind.__name__, {"weight_unit": Fraction(1, 10)})._validators
+    for kind in (HistogramAUC, ExactAUC, BinaryConfusion):
+        assert not registry.metric(kind.__name__, {"positive": 2})._validators
+    for ids in ("hashed", "exact"):
+        assert not GroupedAUC(ids=ids)._validators
+
+
+class Hits(Accumulator, schema="test-hits/1"):
+    """Rows by label."""
+
+    inputs = Inputs(labels=Binary(), scores=Real(), weights=Weights())
+    weight_unit: Fraction | int | str = 1
+    round_weights: bool = False
+    counts = Counts(2)
+    rounded = Counts("round_weights")
+
+    def _accumulate(self, batch: Batch, slots: Any) -> None:
+        self.counts.add(batch.labels.astype(np.intp), slots, batch.quanta)
+
+    def _accumulate_rounded(self, batch: Batch, slots: Any) -> None:
+        self.rounded.add(np.zeros(batch.n, np.intp), slots)
+
+    def compute(self) -> tuple[int, ...]:
+        self._flush()
+        return tuple(self.counts.dense().tolist() + self.rounded.dense().tolist())
+
+
+def test_a_metric_gets_quanta_of_at_least_one_and_rounded_rows_apart() -> None:
+    metric = Hits(weight_unit="1/2", round_weights=True)
+    metric.update([1, 1, 0, 0], [0, 0, 0, 0], weights=[1.5, 0.1, 0, 0.7])
+    assert metric.compute() == (1, 3, 2)
+    plain = Hits()
+    plain.update([1, 0, 0], [0, 0, 0], weights=[2, 0, 1])
+    plain.update([1, 0], [0, 0])
+    assert plain.compute() == (2, 3)
+
+
+def test_settings_of_weights_are_checked_where_weights_are_declared() -> None:
+    assert Hits(weight_unit="1/2").weight_unit == Fraction(1, 2)
+    with pytest.raises(SettingsError, match=r"Hits\.weight_unit"):
+        Hits(weight_unit=0)
+    with pytest.raises(SettingsError, match=r"Hits\.round_weights"):
+        Hits(round_weights=1)  # type: ignore[arg-type]
+
+
+def test_arguments_are_those_that_are_declared() -> None:
+    assert Hits().arguments() == {"labels": True, "scores": True, "weights": False}
+    assert str(signature(Hits.update)) == "(self, labels, scores, *, weights=None)"
+    assert str(signature(Hits.check)) == "(self, labels, scores, *, weights=None)"
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'scores'"):
+        Hits().update([1])
+
+
+@pytest.mark.parametrize("name", ["n", "columns", "take", "quanta"])
+def test_no_input_hides_what_a_batch_has(name: str) -> None:
+    with pytest.raises(TypeError, match=name):
+        Inputs(**{name: Real()})
+    with pytest.raises(TypeError, match="called weights"):
+        Inputs(labels=Binary(), heavy=Weights())
+
+
+def test_a_metric_with_a_check_of_its_own_is_asked_for_every_batch() -> None:
+    class Careful(Accumulator, schema="test-careful/1"):
+        inputs = Inputs(scores=Real())
+        counts = Counts(1)
+
+        def check(self, scores: Any) -> Batch:
+            if len(scores) > 2:
+                raise InputError(expected="few", came="many", where="scores", todo="pass fewer")
+            return self._check({"scores": scores})
+
+        def _accumulate(self, batch: Batch, slots: Any) -> None:
+            self.counts.add(np.zeros(batch.n, np.intp), slots)
+
+        def compute(self) -> int:
+            self._flush()
+            return int(self.counts.dense()[0])
+
+    metric = Careful()
+    for _ in range(3):
+        metric.update(np.ones(2))
+    with pytest.raises(InputError):
+        metric.update(np.ones(3))
+    assert metric.compute() == 6
