@@ -12,7 +12,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.bag_checks import check_choice
 from streammetrics.core.batch import Batch, Column
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.parts import part
+from streammetrics.core.parts.part import Column as StateColumn
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.record_fields import Values
 from streammetrics.core.parts.record_set import Records, RecordSet
@@ -204,7 +204,7 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         of = ((place[there] - 1).astype(np.uint8), batch.values[there], batch.event_ids[there])
         self.outcome_rows.add(ids[there], times[there], of, here)
 
-    def _read(self, found: Mapping[str, part.Column], width: int) -> Self:
+    def _read(self, found: Mapping[str, StateColumn], width: int) -> Self:
         new = super()._read(found, width)
         for one in new.outcome_rows.sets:
             places = one.settled().fields[0]
