@@ -13,7 +13,8 @@ PYTEST := $(BIN)/python -m pytest -q
 export PYTHONDONTWRITEBYTECODE :=
 # The doctests of the two packages are part of every run, but for what needs Spark or Beam.
 SUITE := --doctest-modules streammetrics consumers tests \
-  --ignore=streammetrics/engines/spark --ignore=streammetrics/engines/beam
+  --ignore=streammetrics/engines/spark --ignore=streammetrics/engines/beam \
+  --ignore=streammetrics/figures.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup check test test-faults test-engines test-cluster chaos peers docs screenshots demo bench coverage

@@ -29,7 +29,10 @@ def declared(source: str) -> Iterator[str]:
     for node in ast.parse(source).body:
         if not isinstance(node, ast.ClassDef) or "schema" not in [k.arg for k in node.keywords]:
             continue
-        if "\n    Rows\n" in (ast.get_docstring(node, clean=False) or ""):
+        assigned = {
+            ast.unparse(t) for n in node.body if isinstance(n, ast.Assign) for t in n.targets
+        }
+        if "inputs" in assigned or "\n    Rows\n" in (ast.get_docstring(node, clean=False) or ""):
             yield node.name
 
 

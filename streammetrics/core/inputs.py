@@ -133,7 +133,7 @@ class Input(ABC):
     """
 
     keyword: ClassVar[bool] = False  # given by name only
-    type_text: ClassVar[str] = "ArrayLike"
+    type_text: ClassVar[str] = "ArrayLike"  # the type that a signature for editors gives it
     meaning: str = ""  # for the documentation
 
     def __init__(self, *, optional: bool = False) -> None:
@@ -346,7 +346,8 @@ class Unchecked(Input):
 
 
 class Weights(Input):
-    """Weights of rows; the metric has the settings `weight_unit` and `round_weights`.
+    """Weights of rows: multiples of the setting `weight_unit`, or rounded to them where the
+    setting `round_weights` says so. A metric without these settings takes whole weights.
 
     per_row: a property that says to how many counts of one part a row adds its weight.
     """
@@ -408,10 +409,10 @@ class Bound:
             for name, column in columns.items()
             if not isinstance(column, Unchecked)
         ]
-        settings = metric.settings()
-        unit = settings["weight_unit"] if weights else ONE
+        settings = metric.settings() if weights else {}
+        unit = settings.get("weight_unit", ONE)
         self._unit = unit if isinstance(unit, Fraction) else ONE
-        self._rounding = bool(settings["round_weights"]) if weights else False
+        self._rounding = bool(settings.get("round_weights", False))
         self._weighs = self._unit is not ONE  # rows without weights have other quanta than 1
         per_row = weights.per_row if weights else None
         self._per_row: int = getattr(metric, per_row) if per_row else 1

@@ -1,9 +1,9 @@
 """Weights of rows, held as whole numbers of a unit that the settings name.
 
 Sums of integers do not depend on order or sharding, which sums of floats do. A row of weight zero
-is ignored. A metric with an input `Weights()` has the settings `weight_unit` and `round_weights`,
-and holds how many rows there are beside how many quanta, and which weights were rounded. Here
-weights become a column of quanta; what `_accumulate` gets of them is always of the same form.
+is ignored. A metric with an input `Weights()` may have the settings `weight_unit` and
+`round_weights`, and holds how many rows there are beside how many quanta, and which weights were
+rounded. Here weights become a column of quanta; what `_accumulate` gets is always of one form.
 """
 
 from __future__ import annotations
@@ -56,10 +56,11 @@ def unit_of(value: object, where: str) -> Fraction:
 
 
 def check_weight_settings(metric: Declared) -> None:
-    """The settings of weights as a Fraction and a bool; SettingsError for anything else."""
+    """The settings of weights, where there are any, in one form; SettingsError for others."""
     name, settings = type(metric).__name__, metric.settings()
-    metric._set("weight_unit", unit_of(settings["weight_unit"], f"{name}.weight_unit"))
-    rounding = settings["round_weights"]
+    if "weight_unit" in settings:
+        metric._set("weight_unit", unit_of(settings["weight_unit"], f"{name}.weight_unit"))
+    rounding = settings.get("round_weights", False)
     if not isinstance(rounding, bool):
         raise SettingsError(
             expected="True or False",

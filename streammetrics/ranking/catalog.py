@@ -80,7 +80,10 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
     n_items: int
     k: int
     inputs = Inputs(
-        lists=Unchecked("item numbers [lists, items], a sequence of lists, or flat with offsets"),
+        lists=Unchecked(
+            "item numbers [lists, items], a sequence of lists, or flat with offsets",
+            type_text="ItemLists",
+        ),
         offsets=Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
     )
     shows = Counts("n_items")

@@ -174,7 +174,10 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
     k: int | None = None
     similarity: str = "cosine"
     inputs = Inputs(
-        lists=Unchecked("item numbers [lists, items], a sequence of lists, or flat with offsets"),
+        lists=Unchecked(
+            "item numbers [lists, items], a sequence of lists, or flat with offsets",
+            type_text="ItemLists",
+        ),
         offsets=Unchecked("[lists + 1], of flat lists", keyword=True, optional=True),
     )
     lists = Counts(2)  # kept, short

@@ -293,6 +293,27 @@ def test_settings_of_weights_are_checked_where_weights_are_declared() -> None:
         Hits(round_weights=1)  # type: ignore[arg-type]
 
 
+def test_a_metric_without_settings_of_weights_takes_whole_weights() -> None:
+    class Heavy(Accumulator, schema="test-heavy/1"):
+        inputs = Inputs(labels=Binary(), weights=Weights())
+        counts = Counts(2)
+
+        def _accumulate(self, batch: Batch, slots: Any) -> None:
+            self.counts.add(batch.labels.astype(np.intp), slots, batch.quanta)
+
+        def compute(self) -> list[int]:
+            self._flush()
+            found: list[int] = self.counts.dense().tolist()
+            return found
+
+    metric = Heavy()
+    metric.update([1, 0, 1], weights=[2, 0, 3])
+    metric.update([0])
+    assert metric.compute() == [1, 5]
+    with pytest.raises(InputError, match="multiples of weight_unit=1"):
+        metric.update([1], weights=[0.5])
+
+
 def test_arguments_are_those_that_are_declared() -> None:
     assert Hits().arguments() == {"labels": True, "scores": True, "weights": False}
     assert str(signature(Hits.update)) == "(self, labels, scores, *, weights=None)"
