@@ -23,7 +23,7 @@ def quietest(runs: Sequence[Run]) -> Run:
     first = {name: value for name, value in runs[0].items() if name != "answers"}
     for run in runs:
         if any(run[name] != value for name, value in first.items()):
-            raise ValueError(f"expected runs with {first}, came one with {run['versions']}")
+            raise ValueError(f"expected runs with {first}, got one with {run['versions']}")
     best: dict[str, Mapping[str, Any]] = {}
     for answer in (answer for run in runs for answer in run["answers"]):
         key = answer["key"]

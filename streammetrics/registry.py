@@ -73,9 +73,9 @@ def metric_type(name: str) -> type[Accumulator]:
     if found is None:
         raise SettingsError(
             expected=f"one of {', '.join(metric_names())}, or module:Class",
-            came=repr(name),
+            got=repr(name),
             where="type",
-            todo=nearest(name, metric_names()),
+            hint=nearest(name, metric_names()),
         )
     return _class_of(found["module"], found["name"])
 
@@ -86,16 +86,16 @@ def _class_of(module: str, name: str) -> type[Accumulator]:
         found = import_module(module)
     except StreamMetricsError as error:  # such as a schema that another class has
         raise SettingsError(
-            expected=error.expected, came=error.came, where=error.where, todo=error.todo
+            expected=error.expected, got=error.got, where=error.where, hint=error.hint
         ) from error
     except Exception as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         absent = missing is not None and f"{module}.".startswith(f"{missing}.")
         raise SettingsError(
             expected=f"a module that {'Python finds' if absent else 'can be imported'}",
-            came=f"{module}: {type(error).__name__}: {error}",
+            got=f"{module}: {type(error).__name__}: {error}",
             where="type",
-            todo="install its package, or name its folder in PYTHONPATH"
+            hint="install its package, or name its folder in PYTHONPATH"
             if absent
             else "correct the module",
         ) from error
@@ -103,16 +103,16 @@ def _class_of(module: str, name: str) -> type[Accumulator]:
     if kind is None:
         raise SettingsError(
             expected=f"a class of {module}",
-            came=repr(name),
+            got=repr(name),
             where="type",
-            todo=nearest(name, [one for one, v in vars(found).items() if _is_metric(v)]),
+            hint=nearest(name, [one for one, v in vars(found).items() if _is_metric(v)]),
         )
     if not _is_metric(kind):
         raise SettingsError(
             expected="a class made as `class M(Accumulator, schema=...)`, with all of its methods",
-            came=f"{module}:{name}, {shown(kind)}",
+            got=f"{module}:{name}, {shown(kind)}",
             where="type",
-            todo="name a metric",
+            hint="name a metric",
         )
     made: type[Accumulator] = kind
     return made
@@ -135,18 +135,18 @@ def metric(type_name: str, settings: Mapping[str, Setting] | None = None) -> Acc
         if name not in takes and name not in kind._formerly.values():
             raise SettingsError(
                 expected=f"a setting of {type_name} ({', '.join(takes) or 'it has none'})",
-                came=repr(name),
+                got=repr(name),
                 where=f"{type_name}.{name}",
-                todo="correct the name or leave it out",
+                hint="correct the name or leave it out",
             )
     try:
         made: Accumulator = kind(**dict(settings or {}))
     except TypeError as error:
         raise SettingsError(
             expected=f"the settings of {type_name} ({', '.join(takes)})",
-            came=str(error),
+            got=str(error),
             where=type_name,
-            todo="give those that are missing",
+            hint="give those that are missing",
         ) from None
     return made
 
@@ -173,5 +173,5 @@ def load(source: bytes | str | PathLike[str]) -> Accumulator:
         if where == "state bytes":
             raise
         raise StateError(
-            expected=error.expected, came=error.came, where=where, todo=error.todo
+            expected=error.expected, got=error.got, where=where, hint=error.hint
         ) from None

@@ -71,14 +71,14 @@ def test_a_name_is_ours_or_that_of_an_entry_point_which_nothing_imports_before(
 @pytest.mark.parametrize(
     ("place", "said"),
     [
-        ("Rato", r"type: expected one of .*, or module:Class, came 'Rato'; did you mean 'Ratio'\?"),
-        ("no.such:X", "expected a module that Python finds, came no.such: .*; install its package"),
-        ("{}.broken:X", "a module that can be imported, came .*no_such_module_at_all.*; correct"),
-        ("{}.good:Sen", r"expected a class of .*good, came 'Sen'; did you mean 'Seen'\?"),
+        ("Rato", r"type: expected one of .*, or module:Class, got 'Rato'; did you mean 'Ratio'\?"),
+        ("no.such:X", "expected a module that Python finds, got no.such: .*; install its package"),
+        ("{}.broken:X", "a module that can be imported, got .*no_such_module_at_all.*; correct"),
+        ("{}.good:Sen", r"expected a class of .*good, got 'Sen'; did you mean 'Seen'\?"),
         ("{}.good:Counts", r"expected a class made as `class M\(Accumulator, schema=...\)`"),
-        ("{}.good:Accumulator", r"with all of its methods, came .*good:Accumulator"),
-        ("{}.taken:Seen", r"Seen\(schema\): expected a schema .*, came 'ratio/2', that of streamm"),
-        ("Broken", "a module that can be imported, came .*broken: ModuleNotFoundError"),
+        ("{}.good:Accumulator", r"with all of its methods, got .*good:Accumulator"),
+        ("{}.taken:Seen", r"Seen\(schema\): expected a schema .*, got 'ratio/2', that of streamm"),
+        ("Broken", "a module that can be imported, got .*broken: ModuleNotFoundError"),
     ],
 )
 def test_a_name_of_no_metric_says_what_is_wrong(package: str, place: str, said: str) -> None:
@@ -102,7 +102,7 @@ def test_bytes_find_an_installed_metric_beside_a_broken_one_and_import_nothing_e
 
 def test_a_text_names_no_measure_that_is_not_registered(package: str) -> None:
     with pytest.raises(
-        SettingsError, match=rf"came 'X'; .*X = {package}.broken:X.*came NDCG; choose"
+        SettingsError, match=rf"got 'X'; .*X = {package}.broken:X.*got NDCG; choose"
     ):
         parse_measure("X@3")
     for measure, said in (
@@ -120,7 +120,7 @@ def test_a_registered_name_stays_that_of_its_class() -> None:
     for _ in range(2):
         register_measure(mine)
     assert parse_measure("Mine(rel=2)@3") == mine(rel=2) @ 3
-    with pytest.raises(SettingsError, match=r"expected Mine as it was registered, .*\._A, came"):
+    with pytest.raises(SettingsError, match=r"expected Mine as it was registered, .*\._A, got"):
         register_measure(other)
 
 

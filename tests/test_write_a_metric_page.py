@@ -52,5 +52,5 @@ def test_the_log_of_the_page_has_the_results_that_it_says(folder: Path) -> None:
     run(folder, "streammetrics run named.toml --until-end --no-serve")
 
     # Without them a store says what is missing, and its bytes import nothing.
-    with pytest.raises(AssertionError, match=r"came 'my-package\.scroll-depth/1'; import"):
+    with pytest.raises(AssertionError, match=r"got 'my-package\.scroll-depth/1'; import"):
         run(folder, "PYTHONPATH= streammetrics results visits.sqlite")

@@ -40,9 +40,9 @@ class Tally(Accumulator, schema="toy-tally/1"):
         if type(self.size) is not int or not 1 <= self.size <= 1 << 40:
             raise SettingsError(
                 expected="a size from 1 to 2**40",
-                came=shown(self.size),
+                got=shown(self.size),
                 where="Tally.size",
-                todo="pass how many cells there are",
+                hint="pass how many cells there are",
             )
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:
@@ -51,9 +51,9 @@ class Tally(Accumulator, schema="toy-tally/1"):
         if len(bad):
             raise InputError(
                 expected=f"cells below {self.size}",
-                came=shown(at[bad[0]]),
+                got=shown(at[bad[0]]),
                 where=f"cells[{bad[0]}]",
-                todo="pass smaller ones",
+                hint="pass smaller ones",
                 rows=bad,
             )
         if given["weights"] is None:

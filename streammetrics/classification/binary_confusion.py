@@ -74,9 +74,9 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         if threshold is None:
             raise SettingsError(
                 expected=FLOAT64,
-                came=shown(self.threshold),
+                got=shown(self.threshold),
                 where="BinaryConfusion(threshold)",
-                todo="pass a number, or leave it out for 0.5",
+                hint="pass a number, or leave it out for 0.5",
             )
         self._set("threshold", threshold)  # 1 is 1.0
         self._set("positive", checks.check_positive(self.positive, "BinaryConfusion(positive)"))

@@ -100,18 +100,18 @@ class Calibration(Accumulator, schema="calibration/3"):
         if self.clip is not None and not (clip is not None and 0 < clip <= 0.5):
             raise SettingsError(
                 expected="a number above 0 and at most 1/2, or None",
-                came=shown(self.clip),
+                got=shown(self.clip),
                 where="Calibration.clip",
-                todo="pass a small one such as 1e-15, or leave it out for the log loss as it is",
+                hint="pass a small one such as 1e-15, or leave it out for the log loss as it is",
             )
         self._set("clip", clip)
         bins = whole(self.bins)
         if bins is None or not 1 <= bins <= _MOST_BINS:
             raise SettingsError(
                 expected=f"an integer from 1 to {_MOST_BINS}",
-                came=shown(self.bins),
+                got=shown(self.bins),
                 where="Calibration.bins",
-                todo="pass how many bins of equal width there are, or leave it out for 15",
+                hint="pass how many bins of equal width there are, or leave it out for 15",
             )
         self._set("bins", bins)
 

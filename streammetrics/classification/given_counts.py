@@ -49,10 +49,9 @@ def _require_plain(settings: Mapping[str, Setting], name: str) -> None:
     if settings["weight_unit"] != 1 or settings["round_weights"]:
         raise SettingsError(
             expected="weight_unit=1, as each row that is counted weighs 1",
-            came=f"weight_unit={settings['weight_unit']}, "
-            f"round_weights={settings['round_weights']}",
+            got=f"weight_unit={settings['weight_unit']}, round_weights={settings['round_weights']}",
             where=f"{name}.from_counts",
-            todo="update it with rows and their weights",
+            hint="update it with rows and their weights",
         )
 
 
@@ -61,8 +60,8 @@ def _require_within(values: NDArray[np.int64], name: str, most: int) -> None:
     if len(bad):
         raise InputError(
             expected=f"integers from 0 to {most}",
-            came=shown(values[bad[0]]),
+            got=shown(values[bad[0]]),
             where=f"{name}[{bad[0]}]",
-            todo="count rows by the same cells as this metric",
+            hint="count rows by the same cells as this metric",
             rows=bad,
         )

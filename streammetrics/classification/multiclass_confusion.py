@@ -98,9 +98,9 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
         if not all(k in within for k in known):
             raise SettingsError(
                 expected=f"whole numbers from 1 to {self.n_classes}, as (1, 3)",
-                came=shown(ks),
+                got=shown(ks),
                 where="MulticlassConfusion.top_k",
-                todo="pass those for which top_k_accuracy is wanted, or leave it out",
+                hint="pass those for which top_k_accuracy is wanted, or leave it out",
             )
         self._set("top_k", tuple(sorted(within)))
 
@@ -137,9 +137,9 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
         if n:
             raise InputError(
                 expected=f"scores [n, {self.n_classes}], as top_k is {self.top_k}",
-                came="one predicted class for each row",
+                got="one predicted class for each row",
                 where="predictions",
-                todo="pass the scores of all classes, or leave top_k out",
+                hint="pass the scores of all classes, or leave top_k out",
             )
         return np.empty((0, self.n_top_k), np.uint8)
 

@@ -88,9 +88,9 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
         if limit is None:
             raise SettingsError(
                 expected=FLOAT64,
-                came=shown(self.threshold),
+                got=shown(self.threshold),
                 where="MultilabelConfusion.threshold",
-                todo="pass the least score that predicts a label",
+                hint="pass the least score that predicts a label",
             )
         self._set("threshold", limit)  # 1 is 1.0
 

@@ -76,9 +76,9 @@ class SlidingAUC:
         if (rows is None) == (seconds is None):
             raise SettingsError(
                 expected="rows or seconds, one of the two",
-                came="neither" if rows is None else "both",
+                got="neither" if rows is None else "both",
                 where="SlidingAUC",
-                todo="pass for instance rows=1000, or seconds=3600",
+                hint="pass for instance rows=1000, or seconds=3600",
             )
         n = whole(rows)
         if rows is not None and (n is None or n < 1):
@@ -122,9 +122,9 @@ class SlidingAUC:
         if (times_s is None) != (self.seconds is None):
             raise InputError(
                 expected="times_s" if times_s is None else "no times",
-                came="none" if times_s is None else "some",
+                got="none" if times_s is None else "some",
                 where="times_s",
-                todo="pass the time of each row in seconds"
+                hint="pass the time of each row in seconds"
                 if times_s is None
                 else "leave them out, or use SlidingAUC(seconds=...)",
             )
@@ -152,13 +152,13 @@ class SlidingAUC:
         before = np.maximum.accumulate(known)[:-1]
         bad = np.flatnonzero(~finite | (times < before))
         if len(bad):
-            came = times[bad[0]]
-            why = f"{shown(came)} after {shown(before[bad[0]])}"
+            got = times[bad[0]]
+            why = f"{shown(got)} after {shown(before[bad[0]])}"
             raise InputError(
                 expected="finite times in seconds, none below the one before it",
-                came=why if np.isfinite(came) else shown(came),
+                got=why if np.isfinite(got) else shown(got),
                 where=f"times_s[{bad[0]}]",
-                todo="pass rows in order of time; drop late ones, or use Windows for them",
+                hint="pass rows in order of time; drop late ones, or use Windows for them",
                 rows=bad,
             )
         found: list[float] = times.tolist()
@@ -221,10 +221,10 @@ def _span(seconds: object) -> float:
     raise _bad_setting("a positive, finite number of seconds", seconds, "seconds")
 
 
-def _bad_setting(expected: str, came: object, name: str) -> SettingsError:
+def _bad_setting(expected: str, got: object, name: str) -> SettingsError:
     return SettingsError(
         expected=expected,
-        came=shown(came),
+        got=shown(got),
         where=f"SlidingAUC.{name}",
-        todo="pass for instance rows=1000, or seconds=3600",
+        hint="pass for instance rows=1000, or seconds=3600",
     )

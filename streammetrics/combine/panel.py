@@ -147,9 +147,9 @@ class Panel(Accumulator, schema="panel/1"):
             if column not in self._takes:
                 raise InputError(
                     expected=f"columns that a metric takes ({', '.join(self._takes)})",
-                    came=shown(column),
+                    got=shown(column),
                     where="Panel.update",
-                    todo="leave it out, or name it in `inputs`",
+                    hint="leave it out, or name it in `inputs`",
                 )
         given = frozenset([name for name, column in columns.items() if column is not None])
         plan = self._plans.get(given)
@@ -171,9 +171,9 @@ class Panel(Accumulator, schema="panel/1"):
             if other != size:
                 raise InputError(
                     expected=f"{size} rows, as {first!r} has",
-                    came=f"{other}",
+                    got=f"{other}",
                     where=f"Panel.update, metric {name!r}",
-                    todo="put metrics of lists and metrics of events into panels of their own",
+                    hint="put metrics of lists and metrics of events into panels of their own",
                 )
         shared = known if len(apart) < len(self.metrics) else {}
         total = max([size, *(batch.total for batch in apart.values())])
@@ -219,24 +219,24 @@ def require_empty(metric: object, where: str) -> Accumulator:
     if not isinstance(metric, Accumulator):
         raise SettingsError(
             expected="a metric",
-            came=f"{shown(metric)} ({type(metric).__name__})",
+            got=f"{shown(metric)} ({type(metric).__name__})",
             where=where,
-            todo="pass an instance, for example HistogramAUC()",
+            hint="pass an instance, for example HistogramAUC()",
         )
     if not metric._nests:
         raise SettingsError(
             expected="a metric that takes rows",
-            came=f"a {type(metric).__name__}",
+            got=f"a {type(metric).__name__}",
             where=where,
-            todo="merge such states by themselves",
+            hint="merge such states by themselves",
         )
     counted = metric._mass or metric._buffer.n
     if counted and metric != metric.empty():  # to compare takes the bytes of both
         raise SettingsError(
             expected="an empty metric",
-            came="one that has counted rows",
+            got="one that has counted rows",
             where=where,
-            todo="pass metric.empty(), and merge what it counted afterwards",
+            hint="pass metric.empty(), and merge what it counted afterwards",
         )
     return metric.empty()
 
@@ -250,10 +250,10 @@ def _is_name(name: object) -> bool:
     return isinstance(name, str) and bool(name)
 
 
-def _bad(where: str, expected: str, came: object) -> SettingsError:
+def _bad(where: str, expected: str, got: object) -> SettingsError:
     return SettingsError(
         expected=expected,
-        came=shown(came),
+        got=shown(got),
         where=f"Panel.{where}",
-        todo="see the docstring of Panel",
+        hint="see the docstring of Panel",
     )

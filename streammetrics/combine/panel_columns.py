@@ -35,18 +35,18 @@ class Reader(NamedTuple):
             elif required:
                 raise InputError(
                     expected=f"the column {column!r}",
-                    came=f"only {', '.join(sorted(columns)) or 'nothing'}",
+                    got=f"only {', '.join(sorted(columns)) or 'nothing'}",
                     where=f"Panel.update, metric {self.name!r}",
-                    todo="pass it as a keyword, or rename another with `inputs`",
+                    hint="pass it as a keyword, or rename another with `inputs`",
                 )
         try:
             return self.metric.check(**mine)
         except InputError as error:
             raise InputError(
                 expected=error.expected,
-                came=error.came,
+                got=error.got,
                 where=f"metric {self.name!r}, {error.where}",
-                todo=error.todo,
+                hint=error.hint,
                 rows=error.rows,
             ) from None
 

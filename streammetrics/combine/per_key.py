@@ -76,9 +76,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         if type(self.max_keys) is not int or not 1 <= self.max_keys <= 1 << 31:
             raise SettingsError(
                 expected="an integer from 1 to 2**31",
-                came=shown(self.max_keys),
+                got=shown(self.max_keys),
                 where="PerKey.max_keys",
-                todo="pass how many keys may be kept apart",
+                hint="pass how many keys may be kept apart",
             )
 
     def arguments(self) -> Mapping[str, bool]:
@@ -153,9 +153,9 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         if not isinstance(self.metric, Panel):
             raise SettingsError(
                 expected="a PerKey of a Panel",
-                came=f"a PerKey of {type(self.metric).__name__}",
+                got=f"a PerKey of {type(self.metric).__name__}",
                 where="PerKey.project",
-                todo="use the PerKey as it is",
+                hint="use the PerKey as it is",
             )
         states = self._settled()
         of_one = states.of_child(cast("Panel", states.child).states.by_name[name])
@@ -200,7 +200,7 @@ def require_as_many(n: int, wanted: int, name: str) -> None:
     if n != wanted:
         raise InputError(
             expected=f"{wanted} values, one for each row (or list)",
-            came=f"{n}",
+            got=f"{n}",
             where=name,
-            todo="pass columns of equal length",
+            hint="pass columns of equal length",
         )

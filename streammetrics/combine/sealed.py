@@ -154,9 +154,9 @@ class Sealed(WithoutRows, schema="sealed/1"):
         if mine and theirs and mine != theirs:
             raise OverlapError(
                 expected=_said(mine),
-                came=_said(theirs),
+                got=_said(theirs),
                 where="Sealed.merge",
-                todo="seal all rows of a scope by one hash of one column, and keep groups apart; "
+                hint="seal all rows of a scope by one hash of one column, and keep groups apart; "
                 "of groups that share users, count the whole again",
             )
         super()._merge(other)
@@ -172,9 +172,9 @@ class Sealed(WithoutRows, schema="sealed/1"):
             said = ", ".join(f"{source}: [{start}, {end})" for source, _, start, end in rows[:3])
             raise StateError(
                 expected=f"a sealed state that says which buckets of {shown(self.scope)} it has",
-                came=f"{shown(said)} beside it" if rows else "nothing beside it",
+                got=f"{shown(said)} beside it" if rows else "nothing beside it",
                 where="Sealed",
-                todo="keep the whole envelope, to_file_bytes(), and not the bare state bytes",
+                hint="keep the whole envelope, to_file_bytes(), and not the bare state bytes",
             )
         return found.pop()
 
@@ -213,9 +213,9 @@ def _require_sealable(metric: Accumulator) -> None:
         if inner._totals() is not inner:
             raise SettingsError(
                 expected=f"a {type(inner).__name__} by itself or in a Panel",
-                came=f"one in a {type(metric).__name__}, whose parts share users",
+                got=f"one in a {type(metric).__name__}, whose parts share users",
                 where="Sealed.metric",
-                todo="group the rows by the key or the window, and seal each group",
+                hint="group the rows by the key or the window, and seal each group",
             )
 
 
@@ -238,10 +238,10 @@ def _said(proof: tuple[str, str]) -> str:
     return f"{source}, {piece}" if piece else source
 
 
-def _bad(where: str, expected: str, came: object) -> SettingsError:
+def _bad(where: str, expected: str, got: object) -> SettingsError:
     return SettingsError(
         expected=expected,
-        came=shown(came),
+        got=shown(got),
         where=f"sealing, {where}",
-        todo="see the docstring of Sealing",
+        hint="see the docstring of Sealing",
     )

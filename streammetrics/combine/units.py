@@ -101,8 +101,8 @@ class Units(Accumulator, schema="units/1"):
         if self.max_units is not None and (
             type(self.max_units) is not int or not 1 <= self.max_units < 1 << 63
         ):
-            todo = "pass how many units a state may hold before it is given up"
-            raise _bad("max_units", "a number from 1, or None for no limit", self.max_units, todo)
+            hint = "pass how many units a state may hold before it is given up"
+            raise _bad("max_units", "a number from 1, or None for no limit", self.max_units, hint)
 
     if TYPE_CHECKING:
 
@@ -135,8 +135,8 @@ def in_several(arms: Iterable[UnitsResult]) -> UnitsResult:
     each = list(arms)
     shares = {one.share for one in each}
     if len(shares) > 1:
-        todo = "count the units of all arms with one share"
-        raise _bad("share", "one share of all arms", sorted(shares), todo)
+        hint = "count the units of all arms with one share"
+        raise _bad("share", "one share of all arms", sorted(shares), hint)
     share = shares.pop() if shares else 1.0
     unknown = next((one.reason for one in each if one.sampled is None), "")
     if unknown:
@@ -149,8 +149,8 @@ def in_several(arms: Iterable[UnitsResult]) -> UnitsResult:
     return UnitsResult(share, len(found), _hashes=found)
 
 
-def _bad(name: str, expected: str, came: object, todo: str) -> SettingsError:
-    return SettingsError(expected=expected, came=shown(came), where=f"Units.{name}", todo=todo)
+def _bad(name: str, expected: str, got: object, hint: str) -> SettingsError:
+    return SettingsError(expected=expected, got=shown(got), where=f"Units.{name}", hint=hint)
 
 
 # A state without the rows of some users, where it has the rows of each user apart.
@@ -206,9 +206,9 @@ def _leave_out(state: Accumulator, hashes: Words) -> None:
     else:
         raise SettingsError(
             expected="a metric that keeps the rows of each user apart, such as GroupedAUC",
-            came=type(state).__name__,
+            got=type(state).__name__,
             where="without_units",
-            todo="leave such users out before their rows are counted",
+            hint="leave such users out before their rows are counted",
         )
 
 
@@ -227,8 +227,8 @@ def _without_in(owner: Accumulator, bag: BagColumn, hashes: Words) -> BagColumn:
     if bag.excess.any():
         raise SettingsError(
             expected="rows of weight 1",
-            came="rows with weights, of which the number is not kept by user",
+            got="rows with weights, of which the number is not kept by user",
             where=f"without_units of {type(owner).__name__}",
-            todo="leave such users out before their rows are counted",
+            hint="leave such users out before their rows are counted",
         )
     return bag_without(bag, hashes, SALT)

@@ -92,9 +92,9 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         if isinstance(metric, Panel | PerKey | Windows | UserGroups):
             raise SettingsError(
                 expected="one metric",
-                came=type(metric).__name__,
+                got=type(metric).__name__,
                 where="UserGroups.metric",
-                todo=f"put UserGroups into the {type(metric).__name__}, around each metric",
+                hint=f"put UserGroups into the {type(metric).__name__}, around each metric",
             )
         self._set("metric", metric)
         n = self.buckets
@@ -105,8 +105,8 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
             if not isinstance(value, str) and (name == "salt" or value is not None):
                 raise _bad(name, "a string", value, "pass any text")
         if self.assignment_salt == self.salt:
-            todo = "choose another: with the same hash a variant has users in some groups only"
-            raise _bad("salt", "another salt than that of the assignment", self.salt, todo)
+            hint = "choose another: with the same hash a variant has users in some groups only"
+            raise _bad("salt", "another salt than that of the assignment", self.salt, hint)
         self._set("assignment_salt", None)
 
     @property
@@ -183,5 +183,5 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
         return part_of(self, summed(self.states.of_slot(0)))
 
 
-def _bad(name: str, expected: str, came: object, todo: str) -> SettingsError:
-    return SettingsError(expected=expected, came=shown(came), where=f"UserGroups.{name}", todo=todo)
+def _bad(name: str, expected: str, got: object, hint: str) -> SettingsError:
+    return SettingsError(expected=expected, got=shown(got), where=f"UserGroups.{name}", hint=hint)

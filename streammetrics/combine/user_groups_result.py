@@ -151,9 +151,9 @@ def _chosen(plain: Interval, method: str) -> str:
         return method
     raise InputError(
         expected=" or ".join(dict.fromkeys(('"auto"', f'"{_said(form)}"', f'"{JACKKNIFE}"'))),
-        came=shown(method),
+        got=shown(method),
         where="interval(method)",
-        todo="pass one of these",
+        hint="pass one of these",
     )
 
 

@@ -214,26 +214,26 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
             if isinstance(value, bool) or not isinstance(value, int | float) or not _is_span(value):
                 raise SettingsError(
                     expected="a positive number of seconds, in whole milliseconds, up to 10 years",
-                    came=shown(value),
+                    got=shown(value),
                     where=f"Windows.{name}",
-                    todo="pass for instance 3600 for an hour",
+                    hint="pass for instance 3600 for an hour",
                 )
             # 60 and 60.0 are one setting, and so one state.
             self._set(name, int(value) if value == int(value) else value)
         if self.slide_ms > self.size_ms:
             raise SettingsError(
                 expected=f"at most size_s={self.size_s}, so that no row falls between windows",
-                came=shown(self.slide_s),
+                got=shown(self.slide_s),
                 where="Windows.slide_s",
-                todo="slide by no more than a window's length",
+                hint="slide by no more than a window's length",
             )
         if self.size_ms > _MAX_OVERLAP * self.slide_ms:
             raise SettingsError(
                 expected=f"at most {_MAX_OVERLAP:,} windows that hold the same row, since a result "
                 "names each of them",
-                came=f"size_s={self.size_s}, slide_s={self.slide_s}",
+                got=f"size_s={self.size_s}, slide_s={self.slide_s}",
                 where="Windows.slide_s",
-                todo=f"slide by at least {_least_slide(self.size_ms)} s",
+                hint=f"slide by at least {_least_slide(self.size_ms)} s",
             )
 
     @property
@@ -296,9 +296,9 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
             if value % self.pane_ms:
                 raise SettingsError(
                     expected=f"a multiple of the panes' {self.pane_ms} ms",
-                    came=shown(value),
+                    got=shown(value),
                     where=f"Windows.window_state, {name}",
-                    todo="ask for whole windows",
+                    hint="ask for whole windows",
                 )
         return self._sum([at for pane, at in self._panes().items() if start_ms <= pane < end_ms])
 

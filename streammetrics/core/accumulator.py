@@ -176,9 +176,9 @@ class Accumulator(Declared, ABC):
         if self._mass + more > MAX_MASS:
             raise StateError(
                 expected=f"at most {MAX_MASS} rows (or units of weight) in one state",
-                came=f"{self._mass} and {more} more",
+                got=f"{self._mass} and {more} more",
                 where=f"{type(self).__name__}.{where}",
-                todo="keep separate states, for instance one for each day",
+                hint="keep separate states, for instance one for each day",
             )
 
     def _exact_mass(self) -> int:
@@ -358,9 +358,9 @@ class Accumulator(Declared, ABC):
         if not isinstance(specification, cls):
             raise StateError(
                 expected=f"a state of {cls.__name__}",
-                came=f"one of {type(specification).__name__}",
+                got=f"one of {type(specification).__name__}",
                 where="state bytes",
-                todo="read it with streammetrics.load, which takes any",
+                hint="read it with streammetrics.load, which takes any",
             )
         state = specification._decode(1, reader)
         reader.finish()

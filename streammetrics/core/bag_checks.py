@@ -24,9 +24,9 @@ def check_choice(value: object, choices: Sequence[str], where: str) -> None:
     if value not in choices:
         raise SettingsError(
             expected=f"one of {', '.join(choices)}",
-            came=shown(value),
+            got=shown(value),
             where=where,
-            todo="choose one of them",
+            hint="choose one of them",
         )
 
 
@@ -35,9 +35,9 @@ def check_max_rows(value: object, where: str) -> None:
     if value is not None and (type(value) is not int or not 1 <= value < 1 << 63):
         raise SettingsError(
             expected="a number of rows from 1, or None for no limit",
-            came=shown(value),
+            got=shown(value),
             where=where,
-            todo="pass how many rows a state may hold before it is given up",
+            hint="pass how many rows a state may hold before it is given up",
         )
 
 
@@ -59,16 +59,16 @@ def group_ids(
             return integers(groups.view(np.ndarray), name)
         raise InputError(
             expected="integers" if kind == "integer" else "the strings themselves",
-            came="hashes of strings",
+            got="hashes of strings",
             where=name,
-            todo=f'use {setting}="hashed", or pass what was given to hash_ids',
+            hint=f'use {setting}="hashed", or pass what was given to hash_ids',
         )
     if kind == "integer":
         return _integers(groups, name, setting)
     if not (isinstance(groups, Coded) and set(map(type, groups.values)) <= {str}):
         given = coded(groups, name)
-        todo = f'pass strings, or use {setting}="integer" for integers'
-        _refuse_others(given, (str, int) if decimals else (str,), name, todo)
+        hint = f'pass strings, or use {setting}="integer" for integers'
+        _refuse_others(given, (str, int) if decimals else (str,), name, hint)
         groups = Coded(given.codes, tuple(map(str, given.values)))
     strings = whole(groups, name)
     if kind == "exact":
@@ -79,9 +79,9 @@ def group_ids(
 
 
 def _integers(groups: ArrayLike | Coded, name: str, setting: str) -> NDArray[np.int64]:
-    todo = f'pass integers, or use {setting}="hashed" for strings'
+    hint = f'pass integers, or use {setting}="hashed" for strings'
     if isinstance(groups, Coded):
-        _refuse_others(groups, (int,), name, todo)
+        _refuse_others(groups, (int,), name, hint)
         values = [value if isinstance(value, int) else 0 for value in groups.values]
         return integers(values, name)[groups.codes]
     try:
@@ -91,15 +91,15 @@ def _integers(groups: ArrayLike | Coded, name: str, setting: str) -> NDArray[np.
             raise
         raise InputError(
             expected=f'integers of 64 bits, since {setting}="integer"',
-            came=error.came,
+            got=error.got,
             where=error.where,
-            todo=_todo_of_floats(groups, error) or todo,
+            hint=_hint_of_floats(groups, error) or hint,
             rows=error.rows,
         ) from None
 
 
 def _refuse_others(
-    groups: Coded, kinds: tuple[type[str] | type[int], ...], name: str, todo: str
+    groups: Coded, kinds: tuple[type[str] | type[int], ...], name: str, hint: str
 ) -> None:
     """Refuse values of another kind that some row has; those that no row has do not matter."""
     bad = [i for i, value in enumerate(groups.values) if not _is(value, kinds)]
@@ -108,9 +108,9 @@ def _refuse_others(
         first = groups.values[groups.codes[rows[0]]]
         raise InputError(
             expected=" or ".join(_NAMES[kind] for kind in kinds),
-            came=f"{shown(first)} ({type(first).__name__})",
+            got=f"{shown(first)} ({type(first).__name__})",
             where=f"{name}[{rows[0]}]",
-            todo=todo,
+            hint=hint,
             rows=rows,
         )
 
@@ -121,6 +121,6 @@ def _is(value: Key, kinds: tuple[type[str] | type[int], ...]) -> bool:
     return str in kinds and isinstance(value, str)
 
 
-def _todo_of_floats(groups: ArrayLike, error: InputError) -> str | None:
+def _hint_of_floats(groups: ArrayLike, error: InputError) -> str | None:
     first = vector(groups, "ids")[error.rows[0]] if len(error.rows) else None
     return ids_instead(first)

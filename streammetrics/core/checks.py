@@ -34,9 +34,9 @@ def same_length(n: int, array: Sized, name: str, of: str) -> None:
     if len(array) != n:
         raise InputError(
             expected=f"{n} values, one for each row of {of}",
-            came=f"{len(array)}",
+            got=f"{len(array)}",
             where=name,
-            todo="pass arrays of equal length",
+            hint="pass arrays of equal length",
         )
 
 
@@ -82,8 +82,8 @@ def binary_labels(
         return array.astype(np.uint8)
     if not len(array):
         return np.empty(0, np.uint8)
-    todo = _MAP if positive is None else f"name the positive class with positive=, or {_MAP}"
-    instead = labels_instead(array) or todo
+    hint = _MAP if positive is None else f"name the positive class with positive=, or {_MAP}"
+    instead = labels_instead(array) or hint
     raise _bad_labels(array, name, _not_binary(array), "0 or 1, or False or True", instead)
 
 
@@ -93,9 +93,9 @@ def check_positive(value: object, where: str) -> int | str:
         return int(value) if isinstance(value, bool) else value
     raise SettingsError(
         expected="an integer or a string",
-        came=shown(value),
+        got=shown(value),
         where=where,
-        todo="pass the label of the positive class, or leave it out for 1",
+        hint="pass the label of the positive class, or leave it out for 1",
     )
 
 
@@ -160,9 +160,9 @@ def scores(values: ArrayLike, name: str = "scores") -> NDArray[np.floating]:
         bad = np.flatnonzero(np.isnan(array))
         raise InputError(
             expected="numbers",
-            came="nan",
+            got="nan",
             where=f"{name}[{bad[0]}]",
-            todo=f"drop or mend the {len(bad)} nan row(s)",
+            hint=f"drop or mend the {len(bad)} nan row(s)",
             rows=bad,
         )
     return array
@@ -175,9 +175,9 @@ def finite(values: ArrayLike, name: str) -> NDArray[np.floating]:
     if len(bad):
         raise InputError(
             expected="finite numbers",
-            came=str(array[bad[0]]),
+            got=str(array[bad[0]]),
             where=f"{name}[{bad[0]}]",
-            todo=f"drop or mend the {len(bad)} infinite row(s)",
+            hint=f"drop or mend the {len(bad)} infinite row(s)",
             rows=bad,
         )
     return array
@@ -198,7 +198,7 @@ def addends(values: ArrayLike, name: str) -> NDArray[np.generic]:
 def probabilities(
     values: ArrayLike,
     name: str = "scores",
-    todo: str = 'pass probabilities, or use range="real" for scores of any size',
+    hint: str = 'pass probabilities, or use range="real" for scores of any size',
 ) -> NDArray[np.floating]:
     """Scores in [0, 1] as float32 or float64 [n]; -0.0 becomes 0.0."""
     if type(values) is np.ndarray and values.dtype is _FLOAT32 and values.ndim == 1:
@@ -222,9 +222,9 @@ def probabilities(
     bad = np.flatnonzero(~good)
     raise InputError(
         expected="scores in [0, 1]",
-        came=shown(array[bad[0]]),
+        got=shown(array[bad[0]]),
         where=f"{name}[{bad[0]}]",
-        todo=f"drop or mend the {len(bad)} bad row(s)" if isnan(array[bad[0]]) else todo,
+        hint=f"drop or mend the {len(bad)} bad row(s)" if isnan(array[bad[0]]) else hint,
         rows=bad,
     )
 
@@ -256,9 +256,9 @@ def numbers(values: ArrayLike, name: str, *, rounding: bool = False) -> NDArray[
     long = isinstance(array[bad[0]], np.longdouble)
     raise InputError(
         expected="numbers of at most 64 bits" if long else "numbers",
-        came=f"{shown(array[bad[0]])} of {array.dtype}",
+        got=f"{shown(array[bad[0]])} of {array.dtype}",
         where=f"{name}[{bad[0]}]",
-        todo="round them first, as astype(numpy.float64) does"
+        hint="round them first, as astype(numpy.float64) does"
         if long
         else "pass floats or integers",
         rows=bad,
@@ -300,9 +300,9 @@ def integers(values: ArrayLike, name: str) -> NDArray[np.int64]:
         return array.astype(np.int64)
     raise InputError(
         expected="integers of 64 bits",
-        came=f"{shown(array[bad[0]])} of {array.dtype}",
+        got=f"{shown(array[bad[0]])} of {array.dtype}",
         where=f"{name}[{bad[0]}]",
-        todo="pass integers",
+        hint="pass integers",
         rows=bad,
     )
 
@@ -319,9 +319,9 @@ def booleans(values: ArrayLike, name: str) -> NDArray[np.bool_]:
             return array.astype(np.bool_)
     raise InputError(
         expected="True or False",
-        came=f"{shown(array[bad[0]])} of {array.dtype}",
+        got=f"{shown(array[bad[0]])} of {array.dtype}",
         where=f"{name}[{bad[0]}]",
-        todo="pass booleans, for instance a comparison",
+        hint="pass booleans, for instance a comparison",
         rows=bad,
     )
 
@@ -349,9 +349,9 @@ def _bad_labels(
         instead = f"drop or fill the {len(bad)} row(s) without a label"
     return InputError(
         expected=expected,
-        came=shown(first),
+        got=shown(first),
         where=f"{name}[{bad[0]}]",
-        todo="were labels and scores swapped?" if is_score(first) else instead,
+        hint="were labels and scores swapped?" if is_score(first) else instead,
         rows=bad,
     )
 

@@ -20,9 +20,9 @@ def check_number(value: object, least: int, most: int, where: str) -> int:
     if found is None or not least <= found <= most:
         raise SettingsError(
             expected=f"a whole number from {least} to {most}",
-            came=shown(value),
+            got=shown(value),
             where=where,
-            todo="pass how many there are, those that never occur included",
+            hint="pass how many there are, those that never occur included",
         )
     return found
 
@@ -65,9 +65,9 @@ def _not_a_class(
 ) -> InputError:
     return InputError(
         expected=f"a class number from 0 to {n_classes - 1}",
-        came=shown(array[bad[0]]),
+        got=shown(array[bad[0]]),
         where=f"{name}[{bad[0]}]",
-        todo=_class_instead(array[bad[0]], len(bad)),
+        hint=_class_instead(array[bad[0]], len(bad)),
         rows=bad,
     )
 
@@ -115,9 +115,9 @@ def _table(array: NDArray[Any], n_columns: int, name: str) -> NDArray[Any]:
     if array.ndim != 2 or array.shape[1] != n_columns:
         raise InputError(
             expected=f"an array [n, {n_columns}]",
-            came=shape_of(array),
+            got=shape_of(array),
             where=name,
-            todo=listed(array, name) or "pass one column for each class or label",
+            hint=listed(array, name) or "pass one column for each class or label",
         )
     return array
 
@@ -129,5 +129,5 @@ def _of_cell(error: InputError, n_columns: int, name: str) -> InputError:
         row, column = divmod(int(rows[0]), n_columns)
         where, rows = f"{name}[{row}, {column}]", np.unique(rows // n_columns)
     return InputError(
-        expected=error.expected, came=error.came, where=where, todo=error.todo, rows=rows
+        expected=error.expected, got=error.got, where=where, hint=error.hint, rows=rows
     )

@@ -77,9 +77,9 @@ class Content:
             metric, _, name = where.rpartition(".")
             raise StateError(
                 expected=f"the numbers of {name}, which rows are counted with",
-                came=f"their hash alone, {self.digest}, since bytes hold no more",
+                got=f"their hash alone, {self.digest}, since bytes hold no more",
                 where=where,
-                todo=f"merge this state into an empty one whose {metric} was given them",
+                hint=f"merge this state into an empty one whose {metric} was given them",
             )
         return np.frombuffer(self.data, "<f8").astype(np.float64, copy=False).reshape(self.shape)
 

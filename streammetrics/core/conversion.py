@@ -92,11 +92,9 @@ def as_float(value: object) -> float | None:
 # What the methods of results are given: plain Python numbers of it, or an InputError.
 
 
-def refused(
-    where: str, expected: str, came: object, todo: str = "pass another value"
-) -> InputError:
+def refused(where: str, expected: str, got: object, hint: str = "pass another value") -> InputError:
     """The error for one argument of a method."""
-    return InputError(expected=expected, came=shown(came), where=where, todo=todo)
+    return InputError(expected=expected, got=shown(got), where=where, hint=hint)
 
 
 def share(value: object, where: str, expected: str = "a share from 0 to 1") -> Fraction:
@@ -129,12 +127,12 @@ def check_aim(by: object, where: str) -> None:
     """Refuse what no best operating point is chosen by."""
     if by in ("youden", "product", "distance", "accuracy"):
         return
-    todo = "choose one of these"
+    hint = "choose one of these"
     if isinstance(by, str) and by.lower().startswith("f"):
-        todo += "; the F of a threshold t is in confusion(t)"
+        hint += "; the F of a threshold t is in confusion(t)"
     elif isinstance(by, str) and by.lower() == "ks":
-        todo = 'pass "youden", which is TPR - FPR'
-    raise refused(where, '"youden", "product", "distance" or "accuracy"', by, todo)
+        hint = 'pass "youden", which is TPR - FPR'
+    raise refused(where, '"youden", "product", "distance" or "accuracy"', by, hint)
 
 
 def threshold(t: object, where: str) -> float:
@@ -163,9 +161,9 @@ def vector(values: object, name: str) -> NDArray[np.generic]:
     if array.ndim != 1:
         raise InputError(
             expected="a one-dimensional array [n]",
-            came=shape_of(array),
+            got=shape_of(array),
             where=name,
-            todo=_flattened(array, name),
+            hint=_flattened(array, name),
         )
     if not isinstance(values, _KNOWN):
         _refuse_missing(_missing(values), name)
@@ -188,17 +186,17 @@ def listed(array: NDArray[np.generic], name: str) -> str | None:
 
 
 def _flattened(array: NDArray[Any], name: str) -> str:
-    todo = "pass one value for each row"
+    hint = "pass one value for each row"
     if not array.ndim:
-        single = todo if array.item() is None else f"{todo} (wrap a single value in a list)"
+        single = hint if array.item() is None else f"{hint} (wrap a single value in a list)"
         return listed(array, name) or single
     if array.ndim == 2 and array.shape[1] == 1:
-        return f"{todo}, as ravel() does"
+        return f"{hint}, as ravel() does"
     if array.ndim == 2 and name == "scores" and array.shape[1] == 2:
-        return f"{todo}: of two classes the column of the positive class, proba[:, 1]"
+        return f"{hint}: of two classes the column of the positive class, proba[:, 1]"
     if array.ndim == 2 and name == "labels":
-        return f"{todo}: where they are one-hot, pass argmax(axis=1)"
-    return todo
+        return f"{hint}: where they are one-hot, pass argmax(axis=1)"
+    return hint
 
 
 def require_strings(array: NDArray[np.generic], name: str) -> None:
@@ -262,15 +260,15 @@ def _no_array(values: object, name: str, error: Exception) -> InputError:
     if device != "cpu":
         return InputError(
             expected="values in the memory of the CPU",
-            came=f"{type(values).__name__} on {device}",
+            got=f"{type(values).__name__} on {device}",
             where=name,
-            todo="copy them there first, as tensor.cpu() does",
+            hint="copy them there first, as tensor.cpu() does",
         )
     return InputError(
         expected="an array, in which all rows are of one length",
-        came=f"{type(values).__name__} ({shown(str(error))})",
+        got=f"{type(values).__name__} ({shown(str(error))})",
         where=name,
-        todo="pass one value, or one row of values, for each row",
+        hint="pass one value, or one row of values, for each row",
     )
 
 
@@ -294,8 +292,8 @@ def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
     places = np.argwhere(missing)
     raise InputError(
         expected="a value in each row",
-        came="a missing one",
+        got="a missing one",
         where=f"{name}[{', '.join(map(str, places[0].tolist()))}]",
-        todo=f"drop or fill the {len(rows)} row(s) where one is missing",
+        hint=f"drop or fill the {len(rows)} row(s) where one is missing",
         rows=rows,
     )

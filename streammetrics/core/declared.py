@@ -63,9 +63,9 @@ class Declared:
         if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
             raise SettingsError(
                 expected="a schema that no other metric has",
-                came=f"{schema!r}, that of {known.__module__}.{known.__qualname__}",
+                got=f"{schema!r}, that of {known.__module__}.{known.__qualname__}",
                 where=f"{cls.__name__}(schema)",
-                todo="choose another, such as 'my-package.my-metric/1'",
+                hint="choose another, such as 'my-package.my-metric/1'",
             )
         CLASSES[schema] = cls  # a cell of a notebook that is run again defines its class anew
         forget_heads()
@@ -135,18 +135,18 @@ class Declared:
         if not isinstance(other, Declared):
             raise SettingsError(
                 expected=f"a state of {type(self).__name__}, or several",
-                came=f"{shown(other)} ({type(other).__name__})",
+                got=f"{shown(other)} ({type(other).__name__})",
                 where=f"{type(self).__name__}.merge",
-                todo=_loaded(other),
+                hint=_loaded(other),
             )
         if self._head() == other._head():
             return
         where, mine, theirs = difference(self, other)
         raise SettingsError(
             expected=f"{where}={mine}",
-            came=f"{where}={theirs}",
+            got=f"{where}={theirs}",
             where=f"{type(self).__name__}.merge",
-            todo="merge states of equal settings, or count anew with one of them",
+            hint="merge states of equal settings, or count anew with one of them",
         )
 
 
@@ -230,16 +230,16 @@ def named_settings(
                     named[name] = named.pop(was)
             n = len(given) - 1  # without self
             twice = [f"{name} twice" for name in names[:n] if name in named]
-            came = [shown(name) for name in named if name not in names] + twice
-            came += [f"none for {r}" for r in required if r not in named and r not in names[:n]]
+            got = [shown(name) for name in named if name not in names] + twice
+            got += [f"none for {r}" for r in required if r not in named and r not in names[:n]]
             if n > len(names):
-                came.append(f"{n} values")
-            if came:
+                got.append(f"{n} values")
+            if got:
                 raise SettingsError(
                     expected=f"settings among {', '.join(names)}" if names else "no settings",
-                    came=came[0],
+                    got=got[0],
                     where=type(given[0]).__name__,
-                    todo="give each by one of these names" + ", once" * bool(twice),
+                    hint="give each by one of these names" + ", once" * bool(twice),
                 )
             init(*given, **named)
 

@@ -1,4 +1,4 @@
-"""Every error says four things: what was expected, what came, where, and what to do.
+"""Every error says four things: what was expected, what it got, where, and a hint.
 
 ValueError
 └── StreamMetricsError
@@ -11,6 +11,7 @@ ValueError
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections.abc import Iterable
 
 import numpy as np
@@ -37,20 +38,32 @@ class StreamMetricsError(ValueError):
 
     >>> try:
     ...     raise StreamMetricsError(
-    ...         expected="a number", came="'x'", where="weights[3]", todo="pass numbers"
+    ...         expected="a number", got="'x'", where="weights[3]", hint="pass numbers"
     ...     )
     ... except ValueError as error:
     ...     print(error)
-    weights[3]: expected a number, came 'x'; pass numbers
+    weights[3]: expected a number, got 'x'; pass numbers
     """
 
-    def __init__(self, *, expected: str, came: str, where: str, todo: str) -> None:
-        self.expected, self.came, self.where, self.todo = expected, came, where, todo
-        super().__init__(f"{where}: expected {expected}, came {came}; {todo}")
+    def __init__(self, *, expected: str, got: str, where: str, hint: str) -> None:
+        self.expected, self.got, self.where, self.hint = expected, got, where, hint
+        super().__init__(f"{where}: expected {expected}, got {got}; {hint}")
+
+    @property
+    def came(self) -> str:
+        """The former name of `got`, for one release."""
+        warnings.warn("`came` is `got` now", DeprecationWarning, stacklevel=2)
+        return self.got
+
+    @property
+    def todo(self) -> str:
+        """The former name of `hint`, for one release."""
+        warnings.warn("`todo` is `hint` now", DeprecationWarning, stacklevel=2)
+        return self.hint
 
     def __reduce__(self) -> tuple[object, ...]:
         # The default would call the class with the message as a positional argument.
-        parts = (type(self), self.expected, self.came, self.where, self.todo)
+        parts = (type(self), self.expected, self.got, self.where, self.hint)
         return (_rebuild, parts, self.__dict__)
 
 
@@ -64,12 +77,12 @@ class InputError(StreamMetricsError):
         self,
         *,
         expected: str,
-        came: str,
+        got: str,
         where: str,
-        todo: str,
+        hint: str,
         rows: NDArray[np.intp] = _NO_ROWS,
     ) -> None:
-        super().__init__(expected=expected, came=came, where=where, todo=todo)
+        super().__init__(expected=expected, got=got, where=where, hint=hint)
         self.rows = rows
 
 
@@ -86,9 +99,9 @@ class OverlapError(StreamMetricsError):
 
 
 def _rebuild(
-    kind: type[StreamMetricsError], expected: str, came: str, where: str, todo: str
+    kind: type[StreamMetricsError], expected: str, got: str, where: str, hint: str
 ) -> StreamMetricsError:
-    return kind(expected=expected, came=came, where=where, todo=todo)
+    return kind(expected=expected, got=got, where=where, hint=hint)
 
 
 def shown(value: object, limit: int = 60) -> str:

@@ -197,7 +197,7 @@ class Probability(Input):
 
     def __init__(self, where: str | None = None, hint: str | None = None) -> None:
         super().__init__()
-        self.where, self.hint = where, {"todo": hint} if hint else {}
+        self.where, self.hint = where, {"hint": hint} if hint else {}
         self.meaning = (
             "[n] in [0, 1]" if where is None else '[n], no NaN; with range="probability" in [0, 1]'
         )

@@ -140,9 +140,9 @@ def interval_of(
         users = cluster == "groups"
         raise SettingsError(
             expected='"auto" or "none"',
-            came=shown(cluster),
+            got=shown(cluster),
             where=f"{kind}.confidence_interval(cluster)",
-            todo=f"count with UserGroups({kind}(...)), which knows users" if users else "pass one",
+            hint=f"count with UserGroups({kind}(...)), which knows users" if users else "pass one",
         )
     if not callable(getattr(result, "interval", None)):
         why = f"no formula for {kind}; UserGroups has one, from groups of users"

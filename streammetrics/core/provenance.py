@@ -39,8 +39,8 @@ class Provenance:
         """Note that rows [start, end) of `source` were counted, or raise OverlapError."""
         named = all(isinstance(name, str) for name in (source, piece))
         if not (named and all(hasattr(offset, "__index__") for offset in (start, end))):
-            came = f"{shown(source)}, {shown(piece)}, {shown(start)}, {shown(end)}"
-            raise _bad_range("names that are strings, and offsets that are integers", came)
+            got = f"{shown(source)}, {shown(piece)}, {shown(start)}, {shown(end)}"
+            raise _bad_range("names that are strings, and offsets that are integers", got)
         start, end = index(start), index(end)
         if not 0 <= start <= end:
             raise _bad_range("0 <= start <= end", f"[{start}, {end})")
@@ -131,9 +131,9 @@ def _unite(known: Ranges, start: int, end: int, source: str, piece: str) -> None
         if s < end and start < e:
             raise OverlapError(
                 expected="rows that were not counted before",
-                came=f"[{max(s, start)}, {min(e, end)}) twice",
+                got=f"[{max(s, start)}, {min(e, end)}) twice",
                 where=f"{source}{f', {piece}' if piece else ''}",
-                todo="merge each state once; leave out the one that repeats these rows",
+                hint="merge each state once; leave out the one that repeats these rows",
             )
     first = last = at
     if at < len(known) and known[at][0] == end:
@@ -143,12 +143,12 @@ def _unite(known: Ranges, start: int, end: int, source: str, piece: str) -> None
     known[first:last] = [(start, end)]
 
 
-def _bad_range(expected: str, came: str) -> InputError:
+def _bad_range(expected: str, got: str) -> InputError:
     return InputError(
         expected=expected,
-        came=came,
+        got=got,
         where="Provenance.add",
-        todo="pass a source, its first offset and the one after the last",
+        hint="pass a source, its first offset and the one after the last",
     )
 
 

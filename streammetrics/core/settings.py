@@ -123,9 +123,9 @@ def _accumulator(value: Json, known: _Known) -> Declared:
     if schema not in known.classes:
         raise StateError(
             expected=f"a known schema ({', '.join(sorted(known.classes))})",
-            came=shown(schema),
+            got=shown(schema),
             where="state bytes",
-            todo="import the module that defines it, install the package that names it among its"
+            hint="import the module that defines it, install the package that names it among its"
             f" entry points, or use the release that wrote it{failed}",
         )
     made = known.classes[schema]
@@ -167,9 +167,9 @@ def _to_json(value: Setting, where: str = "settings", depth: int = 0) -> Json:
     raise SettingsError(
         expected="a bool, integer, float, string, None, Fraction, tuple, mapping from strings,"
         f" or metric (at most {MAX_NESTING} within each other)",
-        came=f"{shown(value)} ({type(value).__name__})",
+        got=f"{shown(value)} ({type(value).__name__})",
         where=where,
-        todo="convert it",
+        hint="convert it",
     )
 
 

@@ -35,9 +35,9 @@ def refuse_other_spellings(labels: NDArray[np.generic], positive: str, name: str
     first = given[rows[0]]
     raise InputError(
         expected=f"the positive class written as positive={shown(positive)}, or another class",
-        came=f"{shown(first)}, which differs from it in case or spaces alone",
+        got=f"{shown(first)}, which differs from it in case or spaces alone",
         where=f"{name}[{rows[0]}]",
-        todo=f"pass positive={shown(first)} if that is how it is written, or labels of 0 and 1",
+        hint=f"pass positive={shown(first)} if that is how it is written, or labels of 0 and 1",
         rows=rows,
     )
 
@@ -77,9 +77,9 @@ def refuse_rounded(values: NDArray[np.generic], name: str) -> None:
         return
     raise InputError(
         expected="integers that float64 holds, as it holds all up to 2**53",
-        came=shown(integers[bad[0]]),
+        got=shown(integers[bad[0]]),
         where=f"{name}[{bad[0]}]",
-        todo="pass smaller ones, such as their ranks or differences, or round them first, as "
+        hint="pass smaller ones, such as their ranks or differences, or round them first, as "
         "astype(numpy.float64) does",
         rows=bad,
     )
@@ -106,9 +106,9 @@ def refuse_other_units(times_ms: NDArray[np.int64], name: str) -> None:
             fix = f"{name} * 1000" if factor == 1 else f"{name} // {factor // 1000}"
             raise InputError(
                 expected="Unix times in milliseconds",
-                came=f"{first}, which is a time in {unit} of the years 1995 to 2052",
+                got=f"{first}, which is a time in {unit} of the years 1995 to 2052",
                 where=f"{name}[{bad[0]}]",
-                todo=f"pass {fix}; to times since a start of your own add that start",
+                hint=f"pass {fix}; to times since a start of your own add that start",
                 rows=bad,
             )
 
@@ -119,9 +119,9 @@ def refuse_milliseconds(times_s: NDArray[np.floating], name: str) -> None:
     if len(bad):
         raise InputError(
             expected="times in seconds",
-            came=f"{shown(times_s[bad[0]])}, which is a time in milliseconds of the years 1995 to "
+            got=f"{shown(times_s[bad[0]])}, which is a time in milliseconds of the years 1995 to "
             "2052",
             where=f"{name}[{bad[0]}]",
-            todo=f"pass {name} / 1000",
+            hint=f"pass {name} / 1000",
             rows=bad,
         )

@@ -86,9 +86,9 @@ def _units_of_one(unit: Fraction) -> int:
     if unit.numerator != 1:
         raise InputError(
             expected=f"weights, since a row without one weighs 1, no multiple of {unit}",
-            came="none",
+            got="none",
             where="weights",
-            todo="pass weights, or a weight_unit that divides 1",
+            hint="pass weights, or a weight_unit that divides 1",
         )
     return unit.denominator
 
@@ -230,16 +230,16 @@ def _not_a_multiple(first: Any, rows: NDArray[np.intp], unit: Fraction) -> Input
     exact, _ = _fraction(first)
     if exact is None or exact < 0:
         return _refused(first, rows, "weights of at least 0", f"mend {len(rows)} row(s)")
-    todo = "pass the weight_unit of which they are multiples, or round_weights=True"
+    hint = "pass the weight_unit of which they are multiples, or round_weights=True"
     if exact < _COARSE * unit:  # rounded to so few units it would be another weight
         digits = next((k for k in range(1, 19) if exact * 10**k >= _COARSE**2), 18)
-        todo += f' with a smaller unit, such as weight_unit="1/{10**digits}"'
+        hint += f' with a smaller unit, such as weight_unit="1/{10**digits}"'
     text = str(first)
     if re.fullmatch(r"[0-9]{1,9}\.[0-9]{1,9}", text):
         digits = len(text.partition(".")[2])
         finer = _gcd(unit, Fraction(1, 10**digits))  # and what was a multiple stays one
-        todo = f"pass weight_unit=Fraction({finer.numerator}, {finer.denominator})"
-    return _refused(first, rows, f"multiples of weight_unit={unit}", todo)
+        hint = f"pass weight_unit=Fraction({finer.numerator}, {finer.denominator})"
+    return _refused(first, rows, f"multiples of weight_unit={unit}", hint)
 
 
 def _gcd(a: Fraction, b: Fraction) -> Fraction:
@@ -248,8 +248,6 @@ def _gcd(a: Fraction, b: Fraction) -> Fraction:
     return a  # the greatest number of which both are multiples
 
 
-def _refused(first: Any, rows: NDArray[np.intp], expected: str, todo: str) -> InputError:
-    came = shown(first)
-    return InputError(
-        expected=expected, came=came, where=f"weights[{rows[0]}]", todo=todo, rows=rows
-    )
+def _refused(first: Any, rows: NDArray[np.intp], expected: str, hint: str) -> InputError:
+    got = shown(first)
+    return InputError(expected=expected, got=got, where=f"weights[{rows[0]}]", hint=hint, rows=rows)

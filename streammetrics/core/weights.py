@@ -43,14 +43,14 @@ def unit_of(value: object, where: str) -> Fraction:
     ):
         unit = Fraction(value)
     if unit is None or not 0 < unit.numerator <= _MOST or unit.denominator > _MOST:
-        todo = 'pass weight_unit=Fraction(1, 10), or "1/10", to take tenths'
+        hint = 'pass weight_unit=Fraction(1, 10), or "1/10", to take tenths'
         if isinstance(value, float):
-            todo = f"a float is not what it looks like: {todo}"
+            hint = f"a float is not what it looks like: {hint}"
         raise SettingsError(
             expected="a positive Fraction, an integer, or a string such as '1/10'",
-            came=f"{shown(value)} ({type(value).__name__})",
+            got=f"{shown(value)} ({type(value).__name__})",
             where=where,
-            todo=todo,
+            hint=hint,
         )
     return ONE if unit == 1 else unit
 
@@ -64,9 +64,9 @@ def check_weight_settings(metric: Declared) -> None:
     if not isinstance(rounding, bool):
         raise SettingsError(
             expected="True or False",
-            came=shown(rounding),
+            got=shown(rounding),
             where=f"{name}.round_weights",
-            todo="pass True to round weights that are no multiples of weight_unit",
+            hint="pass True to round weights that are no multiples of weight_unit",
         )
 
 

@@ -35,9 +35,9 @@ def arguments_of(
             raise InputError(
                 expected=f"arguments ({', '.join(takes)}), each with one of the columns "
                 f"({', '.join(batch.schema.names)})",
-                came=f"{shown(argument)}: {shown(column)}",
+                got=f"{shown(argument)}: {shown(column)}",
                 where="columns",
-                todo="correct the name",
+                hint="correct the name",
             )
     found: dict[str, Values] = {}
     for argument, required in takes.items():
@@ -47,9 +47,9 @@ def arguments_of(
         elif required:
             raise InputError(
                 expected=f"the column {column!r}",
-                came=f"only {', '.join(batch.schema.names)}",
+                got=f"only {', '.join(batch.schema.names)}",
                 where=f"rows of {type(spec).__name__}",
-                todo=f"name it: columns={{{argument!r}: ...}}",
+                hint=f"name it: columns={{{argument!r}: ...}}",
             )
     return found
 
@@ -87,8 +87,8 @@ def _table(column: str, values: Values, sizes: NDArray[np.int64]) -> NDArray[np.
     if not isinstance(values, np.ndarray):
         raise _refused(column, "lists of numbers", "lists of other values", "convert them")
     if len(sizes) and int(sizes.min()) != int(sizes.max()):
-        came = f"lists of {sizes.min()} to {sizes.max()}"
-        raise _refused(column, "lists of one length, a value for each class", came, "fill them up")
+        got = f"lists of {sizes.min()} to {sizes.max()}"
+        raise _refused(column, "lists of one length, a value for each class", got, "fill them up")
     return values.reshape(len(sizes), int(sizes[0]) if len(sizes) else 0)
 
 
@@ -141,5 +141,5 @@ def _milliseconds(array: pa.Array, column: str) -> NDArray[np.int64]:
     return ticks // {"ms": 1, "us": 1_000, "ns": 1_000_000}[unit]
 
 
-def _refused(column: str, expected: str, came: str, todo: str) -> InputError:
-    return InputError(expected=expected, came=came, where=f"column {column!r}", todo=todo)
+def _refused(column: str, expected: str, got: str, hint: str) -> InputError:
+    return InputError(expected=expected, got=got, where=f"column {column!r}", hint=hint)

@@ -49,16 +49,16 @@ def require_buckets(n: int) -> None:
     if type(n) is not int or not 1 <= n <= MAX_BUCKETS:
         raise SettingsError(
             expected=f"an integer from 1 to {MAX_BUCKETS}",
-            came=shown(n),
+            got=shown(n),
             where="n_buckets",
-            todo="pass how many buckets the users are dealt to",
+            hint="pass how many buckets the users are dealt to",
         )
 
 
-def _refused(came: str) -> InputError:
+def _refused(got: str) -> InputError:
     return InputError(
         expected="a user for each row, as integers or strings",
-        came=came,
+        got=got,
         where="the column of the users",
-        todo="cast the column, or leave out rows without a user",
+        hint="cast the column, or leave out rows without a user",
     )

@@ -39,16 +39,16 @@ def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
         if not known:
             raise InputError(
                 expected="strings, integers or bools",
-                came=str(kind),
+                got=str(kind),
                 where=f"by, column {name!r}",
-                todo="cast the column, a date for instance to a string",
+                hint="cast the column, a date for instance to a string",
             )
         if name in (BUCKET, STATE) or list(by).count(name) > 1:
             raise InputError(
                 expected=f"names of columns, each once, none of them {BUCKET!r} or {STATE!r}",
-                came=repr(name),
+                got=repr(name),
                 where="by",
-                todo="rename the column",
+                hint="rename the column",
             )
         found.append(pa.field(name, kind))
     return found
@@ -107,9 +107,9 @@ def _field(schema: pa.Schema, name: str) -> pa.Field:
     if name not in schema.names:
         raise InputError(
             expected=f"one of the columns ({', '.join(schema.names)})",
-            came=repr(name),
+            got=repr(name),
             where="by",
-            todo="correct the name",
+            hint="correct the name",
         )
     return schema.field(name)
 

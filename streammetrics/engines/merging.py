@@ -52,9 +52,9 @@ def merged(states: Iterable[bytes], *, replay: str = "refuse") -> Accumulator:
     if total is None:
         raise InputError(
             expected="at least one state",
-            came="none",
+            got="none",
             where="merged",
-            todo="take the empty metric where nothing was counted",
+            hint="take the empty metric where nothing was counted",
         )
     return total
 
@@ -78,9 +78,9 @@ def require_replay(replay: str) -> None:
     if replay not in ("refuse", "skip"):
         raise SettingsError(
             expected='"refuse" or "skip"',
-            came=shown(replay),
+            got=shown(replay),
             where="replay",
-            todo="choose one of them",
+            hint="choose one of them",
         )
 
 
@@ -93,9 +93,9 @@ def _state_bytes(data: object) -> bytes:
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise StateError(
             expected="the bytes of a state",
-            came=shown(data),
+            got=shown(data),
             where="states",
-            todo="leave out rows without a state, which an outer join makes for instance",
+            hint="leave out rows without a state, which an outer join makes for instance",
         )
     return bytes(data)
 

@@ -90,9 +90,9 @@ def _states(
         if not isinstance(number, int):
             raise InputError(
                 expected="an integer in each row, the number of the user bucket",
-                came=repr(number),
+                got=repr(number),
                 where=f"column {bucket!r}",
-                todo="compute the bucket from the hash of a user that is never null",
+                hint="compute the bucket from the hash of a user that is never null",
             )
         state = states.state(key)
         ranges.note(state.provenance, piece_of(group, number))

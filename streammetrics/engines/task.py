@@ -58,9 +58,9 @@ class Counted:
         if column.null_count:
             raise InputError(
                 expected="an offset in each row",
-                came=f"{column.null_count} nulls",
+                got=f"{column.null_count} nulls",
                 where=f"column {self._positions.offset!r}",
-                todo="leave these rows out, or name a Task instead",
+                hint="leave these rows out, or name a Task instead",
             )
         offsets = np.array(column.to_numpy(zero_copy_only=False), np.int64)
         sources = grouped(batch, self._positions.source)

@@ -166,9 +166,9 @@ def arm_of(state: Accumulator, view: str | None, level: float) -> Arm:
     if not callable(getattr(figures, "interval", None)):
         raise SettingsError(
             expected="a metric, or UserGroups of one",
-            came=type(state).__name__,
+            got=type(state).__name__,
             where="compare",
-            todo="compare the states of one metric and one key",
+            hint="compare the states of one metric and one key",
         )
     chosen = view_of(figures, view).text
     plain = cast("_Result", figures).interval(chosen, level=level)

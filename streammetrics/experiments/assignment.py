@@ -78,9 +78,9 @@ class SampleRatio:
         if not all(0 <= w < math.inf for w in values) or not any(values):
             raise SettingsError(
                 expected="weights that are not negative, one of them positive",
-                came=shown(dict(self.weights)),
+                got=shown(dict(self.weights)),
                 where="weights",
-                todo="pass the planned share of units of each arm",
+                hint="pass the planned share of units of each arm",
             )
 
     def at(self, units: Mapping[str, int]) -> SampleRatioFound:
@@ -98,9 +98,9 @@ class SampleRatio:
             if not isinstance(count, Integral) or count < 0:
                 raise InputError(
                     expected="a whole number of units, from 0",
-                    came=shown(count),
+                    got=shown(count),
                     where=f"units[{arm!r}]",
-                    todo="pass how many different units were seen",
+                    hint="pass how many different units were seen",
                 )
         arms = sorted(self.weights)
         weights = [self.weights[arm] for arm in arms]
@@ -125,9 +125,9 @@ class SampleRatio:
 def _undeclared(arm: str, weights: Mapping[str, int | float | Fraction]) -> InputError:
     return InputError(
         expected=f"units of the declared arms: {', '.join(map(str, weights))}",
-        came=shown(arm),
+        got=shown(arm),
         where="units",
-        todo=f"{nearest(arm, map(str, weights))}; if the arm exists and was to get no unit, "
+        hint=f"{nearest(arm, map(str, weights))}; if the arm exists and was to get no unit, "
         "declare it with the weight 0",
     )
 

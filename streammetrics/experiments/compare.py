@@ -318,8 +318,8 @@ def _same_metric(control: Accumulator, treatment: Accumulator) -> None:
     if type(control) is not type(treatment):
         raise SettingsError(
             expected=f"two states of {type(control).__name__}",
-            came=f"one of {type(treatment).__name__}",
+            got=f"one of {type(treatment).__name__}",
             where="compare",
-            todo="compare states of one metric with the same settings",
+            hint="compare states of one metric with the same settings",
         )
     control._require_same_settings(treatment)

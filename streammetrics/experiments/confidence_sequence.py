@@ -143,16 +143,16 @@ class ConfidenceSequence:
         if self.kind not in ("asymptotic", "empirical_bernstein", "label"):
             raise SettingsError(
                 expected='"asymptotic", "empirical_bernstein" or "label"',
-                came=shown(self.kind),
+                got=shown(self.kind),
                 where="kind",
-                todo="leave it out for the asymptotic one",
+                hint="leave it out for the asymptotic one",
             )
         if not 0 <= self.reference <= 1:
             raise SettingsError(
                 expected="a mean in [0, 1]",
-                came=shown(self.reference),
+                got=shown(self.reference),
                 where="reference",
-                todo="pass the mean of an earlier period, or leave it out for 0.5",
+                hint="pass the mean of an earlier period, or leave it out for 0.5",
             )
 
     def at(self, comparison: Compared) -> Anytime:
@@ -209,9 +209,9 @@ def check_share(name: str, value: float, most: float = 1) -> None:
     if not 0 < value < most:
         raise SettingsError(
             expected=f"a number between 0 and {most}",
-            came=shown(value),
+            got=shown(value),
             where=name,
-            todo="pass the share of errors that you accept, such as 0.05",
+            hint="pass the share of errors that you accept, such as 0.05",
         )
 
 
@@ -219,9 +219,9 @@ def _positive(name: str, value: float | None) -> None:
     if value is not None and not 0 < value < math.inf:
         raise SettingsError(
             expected="a positive number",
-            came=shown(value),
+            got=shown(value),
             where=name,
-            todo="derive it from a horizon, or leave it None" if name == "v_opt" else "pass one",
+            hint="derive it from a horizon, or leave it None" if name == "v_opt" else "pass one",
         )
 
 
@@ -277,9 +277,9 @@ class Guardrail:
         if not 0 <= self.margin < math.inf:
             raise SettingsError(
                 expected="a margin of 0 or more",
-                came=shown(self.margin),
+                got=shown(self.margin),
                 where="margin",
-                todo="pass the size of the change for the worse that you can accept",
+                hint="pass the size of the change for the worse that you can accept",
             )
 
     def at(self, comparison: Compared) -> Guarded:

@@ -102,9 +102,9 @@ class Covariate:
         if self.theta is not None and self.users is not None:
             raise SettingsError(
                 expected="theta, or users to find it of",
-                came="both",
+                got="both",
                 where="Covariate",
-                todo="leave users out where the slope is frozen",
+                hint="leave users out where the slope is frozen",
             )
 
 
@@ -125,9 +125,9 @@ def check_slope(value: object, where: str) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise SettingsError(
             expected="a finite number",
-            came=shown(value),
+            got=shown(value),
             where=where,
-            todo="pass the slope of an earlier period, from user_slope",
+            hint="pass the slope of an earlier period, from user_slope",
         )
 
 
@@ -183,9 +183,9 @@ def _require_same_groups(y: tuple[Arm, Arm], x: tuple[Arm, Arm]) -> None:
         if arm.replicates is None or len(arm.replicates) != len(y[0].replicates or ()):
             raise SettingsError(
                 expected="UserGroups with the same groups, for the metric and for its covariate",
-                came=shown([len(one.replicates or ()) for one in (*y, *x)]),
+                got=shown([len(one.replicates or ()) for one in (*y, *x)]),
                 where="compare(covariate)",
-                todo="count both with UserGroups of the same k and salt, by the same users",
+                hint="count both with UserGroups of the same k and salt, by the same users",
             )
 
 
@@ -195,9 +195,9 @@ def _finite(column: ArrayLike, name: str) -> NDArray[np.float64]:
     if len(bad):
         raise InputError(
             expected="finite numbers",
-            came=shown(float(values[bad[0]])),
+            got=shown(float(values[bad[0]])),
             where=f"{name}, row {bad[0]}",
-            todo="leave this user out of both columns",
+            hint="leave this user out of both columns",
         )
     return values
 

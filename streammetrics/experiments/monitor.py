@@ -224,9 +224,9 @@ def _united(one: Look, other: Look) -> Look:
         if known != reading:
             raise StateError(
                 expected=f"one reading of {name!r} at one head vector",
-                came=f"{shown(known)} and {shown(reading)}",
+                got=f"{shown(known)} and {shown(reading)}",
                 where=f"looks at {one.experiment!r}, generation {one.generation}",
-                todo="give a changed experiment a new generation",
+                hint="give a changed experiment a new generation",
             )
     return Look(one.experiment, one.generation, one.heads, _sorted(readings))
 

@@ -91,9 +91,9 @@ def adjust_fwer(
     if method not in ("holm", "bonferroni"):
         raise SettingsError(
             expected='"holm" or "bonferroni"',
-            came=shown(method),
+            got=shown(method),
             where="method",
-            todo='pass "holm", which rejects at least as much',
+            hint='pass "holm", which rejects at least as much',
         )
     adjust = holm if method == "holm" else bonferroni
     return dict(zip(pvalues, adjust(list(pvalues.values())), strict=True))

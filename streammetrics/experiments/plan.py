@@ -87,15 +87,15 @@ class Horizon:
             _refuse("mde", "a size, from 0", self.mde, "pass it without its sign")
         for name in ("units", "variance", "mde"):
             if self._has(name) and not 0 <= getattr(self, name) < math.inf:
-                todo = "pass what is planned or was measured before"
-                _refuse(name, "a finite number from 0", getattr(self, name), todo)
+                hint = "pass what is planned or was measured before"
+                _refuse(name, "a finite number from 0", getattr(self, name), hint)
         if self.baseline is not None and not 0 <= self.baseline <= 1:
-            todo = "pass a rate as a share of 1; of a mean pass variance="
-            _refuse("baseline", "a rate from 0 to 1", self.baseline, todo)
+            hint = "pass a rate as a share of 1; of a mean pass variance="
+            _refuse("baseline", "a rate from 0 to 1", self.baseline, hint)
         others = [name for name in ("units", "baseline", "variance") if self._has(name)]
         if self.mde is not None and others:
-            came = ", ".join([*others, "mde"])
-            _refuse("mde", "either mde, or units with baseline or variance", came, _ONE_OF_TWO)
+            got = ", ".join([*others, "mde"])
+            _refuse("mde", "either mde, or units with baseline or variance", got, _ONE_OF_TWO)
 
     def _has(self, name: str) -> bool:
         return getattr(self, name) is not None
@@ -133,9 +133,9 @@ class Horizon:
         return self.baseline * (1.0 - self.baseline)
 
 
-def _refuse(name: str, expected: str, came: object, todo: str) -> NoReturn:
-    text = came if isinstance(came, str) else shown(came)
-    raise SettingsError(expected=expected, came=text, where=f"Horizon({name})", todo=todo)
+def _refuse(name: str, expected: str, got: object, hint: str) -> NoReturn:
+    text = got if isinstance(got, str) else shown(got)
+    raise SettingsError(expected=expected, got=text, where=f"Horizon({name})", hint=hint)
 
 
 # What a plan may say: each slip is an error that names it, with the nearest name.
@@ -166,15 +166,15 @@ def check_plan(plan: Plan) -> None:
     if not plan.watched:
         refuse("decision", "a metric, or a guardrail", plan.decision, 'pass decision=("ctr",)')
     if plan.control not in plan.variants:
-        todo = f"{nearest(plan.control, plan.variants)}, or name it in variants as well"
-        refuse("control", "one of the variants", plan.control, todo)
+        hint = f"{nearest(plan.control, plan.variants)}, or name it in variants as well"
+        refuse("control", "one of the variants", plan.control, hint)
     if len(set(plan.variants)) != len(plan.variants):
         refuse("variants", "each variant once", plan.variants, "leave out the repeated one")
     if not plan.treatments:
         refuse("variants", "the control and another", plan.variants, "name a treatment")
     if len(set(plan.watched)) != len(plan.watched):
-        todo = "make it a decision metric or a guardrail, once"
-        refuse("decision and guardrails", "each metric once", plan.watched, todo)
+        hint = "make it a decision metric or a guardrail, once"
+        refuse("decision and guardrails", "each metric once", plan.watched, hint)
     for where in ("horizons", "covariates"):
         known(getattr(plan, where), plan.watched, where, "metrics of decision and guardrails")
     _check_directions(plan)
@@ -182,8 +182,8 @@ def check_plan(plan: Plan) -> None:
         label = "shares" if where == "shares" else f"epoch_shares ({where})"
         known(weights, plan.variants, label, "weights of variants")
         if weights and not (min(weights.values()) >= 0 and 0 < sum(weights.values()) < math.inf):
-            todo = "pass the planned share of units of each variant"
-            refuse(label, "weights from 0, one above it", dict(weights), todo)
+            hint = "pass the planned share of units of each variant"
+            refuse(label, "weights from 0, one above it", dict(weights), hint)
 
 
 def known(names: Iterable[str], expected: Collection[str], where: str, what: str) -> None:
@@ -193,9 +193,9 @@ def known(names: Iterable[str], expected: Collection[str], where: str, what: str
             refuse(where, f"{what}: {', '.join(expected)}", name, nearest(name, expected))
 
 
-def refuse(where: str, expected: str, came: object, todo: str) -> NoReturn:
+def refuse(where: str, expected: str, got: object, hint: str) -> NoReturn:
     """Raise the SettingsError of these four parts."""
-    raise SettingsError(expected=expected, came=shown(came), where=where, todo=todo)
+    raise SettingsError(expected=expected, got=shown(got), where=where, hint=hint)
 
 
 def _names(where: str, given: object) -> None:
@@ -206,12 +206,12 @@ def _names(where: str, given: object) -> None:
 
 
 def _check_safeguards(plan: Plan) -> None:
-    todo = 'write guardrails=(Safeguard("auc", margin=0.01),)'
+    hint = 'write guardrails=(Safeguard("auc", margin=0.01),)'
     if not isinstance(plan.guardrails, (tuple, list)):
-        refuse("guardrails", "a tuple of Safeguard", plan.guardrails, todo)
+        refuse("guardrails", "a tuple of Safeguard", plan.guardrails, hint)
     for one in plan.guardrails:
         if not hasattr(one, "margin"):
-            refuse("guardrails", "a tuple of Safeguard", one, todo)
+            refuse("guardrails", "a tuple of Safeguard", one, hint)
 
 
 def _check_directions(plan: Plan) -> None:
@@ -225,15 +225,15 @@ def _check_directions(plan: Plan) -> None:
         number = isinstance(said, (int, float)) and not isinstance(said, bool)
         if not (said in _WORDS if isinstance(said, str) else number and math.isfinite(said)):
             expected = '"higher", "lower", "none", or a number that it should be near to'
-            todo = nearest(said, _WORDS) if isinstance(said, str) else "choose one of these"
-            refuse(f"better ({name})", expected, said, todo)
+            hint = nearest(said, _WORDS) if isinstance(said, str) else "choose one of these"
+            refuse(f"better ({name})", expected, said, hint)
         if name in plan.lower_is_better and said != "lower":
-            todo = "remove it from one of the two"
-            refuse(f"better ({name})", '"lower", as in lower_is_better', said, todo)
+            hint = "remove it from one of the two"
+            refuse(f"better ({name})", '"lower", as in lower_is_better', said, hint)
     for rail in plan.guardrails:
         if rail.higher_is_better and rail.metric in plan.lower_is_better:
-            todo = "remove it from lower_is_better, or pass higher_is_better=False"
-            refuse(f"guardrails ({rail.metric})", "one direction", "two", todo)
+            hint = "remove it from lower_is_better, or pass higher_is_better=False"
+            refuse(f"guardrails ({rail.metric})", "one direction", "two", hint)
 
 
 def _is_of(name: str, watched: Collection[str]) -> bool:
@@ -264,8 +264,8 @@ class Safeguard:
 
     def __post_init__(self) -> None:
         if not 0 <= self.margin < math.inf:
-            todo = "pass the size of the change for the worse that you can accept, without a sign"
-            refuse(f"Safeguard({self.metric!r}).margin", "a number from 0", self.margin, todo)
+            hint = "pass the size of the change for the worse that you can accept, without a sign"
+            refuse(f"Safeguard({self.metric!r}).margin", "a number from 0", self.margin, hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

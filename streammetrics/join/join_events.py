@@ -40,9 +40,9 @@ def moments(ids: ArrayLike | Coded, times_ms: ArrayLike) -> Moments:
     if len(bad):
         raise InputError(
             expected="times in milliseconds, between -2**62 and 2**62",
-            came=f"{times[bad[0]]}",
+            got=f"{times[bad[0]]}",
             where=f"times_ms[{bad[0]}]",
-            todo="pass milliseconds since the epoch",
+            hint="pass milliseconds since the epoch",
             rows=bad,
         )
     refuse_other_units(times, "times_ms")
@@ -63,9 +63,9 @@ def impressions(
         if name not in kinds:
             raise InputError(
                 expected=f"columns among {', '.join(sorted(kinds)) or 'none'}",
-                came=shown(name),
+                got=shown(name),
                 where="columns",
-                todo="declare it in the setting columns, or leave it out",
+                hint="declare it in the setting columns, or leave it out",
             )
     found: list[Values] = []
     for name in sorted(kinds):
@@ -73,9 +73,9 @@ def impressions(
         if given is None:
             raise InputError(
                 expected=f"a column {name}, as the setting columns says",
-                came="none",
+                got="none",
                 where=name,
-                todo="pass one value for each impression",
+                hint="pass one value for each impression",
             )
         if at is None:
             column = checked(given, kinds[name], name)  # type: ignore[arg-type]
@@ -105,12 +105,12 @@ def kinds_of(
     bad = [i for i, value in enumerate(kinds.values) if value not in known]
     rows = np.flatnonzero(np.isin(kinds.codes, bad)) if bad else np.empty(0, np.intp)
     if len(rows) or (bad and not n):
-        came = kinds.values[kinds.codes[rows[0]]] if len(rows) else kinds.values[bad[0]]
+        got = kinds.values[kinds.codes[rows[0]]] if len(rows) else kinds.values[bad[0]]
         raise InputError(
             expected=f"one of {', '.join(known)}",
-            came=shown(came),
+            got=shown(got),
             where=f"{name}[{rows[0]}]" if len(rows) else name,
-            todo="declare it in the setting outcomes, or leave these events out",
+            hint="declare it in the setting outcomes, or leave these events out",
             rows=rows,
         )
     same_length(n, kinds.codes, name, "ids")
@@ -155,7 +155,7 @@ def _of_all(error: InputError, at: Places, name: str) -> InputError:
     rows = at[error.rows]
     where = f"{name}[{rows[0]}]" if len(rows) else error.where
     return InputError(
-        expected=error.expected, came=error.came, where=where, todo=error.todo, rows=rows
+        expected=error.expected, got=error.got, where=where, hint=error.hint, rows=rows
     )
 
 
@@ -167,9 +167,9 @@ def _values(values: ArrayLike | None, summed: NDArray[np.bool_]) -> NDArray[np.f
     if values is None:
         raise InputError(
             expected='a value for each outcome that counts as "sum"',
-            came="none",
+            got="none",
             where="values",
-            todo="pass values",
+            hint="pass values",
         )
     try:
         given = numbers(_picked(values, at, len(out), "values"), "values")  # type: ignore[arg-type]
@@ -179,9 +179,9 @@ def _values(values: ArrayLike | None, summed: NDArray[np.bool_]) -> NDArray[np.f
     if len(bad):
         raise InputError(
             expected="finite numbers",
-            came=f"{given[bad[0]]}",
+            got=f"{given[bad[0]]}",
             where=f"values[{at[bad[0]]}]",
-            todo="leave these events out",
+            hint="leave these events out",
             rows=at[bad],
         )
     out[at] = given
@@ -227,9 +227,9 @@ def checked_names(
             raise SettingsError(
                 expected=f"names (none of {', '.join(map(str, taken))}), each with one of"
                 f" {', '.join(map(str, choices))}",
-                came=shown(value if not isinstance(value, Mapping) else {name: kind}),
+                got=shown(value if not isinstance(value, Mapping) else {name: kind}),
                 where=where,
-                todo="correct it",
+                hint="correct it",
             )
     return {name: given[name] for name in sorted(given)}
 
@@ -245,9 +245,9 @@ def checked_outcomes(value: object, where: str) -> Mapping[str, Setting]:
     if not 1 <= len(found) <= 255:
         raise SettingsError(
             expected="1 to 255 outcomes",
-            came=f"{len(found)}",
+            got=f"{len(found)}",
             where=where,
-            todo='name what may follow an impression, as {"click": "once"}',
+            hint='name what may follow an impression, as {"click": "once"}',
         )
     return found
 
@@ -257,9 +257,9 @@ def check_span(value: object, least: int, where: str) -> None:
     if type(value) is not int or not least <= value <= MAX_SPAN_MS:
         raise SettingsError(
             expected=f"whole milliseconds, {least} to 2**53",
-            came=shown(value),
+            got=shown(value),
             where=where,
-            todo="pass for instance 1_800_000 for half an hour",
+            hint="pass for instance 1_800_000 for half an hour",
         )
 
 

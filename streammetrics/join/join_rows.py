@@ -221,9 +221,9 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         if type(before_ms) is not int or not -MAX_TIME <= before_ms <= END_OF_TIME:
             raise InputError(
                 expected="whole milliseconds since the epoch",
-                came=shown(before_ms),
+                got=shown(before_ms),
                 where="JoinRows.close",
-                todo="pass a time, or END_OF_TIME",
+                hint="pass a time, or END_OF_TIME",
             )
         window = self.label_window_ms
         remember = self.remember_ms or 2 * window
@@ -242,9 +242,9 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         if type(ranges) is not int or not 1 <= ranges <= 1 << 32 or ranges & (ranges - 1):
             raise InputError(
                 expected="a power of two, up to 2**32",
-                came=shown(ranges),
+                got=shown(ranges),
                 where="JoinRows.split, ranges",
-                todo="pass how many ranges there are",
+                hint="pass how many ranges there are",
             )
         found: dict[tuple[int, int], JoinRows] = {}
         empty = [RecordSet(one.kinds) for one in self._sets()]

@@ -52,8 +52,8 @@ def bound_inputs(
         if name is None and not required:
             continue
         if name not in sources:
-            came = f"{argument}={name!r}" if argument in given else f"none for {argument}"
-            raise _bad(f"one of {', '.join(sources)} for each argument of the metric", came)
+            got = f"{argument}={name!r}" if argument in given else f"none for {argument}"
+            raise _bad(f"one of {', '.join(sources)} for each argument of the metric", got)
         bound[argument] = name
     return bound
 
@@ -76,12 +76,12 @@ def without_outcomes(
     return {**given, **dict.fromkeys(outcomes, np.zeros(len(at), np.uint8))}
 
 
-def _bad(expected: str, came: str) -> SettingsError:
+def _bad(expected: str, got: str) -> SettingsError:
     return SettingsError(
         expected=expected,
-        came=came,
+        got=got,
         where="Joined.inputs",
-        todo='name them, as {"labels": "click", "scores": "score"}',
+        hint='name them, as {"labels": "click", "scores": "score"}',
     )
 
 

@@ -71,9 +71,9 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
         if not named or not 1 <= len(set(names)) == len(names) <= 255:
             raise SettingsError(
                 expected="1 to 255 different names",
-                came=shown(given),
+                got=shown(given),
                 where="LabelDelays.outcomes",
-                todo='pass names, as ("click", "purchase")',
+                hint='pass names, as ("click", "purchase")',
             )
         self._set("outcomes", tuple(sorted(self.outcomes)))
         check_span(self.label_window_ms, 1, "LabelDelays.label_window_ms")
@@ -97,9 +97,9 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
         if len(bad):
             raise InputError(
                 expected="delays in milliseconds from 0, or -1 where none is known",
-                came=f"{delays[bad[0]]}",
+                got=f"{delays[bad[0]]}",
                 where=f"delays_ms[{bad[0]}]",
-                todo="an outcome before its impression has none: pass -1",
+                hint="an outcome before its impression has none: pass -1",
                 rows=bad,
             )
         numbers = np.array([self.outcomes.index(str(v)) for v in which.values], np.int64)

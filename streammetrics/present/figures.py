@@ -284,9 +284,9 @@ def figure_by_series(
         raise InputError(
             expected=f"a figure of {' and '.join(names) or 'no result'}: "
             f"{', '.join(known) or 'there is none; choose a part of it'}",
-            came=shown(kind),
+            got=shown(kind),
             where="kind",
-            todo="pass one of these, or None for the first",
+            hint="pass one of these, or None for the first",
         )
     named = {"title": title} if title else {}
     inner = {series: _inner(one) for series, one in chosen.items()}

@@ -31,9 +31,9 @@ def chart(spec: Spec) -> Chart:
     except ImportError as error:
         raise SettingsError(
             expected="Altair, which draws figures",
-            came=str(error),
+            got=str(error),
             where="plot",
-            todo="install it with: pip install 'streammetrics[plot]'",
+            hint="install it with: pip install 'streammetrics[plot]'",
         ) from None
     # What a specification of ours says is valid, as the tests show; and charts are made often.
     found: altair.LayerChart = altair.LayerChart.from_dict(spec, validate=False)

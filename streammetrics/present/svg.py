@@ -41,7 +41,7 @@ def charts_javascript() -> str:
 def _missing(error: ImportError) -> SettingsError:
     return SettingsError(
         expected="vl-convert-python, which draws figures",
-        came=str(error),
+        got=str(error),
         where="figures",
-        todo="install it with: pip install 'streammetrics[plot]'",
+        hint="install it with: pip install 'streammetrics[plot]'",
     )

@@ -36,7 +36,7 @@ def theme(name: str = "light") -> Spec:
     """
     if name not in THEMES:
         raise InputError(
-            expected='"light" or "dark"', came=shown(name), where="theme", todo="pass one of these"
+            expected='"light" or "dark"', got=shown(name), where="theme", hint="pass one of these"
         )
     dark = name == "dark"
     ink, quiet, line = (

@@ -199,9 +199,9 @@ class ViewText:
         """The error for a view that a result has not got."""
         return InputError(
             expected=f"a view of {type(result).__name__}: {', '.join(views_of(result)) or 'none'}",
-            came=shown(self.text),
+            got=shown(self.text),
             where="view",
-            todo=nearest(
+            hint=nearest(
                 self.text,
                 views_of(result),
                 "name one of these, or one with its arguments, such as f_beta(2)",

@@ -94,9 +94,9 @@ class CatalogMetrics(Accumulator, schema="catalog-metrics/1"):
         if type(self.n_items) is not int or not 1 <= self.n_items <= MAX_CATALOG:
             raise SettingsError(
                 expected=f"a whole number of items from 1 to {MAX_CATALOG}",
-                came=shown(self.n_items),
+                got=shown(self.n_items),
                 where="CatalogMetrics.n_items",
-                todo="pass how many items the catalog has, shown or not",
+                hint="pass how many items the catalog has, shown or not",
             )
 
     if TYPE_CHECKING:

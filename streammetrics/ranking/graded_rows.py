@@ -90,9 +90,9 @@ def refuse_doubles(batch: Batch, lists: ArrayLike | Coded, items: ArrayLike | Co
     at = int(bad[0])
     raise InputError(
         expected="each item once in a list",
-        came=f"item {_named(items, at)} again in list {_named(lists, at)}",
+        got=f"item {_named(items, at)} again in list {_named(lists, at)}",
         where=f"items[{at}]",
-        todo=f'drop {len(bad)} repeated row(s), or use duplicates="conflict"',
+        hint=f'drop {len(bad)} repeated row(s), or use duplicates="conflict"',
         rows=bad,
     )
 
@@ -103,9 +103,9 @@ def _with_judgements(grades: NDArray[np.uint8], known: NDArray[np.bool_]) -> NDA
     if len(bad):
         raise InputError(
             expected="label 0 where nobody judged the item",
-            came=f"{grades[bad[0]]}",
+            got=f"{grades[bad[0]]}",
             where=f"labels[{bad[0]}]",
-            todo="set judged where there is a grade",
+            hint="set judged where there is a grade",
             rows=bad,
         )
     return np.where(known, grades, np.uint8(NOT_JUDGED))
@@ -126,9 +126,9 @@ def _of_shown(scores: Scores, displayed: NDArray[np.bool_]) -> Scores:
         raise InputError(
             expected="a score above -inf where shown is True: -inf is the score of an item that "
             "was not shown",
-            came="-inf",
+            got="-inf",
             where=f"scores[{bad[0]}]",
-            todo="pass the score that the item was ranked by, or shown=False",
+            hint="pass the score that the item was ranked by, or shown=False",
             rows=bad,
         )
     return np.where(displayed, scores, scores.dtype.type(-np.inf))

@@ -33,18 +33,18 @@ def id_lists(lists: Iterable[Iterable[Hashable]], truths: Iterable[Iterable[Hash
     if len(ranked) != len(known):
         raise InputError(
             expected=f"{len(ranked)} truths, one for each list",
-            came=f"{len(known)}",
+            got=f"{len(known)}",
             where="truths",
-            todo="pass as many truths as lists; an empty one where nothing is known",
+            hint="pass as many truths as lists; an empty one where nothing is known",
         )
     doubled = [i for i, ids in enumerate(ranked) if len(set(ids)) != len(ids)]
     if doubled:
         [(twice, _)] = Counter(ranked[doubled[0]]).most_common(1)
         raise InputError(
             expected="each id once in a list",
-            came=f"{shown(twice)} twice",
+            got=f"{shown(twice)} twice",
             where=f"lists[{doubled[0]}]",
-            todo=f"drop the later ones in these {len(doubled)} list(s)",
+            hint=f"drop the later ones in these {len(doubled)} list(s)",
             rows=np.array(doubled, np.intp),
         )
     _refuse_other_types(ranked, known)
@@ -68,9 +68,9 @@ def _require_no_mapping(given: object, name: str) -> None:
     if isinstance(given, Mapping):
         raise InputError(
             expected=f"a sequence of {name}",
-            came=f"a mapping ({type(given).__name__})",
+            got=f"a mapping ({type(given).__name__})",
             where=name,
-            todo="of two mappings by query pass [run[q] for q in truth] and [truth[q] for q in "
+            hint="of two mappings by query pass [run[q] for q in truth] and [truth[q] for q in "
             "truth]",
         )
 
@@ -94,9 +94,9 @@ def _scores(
         id_ = ranked[rows[0]][at - ends[rows[0]]]
         raise InputError(
             expected=f"{error.expected} as scores",
-            came=shown(flat[at]),
+            got=shown(flat[at]),
             where=f"lists[{rows[0]}][{shown(id_)}]",
-            todo="pass a mapping id -> score, or ids in the order of their ranks",
+            hint="pass a mapping id -> score, or ids in the order of their ranks",
             rows=rows,
         ) from None
 
@@ -111,20 +111,20 @@ def _refuse_other_types(
         return
     i = bad[0]
     theirs = types[i][1]
-    came = next(id_ for id_ in ranked[i] if _type_name(type(id_)) not in theirs)
-    todo = "convert the ids of one side, as str(id) does"
-    if isinstance(came, float):
+    got = next(id_ for id_ in ranked[i] if _type_name(type(id_)) not in theirs)
+    hint = "convert the ids of one side, as str(id) does"
+    if isinstance(got, float):
         of_scores = "of scores pass a mapping id -> score"
-        todo = (ids_instead(came) if theirs == {"int"} else None) or of_scores
-    if isinstance(came, tuple) and len(came) == 2:
-        todo = "of pairs (id, score) pass dict(pairs), a mapping id -> score"
+        hint = (ids_instead(got) if theirs == {"int"} else None) or of_scores
+    if isinstance(got, tuple) and len(got) == 2:
+        hint = "of pairs (id, score) pass dict(pairs), a mapping id -> score"
     elif theirs == {"tuple"}:
-        todo = "of pairs (id, grade) in the truth pass dict(pairs), a mapping id -> grade"
+        hint = "of pairs (id, grade) in the truth pass dict(pairs), a mapping id -> grade"
     raise InputError(
         expected=f"ids of the type of those in its truth, {' or '.join(sorted(theirs))}",
-        came=f"{shown(came)} ({type(came).__name__})",
+        got=f"{shown(got)} ({type(got).__name__})",
         where=f"lists[{i}]",
-        todo=todo,
+        hint=hint,
         rows=np.array(bad, np.intp),
     )
 
@@ -158,9 +158,9 @@ def _ids(
             pass
     raise InputError(
         expected="ids in the order of their ranks" if ordered else "ids",
-        came=shown(ids),
+        got=shown(ids),
         where=f"{name}[{i}]",
-        todo="pass a sequence of strings or integers for each list, or a mapping id -> score"
+        hint="pass a sequence of strings or integers for each list, or a mapping id -> score"
         if ordered
         else "pass a sequence of strings or integers for each list, or a mapping id -> grade",
         rows=np.array([i], np.intp),
@@ -175,9 +175,9 @@ def _known(truth: Iterable[Hashable], i: int) -> Mapping[Hashable, int]:
         if not whole or not 0 <= grade <= MAX_GRADE:
             raise InputError(
                 expected="grades from 0 to 15",
-                came=shown(grade),
+                got=shown(grade),
                 where=f"truths[{i}][{shown(id_)}]",
-                todo="map your grades to these first",
+                hint="map your grades to these first",
                 rows=np.array([i], np.intp),
             )
     return {id_: int(grade) for id_, grade in truth.items()}

@@ -43,9 +43,9 @@ def check_cut(k: object, where: str) -> None:
     if type(k) is not int or not 1 <= k < 1 << 31:
         raise SettingsError(
             expected="a whole number from 1",
-            came=shown(k),
+            got=shown(k),
             where=where,
-            todo="pass how many of the first items of a list count",
+            hint="pass how many of the first items of a list count",
         )
 
 
@@ -96,7 +96,7 @@ def _integers(items: ArrayLike, ends: NDArray[np.int64]) -> NDArray[np.int64]:
     except InputError as error:
         if not len(error.rows):
             raise
-        raise _of_items(error.rows, ends, error.expected, error.came, error.todo) from None
+        raise _of_items(error.rows, ends, error.expected, error.got, error.hint) from None
 
 
 def _refuse_doubles(lists: Ragged[np.int64]) -> None:
@@ -116,21 +116,21 @@ def _refuse_doubles(lists: Ragged[np.int64]) -> None:
     at = next(j for j, item in enumerate(items) if item in items[:j])
     raise InputError(
         expected="each item once in a list",
-        came=f"{items[at]} for the second time",
+        got=f"{items[at]} for the second time",
         where=f"lists[{first}][{at}]",
-        todo=f"drop what is repeated in {len(bad)} list(s)",
+        hint=f"drop what is repeated in {len(bad)} list(s)",
         rows=np.array(sorted(bad), np.intp),
     )
 
 
 def _of_items(
-    bad: NDArray[np.intp], ends: NDArray[np.int64], expected: str, came: str, todo: str
+    bad: NDArray[np.intp], ends: NDArray[np.int64], expected: str, got: str, hint: str
 ) -> InputError:
     """The error for these places among the flat items."""
     rows = np.searchsorted(ends, bad, side="right") - 1
     where = f"lists[{rows[0]}][{bad[0] - ends[rows[0]]}]"
-    return InputError(expected=expected, came=came, where=where, todo=todo, rows=np.unique(rows))
+    return InputError(expected=expected, got=got, where=where, hint=hint, rows=np.unique(rows))
 
 
-def _form(came: str) -> InputError:
-    return InputError(expected=_FORMS, came=came, where="lists", todo="pass one list as [[...]]")
+def _form(got: str) -> InputError:
+    return InputError(expected=_FORMS, got=got, where="lists", hint="pass one list as [[...]]")

@@ -102,13 +102,13 @@ def _array(given: object) -> NDArray[np.generic]:
     try:
         array = array_of(given, _WHERE)
     except InputError as error:
-        _refuse("an array [n_items, d]", error.came, "", "give all items rows of one length")
+        _refuse("an array [n_items, d]", error.got, "", "give all items rows of one length")
     # numpy makes one string type of integers beside strings, which must stay apart
     return np.asarray(given, object) if array.dtype.kind == "U" else array
 
 
-def _refuse(expected: str, came: str, at: str, todo: str) -> NoReturn:
-    raise SettingsError(expected=expected, came=came, where=_WHERE + at, todo=todo)
+def _refuse(expected: str, got: str, at: str, hint: str) -> NoReturn:
+    raise SettingsError(expected=expected, got=got, where=_WHERE + at, hint=hint)
 
 
 MAX_ITEMS = 2048  # of a list: they have two million pairs
@@ -190,9 +190,9 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         if not is_name(self.similarity):
             raise SettingsError(
                 expected="the name of a similarity",
-                came=shown(self.similarity),
+                got=shown(self.similarity),
                 where="IntraListSimilarity.similarity",
-                todo='choose "cosine", "share_equal" or "table", or register a function',
+                hint='choose "cosine", "share_equal" or "table", or register a function',
             )
         vectors = item_vectors(self.vectors, self.similarity)
         self._set("vectors", vectors)
@@ -215,9 +215,9 @@ class IntraListSimilarity(Accumulator, schema="intra-list-similarity/1"):
         if len(long):
             raise InputError(
                 expected=f"lists of at most {MAX_ITEMS} items, since every pair is looked at",
-                came=f"{sizes[long[0]]} items",
+                got=f"{sizes[long[0]]} items",
                 where=f"lists[{long[0]}]",
-                todo="give IntraListSimilarity a k",
+                hint="give IntraListSimilarity a k",
                 rows=long,
             )
         if len(found.values) <= _FEW_ITEMS and self.similarity in OURS:

@@ -95,5 +95,5 @@ def require_grades(lists: Lists, measures: Sequence[Measure]) -> None:
     if unseen is not None:
         more = np.flatnonzero(unseen[:, highest + 1 :].any(axis=1))
         rows = np.union1d(rows, more)
-    came = int(lists.grades.max(initial=0)) if len(at) else "known items of higher grades"
-    raise too_high(lowest, str(came), f"labels (list {int(rows[0])})", rows)
+    got = int(lists.grades.max(initial=0)) if len(at) else "known items of higher grades"
+    raise too_high(lowest, str(got), f"labels (list {int(rows[0])})", rows)

@@ -26,14 +26,14 @@ def list_offsets(offsets: ArrayLike, n_items: int, of: str) -> NDArray[np.int64]
         ends = checks.integers(offsets, "offsets")
     except InputError as error:  # its rows are no lists
         raise InputError(
-            expected=error.expected, came=error.came, where=error.where, todo=error.todo
+            expected=error.expected, got=error.got, where=error.where, hint=error.hint
         ) from None
     if not len(ends) or ends.item(0) != 0 or ends.item(-1) != n_items:
         raise InputError(
             expected=f"offsets from 0 to {n_items}, the number of {of}",
-            came=f"{ends[0]} to {ends[-1]}" if len(ends) else "none",
+            got=f"{ends[0]} to {ends[-1]}" if len(ends) else "none",
             where="offsets",
-            todo="pass where each list begins and, last, where the last one ends",
+            hint="pass where each list begins and, last, where the last one ends",
         )
     falls = ends[1:] < ends[:-1]
     if falls.any():
@@ -41,9 +41,9 @@ def list_offsets(offsets: ArrayLike, n_items: int, of: str) -> NDArray[np.int64]
         at = int(falling[0])
         raise InputError(
             expected="offsets that do not fall",
-            came=f"{ends[at]}, then {ends[at + 1]}",
+            got=f"{ends[at]}, then {ends[at + 1]}",
             where=f"offsets[{at + 1}]",
-            todo="pass the lists one after the other",
+            hint="pass the lists one after the other",
             rows=falling,
         )
     return ends
@@ -80,9 +80,9 @@ def graded_lists(
         given = "offsets" if offsets is not None else "no offsets"
         raise InputError(
             expected="labels [lists, items], or flat labels [items] with offsets [lists + 1]",
-            came=f"labels of shape {list(array.shape)} and {given}",
+            got=f"labels of shape {list(array.shape)} and {given}",
             where="labels",
-            todo="pass one list as [[...]], lists of unequal length flat, with their offsets",
+            hint="pass one list as [[...]], lists of unequal length flat, with their offsets",
         )
     flat_scores = None
     try:
@@ -110,18 +110,18 @@ def _judged(
     if array.dtype != np.bool_ and array.size:
         raise InputError(
             expected="booleans, True where an item was judged",
-            came=f"{array.dtype}",
+            got=f"{array.dtype}",
             where="judged",
-            todo="pass one boolean for each label",
+            hint="pass one boolean for each label",
         )
     known: NDArray[np.bool_] = array.reshape(-1).astype(np.bool_, copy=False)
     bad = np.flatnonzero(~known & (grades > 0))
     if len(bad):
         error = InputError(
             expected="0 where nobody judged the item",
-            came=f"{grades[bad[0]]}",
+            got=f"{grades[bad[0]]}",
             where="labels[]",
-            todo="set judged where there is a grade",
+            hint="set judged where there is a grade",
             rows=bad,
         )
         raise _of_lists(error, ends, labels.shape)
@@ -132,9 +132,9 @@ def _require_shape_of(labels: NDArray[np.generic], other: NDArray[np.generic], n
     if labels.shape != other.shape and (labels.shape != (0, 0) or other.shape != (0,)):
         raise InputError(
             expected=f"the shape of labels, {list(labels.shape)}",
-            came=f"{list(other.shape)}",
+            got=f"{list(other.shape)}",
             where=name,
-            todo="pass one for each label",
+            hint="pass one for each label",
         )
 
 
@@ -151,7 +151,7 @@ def _of_lists(error: InputError, ends: Whole, shape: tuple[int, ...]) -> InputEr
 
 def _moved(error: InputError, where: str, rows: NDArray[np.intp]) -> InputError:
     return InputError(
-        expected=error.expected, came=error.came, where=where, todo=error.todo, rows=rows
+        expected=error.expected, got=error.got, where=where, hint=error.hint, rows=rows
     )
 
 
@@ -161,9 +161,9 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> 
     if n_relevant.ndim not in (1, 2) or len(n_relevant) != n or n_relevant.shape[1:] > (MAX_GRADE,):
         raise InputError(
             expected=f"n_relevant [{n}], or [{n}, g] with the items of grade 1 to g",
-            came=f"shape {list(n_relevant.shape)}",
+            got=f"shape {list(n_relevant.shape)}",
             where="n_relevant",
-            todo="pass one number for each list",
+            hint="pass one number for each list",
         )
     by_grade = n_relevant.ndim == 2
     columns = n_relevant.shape[1] if by_grade else 1
@@ -211,7 +211,7 @@ def _unseen(lists: Lists, n_relevant: NDArray[np.generic], graded_from: int) -> 
     return of_all
 
 
-def _refuse(rows: NDArray[np.intp], expected: str, came: str, todo: str) -> None:
+def _refuse(rows: NDArray[np.intp], expected: str, got: str, hint: str) -> None:
     raise InputError(
-        expected=expected, came=came, where=f"n_relevant[{rows[0]}]", todo=todo, rows=rows
+        expected=expected, got=got, where=f"n_relevant[{rows[0]}]", hint=hint, rows=rows
     )

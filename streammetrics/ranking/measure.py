@@ -106,17 +106,17 @@ class Measure(ABC):
         }
 
 
-def refused(expected: str, came: str, where: str, todo: str = WRITE) -> SettingsError:
+def refused(expected: str, got: str, where: str, hint: str = WRITE) -> SettingsError:
     """The error for what no measure is."""
-    return SettingsError(expected=expected, came=came, where=where, todo=todo)
+    return SettingsError(expected=expected, got=got, where=where, hint=hint)
 
 
-def too_high(measure: Measure, came: str, where: str, rows: NDArray[np.intp]) -> InputError:
+def too_high(measure: Measure, got: str, where: str, rows: NDArray[np.intp]) -> InputError:
     """The error for rows whose grade is above the highest that a measure knows."""
     return InputError(
         expected=f"grades up to {measure.highest}, the highest of {measure}",
-        came=came,
+        got=got,
         where=where,
-        todo=f"give {measure.name} the highest grade there is: {measure.name}(max_grade=...)",
+        hint=f"give {measure.name} the highest grade there is: {measure.name}(max_grade=...)",
         rows=rows,
     )

@@ -310,17 +310,17 @@ def register_measure(measure: Measure) -> None:
         raise SettingsError(
             expected="a measure without a cut, whose name has up to 40 letters, digits and `_`, and"
             f" is none of {', '.join(MEASURES)}",
-            came=shown(measure),
+            got=shown(measure),
             where="register_measure",
-            todo="choose another name, and register the measure without `@`",
+            hint="choose another name, and register the measure without `@`",
         )
     known = _registered.get(name, measure)
     if _place(known) != _place(measure):
         raise SettingsError(
             expected=f"{name} as it was registered, {_place(known)}",
-            came=_place(measure),
+            got=_place(measure),
             where="register_measure",
-            todo="choose another name: stored states rely on this one",
+            hint="choose another name: stored states rely on this one",
         )
     _registered[name] = measure
     _measures_of.cache_clear()
@@ -382,8 +382,8 @@ def measures_of(measures: Measure | str | Iterable[Measure | str]) -> tuple[Meas
 def _measures_of(measures: tuple[Measure | str, ...]) -> tuple[Measure, ...]:
     found = tuple(m if isinstance(m, Measure) else parse_measure(m) for m in measures)
     if not found or len(set(found)) != len(found):
-        came = ", ".join(str(measure) for measure in found) or "none"
-        raise refused("one measure or several, each once", came, "measures")
+        got = ", ".join(str(measure) for measure in found) or "none"
+        raise refused("one measure or several, each once", got, "measures")
     for measure in found:
         if type(_measure(measure.name, str(measure))) is not type(measure):
             raise refused(

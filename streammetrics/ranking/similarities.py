@@ -60,17 +60,17 @@ def register_similarity(name: str, function: Similarity) -> None:
     if not is_name(name) or name in OURS:
         raise SettingsError(
             expected=f"a name of letters, digits, `_`, `.` or `-`, and none of {', '.join(OURS)}",
-            came=shown(name),
+            got=shown(name),
             where="register_similarity",
-            todo="choose another name",
+            hint="choose another name",
         )
     known = _named.get(name, function)
     if _place(known) != _place(function):
         raise SettingsError(
             expected=f"{name} as it was registered, {'.'.join(_place(known))}",
-            came=".".join(_place(function)),
+            got=".".join(_place(function)),
             where="register_similarity",
-            todo="choose another name: stored states rely on this one",
+            hint="choose another name: stored states rely on this one",
         )
     _named[name] = function
 
@@ -149,9 +149,9 @@ def require_known(name: str) -> None:
     if name not in OURS and name not in _named:
         raise SettingsError(
             expected=f"one of {', '.join((*OURS, *_named))}",
-            came=shown(name),
+            got=shown(name),
             where="IntraListSimilarity.similarity",
-            todo="correct the name, or register the function with register_similarity",
+            hint="correct the name, or register the function with register_similarity",
         )
 
 
@@ -172,7 +172,7 @@ def _called(
     return found
 
 
-def _refuse(name: str, expected: str, came: str) -> None:
+def _refuse(name: str, expected: str, got: str) -> None:
     raise SettingsError(
-        expected=expected, came=came, where=f"the similarity {name!r}", todo="correct its function"
+        expected=expected, got=got, where=f"the similarity {name!r}", hint="correct its function"
     )

@@ -154,8 +154,8 @@ def _weight(average: str, where: str) -> str:
     if average not in weights:
         raise InputError(
             expected='"macro", "micro", "weighted" or None',
-            came=shown(average),
+            got=shown(average),
             where=f"ClassCurves.{where}(average)",
-            todo="pass one of these",
+            hint="pass one of these",
         )
     return weights[average]

@@ -224,7 +224,7 @@ def widened(found: Interval, value: Bounded) -> Interval:
     return replace(found, lower=lower, upper=upper, reason=said)
 
 
-def _refused(name: str, expected: str, came: object) -> InputError:
+def _refused(name: str, expected: str, got: object) -> InputError:
     return InputError(
-        expected=expected, came=shown(came), where=f"interval({name})", todo="pass one of these"
+        expected=expected, got=shown(got), where=f"interval({name})", hint="pass one of these"
     )

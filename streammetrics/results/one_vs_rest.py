@@ -146,8 +146,8 @@ class OneVsRest(OfWeightedRows):
             raise self._refused(f"{kinds} or None", average, "average")
         return self._mean(term, average, zero)
 
-    def _refused(self, expected: str, came: object, where: str) -> InputError:
-        return refused(f"{type(self).__name__}.{where}", expected, came, "pass one of these")
+    def _refused(self, expected: str, got: object, where: str) -> InputError:
+        return refused(f"{type(self).__name__}.{where}", expected, got, "pass one of these")
 
     def rates(self, number: int) -> Rates:
         """The Rates of one class or label, by its number: it against the rest.

@@ -284,8 +284,8 @@ class ScoreCurve(RoundedWeights):
         if positives_share is not None:
             q = share(positives_share, where)
             if by != "accuracy":
-                todo = 'leave it out, or pass by="accuracy"'
-                raise refused(where, f'None, since by="{by}"', positives_share, todo)
+                hint = 'leave it out, or pass by="accuracy"'
+                raise refused(where, f'None, since by="{by}"', positives_share, hint)
         aim = aim_of(by, self._steps, q)
         if aim is None:
             return BestPoints(self._figure(UNDEFINED), ())

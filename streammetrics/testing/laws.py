@@ -253,7 +253,7 @@ def atomic(case: Case[Row], rows: Sequence[Row], random: Random) -> None:
             try:
                 refuse(**columns)
             except InputError as error:
-                parts = (error.expected, error.came, error.where, error.todo)
+                parts = (error.expected, error.got, error.where, error.hint)
                 assert all(parts), f"an error without all four parts: {parts}"
             else:
                 raise AssertionError(f"{case} took {columns}")
@@ -276,7 +276,7 @@ def settings_differ(case: Case[Row], rows: Sequence[Row], random: Random) -> Non
             try:
                 merge()
             except SettingsError as error:
-                assert error.expected != error.came, "the error does not name the difference"
+                assert error.expected != error.got, "the error does not name the difference"
             else:
                 raise AssertionError(f"{state!r} merged {other!r}")
             assert state.digest() == before, "a refused merge changed the state"

@@ -59,7 +59,7 @@ def main() -> int:
     given = parser.parse_args()
     stores = given.stores.split(",")
     if not set(stores) <= WAYS.keys():
-        parser.error(f"--stores: expected some of {', '.join(WAYS)}, came {given.stores}")
+        parser.error(f"--stores: expected some of {', '.join(WAYS)}, got {given.stores}")
     say(f"| store | {' | '.join(COLUMNS)} | time | result |")
     say("|---" * (len(COLUMNS) + 3) + "|")
     outcomes = []

@@ -187,7 +187,7 @@ def test_no_rows_have_no_figures() -> None:
 @pytest.mark.parametrize(
     ("labels", "predictions", "where"),
     [
-        ([0, 3], [0, 0], r"labels\[1\]: expected a class number from 0 to 2, came 3"),
+        ([0, 3], [0, 0], r"labels\[1\]: expected a class number from 0 to 2, got 3"),
         ([0, -1], [0, 0], r"labels\[1\]"),
         (["cat"], [0], "number your classes first"),
         ([0.5], [0], r"labels\[0\]"),
@@ -195,7 +195,7 @@ def test_no_rows_have_no_figures() -> None:
         ([None], [0], r"labels\[0\]"),
         ([0, 1], [0], "predictions: expected 2 values"),
         ([0], [5], r"predictions\[0\]"),
-        ([0], [[0.1, 0.9]], r"an array \[n, 3\], came shape \[1, 2\]"),
+        ([0], [[0.1, 0.9]], r"an array \[n, 3\], got shape \[1, 2\]"),
         ([0, 1], [[0, 0, 1], [0, math.nan, 1]], r"predictions\[1, 1\]"),
         ([0], [[[0.1, 0.2, 0.7]]], "one-dimensional"),
         ([0, 0], [[0.1, 0.2, 0.7], [1]], "of one length"),

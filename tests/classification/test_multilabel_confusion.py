@@ -133,8 +133,8 @@ def test_rows_of_keys_are_counted_at_their_slots() -> None:
         ([[0, 1], [0.73, 1]], [[0, 0], [0, 0]], r"labels\[1, 0\].*swapped"),
         ([[0, 1]], [[0.1, math.nan]], r"scores\[0, 1\]"),
         ([[0, 1]], [[0.1, 0.2], [0.3, 0.4]], "scores: expected 1 values"),
-        ([[0, 1, 1]], [[0.1, 0.2]], r"labels: expected an array \[n, 2\], came shape \[1, 3\]"),
-        ([0, 1], [0.1, 0.2], r"came shape \[2\]"),
+        ([[0, 1, 1]], [[0.1, 0.2]], r"labels: expected an array \[n, 2\], got shape \[1, 3\]"),
+        ([0, 1], [0.1, 0.2], r"got shape \[2\]"),
         ([[0, 1]], [["a", "b"]], "numbers"),
         ([[0, 1], [1]], [[0, 0], [0, 0]], "of one length"),
     ],
@@ -162,7 +162,7 @@ def test_settings_out_of_range_are_refused(settings: dict[str, object]) -> None:
 
 
 def test_averages_that_are_none_are_refused() -> None:
-    with pytest.raises(InputError, match='"samples" or None, came'):
+    with pytest.raises(InputError, match='"samples" or None, got'):
         fed([]).compute().f1("mean")
 
 

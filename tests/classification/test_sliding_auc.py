@@ -191,7 +191,7 @@ def test_what_is_refused_names_its_rows_and_changes_nothing(
     with pytest.raises(InputError) as error:
         metric.update(*columns[:2], times_s=columns[2])  # type: ignore[arg-type]
     assert (error.value.where, error.value.rows.tolist()) == (where, rows)
-    assert min(map(len, (error.value.expected, error.value.came, error.value.todo))) > 0
+    assert min(map(len, (error.value.expected, error.value.got, error.value.hint))) > 0
     assert metric.compute() == before
     metric.update(0, 0.5, times_s=5.0)  # the newest time is what it was
     assert metric.compute().rows == 4
@@ -212,7 +212,7 @@ def test_times_are_refused_where_rows_are_counted() -> None:
     ],
 )
 def test_bad_settings_are_refused(settings: dict[str, object]) -> None:
-    with pytest.raises(SettingsError, match=r"SlidingAUC.*expected .* came .*; pass "):
+    with pytest.raises(SettingsError, match=r"SlidingAUC.*expected .* got .*; pass "):
         SlidingAUC(**settings)  # type: ignore[arg-type]
 
 

@@ -188,5 +188,5 @@ def test_a_view_without_a_formula_for_rows_has_a_jackknife_and_no_design_effect(
 def test_other_methods_are_refused_by_name() -> None:
     with pytest.raises(InputError, match='"auto" or "jackknife, wilson" or "jackknife"'):
         found(CLICKS, "ratio", 0.0025, "delong")
-    with pytest.raises(InputError, match='"auto" or "jackknife", came'):
+    with pytest.raises(InputError, match='"auto" or "jackknife", got'):
         found(RATES, "mcc", 0.0025, "logit")

@@ -115,15 +115,15 @@ def four_fed() -> Panel:
 def test_a_missing_column_is_named_with_the_metric_that_needs_it() -> None:
     error = refused({"labels": LABELS, "scores": SCORES})
     assert error.expected == "the column 'users'"
-    assert error.came == "only labels, scores"
+    assert error.got == "only labels, scores"
     assert error.where == "Panel.update, metric 'gauc'"
-    assert refused({}).came == "only nothing"
+    assert refused({}).got == "only nothing"
     assert refused({"labels": LABELS, "scores": None, "users": USERS}).where.endswith("'auc'")
 
 
 def test_an_unknown_column_is_named_with_those_that_are_known() -> None:
     error = refused({"labels": LABELS, "scores": SCORES, "users": USERS, "score": SCORES})
-    assert error.came == "'score'"
+    assert error.got == "'score'"
     assert "labels, scores, weights, denominators, users" in error.expected
 
 
@@ -149,7 +149,7 @@ def test_metrics_of_lists_and_metrics_of_events_do_not_mix() -> None:
         {"rank": RankingMetrics(["MRR"]), "hits": Tally()}, inputs={"hits": {"cells": "shown"}}
     )
     panel.update(labels=[[0, 1], [1, 0]], shown=[1, 2])
-    with pytest.raises(InputError, match="expected 3 rows, as 'hits' has, came 2"):
+    with pytest.raises(InputError, match="expected 3 rows, as 'hits' has, got 2"):
         panel.update(labels=[[0, 1], [1, 0]], shown=[1, 2, 3])
 
 

@@ -160,7 +160,7 @@ def test_a_missing_column_is_refused_though_others_are_there() -> None:
     state = panel()
     with pytest.raises(InputError, match="expected the column 'users'") as caught:
         state.update(labels=COLUMNS["labels"], scores=COLUMNS["scores"])
-    assert caught.value.came == "only labels, scores"
+    assert caught.value.got == "only labels, scores"
     assert caught.value.where == "Panel.update, metric 'gauc'"
 
 
@@ -203,7 +203,7 @@ def test_labels_may_be_scores_too() -> None:
 def test_columns_of_other_lengths_are_refused_and_change_nothing(name: str) -> None:
     state = fed([COLUMNS])
     before = state.digest()
-    with pytest.raises(InputError, match=r"expected [45] (values|rows).* came [45]"):
+    with pytest.raises(InputError, match=r"expected [45] (values|rows).* got [45]"):
         state.update(**{**COLUMNS, name: COLUMNS[name][:4]})
     assert state.digest() == before
 

@@ -71,7 +71,7 @@ def stream(seed: int, impressions: int = 120) -> Stream:
     """Clicks in other partitions than their impressions, some too late, some without one; events
     come up to the lateness out of order, and some again."""
     rng = random.Random(seed)
-    came: dict[Partition, list[tuple[int, Event]]] = {log: [] for log in LOGS}
+    got: dict[Partition, list[tuple[int, Event]]] = {log: [] for log in LOGS}
     whole = []
     for number in range(impressions):
         at_ms = number * 2_000 + rng.randrange(2_000)
@@ -84,8 +84,8 @@ def stream(seed: int, impressions: int = 120) -> Stream:
         for event in (one, *clicks):
             log = rng.choice(LOGS)
             for _ in range(rng.choice((1, 1, 2))):
-                came[log].append((event["ts"] + rng.randrange(LATENESS_MS), event))
-    parts = {log: [e for _, e in sorted(some, key=lambda p: p[0])] for log, some in came.items()}
+                got[log].append((event["ts"] + rng.randrange(LATENESS_MS), event))
+    parts = {log: [e for _, e in sorted(some, key=lambda p: p[0])] for log, some in got.items()}
     return Stream(parts, whole)
 
 

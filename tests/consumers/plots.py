@@ -222,7 +222,7 @@ class Joined(Plain):
 
     def __init__(self, rng: random.Random, size: int) -> None:
         self.ahead = {}
-        came: dict[Partition, list[tuple[float, dict[str, object]]]] = {log: [] for log in LOGS}
+        got: dict[Partition, list[tuple[float, dict[str, object]]]] = {log: [] for log in LOGS}
         for number in range(size):
             at_ms = number * HOURS * 3_600_000 // size + rng.randrange(60_000)
             shown: dict[str, object] = {"kind": "shown", "variant": rng.choice("ab"),
@@ -232,10 +232,10 @@ class Joined(Plain):
             for time_ms, what in one:
                 fields = {**what, "id": f"i{number}", "at_ms": time_ms, "ts": iso(time_ms)}
                 log = rng.choice(LOGS)
-                came[log] += [(time_ms + rng.randrange(59_000), fields)] * rng.choice((1, 1, 2))
+                got[log] += [(time_ms + rng.randrange(59_000), fields)] * rng.choice((1, 1, 2))
         self.logs = {}
         self.events: dict[tuple[Partition, int], dict[str, object]] = {}
-        for partition, some in came.items():
+        for partition, some in got.items():
             fields_of = [one for _, one in sorted(some, key=lambda pair: pair[0])]
             log = log_of(rng, [json.dumps(one).encode() for one in fields_of])
             self.logs[partition] = log

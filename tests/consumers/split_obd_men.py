@@ -68,8 +68,8 @@ def split(events: Sequence[Event], seed: int) -> tuple[list[Event], list[Event]]
                      "ts_ms": event["ts_ms"] + delay_ms}  # fmt: skip
             parts += [click] * rng.choice((1, 1, 2, 3))
     jitter_ms = LATENESS_S * 1000 // 2
-    came = sorted(parts, key=lambda one: one["ts_ms"] + rng.randrange(jitter_ms))
-    return whole, came
+    got = sorted(parts, key=lambda one: one["ts_ms"] + rng.randrange(jitter_ms))
+    return whole, got
 
 
 def as_lines(events: Sequence[Event]) -> bytes:

@@ -102,7 +102,7 @@ def test_a_merge_that_fails_anywhere_changes_nothing(
 
 
 def test_other_metrics_are_neither_added_nor_equal() -> None:
-    with pytest.raises(SettingsError, match="type=Tally, came type=Reach"):
+    with pytest.raises(SettingsError, match="type=Tally, got type=Reach"):
         fed(1) + Reach()  # type: ignore[operator]
     assert fed(1) != Reach()
     assert fed(1) != fed(1, size=9)
@@ -277,7 +277,7 @@ def test_equal_rows_have_equal_digests_however_they_were_counted() -> None:
 def test_bytes_name_their_metric() -> None:
     data = fed(1).to_bytes()
     assert type(Accumulator.from_bytes(data)) is Tally
-    with pytest.raises(StateError, match="a state of Reach, came one of Tally"):
+    with pytest.raises(StateError, match="a state of Reach, got one of Tally"):
         Reach.from_bytes(data)
 
 
@@ -320,7 +320,7 @@ def test_errors_keep_their_four_parts_and_their_rows_in_another_process() -> Non
         fed(1).update([7])
     back = pickle.loads(pickle.dumps(caught.value))
     assert str(back) == str(caught.value)
-    assert (back.expected, back.came, back.where, back.todo) == (
+    assert (back.expected, back.got, back.where, back.hint) == (
         "cells below 4",
         "7",
         "cells[0]",

@@ -48,80 +48,80 @@ def test_every_kind_of_integer_is_a_number_of_parts() -> None:
 REFUSED: list[tuple[Callable[[], object], str]] = [
     (
         lambda: RATES.f_beta("1"),  # type: ignore[arg-type]
-        "Rates.f_beta(b): expected a number of at least 0, came '1'; "
+        "Rates.f_beta(b): expected a number of at least 0, got '1'; "
         "pass 1 where both weigh the same",
     ),
     (
         lambda: RATES.f_alpha(None),  # type: ignore[arg-type]
-        "Rates.f_alpha(a): expected a share from 0 to 1, came None; pass another value",
+        "Rates.f_alpha(a): expected a share from 0 to 1, got None; pass another value",
     ),
     (
         lambda: RATES.f_beta(1, zero_division=0.5),
-        "Rates.f_beta(zero_division): expected 0, 1 or nan, came 0.5; pass one of these",
+        "Rates.f_beta(zero_division): expected 0, 1 or nan, got 0.5; pass one of these",
     ),
     (
         lambda: RATES.f_alpha(1, zero_division="warn"),  # type: ignore[arg-type]
-        "Rates.f_alpha(zero_division): expected 0, 1 or nan, came 'warn'; pass one of these",
+        "Rates.f_alpha(zero_division): expected 0, 1 or nan, got 'warn'; pass one of these",
     ),
     (
         lambda: CURVE.partial_auc("a"),  # type: ignore[arg-type]
-        "ScoreCurve.partial_auc(max_fpr): expected a rate above 0 and at most 1, came 'a'; "
+        "ScoreCurve.partial_auc(max_fpr): expected a rate above 0 and at most 1, got 'a'; "
         "pass another value",
     ),
     (
         lambda: CURVE.confusion("a"),  # type: ignore[arg-type]
-        f"ScoreCurve.confusion(t): expected {FLOAT64}, came 'a'; pass another value",
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, got 'a'; pass another value",
     ),
     (
         lambda: CURVE.confusion(None),  # type: ignore[arg-type]
-        f"ScoreCurve.confusion(t): expected {FLOAT64}, came None; pass another value",
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, got None; pass another value",
     ),
     (
         lambda: CURVE.confusion(10**400),
-        f"ScoreCurve.confusion(t): expected {FLOAT64}, came 1{'0' * 58}…; pass another value",
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, got 1{'0' * 58}…; pass another value",
     ),
     (
         lambda: CURVE.rela_impr(0.7),  # type: ignore[arg-type]
-        "ScoreCurve.rela_impr(base): expected a ScoreCurve, came 0.7; "
+        "ScoreCurve.rela_impr(base): expected a ScoreCurve, got 0.7; "
         "pass the result of the other model, not its area",
     ),
     (
         lambda: CURVE.rela_impr(RATES),  # type: ignore[arg-type]
-        "ScoreCurve.rela_impr(base): expected a ScoreCurve, came Rates(tp=3, fp=1, fn=2, tn=4); "
+        "ScoreCurve.rela_impr(base): expected a ScoreCurve, got Rates(tp=3, fp=1, fn=2, tn=4); "
         "pass the result of the other model, not its area",
     ),
     (
         lambda: CURVE.gain(True),
-        "ScoreCurve.gain(k): expected a number of parts, 1 or more, came True; "
+        "ScoreCurve.gain(k): expected a number of parts, 1 or more, got True; "
         "pass 10 for tenths of the rows",
     ),
     (
         lambda: CURVE.lift(0),
-        "ScoreCurve.lift(k): expected a number of parts, 1 or more, came 0; "
+        "ScoreCurve.lift(k): expected a number of parts, 1 or more, got 0; "
         "pass 10 for tenths of the rows",
     ),
     (
         lambda: CURVE.partial_auc(2),
-        "ScoreCurve.partial_auc(max_fpr): expected a rate above 0 and at most 1, came 2; "
+        "ScoreCurve.partial_auc(max_fpr): expected a rate above 0 and at most 1, got 2; "
         "if it is in per cent, pass 2 / 100",
     ),
     (
         lambda: CURVE.confusion(2**53 + 1),
-        f"ScoreCurve.confusion(t): expected {FLOAT64}, came 9007199254740993; pass another value",
+        f"ScoreCurve.confusion(t): expected {FLOAT64}, got 9007199254740993; pass another value",
     ),
     (
         lambda: CURVE.best("f1"),  # type: ignore[arg-type]
-        'ScoreCurve.best(by): expected "youden", "product", "distance" or "accuracy", came \'f1\'; '
+        'ScoreCurve.best(by): expected "youden", "product", "distance" or "accuracy", got \'f1\'; '
         "choose one of these; the F of a threshold t is in confusion(t)",
     ),
     (
         lambda: CURVE.best("KS"),  # type: ignore[arg-type]
-        'ScoreCurve.best(by): expected "youden", "product", "distance" or "accuracy", came \'KS\'; '
+        'ScoreCurve.best(by): expected "youden", "product", "distance" or "accuracy", got \'KS\'; '
         'pass "youden", which is TPR - FPR',
     ),
     (
         lambda: CURVE.best("youden", positives_share=0.25),
-        'ScoreCurve.best(positives_share): expected None, since by="youden", came 0.25; '
+        'ScoreCurve.best(positives_share): expected None, since by="youden", got 0.25; '
         'leave it out, or pass by="accuracy"',
     ),
 ]

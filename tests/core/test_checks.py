@@ -67,7 +67,7 @@ def refused(check: Check, values: Any, **options: Any) -> InputError:
     with pytest.raises(InputError) as caught:
         check(values, "name", **options)
     error = caught.value
-    assert all((error.expected, error.came, error.where, error.todo))
+    assert all((error.expected, error.got, error.where, error.hint))
     assert error.where.startswith("name")
     return error
 
@@ -119,19 +119,19 @@ def test_no_rows_are_rows_too(check: Check, empty: Any) -> None:
 def test_a_column_whose_values_cannot_be_had_is_refused(
     check: Check, error: type[Exception]
 ) -> None:
-    assert "cuda" in refused(check, OnTheGpu(error)).came
+    assert "cuda" in refused(check, OnTheGpu(error)).got
 
 
 @pytest.mark.parametrize("check", VECTOR_CHECKS)
 @pytest.mark.parametrize(
-    ("values", "came"),
+    ("values", "got"),
     [
         *((1, "1"), (0.5, "0.5"), ("abc", "'abc'"), (None, "None"), ({"a": 1}, "a dict")),
         *(({1, 2}, "a set"), ([[0, 1]], "shape [1, 2]"), (np.ones((2, 1)), "shape [2, 1]")),
     ],
 )
-def test_what_has_not_one_axis_is_refused(check: Check, values: Any, came: str) -> None:
-    assert refused(check, values).came == came
+def test_what_has_not_one_axis_is_refused(check: Check, values: Any, got: str) -> None:
+    assert refused(check, values).got == got
 
 
 @named
@@ -173,11 +173,11 @@ def test_masked_values_are_missing_and_refused(check: Check) -> None:
 
 def test_labels_that_are_swapped_with_scores_are_recognised() -> None:
     error = refused(binary_labels, [0.73, 0.1, 1.0])
-    assert error.came == "0.73"
+    assert error.got == "0.73"
     assert error.where == "name[0]"
-    assert error.todo == "were labels and scores swapped?"
+    assert error.hint == "were labels and scores swapped?"
     assert error.rows.tolist() == [0, 1]
-    assert refused(binary_labels, np.array([0, 0.5], object)).todo == error.todo
+    assert refused(binary_labels, np.array([0, 0.5], object)).hint == error.hint
 
 
 def test_labels_may_be_whole_floats() -> None:
@@ -320,8 +320,7 @@ def test_a_column_of_another_length_is_refused() -> None:
     with pytest.raises(InputError) as caught:
         same_length(2, np.ones(3), "weights", "labels")
     assert str(caught.value) == (
-        "weights: expected 2 values, one for each row of labels, came 3;"
-        " pass arrays of equal length"
+        "weights: expected 2 values, one for each row of labels, got 3; pass arrays of equal length"
     )
 
 

@@ -21,7 +21,7 @@ def refused(check: Check, values: Any, **options: Any) -> InputError:
     with pytest.raises(InputError) as caught:
         check(values, "name", **options)
     error = caught.value
-    assert all((error.expected, error.came, error.where, error.todo))
+    assert all((error.expected, error.got, error.where, error.hint))
     assert error.where.startswith("name")
     return error
 
@@ -53,7 +53,7 @@ def test_scores_in_their_final_form_are_not_copied(dtype: str) -> None:
 def test_nan_is_refused_with_all_its_rows(check: Check, dtype: str) -> None:
     error = refused(check, np.array([0, NAN, 1, NAN], dtype))
     assert error.rows.tolist() == [1, 3]
-    assert error.came == "nan"
+    assert error.got == "nan"
     assert error.where == "name[1]"
     assert refused(scores, np.array([INF, -INF, NAN], dtype)).rows.tolist() == [2]
 
@@ -101,7 +101,7 @@ def test_probabilities_lie_from_0_to_1(dtype: str) -> None:
     for bad in outside:
         error = refused(probabilities, np.array([0.5, bad, -0.0], dtype))
         assert error.rows.tolist() == [1]
-        assert 'range="real"' in error.todo
+        assert 'range="real"' in error.hint
 
 
 def test_probabilities_of_a_stride_are_looked_at_one_by_one() -> None:

@@ -66,8 +66,8 @@ def test_a_state_from_bytes_counts_no_rows_and_says_what_to_do() -> None:
             refuse([[0, 2]])
         error = caught.value
         assert error.where == "IntraListSimilarity.vectors"
-        assert TABLE.digest in error.came
-        assert "merge this state into an empty one" in error.todo
+        assert TABLE.digest in error.got
+        assert "merge this state into an empty one" in error.hint
     assert back.to_bytes() == before
     with pytest.raises(StateError):
         PerKey.from_bytes(PerKey(counted().empty()).to_bytes()).update(["a"], lists=[[0, 1]])
@@ -149,7 +149,7 @@ def test_unequal_contents_refuse_to_merge_and_both_hashes_are_named() -> None:
     a, b = counted(), IntraListSimilarity(VECTORS * 2)
     with pytest.raises(SettingsError, match=r"Content\(shape=\(3, 2\), digest='sha256:") as caught:
         a.merge(b)
-    assert caught.value.expected != caught.value.came
+    assert caught.value.expected != caught.value.got
     assert difference(a, b)[0] == "vectors"
 
 

@@ -147,7 +147,7 @@ def test_a_missing_integer_is_refused_with_its_row(make: Make) -> None:
         "times_ms": refused(Windows(Ratio(), 1).update, column, numerators=ones),
     }.items():
         assert (error.where, error.rows.tolist()) == (f"{name}[1]", [1, 3])
-        assert (error.came, error.todo[:22]) == ("a missing one", "drop or fill the 2 row")
+        assert (error.got, error.hint[:22]) == ("a missing one", "drop or fill the 2 row")
 
 
 @of(FLOATS)
@@ -170,7 +170,7 @@ def test_a_missing_string_is_refused_with_its_row(make: Make) -> None:
         refused(GroupedAUC(ids="exact").update, [0, 1, 1], [0.1, 0.2, 0.3], groups=column),
         refused(PerKey(Ratio()).update, column, numerators=[1, 1, 1]),
     ):
-        assert (error.came, error.rows.tolist()) == ("a missing one", [1])
+        assert (error.got, error.rows.tolist()) == ("a missing one", [1])
 
 
 def test_none_is_a_key_in_a_list_and_missing_in_a_column() -> None:
@@ -227,7 +227,7 @@ def test_columns_of_lists_of_any_length_are_lists_of_items(make: Make) -> None:
     catalog.update(make([[0, 1, 2], [3]]))
     assert catalog.compute().coverage == 0.5
     error = refused(RankingMetrics(["MRR"]).update, make([[1, 0], [1]]), [[0.5, 0.5], [0.5]])
-    assert "with their offsets" in error.todo
+    assert "with their offsets" in error.hint
 
 
 def test_a_missing_value_of_a_table_is_refused_with_its_place() -> None:
@@ -309,8 +309,8 @@ def test_tensors_on_a_gpu_are_refused_with_what_to_do() -> None:
     for dtype in ("", "BFloat16"):
         tensor = Tensor(np.ones((2, 2), np.float32), dtype=dtype, device="cuda:0")
         error = refused(RankingMetrics(["MRR"]).update, [[0, 1], [0, 1]], tensor)
-        assert (error.came, error.where) == ("Tensor on cuda:0", "scores")
-        assert "tensor.cpu()" in error.todo
+        assert (error.got, error.where) == ("Tensor on cuda:0", "scores")
+        assert "tensor.cpu()" in error.hint
 
 
 def test_what_is_no_array_is_refused() -> None:

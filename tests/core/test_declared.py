@@ -108,18 +108,18 @@ def test_settings_may_be_given_by_name_and_unknown_ones_are_refused() -> None:
     with pytest.raises(SettingsError) as caught:
         Tally(sizes=3)  # type: ignore[call-arg]
     assert str(caught.value) == (
-        "Tally: expected settings among size, note, came 'sizes'; give each by one of these names"
+        "Tally: expected settings among size, note, got 'sizes'; give each by one of these names"
     )
     with pytest.raises(SettingsError):
         Tally(size=0)
 
 
 def test_too_many_settings_and_one_that_is_given_twice_are_refused_in_the_same_words() -> None:
-    with pytest.raises(SettingsError, match="settings among size, note, came 3 values; give each"):
+    with pytest.raises(SettingsError, match="settings among size, note, got 3 values; give each"):
         Tally(1, "x", 2)  # type: ignore[call-arg]
-    with pytest.raises(SettingsError, match=r"came size twice; give each by .* names, once"):
+    with pytest.raises(SettingsError, match=r"got size twice; give each by .* names, once"):
         Tally(1, size=2)  # type: ignore[misc]
-    with pytest.raises(SettingsError, match=r"MulticlassConfusion: .* came none for n_classes"):
+    with pytest.raises(SettingsError, match=r"MulticlassConfusion: .* got none for n_classes"):
         MulticlassConfusion()  # type: ignore[call-arg]
 
 

@@ -337,7 +337,7 @@ def test_a_metric_with_a_check_of_its_own_is_asked_for_every_batch() -> None:
 
         def check(self, scores: Any) -> Batch:
             if len(scores) > 2:
-                raise InputError(expected="few", came="many", where="scores", todo="pass fewer")
+                raise InputError(expected="few", got="many", where="scores", hint="pass fewer")
             return self._check({"scores": scores})
 
         def _accumulate(self, batch: Batch, slots: Any) -> None:

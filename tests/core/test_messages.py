@@ -14,6 +14,7 @@ from streammetrics import (
     Calibration,
     ExactAUC,
     HistogramAUC,
+    InputError,
     MulticlassAUC,
     MulticlassConfusion,
     SlidingAUC,
@@ -23,7 +24,7 @@ from streammetrics.core.conversion import FLOAT64
 
 TWO = np.array([[0.2, 0.8], [0.7, 0.3]])
 LONG = np.longdouble("0.1")
-VECTOR = "expected a one-dimensional array [n], came"
+VECTOR = "expected a one-dimensional array [n], got"
 
 
 def updated(metric: Any, labels: Any, scores: Any) -> Callable[[], object]:
@@ -68,8 +69,7 @@ ROWS = [
     ),
     (
         updated(MulticlassAUC(2), [0, 1], (s for s in TWO)),
-        "scores: expected an array [n, 2], came a generator; "
-        "pass a list, as list(scores) makes one",
+        "scores: expected an array [n, 2], got a generator; pass a list, as list(scores) makes one",
     ),
     (
         updated(ExactAUC(), 1, 0.5),
@@ -78,84 +78,84 @@ ROWS = [
     (updated(ExactAUC(), None, [0.5]), f"labels: {VECTOR} None; pass one value for each row"),
     (
         updated(SlidingAUC(5), None, 0.5),
-        "labels[0]: expected 0 or 1, or False or True, came None; "
+        "labels[0]: expected 0 or 1, or False or True, got None; "
         "drop or fill the 1 row(s) without a label",
     ),
     (
         updated(SlidingAUC(5), "yes", 0.5),
-        "labels[0]: expected 0 or 1, or False or True, came 'yes'; "
+        "labels[0]: expected 0 or 1, or False or True, got 'yes'; "
         "name the positive class with positive=, or map your labels to these first",
     ),
     (
         updated(BinaryConfusion(), ["yes", "no"], [0.1, 0.2]),
-        "labels[0]: expected 0 or 1, or False or True, came 'yes'; "
+        "labels[0]: expected 0 or 1, or False or True, got 'yes'; "
         "name the positive class with positive=, or map your labels to these first",
     ),
     (
         updated(Calibration(), ["yes", "no"], [0.1, 0.2]),
-        "labels[0]: expected 0 or 1, or False or True, came 'yes'; map your labels to these first",
+        "labels[0]: expected 0 or 1, or False or True, got 'yes'; map your labels to these first",
     ),
     (
         updated(BinaryConfusion(positive="yes"), [1, 0], [0.1, 0.2]),
-        "labels[0]: expected strings, as positive='yes' is, came 1; "
+        "labels[0]: expected strings, as positive='yes' is, got 1; "
         "pass labels of the same kind as positive=",
     ),
     (
         updated(ExactAUC(), [0, math.nan], [0.1, 0.2]),
-        "labels[1]: expected 0 or 1, or False or True, came nan; "
+        "labels[1]: expected 0 or 1, or False or True, got nan; "
         "drop or fill the 1 row(s) without a label",
     ),
     (
         updated(HistogramAUC(), [0, 1], [0.5, math.nan]),
-        "scores[1]: expected scores in [0, 1], came nan; drop or mend the 1 bad row(s)",
+        "scores[1]: expected scores in [0, 1], got nan; drop or mend the 1 bad row(s)",
     ),
     (
         updated(HistogramAUC(), [0, 1], [0.5, 1.5]),
-        "scores[1]: expected scores in [0, 1], came 1.5; "
+        "scores[1]: expected scores in [0, 1], got 1.5; "
         'pass probabilities, or use range="real" for scores of any size',
     ),
     (
         updated(ExactAUC(), [0, 1], np.array([LONG, LONG])),
-        f"scores[0]: expected numbers of at most 64 bits, came {LONG!r} of {LONG.dtype}; "
+        f"scores[0]: expected numbers of at most 64 bits, got {LONG!r} of {LONG.dtype}; "
         "round them first, as astype(numpy.float64) does",
     ),
     (
         updated(ExactAUC(), [0, 1], np.array([0.5, LONG], object)),
-        f"scores[1]: expected numbers of at most 64 bits, came {LONG!r} of object; "
+        f"scores[1]: expected numbers of at most 64 bits, got {LONG!r} of object; "
         "round them first, as astype(numpy.float64) does",
     ),
     (
         classes([0, 0.5]),
-        "labels[1]: expected a class number from 0 to 2, came 0.5; were labels and scores swapped?",
+        "labels[1]: expected a class number from 0 to 2, got 0.5; were labels and scores swapped?",
     ),
     (
         classes([0, 1.5]),
-        "labels[1]: expected a class number from 0 to 2, came 1.5; "
+        "labels[1]: expected a class number from 0 to 2, got 1.5; "
         "number your classes by whole numbers from 0",
     ),
     (
         classes([0, -1]),
-        "labels[1]: expected a class number from 0 to 2, came -1; "
+        "labels[1]: expected a class number from 0 to 2, got -1; "
         "number your classes by whole numbers from 0",
     ),
     (
         classes([0, math.nan, math.nan]),
-        "labels[1]: expected a class number from 0 to 2, came nan; "
+        "labels[1]: expected a class number from 0 to 2, got nan; "
         "drop or fill the 2 row(s) without a class",
     ),
     (
         classes([0, None]),
-        "labels[1]: expected a class number from 0 to 2, came None; "
+        "labels[1]: expected a class number from 0 to 2, got None; "
         "drop or fill the 1 row(s) without a class",
     ),
     (
         classes(["a", "b"]),
-        "labels[0]: expected a class number from 0 to 2, came 'a'; "
+        "labels[0]: expected a class number from 0 to 2, got 'a'; "
         "number your classes first, from 0",
     ),
     (
         classes([0, 3]),
-        "labels[1]: expected a class number from 0 to 2, came 3; "
+        "labels[1]: expected a class number from 0 to 2, got 3; "
         "pass n_classes as large as it must be",
     ),
 ]
@@ -163,37 +163,37 @@ ROWS = [
 SETTINGS: list[tuple[Callable[[], object], str]] = [
     (
         lambda: HistogramAUC(edges=(0.1, 0.5)),
-        'HistogramAUC(edges): expected none where grid="relative", came (0.1, 0.5); '
+        'HistogramAUC(edges): expected none where grid="relative", got (0.1, 0.5); '
         'pass them with grid="edges", as in grid="edges", edges=(0.1, 0.5)',
     ),
     (
         lambda: HistogramAUC(grid="edges", edges=(0.5, 10**400)),
-        f"HistogramAUC(edges): expected ascending finite numbers, came (0.5, 1{'0' * 52}…; "
+        f"HistogramAUC(edges): expected ascending finite numbers, got (0.5, 1{'0' * 52}…; "
         'pass them with grid="edges", as in grid="edges", edges=(0.1, 0.5)',
     ),
     (
         lambda: BinaryConfusion(threshold=10**400),
         f"BinaryConfusion(threshold): expected {FLOAT64}, "
-        f"came 1{'0' * 58}…; pass a number, or leave it out for 0.5",
+        f"got 1{'0' * 58}…; pass a number, or leave it out for 0.5",
     ),
     (
         lambda: ExactAUC(positive=0.5),  # type: ignore[arg-type]
-        "ExactAUC.positive: expected an integer or a string, came 0.5; "
+        "ExactAUC.positive: expected an integer or a string, got 0.5; "
         "pass the label of the positive class, or leave it out for 1",
     ),
     (
         lambda: HistogramAUC(positiv=0),  # type: ignore[call-arg]
         "HistogramAUC: expected settings among grid, resolution, range, floor, ceiling, edges, "
-        "positive, weight_unit, round_weights, came 'positiv'; give each by one of these names",
+        "positive, weight_unit, round_weights, got 'positiv'; give each by one of these names",
     ),
     (
         lambda: SlidingAUC(5, positiv=0),  # type: ignore[call-arg]
-        "SlidingAUC: expected settings among rows, seconds, positive, came 'positiv'; "
+        "SlidingAUC: expected settings among rows, seconds, positive, got 'positiv'; "
         "give each by one of these names",
     ),
     (
         lambda: HistogramAUC().merge(3),  # type: ignore[arg-type]
-        "HistogramAUC.merge: expected a state of HistogramAUC, or several, came 3 (int); "
+        "HistogramAUC.merge: expected a state of HistogramAUC, or several, got 3 (int); "
         "pass metrics that have counted, not their results",
     ),
 ]
@@ -257,3 +257,11 @@ def test_no_time_is_infinite_however_it_comes() -> None:
         with pytest.raises(StreamMetricsError, match=r"^times_s\[0\]: expected finite times in "):
             sliding.update(1, 0.5, times_s=times)
         assert sliding.compute().rows == 0
+
+
+def test_the_former_names_of_the_parts_of_an_error_warn_and_give_the_same() -> None:
+    error = InputError(expected="x", got="y", where="labels", hint="pass x")
+    with pytest.warns(DeprecationWarning, match="`got`"):
+        assert error.came == "y"
+    with pytest.warns(DeprecationWarning, match="`hint`"):
+        assert error.todo == "pass x"

@@ -70,7 +70,7 @@ def test_different_pieces_of_one_range_unite_and_the_same_piece_refuses() -> Non
     with pytest.raises(OverlapError) as caught:
         made.add("clicks/0", 9, 12, "window 2")
     assert caught.value.where == "clicks/0, window 2"
-    assert caught.value.came == "[9, 10) twice"
+    assert caught.value.got == "[9, 10) twice"
 
 
 def test_a_source_and_a_piece_are_not_run_together() -> None:

@@ -166,7 +166,7 @@ def test_states_with_unequal_settings_refuse_to_merge_and_stay_as_they_were() ->
         with pytest.raises(SettingsError) as caught:
             merge()
         assert caught.value.expected == "metric.size=3"
-        assert caught.value.came == "metric.size=4"
+        assert caught.value.got == "metric.size=4"
         assert a.digest() == before
 
 
@@ -236,6 +236,6 @@ def test_metrics_nested_too_deep_are_refused() -> None:
 def test_an_unknown_schema_says_to_import_its_module() -> None:
     with pytest.raises(StateError) as caught:
         decode_head(b'["mine/1",{}]', CLASSES)
-    assert caught.value.came == "'mine/1'"
-    assert "import" in caught.value.todo
+    assert caught.value.got == "'mine/1'"
+    assert "import" in caught.value.hint
     assert "toy-tally/1" in caught.value.expected

@@ -45,7 +45,7 @@ NOW_S = 1_763_000_000
 def said(error: type[StreamMetricsError], call: Callable[[], object]) -> str:
     with pytest.raises(error) as caught:
         call()
-    assert caught.value.todo and caught.value.where
+    assert caught.value.hint and caught.value.where
     return str(caught.value)
 
 

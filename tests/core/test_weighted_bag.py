@@ -67,7 +67,7 @@ def test_units_and_rows_are_those_that_came_however_they_came(
     rule: Rule, width: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module, name, size in (
-        (tiered_runs, "STAGE", 50), (tiered_runs, "FAN", 4), (bag_module, "_WAIT", 20),
+        (tiered_runs, "BUFFERED", 50), (tiered_runs, "FAN", 4), (bag_module, "_WAIT", 20),
         (bag_module, "_PIECE", 37),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, size)

@@ -114,19 +114,19 @@ def test_weights_of_every_kind(weights: Sequence[Any], unit: Fraction, expected:
 @pytest.mark.parametrize(
     ("weights", "unit", "message"),
     [
-        ([1, 0.25], ONE, r"weights\[1\]: expected multiples of weight_unit=1, came 0.25; pass"
+        ([1, 0.25], ONE, r"weights\[1\]: expected multiples of weight_unit=1, got 0.25; pass"
          r" weight_unit=Fraction\(1, 100\)"),
-        ([0.3], Fraction(1, 4), r"weight_unit=1/4, came 0.3; pass weight_unit=Fraction\(1, 20\)"),
-        ([1, 1, -1], ONE, r"weights\[2\]: expected weights of at least 0, came -1"),
-        ([1.0, -1.0], ONE, r"weights\[1\]: expected weights of at least 0, came -1.0"),
-        ([1, -0.5], ONE, r"weights\[1\]: expected weights of at least 0, came -0.5"),
-        ([float("nan")], ONE, "at least 0, came nan"),
-        ([float("inf")], TENTH, "at least 0, came inf"),
+        ([0.3], Fraction(1, 4), r"weight_unit=1/4, got 0.3; pass weight_unit=Fraction\(1, 20\)"),
+        ([1, 1, -1], ONE, r"weights\[2\]: expected weights of at least 0, got -1"),
+        ([1.0, -1.0], ONE, r"weights\[1\]: expected weights of at least 0, got -1.0"),
+        ([1, -0.5], ONE, r"weights\[1\]: expected weights of at least 0, got -0.5"),
+        ([float("nan")], ONE, "at least 0, got nan"),
+        ([float("inf")], TENTH, "at least 0, got inf"),
         ([Decimal("nan")], TENTH, "at least 0"),
         ([1e30], ONE, r"below 2\*\*63 units"),
         ([2**62], TENTH, r"below 2\*\*63 units of 1/10"),
-        ([1, 2], Fraction(3), "multiples of weight_unit=3, came 1"),
-        ([5e-324], ONE, "came 5e-324; pass the weight_unit"),
+        ([1, 2], Fraction(3), "multiples of weight_unit=3, got 1"),
+        ([5e-324], ONE, "got 5e-324; pass the weight_unit"),
         (["1"], ONE, "numbers"),
         ([[1]], ONE, "one-dimensional"),
     ],
@@ -198,7 +198,7 @@ def test_units_that_are_none_are_refused(given: object) -> None:
 
 
 def test_a_float_is_no_unit_and_the_message_says_what_is() -> None:
-    with pytest.raises(SettingsError, match=r"came 0.1 \(float\); .*Fraction\(1, 10\)"):
+    with pytest.raises(SettingsError, match=r"got 0.1 \(float\); .*Fraction\(1, 10\)"):
         unit_of(0.1, "M.weight_unit")
 
 

@@ -39,15 +39,15 @@ def test_buckets_never_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("column", "came"),
+    ("column", "got"),
     [
         (pa.array([1, None]), "1 rows without a user"),
         (pa.array([0.5]), "a column of double"),
         (pa.array([None], pa.string()), "1 rows without a user"),
     ],
 )
-def test_what_is_no_user_is_refused(column: pa.Array, came: str) -> None:
-    with pytest.raises(InputError, match=came):
+def test_what_is_no_user_is_refused(column: pa.Array, got: str) -> None:
+    with pytest.raises(InputError, match=got):
         user_buckets(column, 4)
 
 

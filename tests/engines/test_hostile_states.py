@@ -36,7 +36,7 @@ def refused(data: object) -> None:
             with pytest.raises((StateError, InputError)) as caught:
                 merged(cells)  # type: ignore[arg-type]
             error = caught.value
-            assert all((error.expected, error.came, error.where, error.todo))
+            assert all((error.expected, error.got, error.where, error.hint))
             assert len(str(error)) < 2_000
         assert tracemalloc.get_traced_memory()[1] < MOST_MEMORY
     finally:

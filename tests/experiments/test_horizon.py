@@ -39,23 +39,23 @@ def test_without_it_there_is_none_and_the_reason_says_why(horizon: Horizon, word
 
 
 def test_a_size_without_a_sign_is_declared_alone() -> None:
-    with pytest.raises(SettingsError, match=r"Horizon\(mde\): expected a size, from 0, came -1"):
+    with pytest.raises(SettingsError, match=r"Horizon\(mde\): expected a size, from 0, got -1"):
         Horizon(mde=-1.0)
     for others in ({"units": 100.0}, {"baseline": 0.1}, {"variance": 1.0}):
-        with pytest.raises(SettingsError, match=rf"came {next(iter(others))}, mde; leave out"):
+        with pytest.raises(SettingsError, match=rf"got {next(iter(others))}, mde; leave out"):
             Horizon(mde=0.1, **others)
-    with pytest.raises(SettingsError, match="came units, baseline, mde"):
+    with pytest.raises(SettingsError, match="got units, baseline, mde"):
         Horizon(units=100, baseline=0.1, mde=0.1)
 
 
 @pytest.mark.parametrize(
     ("wrong", "expected"),
     [
-        ({"units": math.nan, "baseline": 0.5}, "units.: expected a finite number from 0, came nan"),
-        ({"units": -5.0, "baseline": 0.5}, "units.: expected a finite number from 0, came -5.0"),
+        ({"units": math.nan, "baseline": 0.5}, "units.: expected a finite number from 0, got nan"),
+        ({"units": -5.0, "baseline": 0.5}, "units.: expected a finite number from 0, got -5.0"),
         ({"units": 9.0, "variance": -1.0}, "variance.: expected a finite number from 0"),
-        ({"mde": math.nan}, "mde.: expected a finite number from 0, came nan"),
-        ({"units": 9.0, "baseline": 2.0}, "baseline.: expected a rate from 0 to 1, came 2.0; pass"),
+        ({"mde": math.nan}, "mde.: expected a finite number from 0, got nan"),
+        ({"units": 9.0, "baseline": 2.0}, "baseline.: expected a rate from 0 to 1, got 2.0; pass"),
     ],
 )
 def test_what_can_be_no_number_of_units_rate_or_effect_is_refused(

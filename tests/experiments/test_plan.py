@@ -95,24 +95,24 @@ def test_epochs_have_their_declared_order_and_then_that_of_their_names() -> None
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"decision": "ctr"}, r"decision: expected a tuple of names, came 'ctr'; write \('ctr',\)"),
-        ({"variants": "ab"}, r"variants: expected a tuple of names, came 'ab'"),
+        ({"decision": "ctr"}, r"decision: expected a tuple of names, got 'ctr'; write \('ctr',\)"),
+        ({"variants": "ab"}, r"variants: expected a tuple of names, got 'ab'"),
         ({"decision": (1,)}, "decision: expected a tuple of names"),
         ({"lower_is_better": "ctr"}, r"lower_is_better: .*write \('ctr',\)"),
-        ({"lower_is_better": ("crt",)}, "lower_is_better: .* came 'crt'; did you mean 'ctr'?"),
-        ({"better": {"crt": "lower"}}, "better: .* came 'crt'; did you mean 'ctr'?"),
-        ({"better": {"ctr": "lowr"}}, "better .ctr.: .* came 'lowr'; did you mean 'lower'?"),
-        ({"better": {"ctr": True}}, "better .ctr.: .* came True"),
-        ({"better": {"ctr": math.nan}}, "better .ctr.: .* came nan"),
+        ({"lower_is_better": ("crt",)}, "lower_is_better: .* got 'crt'; did you mean 'ctr'?"),
+        ({"better": {"crt": "lower"}}, "better: .* got 'crt'; did you mean 'ctr'?"),
+        ({"better": {"ctr": "lowr"}}, "better .ctr.: .* got 'lowr'; did you mean 'lower'?"),
+        ({"better": {"ctr": True}}, "better .ctr.: .* got True"),
+        ({"better": {"ctr": math.nan}}, "better .ctr.: .* got nan"),
         ({"better": {"ctr": "higher"}, "lower_is_better": ("ctr",)}, "as in lower_is_better"),
         ({"better": ("ctr",)}, "better: expected directions by metric"),
-        ({"control": "randm"}, "control: .* came 'randm'; did you mean 'random'?"),
-        ({"shares": {"random": 1, "bst": 1}}, "shares: .* came 'bst'; did you mean 'bts'?"),
+        ({"control": "randm"}, "control: .* got 'randm'; did you mean 'random'?"),
+        ({"shares": {"random": 1, "bst": 1}}, "shares: .* got 'bst'; did you mean 'bts'?"),
         ({"epoch_shares": {"a": {"bst": 1}}}, "epoch_shares .a.: .*did you mean 'bts'?"),
-        ({"horizons": {"crt": Horizon(mde=1)}}, "horizons: .* came 'crt'; did you mean 'ctr'?"),
+        ({"horizons": {"crt": Horizon(mde=1)}}, "horizons: .* got 'crt'; did you mean 'ctr'?"),
         ({"guardrails": (Safeguard("auc"),), "lower_is_better": ("au",)}, "did you mean 'auc'?"),
         ({"guardrails": Safeguard("auc")}, "guardrails: expected a tuple of Safeguard"),
-        ({"guardrails": ("auc",)}, "guardrails: expected a tuple of Safeguard, came 'auc'"),
+        ({"guardrails": ("auc",)}, "guardrails: expected a tuple of Safeguard, got 'auc'"),
         (
             {"guardrails": (Safeguard("auc", 0.1, True),), "lower_is_better": ("auc",)},
             "guardrails .auc.: expected one direction",
@@ -126,7 +126,7 @@ def test_a_slip_is_named_with_the_nearest_name(settings: dict[str, object], said
 
 
 def test_a_margin_has_no_sign() -> None:
-    with pytest.raises(SettingsError, match=r"Safeguard\('auc'\).margin: .* came -0.01; .*sign"):
+    with pytest.raises(SettingsError, match=r"Safeguard\('auc'\).margin: .* got -0.01; .*sign"):
         Safeguard("auc", -0.01)
     with pytest.raises(SettingsError, match="margin"):
         Safeguard("auc", math.nan)

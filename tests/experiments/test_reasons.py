@@ -93,14 +93,14 @@ def test_an_epoch_without_a_name_is_not_called_unnamed() -> None:
 
 def test_a_name_that_no_state_has_is_refused_with_the_nearest() -> None:
     states = {"": {"random": {"ctr": clicks(4, 9)}, "bts": {"ctr": clicks(4, 9)}}}
-    with pytest.raises(SettingsError, match="came 'crt'; did you mean 'ctr'"):
+    with pytest.raises(SettingsError, match="got 'crt'; did you mean 'ctr'"):
         Experiment(plan(decision=("crt",)), states).report()
     assert Experiment(plan(decision=("auc.gini",)), states, metrics=("auc",)).report()
-    with pytest.raises(InputError, match="came 'ratoi'; did you mean 'ratio'"):
+    with pytest.raises(InputError, match="got 'ratoi'; did you mean 'ratio'"):
         Experiment(plan(decision=("ctr.ratoi",)), states).report()
-    with pytest.raises(SettingsError, match="came 'bst'; did you mean 'bts'"):
+    with pytest.raises(SettingsError, match="got 'bst'; did you mean 'bts'"):
         Experiment(plan(), {"": {"bst": {"ctr": clicks(4, 9)}}})
-    with pytest.raises(SettingsError, match=r"units\[''\].*came 'bst'; did you mean 'bts'"):
+    with pytest.raises(SettingsError, match=r"units\[''\].*got 'bst'; did you mean 'bts'"):
         Experiment(plan(), {}, {"": {"bst": units(range(3))}})
 
 

@@ -28,7 +28,7 @@ from streammetrics import (
 )
 from streammetrics.core.multiset import bag as bag_module
 from streammetrics.core.multiset import sorted_run, tiered_runs
-from streammetrics.core.multiset.tiered_runs import STAGE
+from streammetrics.core.multiset.tiered_runs import BUFFERED
 from streammetrics.core.parts import record_set
 from streammetrics.engines import merged
 from tests.fast_paths.drawn import METRICS, REAL, UNIT, simple
@@ -184,7 +184,7 @@ def flat(columns: dict[str, list[np.ndarray]]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["ExactAUC", "ExactAUC float64", "GroupedAUC", "GroupedScores"])
 def test_sorted_runs_of_any_size_hold_the_rows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, constant, size in (
-        (tiered_runs, "STAGE", 50),
+        (tiered_runs, "BUFFERED", 50),
         (tiered_runs, "FAN", 4),
         (sorted_run, "_RANGE", 13),
         (bag_module, "_WAIT", 20),
@@ -203,7 +203,7 @@ def test_sorted_runs_of_any_size_hold_the_rows(name: str, monkeypatch: pytest.Mo
         if rng.random() < 0.2:
             state = load(state.to_bytes()) if rng.random() < 0.5 else state + metric.empty()
     monkeypatch.undo()
-    assert tiered_runs.STAGE == STAGE
+    assert tiered_runs.BUFFERED == BUFFERED
     assert state.to_bytes() == simple(metric, columns, 3_000).to_bytes()
 
 

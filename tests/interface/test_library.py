@@ -146,7 +146,7 @@ def test_the_page_has_the_attributes_of_bounded_and_of_errors() -> None:
     assert errors[0].__mro__[1] is ValueError
     said = PAGE.partition("Errors are `ValueError`s under")[2].partition("A measure")[0]
     named = {name.removeprefix(".") for span in spans(said) for name in span.split() if "." in name}
-    made = streammetrics.InputError(expected="", came="", where="", todo="")
+    made = streammetrics.InputError(expected="", got="", where="", hint="")
     assert named == set(vars(made))
 
 

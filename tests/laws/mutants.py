@@ -105,7 +105,7 @@ class SaysNothingToDo(Clicks, schema="mutant-says-nothing/1"):
             return super().check(labels, scores)
         except InputError as error:
             raise InputError(
-                expected=error.expected, came=error.came, where=error.where, todo=""
+                expected=error.expected, got=error.got, where=error.where, hint=""
             ) from None
 
 

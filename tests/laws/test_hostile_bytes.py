@@ -73,7 +73,7 @@ def read(data: bytes) -> bool:
     except StateError as error:
         taken = tracemalloc.get_traced_memory()[1] - before
         assert taken < MOST_MEMORY, f"{taken:,} bytes were taken"
-        assert all((error.expected, error.came, error.where, error.todo))
+        assert all((error.expected, error.got, error.where, error.hint))
         assert len(str(error)) < 2_000
         return False
     assert state.to_bytes() == data, "bytes were taken that this state does not write"

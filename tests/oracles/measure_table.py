@@ -75,12 +75,12 @@ class Truth:
             return [1] * len(lists.lists)
         return [self.denominator(items, lists.unseen) for items in lists.lists]
 
-    def agrees(self, came: float, top: int | Fraction, bottom: int) -> bool:
+    def agrees(self, got: float, top: int | Fraction, bottom: int) -> bool:
         """Whether a double is top/bottom, correctly rounded or within `ulps`; nan where 0/0."""
         if not bottom:
-            return math.isnan(came)
+            return math.isnan(got)
         exact = float(top / bottom)  # of integers or a Fraction: rounded once, correctly
-        return came == exact or abs(came - exact) <= self.ulps * math.ulp(exact)
+        return got == exact or abs(got - exact) <= self.ulps * math.ulp(exact)
 
 
 def truths(
@@ -142,10 +142,10 @@ def differences(
     for truth in chosen:
         tops, unit = lists.tops(truth.formula, ties)
         bottoms = [bottom * unit for bottom in truth.denominators(lists)]
-        came = found[truth.measure]
+        got = found[truth.measure]
         wrong += [
-            f"{truth.measure} of {lists.lists[i]}: {came[i]!r}, not {Fraction(top, bottom or 1)}"
+            f"{truth.measure} of {lists.lists[i]}: {got[i]!r}, not {Fraction(top, bottom or 1)}"
             for i, (top, bottom) in enumerate(zip(tops.tolist(), bottoms, strict=True))
-            if not truth.agrees(came[i], top, bottom)
+            if not truth.agrees(got[i], top, bottom)
         ][:5]
     return wrong

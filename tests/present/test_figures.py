@@ -108,7 +108,7 @@ def test_a_kind_that_a_result_has_not_got_is_refused_with_those_that_it_has() ->
     with pytest.raises(InputError) as caught:
         figure_of(clicks(3, 100).compute(), "roc")
     assert caught.value.expected == "a figure of Quotient: values"
-    assert caught.value.came == "'roc'"
+    assert caught.value.got == "'roc'"
 
 
 def test_several_results_have_the_kinds_that_all_have() -> None:

@@ -158,8 +158,8 @@ def test_the_mean_of_all_small_lists_is_the_correctly_rounded_one(ties: str) -> 
         bottoms = np.array(truth.denominators(lists))
         for empty, some in kept.items():
             top, bottom = int(tops[some].sum()), unit * int(bottoms[some].sum())
-            came = found[empty][truth.measure]
-            assert truth.agrees(came, top, bottom), (truth.measure, empty, came, top / bottom)
+            got = found[empty][truth.measure]
+            assert truth.agrees(got, top, bottom), (truth.measure, empty, got, top / bottom)
 
 
 @pytest.mark.slow

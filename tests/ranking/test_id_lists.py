@@ -93,9 +93,9 @@ def test_an_id_of_score_minus_infinity_is_known_and_was_not_shown() -> None:
     assert counted == metric
 
 
-@pytest.mark.parametrize(("bad", "came"), [(math.nan, "nan"), ("0.5", "'0.5'"), (None, "None")])
-def test_a_score_that_is_no_number_is_refused_with_its_id(bad: Any, came: str) -> None:
-    with pytest.raises(InputError, match=rf"lists\[1\]\['b'\].*came {came}") as caught:
+@pytest.mark.parametrize(("bad", "got"), [(math.nan, "nan"), ("0.5", "'0.5'"), (None, "None")])
+def test_a_score_that_is_no_number_is_refused_with_its_id(bad: Any, got: str) -> None:
+    with pytest.raises(InputError, match=rf"lists\[1\]\['b'\].*got {got}") as caught:
         id_lists([["q"], {"a": 0.5, "b": bad}, {"c": bad}], [["q"], ["b"], ["c"]])
     assert caught.value.rows.tolist() == [1, 2]
 
@@ -118,7 +118,7 @@ def test_a_score_that_is_no_number_is_refused_with_its_id(bad: Any, came: str) -
 def test_ids_that_cannot_be_those_of_the_truth_are_refused(ids: Any, truth: Any, fix: str) -> None:
     with pytest.raises(InputError, match=r"lists\[1\]") as caught:
         id_lists([[], ids, ["x"]], [{"x"}, truth, {"x"}])
-    assert caught.value.todo.endswith(fix) or fix in caught.value.todo
+    assert caught.value.hint.endswith(fix) or fix in caught.value.hint
     assert caught.value.rows.tolist() == [1]
 
 

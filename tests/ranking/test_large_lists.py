@@ -52,9 +52,9 @@ def disagreements(
     for truth in chosen:
         top = sum(map(truth.of, of_lists), Fraction(0))
         bottom = sum(truth.denominator(items) for items in kept)
-        came = found[truth.measure]
-        if not truth.agrees(came, top, bottom):
-            wrong.append(f"{truth.measure}: {came!r}, not {top} over {bottom}")
+        got = found[truth.measure]
+        if not truth.agrees(got, top, bottom):
+            wrong.append(f"{truth.measure}: {got!r}, not {top} over {bottom}")
     return wrong
 
 

@@ -156,7 +156,7 @@ def test_other_text_is_refused_with_what_was_expected(text: str, part: str) -> N
     with pytest.raises(SettingsError, match="expected") as raised:
         parse_measure(text)
     assert part in raised.value.expected or part in raised.value.where
-    assert all((raised.value.expected, raised.value.came, raised.value.where, raised.value.todo))
+    assert all((raised.value.expected, raised.value.got, raised.value.where, raised.value.hint))
     assert len(str(raised.value)) < 500
 
 

@@ -68,9 +68,9 @@ def test_a_second_cut_is_refused() -> None:
 def test_measures_that_cut_themselves_take_no_cut(measure: Measure) -> None:
     with pytest.raises(SettingsError, match="whole lists") as raised:
         measure @ 10
-    assert raised.value.came == "@10"
+    assert raised.value.got == "@10"
     assert raised.value.where == str(measure)
-    assert raised.value.todo
+    assert raised.value.hint
 
 
 # -- parameters -------------------------------------------------------------------------------
@@ -126,7 +126,7 @@ def test_a_parameter_that_a_measure_does_not_have_is_refused(measure: Measure) -
     for name in ("cut", "name", "beta", "pooled", "rational"):
         with pytest.raises(SettingsError, match=f"a parameter of {measure.name} ") as raised:
             measure(**{name: 3})
-        assert raised.value.came == name
+        assert raised.value.got == name
 
 
 def test_setting_a_parameter_leaves_the_measure_as_it_was() -> None:

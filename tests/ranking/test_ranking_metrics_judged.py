@@ -35,7 +35,7 @@ def test_a_grade_above_the_highest_of_a_measure_is_refused_and_changes_nothing()
             refused()
         error = raised.value
         assert error.rows.tolist() == [1]
-        assert all((error.expected, error.came, error.where, error.todo))
+        assert all((error.expected, error.got, error.where, error.hint))
     assert metric.digest() == before
 
 

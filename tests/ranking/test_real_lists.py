@@ -148,8 +148,8 @@ class Results:
         return metric
 
 
-def near(came: float, wanted: float, ulps: int) -> bool:
-    return abs(came - wanted) <= ulps * math.ulp(wanted)
+def near(got: float, wanted: float, ulps: int) -> bool:
+    return abs(got - wanted) <= ulps * math.ulp(wanted)
 
 
 def check(case: Case, measure: Measure, results: Results) -> None:
@@ -162,8 +162,8 @@ def check(case: Case, measure: Measure, results: Results) -> None:
     if "exact" in case:
         assert float(Fraction(case["exact"])) == case["value"]
     for query, value in (case.get("per_query") or {}).items():
-        came = results.of_list[query][text]
-        assert near(came, value, ulps), (case["id"], query, came, value)
+        got = results.of_list[query][text]
+        assert near(got, value, ulps), (case["id"], query, got, value)
     if "value_over_lists_with_a_relevant_item" in case:
         mean, wanted = results.all["skip"][text], case["value_over_lists_with_a_relevant_item"]
         assert near(mean, wanted, ulps), (case["id"], mean, wanted)

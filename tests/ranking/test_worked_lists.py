@@ -128,11 +128,11 @@ def test_every_worked_example_of_a_list_is_here(data: Path) -> None:
 def test_a_worked_example_has_its_value(data: Path, name: str) -> None:
     example = examples(data)[name]
     measure, metric = WORKED[name](example["inputs"])
-    came = metric.compute()[measure]
+    got = metric.compute()[measure]
     if "/" in example["exact"]:
-        assert came == example["value"] == float(Fraction(example["exact"]))
+        assert got == example["value"] == float(Fraction(example["exact"]))
     else:
-        assert abs(came - example["value"]) <= 3 * math.ulp(example["value"])
+        assert abs(got - example["value"]) <= 3 * math.ulp(example["value"])
 
 
 # -- what the definitions are pinned by ---------------------------------------------------------

@@ -84,7 +84,7 @@ def test_what_is_no_average_and_no_number_is_an_error_in_four_parts(result: Any)
                 with pytest.raises(InputError) as error:
                     call(**{name: value})
                 assert error.value.where == f"{type(result).__name__}.{name}"
-                assert error.value.came and error.value.expected and error.value.todo
+                assert error.value.got and error.value.expected and error.value.hint
     for call, value in (
         *((result.f_beta, b) for b in (-1, NAN, math.inf, "2", None, [1])),
         *((result.f_alpha, a) for a in (-0.1, 1.1, NAN, "2", None, [1])),

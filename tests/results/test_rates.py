@@ -108,7 +108,7 @@ def test_a_beta_that_is_no_weight_is_refused(value: float) -> None:
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, math.nan])
 def test_an_alpha_outside_its_range_is_refused(value: float) -> None:
-    with pytest.raises(InputError, match="expected a share from 0 to 1, came"):
+    with pytest.raises(InputError, match="expected a share from 0 to 1, got"):
         Rates(tp=1, fp=1, fn=1, tn=1).f_alpha(value)
 
 

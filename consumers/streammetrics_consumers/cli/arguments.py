@@ -319,7 +319,7 @@ def _from_environment(flag: Flag, text: str) -> object:
             return True
         if text.lower() in ("0", "false", "no", "off"):
             return False
-        raise UsageError(f"{flag.variable}: expected 1 or 0, came {text!r}; correct it or unset it")
+        raise UsageError(f"{flag.variable}: expected 1 or 0, got {text!r}; correct it or unset it")
     if flag.again:
         return [line for line in text.splitlines() if line]
     try:
@@ -327,10 +327,10 @@ def _from_environment(flag: Flag, text: str) -> object:
     except ValueError:
         raise UsageError(
             f"{flag.variable}: expected {'a whole number' if flag.kind is int else 'a number'}, "
-            f"came {text!r}; correct it or unset it"
+            f"got {text!r}; correct it or unset it"
         ) from None
     if flag.choices and value not in flag.choices:
         raise UsageError(
-            f"{flag.variable}: expected {' or '.join(flag.choices)}, came {text!r}; correct it"
+            f"{flag.variable}: expected {' or '.join(flag.choices)}, got {text!r}; correct it"
         )
     return value

@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if extra is None:
             raise
         return _failed(
-            f"expected the package {error.name}, came an installation without it; install it with "
+            f"expected the package {error.name}, got an installation without it; install it with "
             f"pip install 'streammetrics[{extra}]'",
             FATAL,
         )

@@ -88,7 +88,7 @@ def _quarantine(arguments: Arguments, monotonic: Clock) -> None:
     action, store = ("list", words[0]) if len(words) == 1 else words[:2]
     if action not in ACTIONS or len(words) > 2:
         raise UsageError(
-            f"quarantine: expected [{'|'.join(ACTIONS)}] STORE, came {' '.join(words)!r}"
+            f"quarantine: expected [{'|'.join(ACTIONS)}] STORE, got {' '.join(words)!r}"
         )
     ledger = Ledger.open(store)
     try:
@@ -140,7 +140,7 @@ def _report(arguments: Arguments, monotonic: Clock) -> None:
 
     output, query = arguments.text("output"), _query(arguments)
     if not output:
-        raise UsageError("report: expected -o FILE, came nothing; name the file, or - for stdout")
+        raise UsageError("report: expected -o FILE, got nothing; name the file, or - for stdout")
     logs.to_stderr("text")
     began_s = monotonic()
     with (
@@ -176,7 +176,7 @@ def _query(arguments: Arguments) -> Query:
 def _output(arguments: Arguments) -> Path:
     output = arguments.text("output")
     if not output:
-        raise UsageError(f"{arguments.command}: expected -o FILE, came nothing; name the file")
+        raise UsageError(f"{arguments.command}: expected -o FILE, got nothing; name the file")
     return Path(output)
 
 

@@ -74,10 +74,10 @@ def run(arguments: Arguments, monotonic: Clock, clock: Clock) -> int:
     config = load_config(arguments.words[0], overrides(arguments))
     options = options_of(arguments)
     if workers < 1:
-        raise UsageError(f"--workers: expected 1 or more, came {workers}; leave it out for 1")
+        raise UsageError(f"--workers: expected 1 or more, got {workers}; leave it out for 1")
     if workers > 1 and config.source.kind == "stdin":
         raise UsageError(
-            f"--workers: expected 1, since standard input cannot be shared, came {workers}; "
+            f"--workers: expected 1, since standard input cannot be shared, got {workers}; "
             "leave it out"
         )
     require_options(config, options)
@@ -198,7 +198,7 @@ def overrides(arguments: Arguments) -> dict[str, Override]:
     for pair in arguments.several("client"):
         name, equals, text = pair.partition("=")
         if not equals or not name:
-            raise UsageError(f"-X: expected KEY=VALUE, came {pair!r}; write -X linger_ms=5")
+            raise UsageError(f"-X: expected KEY=VALUE, got {pair!r}; write -X linger_ms=5")
         found[f"source.client.{name}"] = Override(text, f"-X {name}")
     return found
 
@@ -209,7 +209,7 @@ def options_of(arguments: Arguments) -> Options:
     if arguments.on("close") and not (arguments.on("until-end") or arguments.on("dry-run")):
         raise UsageError(
             "--close: expected with --until-end, since it closes all label windows "
-            "at the end; came alone; add --until-end"
+            "at the end; got it alone; add --until-end"
         )
     return Options(
         until_end=arguments.on("until-end"),
@@ -261,7 +261,7 @@ def partitions(text: str | None) -> tuple[Name, ...] | None:
     if None in names:
         raise UsageError(
             "--partitions: expected numbers, such as 0,1, or names of partitions, such as "
-            f"clicks/0, came {text!r}; correct it"
+            f"clicks/0, got {text!r}; correct it"
         )
     return tuple(dict.fromkeys(name for name in names if name is not None))
 
@@ -273,7 +273,7 @@ def skips(texts: Sequence[str]) -> Skips:
         match = re.fullmatch(r"(.+)/(\d{1,9}):(\d{1,18})", text, re.ASCII)
         if match is None:
             raise UsageError(
-                f"--skip: expected TOPIC/PARTITION:OFFSET, such as clicks/0:1000, came {text!r}; "
+                f"--skip: expected TOPIC/PARTITION:OFFSET, such as clicks/0:1000, got {text!r}; "
                 "copy it from the error that names the batch"
             )
         found.add((match[1], int(match[2]), int(match[3])))
@@ -286,18 +286,18 @@ def simulate(arguments: Arguments, monotonic: Clock) -> int:
     where = arguments.text("output") or "-"
     rate = arguments.real("rate")
     if rate is not None and not 0 < rate < 1e9:
-        raise UsageError(f"--rate: expected a number above 0, came {rate:g}; leave it out for none")
+        raise UsageError(f"--rate: expected a number above 0, got {rate:g}; leave it out for none")
     form = cast("Format", arguments.text("format"))
     batch = arguments.number("batch") or 0
     if not 0 < batch <= MAX_EVENTS:
-        raise UsageError(f"--batch: expected 1 to {MAX_EVENTS} events a message, came {batch}")
+        raise UsageError(f"--batch: expected 1 to {MAX_EVENTS} events a message, got {batch}")
     if form in MESSAGES and not where.startswith("kafka://"):
         raise UsageError(
             f"--format {form}: expected -o kafka://HOST/TOPIC, since such messages are Kafka's, "
-            f"came -o {where}; write jsonl or csv there"
+            f"got -o {where}; write jsonl or csv there"
         )
     if "," in where and where.startswith("kafka://") and not arguments.on("join"):
-        raise UsageError(f"-o: expected one topic, came {where}; --join writes to two")
+        raise UsageError(f"-o: expected one topic, got {where}; --join writes to two")
     stream: Simulation | JoinedSimulation
     try:
         stream = Simulation(arguments.number("events") or 0, arguments.number("seed") or 0, form)

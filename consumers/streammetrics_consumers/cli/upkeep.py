@@ -79,13 +79,13 @@ def offsets(texts: Sequence[str]) -> dict[Name, Offsets]:
         name = None if match is None else name_of(match[1])
         if match is None or name is None:
             raise UsageError(
-                f"--offsets: expected PARTITION:FROM-TO, such as 0:1000-2000 or 0:1000-, came "
+                f"--offsets: expected PARTITION:FROM-TO, such as 0:1000-2000 or 0:1000-, got "
                 f"{text!r}; correct it"
             )
         _, start, end = match.groups()
         if name in found:
             raise UsageError(
-                f"--offsets: expected one range for each partition, came two for {name}; "
+                f"--offsets: expected one range for each partition, got two for {name}; "
                 "verify them one after the other"
             )
         found[name] = int(start), int(end) if end else None
@@ -119,13 +119,13 @@ def retry_quarantine(
     """Count what is good by now, and say of the rest why it stays."""
     if len(arguments.words) != 2:
         raise UsageError(
-            f"quarantine: expected retry STORE, came {' '.join(arguments.words)!r}; name one store"
+            f"quarantine: expected retry STORE, got {' '.join(arguments.words)!r}; name one store"
         )
     store, path = arguments.words[1], arguments.text("config")
     if not path:
         raise UsageError(
             "quarantine retry: expected --config FILE, which says how to read the events now, "
-            "came nothing; name the config"
+            "got nothing; name the config"
         )
     config = load_config(path)
     counted: list[Json] = []

@@ -34,7 +34,7 @@ def watch(arguments: Arguments, monotonic: Callable[[], float]) -> int:
     """Show a store until whoever watches has seen enough."""
     every_s = arguments.real("every") or 0.0
     if not 0.1 <= every_s <= 3600:
-        raise UsageError(f"--every: expected 0.1 to 3600 seconds, came {every_s:g}; correct it")
+        raise UsageError(f"--every: expected 0.1 to 3600 seconds, got {every_s:g}; correct it")
     query = parse_query(
         arguments.text("window") or "total",
         arguments.text("by"),

@@ -218,8 +218,8 @@ def load_config(
 
 
 def _read_toml(path: Path) -> dict[str, object]:
-    def failed(expected: str, came: object, todo: str) -> ConfigError:
-        return ConfigError(str(path), [Problem(str(path), expected, str(came), todo)])
+    def failed(expected: str, got: object, hint: str) -> ConfigError:
+        return ConfigError(str(path), [Problem(str(path), expected, str(got), hint)])
 
     try:
         with path.open("rb") as file:

@@ -57,7 +57,7 @@ ABSENT: Final = "absent"
 MAX_CONDITIONS: Final = 32
 MAX_VALUES: Final = 1000  # of one field
 _EXPECTED: Final = '"present", "absent", a text, a whole number, true or false, or a list of these'
-_TODO: Final = (
+_HINT: Final = (
     'write for instance { "exps.e00" = "present", country = ["de", "at"] }; in a list, "present" '
     'and "absent" are values like any other'
 )
@@ -167,7 +167,7 @@ def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condi
     if table is None:
         return ()
     if not isinstance(table, dict):
-        section.bad("where", "a table from fields to what they must be", _TODO)
+        section.bad("where", "a table from fields to what they must be", _HINT)
         return ()
     found: dict[str, Condition] = {}
     for name, value in entries_of(table):
@@ -176,7 +176,7 @@ def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condi
         if not is_path(name):
             section.problem(where, "a role of [event] or a dotted path", name, "name the field")
         elif value not in (PRESENT, ABSENT) and values is None:
-            section.problem(where, _EXPECTED, value, _TODO)
+            section.problem(where, _EXPECTED, value, _HINT)
         else:
             path = roles.get(name) or name
             if path in found:

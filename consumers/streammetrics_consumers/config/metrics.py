@@ -163,7 +163,7 @@ def _read_metric(
     except SettingsError as error:
         named = [word for word in re.findall(r"\w+", error.where) if word in accepted]
         at = f"{where}.{named[-1]}" if named else f"{where} ({error.where})"
-        section.problem(at, error.expected, error.came, error.todo)
+        section.problem(at, error.expected, error.got, error.hint)
         return None
     given, labels = table.get("inputs", {}), dict[str, Field]()
     if join is not None and isinstance(given, dict):
@@ -184,7 +184,7 @@ def _metric_type(section: Section, where: str, name: object) -> type[Accumulator
         try:
             kind = metric_type(name)
         except SettingsError as error:
-            section.problems.append(Problem(where, error.expected, error.came, error.todo))
+            section.problems.append(Problem(where, error.expected, error.got, error.hint))
             return None
         if kind not in combined:
             return kind
@@ -255,12 +255,12 @@ def _read_inputs(
                 widths = widths[-1:]  # a score that is one number is no predicted class
             found[argument] = _field(event.path(path), plain, widths)
         elif required and argument not in given:
-            todo = f"name [event] {role}, or" if role else "write"
+            hint = f"name [event] {role}, or" if role else "write"
             section.problem(
                 where,
                 f"a field for `{argument}`",
                 None,
-                f'{todo} inputs = {{ {argument} = "..." }}',
+                f'{hint} inputs = {{ {argument} = "..." }}',
             )
     if of_lists and "labels" in found and found.get("scores") == found["labels"]:
         section.problem(
@@ -333,8 +333,8 @@ def refuse_clashes(
     for path, where in places.items():
         for other, known in places.items():
             if path.startswith(other + "."):
-                todo = f"{known} reads {other!r} itself; name another"
-                section.problem(where, "a field of an object", path, todo)
+                hint = f"{known} reads {other!r} itself; name another"
+                section.problem(where, "a field of an object", path, hint)
 
 
 def metric_of(name: str, metrics: Sequence[MetricConfig]) -> tuple[MetricConfig, str | None] | None:
@@ -357,9 +357,9 @@ def _read_better(section: Section, where: str, table: Mapping[str, object]) -> B
         return said
     if isinstance(said, (int, float)) and not isinstance(said, bool) and math.isfinite(said):
         return float(said)
-    todo = did_you_mean(said, WORDS) if isinstance(said, str) else 'write for example "lower"'
+    hint = did_you_mean(said, WORDS) if isinstance(said, str) else 'write for example "lower"'
     expected = '"higher", "lower", "none", or a number that it should be near to'
-    section.problem(f"{where}.better", expected, said, todo)
+    section.problem(f"{where}.better", expected, said, hint)
     return None
 
 

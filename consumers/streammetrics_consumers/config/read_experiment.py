@@ -296,8 +296,8 @@ def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
 
 def _is_watched(section: Section, key: str, name: str, watched: Sequence[str]) -> bool:
     if name not in watched:
-        todo = did_you_mean(name, watched) if watched else "name it there as well"
-        section.problem(f"[experiment] {key}", "names as in decision or guardrails", name, todo)
+        hint = did_you_mean(name, watched) if watched else "name it there as well"
+        section.problem(f"[experiment] {key}", "names as in decision or guardrails", name, hint)
     return name in watched
 
 
@@ -446,8 +446,8 @@ def _read_covariates(
         section.bad("covariates", "a table of covariates, by metric", _COVARIATE)
         return {}
     if tables and found.cluster != "groups":
-        todo = 'a covariate is taken out of groups of users: write cluster = "groups"'
-        section.bad("covariates", 'nothing, since cluster is "none"', todo)
+        hint = 'a covariate is taken out of groups of users: write cluster = "groups"'
+        section.bad("covariates", 'nothing, since cluster is "none"', hint)
     read = {}
     for name, table in tables.items():
         where = f"[experiment] covariates.{name}"

@@ -33,11 +33,11 @@ class Problem:
 
     where: str
     expected: str
-    came: str
-    todo: str
+    got: str
+    hint: str
 
     def __str__(self) -> str:
-        return f"{self.where}: expected {self.expected}, came {self.came}; {self.todo}"
+        return f"{self.where}: expected {self.expected}, got {self.got}; {self.hint}"
 
 
 class ConfigError(Exception):
@@ -93,13 +93,13 @@ class Section:
         override = self.overrides.get(key)
         return override.where if override else f"[{self.name}] {key}"
 
-    def problem(self, where: str, expected: str, came: object, todo: str) -> None:
+    def problem(self, where: str, expected: str, got: object, hint: str) -> None:
         """Note a problem and go on."""
-        self.problems.append(Problem(where, expected, shown(came), todo))
+        self.problems.append(Problem(where, expected, shown(got), hint))
 
-    def bad(self, key: str, expected: str, todo: str) -> None:
+    def bad(self, key: str, expected: str, hint: str) -> None:
         """Note a problem with the value that stands at `key`."""
-        self.problem(self.where(key), expected, self.raw(key), todo)
+        self.problem(self.where(key), expected, self.raw(key), hint)
 
     def raw(self, key: str) -> object:
         """The value as it stands there, None where there is none."""
@@ -130,8 +130,8 @@ class Section:
             return default
         if isinstance(value, str) and value in words:
             return value
-        todo = did_you_mean(value, words) if isinstance(value, str) else "put it in quotes"
-        self.bad(key, " or ".join(f'"{word}"' for word in words), todo)
+        hint = did_you_mean(value, words) if isinstance(value, str) else "put it in quotes"
+        self.bad(key, " or ".join(f'"{word}"' for word in words), hint)
         return default
 
     def whole(self, key: str, default: int | None = None) -> int:

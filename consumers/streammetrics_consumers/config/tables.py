@@ -173,8 +173,8 @@ def read_source(section: Section, directory: Path) -> SourceConfig:
         if key.required and kind in key.of and not given:
             section.bad(name, f'a value, since kind is "{kind}"', "add it")
         elif key.of and kind not in key.of and given:
-            todo = "remove it, or change the kind"
-            section.bad(name, f'nothing, since kind is "{kind}"', todo)
+            hint = "remove it, or change the kind"
+            section.bad(name, f'nothing, since kind is "{kind}"', hint)
     return found
 
 

@@ -90,7 +90,7 @@ class Delta:
         if chunk.partition != self.partition or chunk.start != self.end:
             raise ValueError(
                 f"expected the records of {self.partition} from offset {self.end}, "
-                f"came {chunk.partition} from {chunk.start}"
+                f"got {chunk.partition} from {chunk.start}"
             )
         ahead = 0
         if decoded.record_times_ms is not None and len(decoded):
@@ -103,7 +103,7 @@ class Delta:
             too_late = self.joined.too_late(decoded, late, behind_ms, self._lateness_ms)
             late_outcomes = sum(why.reason == "late_outcome" for why in too_late.values())
             decoded = decoded.without(too_late)
-            self.joined.absorb(decoded)
+            self.joined.accumulate(decoded)
         elif self.floor_ms is not None:  # an impression is counted later
             expired = int((decoded.times_ms < self.floor_ms).sum())
         if len(decoded):

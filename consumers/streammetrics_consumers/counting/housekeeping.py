@@ -138,7 +138,7 @@ class KnownHeads:
         if now is None or now.next_offset < known.next_offset:
             stands = "nowhere" if now is None else f"at {now.next_offset}"
             log.error(
-                "store %s: expected %s to be counted up to %d, as this worker has seen, came a "
+                "store %s: expected %s to be counted up to %d, as this worker has seen, got a "
                 "head that stands %s: the store went back (a fail-over, a restored copy); what it "
                 "lost is read again, and results are incomplete until then",
                 self._store.name,

@@ -72,7 +72,7 @@ class JoinStates:
         values = decoded.columns.get(VALUE)
         if isinstance(values, np.ndarray):
             for i in np.flatnonzero(np.abs(values) > MAX_VALUE).tolist():
-                detail = f"at most {MAX_VALUE:g} may be added up, came {values[i]:g}"
+                detail = f"at most {MAX_VALUE:g} may be added up, got {values[i]:g}"
                 found[i] = Unfit("metric", self._value_of(decoded, i), detail)
         if self._least_ms is not None:
             detail = f"label windows are closed for events before {self._least_ms} ms"
@@ -119,7 +119,7 @@ class JoinStates:
             found[i] = Unfit(reason, self._time_field, detail)
         return found
 
-    def absorb(self, decoded: Decoded) -> None:
+    def accumulate(self, decoded: Decoded) -> None:
         """Add these events, none of which is late."""
         kinds = decoded.kinds
         assert kinds is not None

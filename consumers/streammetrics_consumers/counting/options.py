@@ -138,7 +138,7 @@ def require_partitions(wanted: Collection[Name], there: Collection[Partition]) -
     if missing:
         raise Unsuitable(
             f"--partitions: expected some of {names_of(there)}, which are there, "
-            f"came {', '.join(map(str, missing))}; leave out what is not there"
+            f"got {', '.join(map(str, missing))}; leave out what is not there"
         )
 
 

@@ -65,9 +65,9 @@ class LedgerSink:
         if config.source.kind != "spark":
             raise InputError(
                 expected='a config whose [source] says kind = "spark" and a query',
-                came=f"kind = {config.source.kind!r}",
+                got=f"kind = {config.source.kind!r}",
                 where=str(config.path),
-                todo="correct [source]; a worker (`streammetrics run`) reads other sources",
+                hint="correct [source]; a worker (`streammetrics run`) reads other sources",
             )
         self.config, self.identity, self.record_time = config, identity, record_time
         self.on_gap: Gap = on_gap
@@ -133,8 +133,8 @@ def _query_id(rows: DataFrame) -> str:
     if not isinstance(found, str):
         raise InputError(
             expected="the id of the streaming query, by which its batches are known",
-            came="none: this is not called by foreachBatch, or over Connect",
+            got="none: this is not called by foreachBatch, or over Connect",
             where="LedgerSink",
-            todo="pass identity=..., such as the location of the checkpoint",
+            hint="pass identity=..., such as the location of the checkpoint",
         )
     return found

@@ -77,13 +77,13 @@ def require_schema(job: Job, schema: pa.Schema) -> None:
     if why is not None:
         raise SourceError(
             f"column {why.field!r} of the query {job.log.topic}: expected what [event] and "
-            f"[metrics] read, came a table where {why.detail}; select it under this name, or "
+            f"[metrics] read, got a table where {why.detail}; select it under this name, or "
             "correct the config"
         )
     kind = dict(leaves(schema)).get(job.record_time or "")
     if kind is not None and not pyarrow.types.is_timestamp(kind):
         raise SourceError(
-            f"record_time={job.record_time!r}: expected a column of timestamps, came one of "
+            f"record_time={job.record_time!r}: expected a column of timestamps, got one of "
             f"{kind}; name another, or leave record_time out"
         )
 

@@ -201,7 +201,7 @@ def unread(schema: pa.Schema, needed: Sequence[str], wanted: Sequence[str]) -> U
             if path in needed:
                 return Unfit("missing_field", path, "the message has no such column")
         elif pyarrow.types.is_timestamp(kind) and kind.tz is None:
-            return Unfit("bad_time", path, "expected times with a zone, came times without one")
+            return Unfit("bad_time", path, "expected times with a zone, got times without one")
         elif not _is_read(kind):
             return Unfit("wrong_type", path, f"a column of {kind} is not read"[:200])
     return None

@@ -63,8 +63,8 @@ def missing(path: str) -> Unfit:
 def wrong(path: str, expected: str, value: object) -> Unfit:
     """The refusal of a value of another type."""
     if value is None:
-        return Unfit("missing_field", path, f"expected {expected}, came null")
-    return Unfit("wrong_type", path, f"expected {expected}, came {shown(value)}")
+        return Unfit("missing_field", path, f"expected {expected}, got null")
+    return Unfit("wrong_type", path, f"expected {expected}, got {shown(value)}")
 
 
 def _sorted_out(
@@ -173,7 +173,7 @@ def rows(values: list[object], path: str, *, width: int, booleans: bool, or_one:
         i: Unfit(
             "wrong_type",
             path,
-            f"expected {expected}, came an array of {len(v)}; send one for each class or label",
+            f"expected {expected}, got an array of {len(v)}; send one for each class or label",
         )
         for i, v in enumerate(values)
         if type(v) is list and len(v) != width
@@ -225,7 +225,7 @@ def times_iso(values: list[object], path: str) -> Converted:
     ms, good = iso_to_ms(texts)
     for i in np.flatnonzero(~good).tolist():
         bad.setdefault(
-            i, Unfit("bad_time", path, f"expected an ISO time with a zone, came {shown(texts[i])}")
+            i, Unfit("bad_time", path, f"expected an ISO time with a zone, got {shown(texts[i])}")
         )
     return ms, bad
 
@@ -329,8 +329,8 @@ def variants(known: tuple[str, ...] | None) -> Converter:
         codes = to[column.codes] if len(to) else column.codes
         if len(to) and to.min() < 0:
             for i in np.flatnonzero(codes < 0).tolist():
-                came = shown(column.values[column.codes[i]])
-                detail = f"expected one of {len(places)} variants, came {came}"
+                got = shown(column.values[column.codes[i]])
+                detail = f"expected one of {len(places)} variants, got {got}"
                 bad.setdefault(i, Unfit("unknown_variant", path, detail))
             codes = np.maximum(codes, 0)
         return Coded(codes, known), bad

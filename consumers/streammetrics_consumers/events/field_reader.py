@@ -119,7 +119,7 @@ def text_beside(path: str, records: Chunk) -> list[object]:
             continue
         node: object = parsed_slowly(value)
         if node is None:
-            found.append(Unfit("bad_key", KEY, f"expected a JSON object, came {shown(value[:40])}"))
+            found.append(Unfit("bad_key", KEY, f"expected a JSON object, got {shown(value[:40])}"))
             continue
         for name in path.split(".")[1:]:
             node = node.get(name) if isinstance(node, dict) else None

@@ -118,18 +118,18 @@ class JsonReader:
         """The values of each path over the good records, in order, and why each other is bad."""
         bad = unreadable(values)
         places = [i for i in range(len(values)) if i not in bad] if bad else range(len(values))
-        todo = [values[i] for i in places] if bad else values
+        hint = [values[i] for i in places] if bad else values
         events: list[object] = []
         start = 0
-        while start < len(todo):
+        while start < len(hint):
             before = len(events)
             try:
                 # A decode that raises leaves the events before it in the list.
-                events.extend(map(self.decode, todo[start:]))
+                events.extend(map(self.decode, hint[start:]))
                 break
             except (msgspec.DecodeError, RecursionError) as error:
                 at = start + len(events) - before
-                bad[places[at]] = self.diagnose(todo[at], str(error))
+                bad[places[at]] = self.diagnose(hint[at], str(error))
                 start = at + 1
         return {path: list(map(get, events)) for path, get in self.getters.items()}, bad
 
@@ -144,13 +144,13 @@ class JsonReader:
             event, end = _SLOW.raw_decode(text)
             if end < len(text):
                 _SLOW.raw_decode(text[end:].lstrip(" \t\r\n,"))
-                return Unfit("two_documents", None, "expected one JSON value, came several")
+                return Unfit("two_documents", None, "expected one JSON value, got several")
         except _NotANumberError as error:
             return Unfit("not_a_number", None, f"{error} is not JSON")
         except (ValueError, RecursionError):
             return Unfit("not_json", None, message[:200])
         if not isinstance(event, dict):
-            return Unfit("not_an_object", None, f"expected an object, came {shown(event)}")
+            return Unfit("not_an_object", None, f"expected an object, got {shown(event)}")
         for path, kinds in self.fields.items():
             found = _at_path(event, path, kinds)
             if found is not None:
@@ -308,7 +308,5 @@ def _split(value: bytes, wanted: int | None) -> list[str] | Unfit:
     else:
         row = text.split(",")
     if wanted is not None and len(row) != wanted:
-        return Unfit(
-            "not_csv", None, f"expected {wanted} values, as in the header, came {len(row)}"
-        )
+        return Unfit("not_csv", None, f"expected {wanted} values, as in the header, got {len(row)}")
     return row

@@ -115,10 +115,10 @@ class Kinds:
                 found[i] = NEITHER
         if self.join.others == "refuse":
             for i in np.flatnonzero(found == NEITHER).tolist():
-                came = f"one of topic {topic}"
+                got = f"one of topic {topic}"
                 if coded is not None:
-                    came = shown(coded.values[coded.codes[i]])
-                detail = f"expected an impression or one of {len(marks) - 1} outcomes, came {came}"
+                    got = shown(coded.values[coded.codes[i]])
+                detail = f"expected an impression or one of {len(marks) - 1} outcomes, got {got}"
                 bad.setdefault(int(at[i]), Unfit("unknown_kind", self.join.kind_field, detail))
         return found
 

@@ -64,11 +64,11 @@ class StoreFile:
             return
         if found is None:
             raise StoreReplaced(
-                f"store {store}: expected the file that this process opened, came none: it was "
+                f"store {store}: expected the file that this process opened, got none: it was "
                 "deleted or moved under this process. Put it back, or start again to count anew"
             )
         raise StoreReplaced(
-            f"store {store}: expected the file that this process opened, came another one under "
+            f"store {store}: expected the file that this process opened, got another one under "
             "its name: it was replaced under this process. Start again to count into the new one"
         )
 
@@ -121,14 +121,14 @@ def connect(url: str, *, create: bool, busy_s: float) -> tuple[Engine, str]:
         parsed = make_url(url) if "://" in url else URL.create("sqlite", database=url)
     except (ArgumentError, ValueError):
         raise NotAStore(
-            f"store {shown(url)}: {_EXPECTED}, came a URL that cannot be read; correct it"
+            f"store {shown(url)}: {_EXPECTED}, got a URL that cannot be read; correct it"
         ) from None
     name = shown(url)
     if parsed.drivername in ("sqlite", "sqlite+pysqlite"):
         return _sqlite(parsed, name, create, busy_s), name
     if parsed.drivername in ("postgresql", "postgres", "postgresql+psycopg"):
         return _postgres(parsed, name, busy_s), name
-    raise NotAStore(f"store {name}: {_EXPECTED}, came {parsed.drivername}://; correct it")
+    raise NotAStore(f"store {name}: {_EXPECTED}, got {parsed.drivername}://; correct it")
 
 
 def _postgres(url: URL, name: str, busy_s: float) -> Engine:
@@ -147,7 +147,7 @@ def _postgres(url: URL, name: str, busy_s: float) -> Engine:
         )
     except ImportError as error:
         raise NotAStore(
-            f"store {name}: expected the package psycopg, came an installation without it "
+            f"store {name}: expected the package psycopg, got an installation without it "
             f"({error}); install it with: pip install 'streammetrics[postgres]'"
         ) from None
 
@@ -166,10 +166,10 @@ def _sqlite(url: URL, name: str, create: bool, busy_s: float) -> Engine:
         raise NotAStore(f"store {name}: a store must outlive the process; name a file")
     path = Path(url.database)
     if path.exists() and not path.is_file():
-        came = "a pipe or a device; correct the name"
+        got = "a pipe or a device; correct the name"
         if path.is_dir():
-            came = "a folder; name a file in it"
-        raise NotAStore(f"store {name}: expected a file, came {came}")
+            got = "a folder; name a file in it"
+        raise NotAStore(f"store {name}: expected a file, got {got}")
     if not path.absolute().parent.is_dir():
         raise NotAStore(
             f"store {name}: there is no such folder: {path.parent}; make it, or correct the name"

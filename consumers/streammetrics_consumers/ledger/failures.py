@@ -142,8 +142,8 @@ def explained(error: DBAPIError, name: str) -> LedgerError:
     text = " ".join(str(error.orig).split())
     known = _known(error)
     if known is not None:
-        kind, todo = known
-        return kind(f"store {name}: {text}; {todo}")
+        kind, hint = known
+        return kind(f"store {name}: {text}; {hint}")
     if may_pass(error):
         return StoreUnavailable(f"store {name}: {text}; nothing is lost, start again later")
     return LedgerError(f"store {name}: {text}")

@@ -91,7 +91,7 @@ class NewSource(LedgerError):
     def __init__(self, known: Collection[Topic], found: Collection[Topic]) -> None:
         self.known, self.found = tuple(known), tuple(found)
         super().__init__(
-            f"expected the source that the store has counted from ({_named(known)}), came "
+            f"expected the source that the store has counted from ({_named(known)}), got "
             f"{_named(found)}: its events would be added to what is counted. Correct the config, "
             "name another store, start over with --new-generation, or add them with --new-source"
         )

@@ -239,9 +239,9 @@ def state_of(row: Outline, stored: bytes) -> PerKey:
     if len(stored) != row.nbytes:
         raise StateError(
             expected=f"{row.nbytes} bytes, as it says",
-            came=f"{len(stored)}",
+            got=f"{len(stored)}",
             where=f"the state of a delta row of {row.pane.metric}",
-            todo="restore the store from a copy, or start a new generation",
+            hint="restore the store from a copy, or start a new generation",
         )
     state = PerKey.from_bytes(stored)
     return state if row.sum_of is None else summed(state, *row.sum_of, row.pane.grouping)

@@ -60,7 +60,7 @@ def without_holes(stored: Mapping[str, object]) -> tuple[dict[str, object], Hole
     try:
         holes = {int(of): tuple((int(a), int(b)) for a, b in some) for of, some in found.items()}
     except (AttributeError, TypeError, ValueError):
-        raise Damaged(f"expected the holes of a metric by head, came {str(found)[:40]!r}") from None
+        raise Damaged(f"expected the holes of a metric by head, got {str(found)[:40]!r}") from None
     return description, holes
 
 
@@ -103,7 +103,7 @@ def read_generation(connection: Connection, wanted: int | None = None) -> Genera
         return None
     if len(rows) > 1:
         numbers = ", ".join(str(row.id) for row in rows)
-        raise Damaged(f"expected one current generation, came {len(rows)} ({numbers})")
+        raise Damaged(f"expected one current generation, got {len(rows)} ({numbers})")
     row = rows[0]
     return Generation(
         row.id,
@@ -154,7 +154,7 @@ def json_object(what: str, text: str) -> dict[str, object]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        raise Damaged(f"expected {what} as a JSON object, came {text[:40]!r}")
+        raise Damaged(f"expected {what} as a JSON object, got {text[:40]!r}")
     return found
 
 
@@ -162,7 +162,7 @@ def _description(name: str, text: str) -> Mapping[str, object]:
     found = json_object(f"the description of metric {name}", text)
     slices = found.get("slices", [])
     if not isinstance(slices, list) or not all(map(_is_grouping, slices)):
-        raise Damaged(f"expected the groupings of metric {name}, came {str(slices)[:40]!r}")
+        raise Damaged(f"expected the groupings of metric {name}, got {str(slices)[:40]!r}")
     return found
 
 

@@ -166,9 +166,9 @@ class SettingsChanged(LedgerError):
 
     exit_code = 3
 
-    def __init__(self, differences: Sequence[str], todo: str) -> None:
+    def __init__(self, differences: Sequence[str], hint: str) -> None:
         self.differences = tuple(differences)
-        super().__init__("\n".join([*differences, todo]))
+        super().__init__("\n".join([*differences, hint]))
 
 
 def begin(
@@ -413,8 +413,8 @@ def _refuse_changes(
             if starts and starts_after(starts[0], counted_ms):
                 left = as_before(left, one.description)
             elif starts:
-                todo = "only an epoch that starts after all that was counted may be added"
-                found.append(f"metric {one.name}: {starts[0]} is not; {todo}")
+                hint = "only an epoch that starts after all that was counted may be added"
+                found.append(f"metric {one.name}: {starts[0]} is not; {hint}")
             arms = more_arms(one.description, now)
             if arms:
                 said = arms_refused(arms)

@@ -75,7 +75,7 @@ class Store:
         if self.id and found != self.id:
             raise StoreReplaced(
                 f"store {self.name}: expected the store that this process opened (its id is "
-                f"{self.id}), came {'one without an id' if found is None else f'another ({found})'}"
+                f"{self.id}), got {'one without an id' if found is None else f'another ({found})'}"
                 ": it was emptied, restored or made anew under this process; start again to count "
                 "into the one that is there now"
             )

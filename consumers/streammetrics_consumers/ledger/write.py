@@ -119,7 +119,7 @@ def check_generation(
     ):
         raise StoreReplaced(
             f"generation {known.id}: expected revision {known.revision}, which this process has "
-            f"seen, came {'none' if row is None else 'another one'}: the store went back (a "
+            f"seen, got {'none' if row is None else 'another one'}: the store went back (a "
             "restored copy, a fail-over); start again to count on from where it stands"
         )
     if not row.current:
@@ -374,7 +374,7 @@ def read_seen(store: Store, of: Head) -> list[tuple[int, bytes]]:
     def work(connection: Connection) -> list[tuple[int, bytes]]:
         rows = [(int(start), bytes(ids)) for start, ids in connection.execute(query)]
         if any(len(ids) % 8 for _, ids in rows):
-            raise Damaged(f"expected ids of events of {of.partition}, came bytes that are none")
+            raise Damaged(f"expected ids of events of {of.partition}, got bytes that are none")
         return rows
 
     return store.read(work)

@@ -39,7 +39,7 @@ def require_options(config: Config, options: Options, *, opener: Opener = open_s
     require_package(config)
     if options.close and config.join is None:
         raise Unsuitable(
-            "--close: expected a config with [join], since it closes label windows, came one "
+            "--close: expected a config with [join], since it closes label windows, got one "
             "without; leave it out"
         )
     require_topics(config, options)
@@ -55,7 +55,7 @@ def require_options(config: Config, options: Options, *, opener: Opener = open_s
     if not isinstance(options.start, str):
         raise Unsuitable(
             f"--from: expected beginning or latest, since a {config.source.kind} has no times of "
-            "its own, came a time; leave it out to read from the beginning"
+            "its own, got a time; leave it out to read from the beginning"
         )
     if options.partitions is not None:
         path = config.source.path
@@ -71,7 +71,7 @@ def require_topics(config: Config, options: Options) -> None:
     if others:
         there = ", ".join(config.source.topics) or f"no topic, since it is a {config.source.kind}"
         raise Unsuitable(
-            f"--skip: expected a topic of the source, which reads {there}, came "
+            f"--skip: expected a topic of the source, which reads {there}, got "
             f"{', '.join(sorted(others))}; correct it, or leave it out"
         )
 

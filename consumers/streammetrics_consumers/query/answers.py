@@ -49,13 +49,13 @@ class Answer(Struct, frozen=True, forbid_unknown_fields=True):
     """An object of an answer."""
 
 
-class Problem(Answer, frozen=True):
-    """What was expected, what came, where, and what to do."""
+class Problem(Answer, frozen=True, rename={"got": "came", "hint": "todo"}):
+    """What was expected, what it got, where, and a hint; the keys are older than these names."""
 
-    came: str
+    got: str
     expected: str | UnsetType = UNSET
     where: str | UnsetType = UNSET
-    todo: str | UnsetType = UNSET
+    hint: str | UnsetType = UNSET
 
 
 class Error(Answer, frozen=True):

@@ -41,9 +41,9 @@ class Known:
         if asked is None or asked not in self.views:
             raise QueryError(
                 expected=f"a view of this metric ({', '.join(self.views) or 'no row is counted'})",
-                came=repr(asked if asked is None else asked[:80]),
+                got=repr(asked if asked is None else asked[:80]),
                 where="view",
-                todo="correct the name, or leave it out for the first one",
+                hint="correct the name, or leave it out for the first one",
             )
         return asked
 

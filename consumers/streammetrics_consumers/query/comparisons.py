@@ -216,7 +216,7 @@ def _experiment(now: View, of: Declared, rows: Sequence[Outline]) -> Experiment:
     nbytes = sum(row.nbytes for row in rows)
     if nbytes > MAX_STATE_BYTES:
         raise TooLarge(
-            f"the experiment: expected at most {MAX_STATE_BYTES} bytes of states, came {nbytes}; "
+            f"the experiment: expected at most {MAX_STATE_BYTES} bytes of states, got {nbytes}; "
             "ask for fewer windows with --window"
         )
     return experiment_of(of, ((row.pane, state_of(row, data)) for row, data in now.states(rows)))

@@ -154,8 +154,8 @@ class JoinFound:
         if late is not None:
             yield late
         window = f"{plain(self.label_window_s)} s"
-        todo = "raise [join] label_window_s, or warn_cut"
-        limit = f"and {percent(self.warn_cut)} are allowed; {todo} if that is meant"
+        hint = "raise [join] label_window_s, or warn_cut"
+        limit = f"and {percent(self.warn_cut)} are allowed; {hint} if that is meant"
         for name, one in self.outcomes.items():
             after, last = one.share_after_window, one.delays.share_cut
             if after > self.warn_cut:

@@ -34,9 +34,9 @@ _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|\+00
 class QueryError(ValueError):
     """A query that has no answer: what was expected, what came, where, and what to do."""
 
-    def __init__(self, *, expected: str, came: str, where: str, todo: str) -> None:
-        self.expected, self.came, self.where, self.todo = expected, came, where, todo
-        super().__init__(f"{where}: expected {expected}, came {came}; {todo}")
+    def __init__(self, *, expected: str, got: str, where: str, hint: str) -> None:
+        self.expected, self.got, self.where, self.hint = expected, got, where, hint
+        super().__init__(f"{where}: expected {expected}, got {got}; {hint}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ def parse_generation(text: str | int | None) -> int | None:
         return number
     raise QueryError(
         expected="the number of a generation, from 1 on",
-        came=repr(text if not isinstance(text, str) else text[:80]),
+        got=repr(text if not isinstance(text, str) else text[:80]),
         where="--generation",
-        todo="`status` says which is counted now; leave it out for that one",
+        hint="`status` says which is counted now; leave it out for that one",
     )
 
 
@@ -108,9 +108,9 @@ def require_generation(wanted: int | None, known: Sequence[int]) -> None:
     if wanted is not None and wanted not in known:
         raise QueryError(
             expected=f"a generation of this store ({', '.join(map(str, known)) or 'none yet'})",
-            came=str(wanted),
+            got=str(wanted),
             where="--generation",
-            todo="correct the number, or leave it out for the newest",
+            hint="correct the number, or leave it out for the newest",
         )
 
 
@@ -129,9 +129,9 @@ def parse_time(text: str, where: str = "--window") -> int:
     except ValueError:
         raise QueryError(
             expected="a time in ISO UTC, such as 2019-11-24T00:00:00Z",
-            came=repr(text[:80]),
+            got=repr(text[:80]),
             where=where,
-            todo="give whole milliseconds in UTC; a day alone is its midnight",
+            hint="give whole milliseconds in UTC; a day alone is its midnight",
         ) from None
     return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
 
@@ -166,17 +166,17 @@ def _window(text: str) -> str | Span:
     if not slash:
         raise QueryError(
             expected="total, all, latest, or START/END in ISO UTC",
-            came=repr(text[:80]),
+            got=repr(text[:80]),
             where="--window",
-            todo="write for example --window 2019-11-24T00:00:00Z/2019-11-25T00:00:00Z",
+            hint="write for example --window 2019-11-24T00:00:00Z/2019-11-25T00:00:00Z",
         )
     span = Span(parse_time(start), parse_time(end))
     if span.start_ms >= span.end_ms:
         raise QueryError(
             expected="a START before its END",
-            came=repr(text[:80]),
+            got=repr(text[:80]),
             where="--window",
-            todo="swap them; a window holds the times from START to just before END",
+            hint="swap them; a window holds the times from START to just before END",
         )
     return span
 
@@ -186,9 +186,9 @@ def _condition(text: str) -> tuple[str, str]:
     if not equals or not name:
         raise QueryError(
             expected="NAME=VALUE",
-            came=repr(text[:80]),
+            got=repr(text[:80]),
             where="--where",
-            todo="write for example --where variant=bts, once for each name",
+            hint="write for example --where variant=bts, once for each name",
         )
     return name, value
 
@@ -235,16 +235,16 @@ class Spans:
             raise QueryError(
                 expected=f"whole windows ({self.size_ms / 1000:g} s long, one every "
                 f"{self.slide_ms / 1000:g} s)",
-                came=str(span),
+                got=str(span),
                 where="--window",
-                todo=f"ask for {nearest}, for example",
+                hint=f"ask for {nearest}, for example",
             )
         if floor_ms is not None and span.start_ms < floor_ms:
             raise QueryError(
                 expected=f"a START from {iso_utc(floor_ms)} on, where the kept windows begin",
-                came=str(span),
+                got=str(span),
                 where="--window",
-                todo="ask for later windows; totals are not touched by retention",
+                hint="ask for later windows; totals are not touched by retention",
             )
 
 

@@ -75,9 +75,9 @@ def _require_variants(metric: Metric, query: Query) -> None:
         if name == "variant" and metric.variants and value not in metric.variants:
             raise QueryError(
                 expected=f"a variant of this store ({', '.join(metric.variants)})",
-                came=repr(value[:80]),
+                got=repr(value[:80]),
                 where="--where",
-                todo="correct the name",
+                hint="correct the name",
             )
 
 
@@ -90,9 +90,9 @@ def metrics_of(snapshot: Snapshot, query: Query) -> list[Metric]:
     if not found:
         raise QueryError(
             expected=f"a metric of this store ({', '.join(sorted(m.name for m in known))})",
-            came=repr(query.metric[:80]),
+            got=repr(query.metric[:80]),
             where="--metric",
-            todo="correct the name",
+            hint="correct the name",
         )
     return found
 
@@ -103,9 +103,9 @@ def groupings_of(layout: Layout, query: Query) -> frozenset[int]:
     if query.by is not None and query.by not in known:
         raise QueryError(
             expected=f"a grouping of this store ({_listed(layout.groupings)})",
-            came=repr(",".join(sorted(query.by))[:80]),
+            got=repr(",".join(sorted(query.by))[:80]),
             where="--by",
-            todo="choose one of these, or add yours to [slices] by and start a new generation",
+            hint="choose one of these, or add yours to [slices] by and start a new generation",
         )
     names = {name for name, _ in query.where}
     found = [
@@ -114,9 +114,9 @@ def groupings_of(layout: Layout, query: Query) -> frozenset[int]:
     if not found:
         raise QueryError(
             expected=f"names that a grouping of this store has ({_listed(layout.groupings)})",
-            came=repr(",".join(sorted(names))[:80]),
+            got=repr(",".join(sorted(names))[:80]),
             where="--where",
-            todo="correct the names, or choose a --by that has them",
+            hint="correct the names, or choose a --by that has them",
         )
     return frozenset(found)
 

@@ -260,7 +260,7 @@ def _merged(rows: Mapping[Pane, Sequence[DeltaRow]]) -> dict[int | None, PerKey]
             if nbytes + state.nbytes > MAX_STATE_BYTES:
                 raise TooLarge(
                     f"the merged states of {pane.metric}: expected at most {MAX_STATE_BYTES >> 20} "
-                    "MiB, came more; ask for fewer windows with --window, or lower [slices] "
+                    "MiB, got more; ask for fewer windows with --window, or lower [slices] "
                     "max_keys"
                 )
         nbytes += state.nbytes
@@ -393,9 +393,9 @@ def _range_merged(
         if sum(pane.nbytes for pane in panes.values()) > MAX_RANGE_BYTES:
             raise QueryError(
                 expected=f"keys of which {ranges} ranges fit into {MAX_RANGE_BYTES >> 20} MiB each",
-                came=f"more than that for {row.pane.metric}",
+                got=f"more than that for {row.pane.metric}",
                 where="the merged states",
-                todo="ask for fewer windows with --window, or give the metric a smaller max_rows "
+                hint="ask for fewer windows with --window, or give the metric a smaller max_rows "
                 "or a grid",
             )
     return panes

@@ -62,9 +62,9 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
     if query.window == "all":
         raise QueryError(
             expected="one window",
-            came="'all'",
+            got="'all'",
             where="--window",
-            todo="export the total, the latest, or START/END, each into a file of its own",
+            hint="export the total, the latest, or START/END, each into a file of its own",
         )
     names = frozenset(name for name, _ in query.where)
     try:
@@ -74,16 +74,16 @@ def export(ledger: Ledger, query: Query, report: Progress = no_report) -> Accumu
             raise
         raise QueryError(
             expected=f"for each name of {error.expected} a --where NAME=VALUE",
-            came=error.came,
+            got=error.got,
             where="--where",
-            todo="name one grouping whole, or leave --where out for all rows",
+            hint="name one grouping whole, or leave --where out for all rows",
         ) from None
     if all(one.state == one.state.empty() for one in found):  # or there is none
         raise QueryError(
             expected="a slice with rows",
-            came="one in which nothing was counted, or only rows of weight 0",
+            got="one in which nothing was counted, or only rows of weight 0",
             where="--where" if query.where else "--window",
-            todo="look at `results` for the slices and windows that there are",
+            hint="look at `results` for the slices and windows that there are",
         )
     state = found[0].state if query.metric is not None else _panel(found)
     for one in found:
@@ -132,14 +132,14 @@ def read_state(path: Path) -> Accumulator:
         if not error.expected.startswith(_OTHER_VERSION):
             raise
         raise UnknownState(
-            expected=error.expected, came=error.came, where=error.where, todo=error.todo
+            expected=error.expected, got=error.got, where=error.where, hint=error.hint
         ) from None
     except OSError as error:
         raise StateError(
             expected="a state file",
-            came=str(error.strerror),
+            got=str(error.strerror),
             where=str(path),
-            todo="check the name and its permissions",
+            hint="check the name and its permissions",
         ) from None
 
 

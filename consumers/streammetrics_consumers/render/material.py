@@ -58,8 +58,8 @@ def gather(
     """Read and draw it all; `report` hears how many figures of how many are drawn."""
     if query.window == "all":
         raise QueryError(
-            expected="one window", came="'all'", where="--window",
-            todo="name total, latest or START/END; figures over time have all windows",
+            expected="one window", got="'all'", where="--window",
+            hint="name total, latest or START/END; figures over time have all windows",
         )  # fmt: skip
     reader = _Reader(ledger, query)
     wanted = list(reader.wanted())

@@ -65,7 +65,7 @@ class Wanted:
         if not head.start_offset <= start < to <= head.next_offset:
             raise Unsuitable(
                 f"--offsets: expected some of offsets {head.start_offset} to {head.next_offset} of "
-                f"{head.partition}, which were counted, came {name}:{start}-"
+                f"{head.partition}, which were counted, got {name}:{start}-"
                 f"{'' if end is None else end}; name offsets between these"
             )
         return start, to
@@ -138,7 +138,7 @@ def _chosen(heads: Sequence[Head], wanted: Wanted, found: Findings) -> list[Head
         is_partition = not {*missing}.isdisjoint(wanted.partitions or ())
         raise Unsuitable(
             f"--{'partitions' if is_partition else 'offsets'}: expected some of {names_of(there)}, "
-            f"which were counted, came {', '.join(map(str, missing))}; leave out what was not "
+            f"which were counted, got {', '.join(map(str, missing))}; leave out what was not "
             "counted"
         )
     chosen = []

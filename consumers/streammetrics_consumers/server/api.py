@@ -132,8 +132,8 @@ class Api:
             return _json(draw(history, metric, theme))
         if query.window == "all":
             raise QueryError(
-                expected="one window", came="'all'", where="window",
-                todo="name total, latest or START/END, or draw the kind history",
+                expected="one window", got="'all'", where="window",
+                hint="name total, latest or START/END, or draw the kind history",
             )  # fmt: skip
         query = self._grouped(query)
         variants = self._cache.rows(query).variants
@@ -203,7 +203,7 @@ def metric_of(query: Query) -> str:
     """The metric, where an answer is about one."""
     if query.metric is None:
         raise QueryError(
-            expected="a metric", came="none", where="metric", todo="name one, as /api/store does"
+            expected="a metric", got="none", where="metric", hint="name one, as /api/store does"
         )
     return query.metric
 
@@ -213,7 +213,7 @@ def choice(parameters: QueryParams, name: str, known: tuple[str, ...]) -> str:
     found = parameters.get(name, known[0])
     if found not in known:
         raise QueryError(
-            expected=" or ".join(known), came=repr(found[:80]), where=name, todo="choose one"
+            expected=" or ".join(known), got=repr(found[:80]), where=name, hint="choose one"
         )
     return found
 
@@ -224,15 +224,15 @@ def refuse_others(parameters: QueryParams, known: tuple[str, ...]) -> None:
         if name not in known:
             raise QueryError(
                 expected=" or ".join(known) or "no parameter",
-                came=repr(name[:80]),
+                got=repr(name[:80]),
                 where="the address",
-                todo="correct the name or leave it out",
+                hint="correct the name or leave it out",
             )
         count = len(parameters.getlist(name))
         if count > 1 and name not in REPEATED:
             raise QueryError(
                 expected="one value",
-                came=f"{count}",
+                got=f"{count}",
                 where=name,
-                todo="leave out the others; only `where` may be given again",
+                hint="leave out the others; only `where` may be given again",
             )

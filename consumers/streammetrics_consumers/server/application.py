@@ -108,7 +108,7 @@ def _openapi(request: Request) -> Response:
 def _bad_query(request: Request, error: Exception) -> Response:
     assert isinstance(error, QueryError)
     where = error.where.removeprefix("--")
-    problem = Problem(expected=error.expected, came=error.came, where=where, todo=error.todo)
+    problem = Problem(expected=error.expected, got=error.got, where=where, hint=error.hint)
     return _error(400, problem)
 
 

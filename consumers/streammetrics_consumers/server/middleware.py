@@ -23,7 +23,7 @@ from streammetrics_consumers.query.answers import Error, Problem, dumps
 # An optional token: who does not have it sees nothing but whether the service lives.
 
 OPEN: Final = ("/healthz", "/readyz")
-TODO: Final = (
+HINT: Final = (
     "open /?token=TOKEN in a browser, or send the header Authorization: Bearer TOKEN; the token is "
     "what [server] token or STREAMMETRICS_TOKEN says"
 )
@@ -83,9 +83,9 @@ class Token:
 def _refused(scope: Scope) -> Response:
     headers = {"www-authenticate": "Bearer"}
     if scope["path"].startswith("/api/"):
-        problem = Problem("no such token", expected="the token of this server", todo=TODO)
+        problem = Problem("no such token", expected="the token of this server", hint=HINT)
         return Response(dumps(Error(problem)), 401, headers, media_type="application/json")
-    return PlainTextResponse(f"this server asks for its token: {TODO}\n", 401, headers)
+    return PlainTextResponse(f"this server asks for its token: {HINT}\n", 401, headers)
 
 
 HEADERS: Final[dict[str, str]] = {

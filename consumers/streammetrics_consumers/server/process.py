@@ -96,9 +96,9 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
-        todo = "name one of this machine with --host"
+        hint = "name one of this machine with --host"
         if error.errno in (EADDRINUSE, EACCES):
-            todo = "choose another with --port (0: any free one)"
+            hint = "choose another with --port (0: any free one)"
         raise ServeError(
-            f"{address(host, port)} cannot be served: {error.strerror or error}; {todo}"
+            f"{address(host, port)} cannot be served: {error.strerror or error}; {hint}"
         ) from None

@@ -60,7 +60,7 @@ class JoinedSimulation:
         if self.base.format not in FORMATS:
             raise ValueError(
                 f"expected --format {', '.join(FORMATS)}, since events of --join differ in their "
-                f"fields, came {self.base.format}"
+                f"fields, got {self.base.format}"
             )
 
     @property

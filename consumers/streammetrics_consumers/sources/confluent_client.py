@@ -68,8 +68,8 @@ def client_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
         key = name.replace("_", ".")
         if key in OWNED:
             where = f"[source.client] {name}"
-            todo = "remove it; it is set for you"
-            problems.append(Problem(where, "a setting that is free", shown(key, value), todo))
+            hint = "remove it; it is set for you"
+            problems.append(Problem(where, "a setting that is free", shown(key, value), hint))
         given[key] = str(value).lower() if isinstance(value, bool) else str(value)
     records = given.pop("max.poll.records", str(MAX_POLL.default))
     if (

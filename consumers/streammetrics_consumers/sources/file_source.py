@@ -137,6 +137,6 @@ def _open(path: Path, config: SourceConfig, *, follow: bool) -> Table:
         return TextFile(path, config.format, config.max_event_bytes, follow=follow)
     except OSError as error:
         raise SourceError(
-            f"[source] path: expected a file of events, came {path}: {error.strerror or error}; "
+            f"[source] path: expected a file of events, got {path}: {error.strerror or error}; "
             "check the path and its permissions"
         ) from None

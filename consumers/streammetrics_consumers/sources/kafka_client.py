@@ -78,9 +78,9 @@ def client_settings(source: SourceConfig, known: Mapping[str, object]) -> dict[s
         elif key not in known:
             free = [one for one in known if one not in OWNED]
             close = did_you_mean(key, free)
-            todo = close if close.startswith("did") else "see kafka-python's KafkaConsumer"
+            hint = close if close.startswith("did") else "see kafka-python's KafkaConsumer"
             # The value stays unsaid: the key may be a misspelt password.
-            problems.append(Problem(where, "a setting of the client", repr(key), todo))
+            problems.append(Problem(where, "a setting of the client", repr(key), hint))
         else:
             try:
                 given[key] = _as(known[key], key, value)

@@ -56,7 +56,7 @@ def require_readable(config: Config) -> None:
     """Raise Unsuitable where the events of a config do not come through this program."""
     if config.source.kind == "spark":
         raise Unsuitable(
-            "[source] kind: expected a source that this program reads, came 'spark', whose query "
+            "[source] kind: expected a source that this program reads, got 'spark', whose query "
             "writes to the store by itself; start the query (docs/engines.md), and look at the "
             "store with results, serve or watch"
         )

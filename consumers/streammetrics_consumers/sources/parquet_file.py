@@ -37,7 +37,7 @@ class ParquetFile:
             if isinstance(error, OSError) and error.errno is not None:
                 raise  # the file cannot be opened; what is wrong within it has no number
             raise SourceError(
-                f"[source] path: expected a parquet file, came {path} ({_short(error)}); check the "
+                f"[source] path: expected a parquet file, got {path} ({_short(error)}); check the "
                 "path, or correct [source] format, or write the file anew if it is damaged"
             ) from None
         self._rows = self._rows_of_groups()
@@ -51,7 +51,7 @@ class ParquetFile:
         rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
             raise SourceError(
-                f"{self.path}: expected a footer whose row groups have all rows, came one of "
+                f"{self.path}: expected a footer whose row groups have all rows, got one of "
                 f"{metadata.num_rows} rows with {sum(rows)} in its row groups; the file is "
                 "damaged: write it anew"
             )
@@ -132,11 +132,11 @@ class ParquetFile:
         if count != self._rows[group]:
             raise self._damaged(group, f"{count} of its {self._rows[group]} rows")
 
-    def _damaged(self, group: int, came: str) -> SourceError:
+    def _damaged(self, group: int, got: str) -> SourceError:
         first = sum(self._rows[:group])
         return SourceError(
             f"{self.path}: expected row group {group} (rows {first} to "
-            f"{first + self._rows[group] - 1}) to be readable, came {came}; the rows before it can "
+            f"{first + self._rows[group] - 1}) to be readable, got {got}; the rows before it can "
             "be counted, and the file is damaged: write it anew, or copy it again"
         )
 

@@ -165,12 +165,12 @@ class UnreadableBatch(SourceError):
     """A batch that no other try will read. `first` to `last` are its offsets, from where reading
     stands; `last` is None where only `first` is known."""
 
-    def __init__(self, topic: str, partition: int, first: int, last: int | None, came: str) -> None:
+    def __init__(self, topic: str, partition: int, first: int, last: int | None, got: str) -> None:
         self.topic, self.partition, self.first, self.last = topic, partition, first, last
         which = "" if last is None else f" (offsets {first} to {last})"
         super().__init__(
-            f"kafka: {topic}/{partition} offset {first}: expected a batch that can be read, came "
-            f"{came}{which}; leave it out with --skip {topic}/{partition}:{first}"
+            f"kafka: {topic}/{partition} offset {first}: expected a batch that can be read, got "
+            f"{got}{which}; leave it out with --skip {topic}/{partition}:{first}"
         )
 
 

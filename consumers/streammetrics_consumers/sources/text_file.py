@@ -245,15 +245,15 @@ class CsvRows:
 
     def feed(self, lines: Iterable[Record]) -> list[Record]:
         """The rows that end with one of these lines."""
-        todo = list(lines)
-        todo.reverse()
+        hint = list(lines)
+        hint.reverse()
         rows: list[Record] = []
-        while todo:
-            line = todo.pop()
+        while hint:
+            line = hint.pop()
             if isinstance(line, Overlong):
                 if self._open:
-                    todo.append(line)
-                    self._give_up(rows, todo)
+                    hint.append(line)
+                    self._give_up(rows, hint)
                 else:
                     rows.append(line)
                 continue
@@ -264,9 +264,9 @@ class CsvRows:
                 self._open.append(line)
                 self._size += len(line) + 1
                 if self._size > self.max_bytes + 1:
-                    self._give_up(rows, todo)
+                    self._give_up(rows, hint)
                 elif odd and len(self._open) > 1:
-                    self._close(rows, todo)
+                    self._close(rows, hint)
             if self._width is None and rows:
                 self._width = _width(rows[0])
         return rows
@@ -275,22 +275,22 @@ class CsvRows:
         """The rows of what is left at the end of the stream."""
         rows: list[Record] = []
         while self._open:
-            todo: list[Record] = []
-            self._give_up(rows, todo)
-            rows += self.feed(reversed(todo))
+            hint: list[Record] = []
+            self._give_up(rows, hint)
+            rows += self.feed(reversed(hint))
         return rows
 
-    def _close(self, rows: list[Record], todo: list[Record]) -> None:
+    def _close(self, rows: list[Record], hint: list[Record]) -> None:
         row = b"\n".join(self._open)
         if self._width is not None and _width(row) != self._width:
-            self._give_up(rows, todo)
+            self._give_up(rows, hint)
             return
         rows.append(row)
         self._open, self._size = [], 0
 
-    def _give_up(self, rows: list[Record], todo: list[Record]) -> None:
+    def _give_up(self, rows: list[Record], hint: list[Record]) -> None:
         rows.append(self._open[0])
-        todo.extend(reversed(self._open[1:]))
+        hint.extend(reversed(self._open[1:]))
         self._open, self._size = [], 0
 
 

@@ -37,13 +37,13 @@ _START: Final = Struct("<4sBIQ")  # magic, version, lengths
 _RESIDUE: Final = 0x2144DF1C  # the CRC-32 of anything with its own CRC-32 after it
 
 
-def damaged(came: str, where: str = "state bytes") -> StateError:
+def damaged(got: str, where: str = "state bytes") -> StateError:
     """The error for bytes that cannot be what they claim."""
     return StateError(
         expected="an undamaged state of this library",
-        came=came,
+        got=got,
         where=where,
-        todo="restore the bytes from where they were written, or count again",
+        hint="restore the bytes from where they were written, or count again",
     )
 
 
@@ -212,9 +212,9 @@ def frame(magic: bytes, head: bytes, body: bytes) -> bytes:
     if magic == STATE_MAGIC and len(head) > MAX_HEAD:
         raise StateError(
             expected=f"settings of at most {MAX_HEAD} bytes",
-            came=f"{len(head)}",
+            got=f"{len(head)}",
             where="to_bytes",
-            todo="split the panel, or shorten its settings",
+            hint="split the panel, or shorten its settings",
         )
     start = b"".join((_START.pack(magic, VERSION, len(head), len(body)), head, body))
     return start + zlib.crc32(start).to_bytes(4, "little")
@@ -247,9 +247,9 @@ def opened(magic: bytes, data: bytes | memoryview) -> tuple[bytes, Reader]:
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise StateError(
             expected="bytes",
-            came=f"{shown(data)} ({type(data).__name__})",
+            got=f"{shown(data)} ({type(data).__name__})",
             where="state bytes",
-            todo="read a file with streammetrics.load(path)",
+            hint="read a file with streammetrics.load(path)",
         )
     size = len(data)
     if size < 21 or data[:4] != magic:
@@ -257,18 +257,18 @@ def opened(magic: bytes, data: bytes | memoryview) -> tuple[bytes, Reader]:
             if other != magic and data[:4] == other:
                 raise StateError(
                     expected=f"the bytes of {_READERS[magic][0]}",
-                    came=f"those of {name}",
+                    got=f"those of {name}",
                     where="state bytes",
-                    todo=f"read them with {reader}, or with streammetrics.load, which takes either",
+                    hint=f"read them with {reader}, or with streammetrics.load, which takes either",
                 )
         raise damaged(f"{size} bytes that do not begin with {magic.decode()}")
     _, version, n_head, n_body = _START.unpack_from(data)
     if version != VERSION:
         raise StateError(
             expected=f"format version {VERSION}",
-            came=f"version {version}",
+            got=f"version {version}",
             where="state bytes",
-            todo="read it with the release of streammetrics that wrote it, or a later one",
+            hint="read it with the release of streammetrics that wrote it, or a later one",
         )
     too_long = magic == STATE_MAGIC and n_head > MAX_HEAD
     if too_long or 21 + n_head + n_body != size:

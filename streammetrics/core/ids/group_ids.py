@@ -161,7 +161,7 @@ def too_many(n: int) -> StateError:
     """The error for more ids than there are indices."""
     return StateError(
         expected=f"at most {MAX_IDS} different groups in one state",
-        came=str(n),
+        got=str(n),
         where="groups",
-        todo="keep separate states for ranges of groups",
+        hint="keep separate states for ranges of groups",
     )

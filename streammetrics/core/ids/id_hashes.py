@@ -67,9 +67,9 @@ def hash_ids(names: Sequence[str]) -> HashedIds:
         row = [isinstance(name, str) for name in names].index(False)
         raise InputError(
             expected="strings",
-            came=shown(names[row]),
+            got=shown(names[row]),
             where=f"names[{row}]",
-            todo="pass integers to update as they are, or strings here",
+            hint="pass integers to update as they are, or strings here",
             rows=np.array([row]),
         ) from None
 

@@ -81,9 +81,9 @@ def whole(keys: Coded, name: str) -> Coded:
     if len(bad):
         raise InputError(
             expected=f"codes from 0 to {len(keys.values) - 1}, one for each value",
-            came=f"{codes[bad[0]]}",
+            got=f"{codes[bad[0]]}",
             where=f"{name}.codes[{bad[0]}]",
-            todo="pass Coded(codes, values) with codes that are places in values",
+            hint="pass Coded(codes, values) with codes that are places in values",
             rows=bad,
         )
     whole = Coded(codes.astype(np.intp, copy=False), tuple(keys.values))
@@ -143,9 +143,9 @@ def _checked_codes(keys: Coded, name: str) -> Coded:
         first = keys.values[keys.codes[rows[0]]]
         raise InputError(
             expected=f"strings, integers, None or tuples of them, of at most {MAX_KEY_BYTES} bytes",
-            came=f"{shown(first)} ({type(first).__name__})",
+            got=f"{shown(first)} ({type(first).__name__})",
             where=f"{name}[{rows[0]}]",
-            todo="shorten or convert these keys",
+            hint="shorten or convert these keys",
             rows=rows,
         )
     return _used(keys) if bad else keys
@@ -179,8 +179,8 @@ def _bad_keys(values: Sequence[object], name: str) -> InputError:
     first = values[bad[0]] if bad else values[0]
     return InputError(
         expected="strings, integers, None, or tuples of them",
-        came=f"{shown(first)} ({type(first).__name__})",
+        got=f"{shown(first)} ({type(first).__name__})",
         where=f"{name}[{bad[0] if bad else 0}]",
-        todo=ids_instead(first) or "convert booleans to strings or integers first",
+        hint=ids_instead(first) or "convert booleans to strings or integers first",
         rows=np.array(bad, np.intp),
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from streammetrics.core.multiset.sorted_run import Run, combined, merged
 
-STAGE: Final = 1 << 20  # keys; fewer would come to lie in many small arrays, which are slow to fill
+BUFFERED: Final = 1 << 20  # keys; fewer would be many small arrays, which are slow to fill
 GROWN: Final = 16  # times as many, at most, and as many times the different keys of a run
 FAN: Final = 128  # runs of one tier that are merged at once
 
@@ -28,7 +28,7 @@ class Tiers:
         self.kind, self.two_words = kind, two_words
         self.pending: list[Run] = []  # in any order, and nobody else's
         self.n_pending = 0
-        self.enough = STAGE  # keys that wait before they are sorted
+        self.enough = BUFFERED  # keys that wait before they are sorted
         self.runs: list[Run] = []  # sorted; perhaps shared, never changed
 
     @property
@@ -62,9 +62,9 @@ class Tiers:
                 self.pending += self.runs  # to merge so few later would sort all that waits again
                 self.runs = []
             run = combined(self.pending, ours=True)
-            self.pending, self.n_pending, self.enough = [], 0, STAGE
+            self.pending, self.n_pending, self.enough = [], 0, BUFFERED
             if self._singly([run]):
-                self.enough = min(max(STAGE, GROWN * len(run)), GROWN * STAGE)
+                self.enough = min(max(BUFFERED, GROWN * len(run)), GROWN * BUFFERED)
             self.runs.append(run)
             self._merge_likes()
         return self.runs

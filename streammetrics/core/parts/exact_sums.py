@@ -117,9 +117,9 @@ def unlimited(metric: Accumulator) -> SettingsError:
     """The error for a metric with a limit of rows, which the parts of a whole would not meet."""
     return SettingsError(
         expected="max_rows=None, since each part that is sealed has fewer rows than the whole",
-        came=f"max_rows={metric.settings()['max_rows']}",
+        got=f"max_rows={metric.settings()['max_rows']}",
         where=f"{type(metric).__name__}, to be sealed",
-        todo="leave max_rows out; a task holds the rows of its bucket only",
+        hint="leave max_rows out; a task holds the rows of its bucket only",
     )
 
 
@@ -140,7 +140,7 @@ class WithoutRows(Accumulator):
     def _refuse(self) -> NoReturn:
         raise InputError(
             expected="a state that takes rows",
-            came=f"a sealed one of {type(self).__name__}",
+            got=f"a sealed one of {type(self).__name__}",
             where="update",
-            todo="compute the whole scope again from its rows, and seal that",
+            hint="compute the whole scope again from its rows, and seal that",
         )

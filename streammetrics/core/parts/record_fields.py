@@ -44,9 +44,9 @@ def _hashes(values: ArrayLike | Coded, name: str) -> NDArray[np.generic]:
     except InputError as error:
         raise InputError(
             expected=error.expected,
-            came=error.came,
+            got=error.got,
             where=error.where,
-            todo='pass strings, or declare the column as "int64"',
+            hint='pass strings, or declare the column as "int64"',
             rows=error.rows,
         ) from None
     return cast("NDArray[np.int64]", hashes)

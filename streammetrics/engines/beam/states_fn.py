@@ -95,9 +95,9 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
         if state is None or self._spec is None:
             raise InputError(
                 expected="states as bytes, where StatesFn has no spec",
-                came=type(element).__name__,
+                got=type(element).__name__,
                 where="StatesFn",
-                todo="pass the spec, StatesFn(spec), to count rows",
+                hint="pass the spec, StatesFn(spec), to count rows",
             )
         for batch in batches_of(element):
             update_from(state, batch, self._columns)
@@ -117,9 +117,9 @@ class StatesFn(beam.CombineFn):  # type: ignore[misc]
         if accumulator is None:
             raise InputError(
                 expected="at least one state, where StatesFn has no spec",
-                came="none",
+                got="none",
                 where="StatesFn",
-                todo="pass the spec, or use CombineGlobally(StatesFn()).without_defaults()",
+                hint="pass the spec, or use CombineGlobally(StatesFn()).without_defaults()",
             )
         return accumulator.to_file_bytes()
 

@@ -59,16 +59,16 @@ class States(beam.PTransform):  # type: ignore[misc]
         if (user is None) is not (n_buckets is None):
             raise SettingsError(
                 expected="a column of users and a number of buckets, or neither",
-                came=f"user={shown(user)}, n_buckets={shown(n_buckets)}",
+                got=f"user={shown(user)}, n_buckets={shown(n_buckets)}",
                 where="States",
-                todo="pass both, or none for open states",
+                hint="pass both, or none for open states",
             )
         if not isinstance(provenance, bool | Positions):
             raise SettingsError(
                 expected="True, False or Positions",
-                came=shown(provenance),
+                got=shown(provenance),
                 where="States.provenance",
-                todo="see the docstring of States",
+                hint="see the docstring of States",
             )
         self._sealing: Sealing | None = None
         if user is not None and n_buckets is not None:

@@ -106,10 +106,10 @@ def _state(
     return state_of
 
 
-def _refused(expected: str, came: str, where: str) -> SettingsError:
+def _refused(expected: str, got: str, where: str) -> SettingsError:
     return SettingsError(
         expected=expected,
-        came=came,
+        got=got,
         where=f"counts({where})",
-        todo="use `states`, which counts everything",
+        hint="use `states`, which counts everything",
     )

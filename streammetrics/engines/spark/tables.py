@@ -52,9 +52,9 @@ def rows_of(
     if BUCKET in needed or STATE in by:
         raise SettingsError(
             expected=f"columns that are not named {BUCKET} or {STATE}: states have these",
-            came=shown(list(needed)),
+            got=shown(list(needed)),
             where="states(by, columns)",
-            todo="rename the column: df.withColumnRenamed",
+            hint="rename the column: df.withColumnRenamed",
         )
     if user is None:
         bucket = unbucketed
@@ -80,9 +80,9 @@ def columns_of(
     if strange:
         raise SettingsError(
             expected=f"some of {', '.join(takes)}",
-            came=", ".join(strange),
+            got=", ".join(strange),
             where="states(columns)",
-            todo=f"name arguments of {type(spec).__name__}.update",
+            hint=f"name arguments of {type(spec).__name__}.update",
         )
     named = {}
     for argument, required in takes.items():
@@ -103,9 +103,9 @@ def _require_buckets(user: str | None, n_buckets: int | None, scope: str) -> Non
     if (user is None) != (n_buckets is None) or (scope and user is None):
         raise SettingsError(
             expected="user and n_buckets together, and scope only beside them",
-            came=f"user={shown(user)}, n_buckets={shown(n_buckets)}, scope={shown(scope)}",
+            got=f"user={shown(user)}, n_buckets={shown(n_buckets)}, scope={shown(scope)}",
             where="states",
-            todo="name the column whose rows shall meet in a task, and in how many buckets",
+            hint="name the column whose rows shall meet in a task, and in how many buckets",
         )
     if n_buckets is not None:
         require_buckets(n_buckets)
@@ -117,9 +117,9 @@ def require_columns(df: DataFrame, names: Sequence[str]) -> None:
         if name not in df.columns:
             raise SettingsError(
                 expected=f"columns of the table: {', '.join(df.columns)}",
-                came=shown(name),
+                got=shown(name),
                 where="by, columns or user",
-                todo="name a column, for instance columns={'labels': 'label'}",
+                hint="name a column, for instance columns={'labels': 'label'}",
             )
 
 

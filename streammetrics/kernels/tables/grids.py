@@ -86,14 +86,14 @@ def grid_of(metric: Gridded) -> Grid:
 
 def refused_setting(metric: object, name: str, expected: str) -> SettingsError:
     """The error for one setting of a metric."""
-    todo = f"pass another {name}, or leave it out for the default"
+    hint = f"pass another {name}, or leave it out for the default"
     if name == "edges":
-        todo = 'pass them with grid="edges", as in grid="edges", edges=(0.1, 0.5)'
+        hint = 'pass them with grid="edges", as in grid="edges", edges=(0.1, 0.5)'
     return SettingsError(
         expected=expected,
-        came=shown(getattr(metric, name)),
+        got=shown(getattr(metric, name)),
         where=f"{type(metric).__name__}({name})",
-        todo=todo,
+        hint=hint,
     )
 
 

@@ -99,11 +99,11 @@ def recalibrated(scores: ArrayLike, rate: float) -> NDArray[np.float64]:
     if not known or not 0 < rate <= 1:
         raise InputError(
             expected="a share of the negatives, above 0 and at most 1",
-            came=shown(rate),
+            got=shown(rate),
             where="rate",
-            todo="pass 0.1 where one in ten negatives was kept",
+            hint="pass 0.1 where one in ten negatives was kept",
         )
-    p = checks.probabilities(scores, todo="pass probabilities, not logits")
+    p = checks.probabilities(scores, hint="pass probabilities, not logits")
     p = p.astype(np.float64, copy=False)
     kept = rate * p  # the same fraction without dividing by a small rate
     found: NDArray[np.float64] = kept / (kept + (1.0 - p))

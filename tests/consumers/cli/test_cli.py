@@ -82,9 +82,9 @@ def test_conditions_choose_slices(store: Path, capsys: Capture) -> None:
         (["--window", "soon"], "--window: expected total, all, latest, or START/END in ISO UTC"),
         (["--by", "x"], "--by: expected a grouping of this store ('' for all rows; variant; "),
         (["--where", "x=1"], "--where: expected names that a grouping of this store has"),
-        (["--where", "x"], "--where: expected NAME=VALUE, came 'x'"),
-        (["--where", "variant=z"], "--where: expected a variant of this store (a, b), came 'z'"),
-        (["--metric", "x"], "--metric: expected a metric of this store (auc, ctr), came 'x'"),
+        (["--where", "x"], "--where: expected NAME=VALUE, got 'x'"),
+        (["--where", "variant=z"], "--where: expected a variant of this store (a, b), got 'z'"),
+        (["--metric", "x"], "--metric: expected a metric of this store (auc, ctr), got 'x'"),
         (
             ["--window", "1970-01-01T00:30/1970-01-01T01:30"],
             "--window: expected whole windows (3600 s long, one every 3600 s)",
@@ -109,16 +109,16 @@ def test_a_question_without_an_answer_is_exit_2(
         (["results"], "the following arguments are required: STORE"),
         (["reslts", "x"], "invalid choice: 'reslts'"),
         (["serve"], "the following arguments are required: STORE"),
-        (["report", "x"], "report: expected -o FILE, came nothing"),
+        (["report", "x"], "report: expected -o FILE, got nothing"),
         (
             ["quarantine", "lst", "x"],
-            "quarantine: expected [list|export|retry] STORE, came 'lst x'",
+            "quarantine: expected [list|export|retry] STORE, got 'lst x'",
         ),
         (["quarantine", "retry", "x"], "quarantine retry: expected --config FILE"),
-        (["export", "x"], "export: expected -o FILE, came nothing"),
-        (["merge", "x"], "merge: expected -o FILE, came nothing"),
+        (["export", "x"], "export: expected -o FILE, got nothing"),
+        (["merge", "x"], "merge: expected -o FILE, got nothing"),
         (["run", "x", "--workers", "two"], "argument --workers: invalid int value: 'two'"),
-        (["simulate", "--rate", "0", "-o", "x"], "--rate: expected a number above 0, came 0"),
+        (["simulate", "--rate", "0", "-o", "x"], "--rate: expected a number above 0, got 0"),
         (["simulate", "--events", "-1", "-o", "x"], "events and seed must not be negative"),
     ],
 )
@@ -185,8 +185,8 @@ def test_an_old_generation_stays_readable(tmp_path: Path, capsys: Capture) -> No
 @pytest.mark.parametrize(
     ("number", "said"),
     [
-        ("7", "--generation: expected a generation of this store (1), came 7"),
-        ("0", "--generation: expected the number of a generation, from 1 on, came 0"),
+        ("7", "--generation: expected a generation of this store (1), got 7"),
+        ("0", "--generation: expected the number of a generation, from 1 on, got 0"),
     ],
 )
 def test_a_generation_that_is_not_there_is_exit_2(

@@ -35,7 +35,7 @@ def test_other_words_are_no_offsets(text: str) -> None:
 
 
 def test_one_range_is_verified_at_a_time() -> None:
-    with pytest.raises(UsageError, match="came two for clicks/0"):
+    with pytest.raises(UsageError, match="got two for clicks/0"):
         offsets(["clicks/0:1-2", "clicks/0:5-6"])
 
 

@@ -34,8 +34,8 @@ def test_a_config_says_all_that_is_wrong_with_it_at_once(tmp_path: Path, capsys:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("none.toml", "expected a readable file, came No such file or directory; check the path"),
-        ("broken.toml", "expected TOML 1.0 in UTF-8, came Expected"),
+        ("none.toml", "expected a readable file, got No such file or directory; check the path"),
+        ("broken.toml", "expected TOML 1.0 in UTF-8, got Expected"),
     ],
 )
 def test_a_config_that_cannot_be_read_is_said_once(
@@ -55,7 +55,7 @@ def test_a_file_of_events_that_is_not_there_is_exit_1_and_makes_no_store(
     path = write_config(tmp_path)
     assert main(["run", str(path), "--no-serve"]) == 1
     missing = tmp_path / "clicks.jsonl"
-    assert f"[source] path: expected a file of events, came {missing}" in capsys.readouterr().err
+    assert f"[source] path: expected a file of events, got {missing}" in capsys.readouterr().err
     assert [one.name for one in tmp_path.iterdir()] == ["clicks.toml"]
 
 
@@ -82,7 +82,7 @@ def test_a_bad_value_is_named_as_it_was_given(
     assert "--port: expected a whole number from 0 to 65535" in capsys.readouterr().err
     monkeypatch.setenv("STREAMMETRICS_PORT", "eighty")
     assert main(["run", path]) == 2
-    assert "STREAMMETRICS_PORT: expected a whole number, came 'eighty'" in capsys.readouterr().err
+    assert "STREAMMETRICS_PORT: expected a whole number, got 'eighty'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,11 @@ def test_a_bad_value_is_named_as_it_was_given(
     [
         (["--from", "yesterday"], "--from: expected a time in ISO UTC"),
         (["--partitions", "a"], "--partitions: expected numbers, such as 0,1, or names of"),
-        (["-X", "linger"], "-X: expected KEY=VALUE, came 'linger'"),
+        (["-X", "linger"], "-X: expected KEY=VALUE, got 'linger'"),
         (["-X", "linger_ms=5"], "-X linger_ms: expected a setting that applies here"),
-        (["--workers", "0"], "--workers: expected 1 or more, came 0"),
+        (["--workers", "0"], "--workers: expected 1 or more, got 0"),
         (["--topic", "clicks"], '--topic: expected nothing, since kind is "file"'),
-        (["--partitions", "0,5"], "--partitions: expected some of 0, which are there, came 5"),
+        (["--partitions", "0,5"], "--partitions: expected some of 0, which are there, got 5"),
         (["--from", "2024-01-01"], "--from: expected beginning or latest, since a file has no"),
     ],
 )

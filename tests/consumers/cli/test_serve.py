@@ -69,7 +69,7 @@ def test_its_token_comes_from_the_environment_and_is_not_printed(store: Path) ->
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--port", "70000"], "--port: expected a whole number from 0 to 65535, came 70000"),
+        (["--port", "70000"], "--port: expected a whole number from 0 to 65535, got 70000"),
         (["--connections-per-peer", "7"], "--connections-per-peer: expected a whole number from 8"),
         (["--token", "short"], "--token: expected 16 to 200 letters"),
         (["--token", "with spaces in it, which"], "--token: expected 16 to 200 letters"),

@@ -29,7 +29,7 @@ def test_other_words_are_errors_of_usage(text: str) -> None:
 
 def test_a_topic_that_is_not_read_is_an_error() -> None:
     options = Options(skips=Skips([("click", 0, 1)]))
-    with pytest.raises(Unsuitable, match="which reads clicks, a/b, came click"):
+    with pytest.raises(Unsuitable, match="which reads clicks, a/b, got click"):
         require_options(config(source=KAFKA), options)
     with pytest.raises(Unsuitable, match="no topic, since it is a file"):
         require_options(config(), options)

@@ -61,11 +61,11 @@ def test_a_range_of_offsets_is_verified_alone(tmp_path: Path, capsys: Capture) -
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--offsets", "0:3"], "expected PARTITION:FROM-TO, such as 0:1000-2000 or 0:1000-, came"),
+        (["--offsets", "0:3"], "expected PARTITION:FROM-TO, such as 0:1000-2000 or 0:1000-, got"),
         (["--offsets", "0:1-2", "--offsets", "0:4-5"], "expected one range for each partition"),
         (["--offsets", "0:1-11"], "expected some of offsets 0 to 10 of clicks.jsonl/0, which were"),
-        (["--offsets", "3:1-2"], "--offsets: expected some of 0, which were counted, came 3"),
-        (["--partitions", "3"], "--partitions: expected some of 0, which were counted, came 3"),
+        (["--offsets", "3:1-2"], "--offsets: expected some of 0, which were counted, got 3"),
+        (["--partitions", "3"], "--partitions: expected some of 0, which were counted, got 3"),
     ],
 )
 def test_offsets_that_cannot_be_verified_are_exit_2(

@@ -58,7 +58,7 @@ def refused(text: str) -> ConfigError:
 
 def problems(text: str) -> dict[str, str]:
     """What is said, by where."""
-    return {p.where: f"{p.expected} | {p.came} | {p.todo}" for p in refused(text).problems}
+    return {p.where: f"{p.expected} | {p.got} | {p.hint}" for p in refused(text).problems}
 
 
 def test_the_example_of_the_interface_is_read(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_one_error_lists_every_bad_setting() -> None:
 def test_the_error_reads_as_a_list() -> None:
     text = str(refused(toml(windows='size_s = 0\nslide = 3\nlateness_s = "x"')))
     assert "3 bad settings" in text
-    assert "[windows] slide: expected a known key, came 'slide'; did you mean `slide_s`?" in text
+    assert "[windows] slide: expected a known key, got 'slide'; did you mean `slide_s`?" in text
 
 
 @pytest.mark.parametrize(

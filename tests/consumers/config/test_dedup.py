@@ -38,7 +38,7 @@ def test_several_partitions_need_keys() -> None:
     require_keyed(made, [one, Partition("c", "views", "j", 0)])  # each topic has one
     require_keyed(DedupConfig("id", keyed=True), [one, two])
     require_keyed(None, [one, two])
-    with pytest.raises(ConfigError, match=r"came false, and clicks/1; give events a key"):
+    with pytest.raises(ConfigError, match=r"got false, and clicks/1; give events a key"):
         require_keyed(made, [one, two])
 
 

@@ -45,7 +45,7 @@ def made(text: str, **parts: str) -> Config:
 def problems(text: str) -> dict[str, str]:
     with pytest.raises(ConfigError) as caught:
         config(text)
-    return {one.where: f"{one.expected}; {one.todo}" for one in caught.value.problems}
+    return {one.where: f"{one.expected}; {one.hint}" for one in caught.value.problems}
 
 
 def test_a_config_without_the_table_counts_its_metrics_alone() -> None:

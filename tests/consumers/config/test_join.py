@@ -95,7 +95,7 @@ def test_what_decides_the_labels_is_in_the_fingerprint() -> None:
         ),
         (
             {"metrics": 'm = { type = "HistogramAUC", inputs = { labels = "clicked" } }'},
-            "an outcome of [join.outcomes], came 'clicked'",
+            "an outcome of [join.outcomes], got 'clicked'",
         ),
         (
             {"metrics": 'm = { type = "RankingMetrics", measures = ["MRR"] }'},

@@ -72,9 +72,9 @@ def test_a_label_may_be_read_as_a_class_by_one_metric_and_as_either_by_another()
 @pytest.mark.parametrize(
     ("metrics", "said"),
     [
-        ((KINDS, LABELS), "a field with a list, came 'kind'; .*m0, labels reads it as one value"),
-        ((KINDS, 'type = "MulticlassAUC", n_classes = 4'), "an array of 4 values, came 'probs'"),
-        ((KINDS, 'type = "HistogramAUC"'), "one value, came 'probs'; .*reads it as a list"),
+        ((KINDS, LABELS), "a field with a list, got 'kind'; .*m0, labels reads it as one value"),
+        ((KINDS, 'type = "MulticlassAUC", n_classes = 4'), "an array of 4 values, got 'probs'"),
+        ((KINDS, 'type = "HistogramAUC"'), "one value, got 'probs'; .*reads it as a list"),
         ((f"{KINDS}, top_k = [4]",), r"m0\.top_k: expected whole numbers from 1 to 3"),
         ((f"{KINDS}, top_k = 2",), r"m0\.top_k"),
         (('type = "MulticlassAUC"',), "n_classes"),

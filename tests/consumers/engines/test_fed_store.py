@@ -39,7 +39,7 @@ def test_run_says_that_the_query_writes_by_itself(
 ) -> None:
     assert main(["run", written(tmp_path), "--no-serve", *more]) == 2
     err = capsys.readouterr().err
-    assert "[source] kind: expected a source that this program reads, came 'spark'" in err
+    assert "[source] kind: expected a source that this program reads, got 'spark'" in err
     assert not (tmp_path / "fed.db").exists()
 
 
@@ -70,7 +70,7 @@ def test_export_says_which_batches_it_counted_and_they_do_not_count_twice(
     assert main(["export", fed.config.store.url, "-o", str(one), "--metric", "ctr"]) == 0
     assert list(load(one).provenance) == [("spark/one/clicks/0", "total/{}/ctr", 0, 2)]
     assert main(["merge", str(one), str(one), "-o", str(tmp_path / "two")]) == 1
-    assert "came [0, 2) twice" in capsys.readouterr().err
+    assert "got [0, 2) twice" in capsys.readouterr().err
 
 
 @pytest.mark.slow

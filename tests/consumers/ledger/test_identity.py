@@ -217,7 +217,7 @@ def test_a_generation_that_lost_a_revision_is_another_one(
 ) -> None:
     later = ledger.begin({**PRINTS, "ks": "p"}, {**DESCRIPTIONS, "ks": {}}).generation
     change(ledger, lambda c: c.execute(update(schema.generation).values(revision=1)))
-    with pytest.raises(StoreReplaced, match="came another one"):
+    with pytest.raises(StoreReplaced, match="got another one"):
         ledger.commit(later, commit(head, 4))
 
 
@@ -235,7 +235,7 @@ def test_a_file_that_is_deleted_is_noticed_before_the_next_commit(
     file: Path, ledger: Ledger, generation: Generation, head: Head
 ) -> None:
     file.unlink()
-    with pytest.raises(StoreReplaced, match=r"ledger\.db.*came none: it was deleted") as caught:
+    with pytest.raises(StoreReplaced, match=r"ledger\.db.*got none: it was deleted") as caught:
         ledger.commit(generation, commit(head, 4))
     assert caught.value.exit_code == 1
     with pytest.raises(StoreReplaced):
@@ -249,7 +249,7 @@ def test_a_copy_in_its_place_is_another_file(
     change(ledger, lambda c: c.exec_driver_sql("SELECT 1"))
     shutil.copy(file, file.with_name("copy.db"))
     os.replace(file.with_name("copy.db"), file)
-    with pytest.raises(StoreReplaced, match=r"came another one under its name"):
+    with pytest.raises(StoreReplaced, match=r"got another one under its name"):
         ledger.commit(generation, commit(head, 4))
 
 

@@ -49,7 +49,7 @@ def test_a_file_that_is_not_a_database_is_refused(path: Path, create: bool) -> N
 @pytest.mark.parametrize("create", [False, True])
 def test_a_pipe_is_refused_at_once(path: Path, create: bool) -> None:
     os.mkfifo(path)
-    with pytest.raises(NotAStore, match="expected a file, came a pipe or a device; correct the"):
+    with pytest.raises(NotAStore, match="expected a file, got a pipe or a device; correct the"):
         Ledger.open(str(path), create=create)
 
 
@@ -289,7 +289,7 @@ def test_after_a_lost_answer_a_head_that_someone_moved_further_fences(
     ("url", "said"),
     [
         ("{folder}/none/x.db", "there is no such folder: {folder}/none; make it"),
-        ("{folder}", "expected a file, came a folder; name a file in it"),
+        ("{folder}", "expected a file, got a folder; name a file in it"),
         ("foo://x", "expected a path of a SQLite file, or postgresql://"),
     ],
 )

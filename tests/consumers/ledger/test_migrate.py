@@ -67,7 +67,7 @@ def test_it_has_the_tables_of_a_store_that_was_made_today(
     first: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     with closing(open_store(first, create=True)) as store:
-        came = store.read(_tables)
+        got = store.read(_tables)
     if "://" in first:
         server: Postgres = request.getfixturevalue("postgres")
         url = server.new_store()
@@ -77,7 +77,7 @@ def test_it_has_the_tables_of_a_store_that_was_made_today(
     else:
         with closing(open_store(str(tmp_path / "today.db"), create=True)) as store:
             made = store.read(_tables)
-    assert came == made
+    assert got == made
 
 
 def _tables(connection: Connection) -> object:

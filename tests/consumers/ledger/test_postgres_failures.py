@@ -177,7 +177,7 @@ def test_each_usual_name_of_the_driver_is_known(url: str, driver: str) -> None:
 @pytest.mark.parametrize("driver", ["postgresql+psycopg2", "mysql"])
 def test_other_drivers_and_databases_are_refused(driver: str) -> None:
     said = refusal(f"{driver}://me:secret@host/x", NotAStore, 1)
-    assert f"came {driver}://; correct it" in said
+    assert f"got {driver}://; correct it" in said
     assert "secret" not in said
 
 

@@ -32,7 +32,7 @@ def test_a_metric_is_known_by_its_class_its_views_and_its_figures(ledger: Ledger
 
 def test_a_view_or_metric_that_is_not_there_is_refused_with_those_that_are(ledger: Ledger) -> None:
     catalogue = Catalogue(ledger, "a.db")
-    with pytest.raises(QueryError, match=r"a view of this metric \(ratio, .*came 'auc'"):
+    with pytest.raises(QueryError, match=r"a view of this metric \(ratio, .*got 'auc'"):
         catalogue.known("ctr").view("auc")
     with pytest.raises(QueryError, match=r"a metric of this store \(auc, ctr\)"):
         catalogue.known("clicks")

@@ -42,11 +42,11 @@ def test_a_window_may_be_a_span_in_iso_utc(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("yesterday", "expected total, all, latest, or START/END in ISO UTC, came 'yesterday'"),
+        ("yesterday", "expected total, all, latest, or START/END in ISO UTC, got 'yesterday'"),
         ("1970-01-02/1970-01-02", "expected a START before its END"),
-        ("1970-01-02/", "expected a time in ISO UTC, such as 2019-11-24T00:00:00Z, came ''"),
-        ("1970-02-30/1970-03-01", "came '1970-02-30'"),
-        ("1970-01-02T00:00:00+02:00/1970-01-03", "came '1970-01-02T00:00:00+02:00'"),
+        ("1970-01-02/", "expected a time in ISO UTC, such as 2019-11-24T00:00:00Z, got ''"),
+        ("1970-02-30/1970-03-01", "got '1970-02-30'"),
+        ("1970-01-02T00:00:00+02:00/1970-01-03", "got '1970-01-02T00:00:00+02:00'"),
         ("1970-01-02T00:00:00.0001Z/1970-01-03", "whole milliseconds"),
     ],
 )
@@ -67,7 +67,7 @@ def test_a_condition_may_hold_any_value() -> None:
 
 
 def test_a_condition_without_a_name_is_refused() -> None:
-    with pytest.raises(QueryError, match="--where: expected NAME=VALUE, came '=bts'"):
+    with pytest.raises(QueryError, match="--where: expected NAME=VALUE, got '=bts'"):
         parse_query(where=["=bts"])
 
 

@@ -93,7 +93,7 @@ def test_the_same_rows_are_not_added_twice(store: Path, tmp_path: Path, capsys: 
     target = tmp_path / "sum"
     assert main(["merge", str(one), str(both), "-o", str(target)]) == 1
     err = capsys.readouterr().err
-    assert "expected rows that were not counted before, came [0, 10) twice" in err
+    assert "expected rows that were not counted before, got [0, 10) twice" in err
     assert not target.exists()
 
 
@@ -110,7 +110,7 @@ def test_a_file_that_is_wholly_counted_may_be_skipped_and_no_other(
     assert "one is left out: all of its rows are counted already" in capsys.readouterr().err
     assert target.read_bytes() == both.read_bytes()
     assert main(["merge", str(first), str(both), *words]) == 1  # some of its rows are
-    assert "came [0, 10) twice" in capsys.readouterr().err
+    assert "got [0, 10) twice" in capsys.readouterr().err
 
 
 def test_a_file_without_provenance_or_of_other_settings_is_never_skipped(
@@ -157,14 +157,14 @@ def test_unequal_settings_are_exit_3_with_the_difference(tmp_path: Path, capsys:
     HistogramAUC(resolution=6).save(tmp_path / "b")
     words = ["merge", str(tmp_path / "a"), str(tmp_path / "b"), "-o", str(tmp_path / "c")]
     assert main(words) == 3
-    assert "expected resolution=8, came resolution=6" in capsys.readouterr().err
+    assert "expected resolution=8, got resolution=6" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--window", "all"], "--window: expected one window, came 'all'"),
-        (["--where", "variant=z"], "--where: expected a variant of this store (a, b), came 'z'"),
+        (["--window", "all"], "--window: expected one window, got 'all'"),
+        (["--where", "variant=z"], "--where: expected a variant of this store (a, b), got 'z'"),
         (["--where", "variant=a", "--where", "phase=z"], "--where: expected a slice with rows"),
         (["--where", "phase=eval"], "--where: expected for each name of a grouping of this store"),
     ],
@@ -204,7 +204,7 @@ def test_a_damaged_file_is_exit_1_with_what_to_do(
     assert main(words[command]) == 1
     err = capsys.readouterr().err
     assert err.startswith(f"streammetrics: {bad}: expected ")
-    assert ", came " in err and "; " in err
+    assert ", got " in err and "; " in err
     assert "Traceback" not in err
 
 

@@ -143,7 +143,7 @@ def test_it_goes_to_standard_output_too(
     ("words", "said"),
     [
         ([], "report: expected -o FILE"),
-        (["-o", "r.html", "--window", "all"], "--window: expected one window, came 'all'"),
+        (["-o", "r.html", "--window", "all"], "--window: expected one window, got 'all'"),
         (["-o", "r.html", "--metric", "nope"], "--metric: expected a metric of this store"),
     ],
 )

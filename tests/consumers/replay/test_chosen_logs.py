@@ -93,7 +93,7 @@ def test_offsets_that_were_not_counted_are_refused(
 ) -> None:
     with pytest.raises(
         Unsuitable,
-        match="--offsets: expected some of offsets 0 to 400 of events/0, which were counted, came "
+        match="--offsets: expected some of offsets 0 to 400 of events/0, which were counted, got "
         f"0:{wanted[0]}-{wanted[1] or ''}; name offsets between these",
     ):
         verified(run, tmp_path, wanted=offsets(p0=wanted))
@@ -108,7 +108,7 @@ def test_offsets_that_were_not_counted_are_refused(
 def test_partitions_that_were_not_counted_are_refused(
     run: Run, tmp_path: Path, wanted: Wanted, flag: str
 ) -> None:
-    with pytest.raises(Unsuitable, match=f"{flag}: expected some of 0, 1, which were .* came 7; "):
+    with pytest.raises(Unsuitable, match=f"{flag}: expected some of 0, 1, which were .* got 7; "):
         verified(run, tmp_path, wanted=wanted)
 
 

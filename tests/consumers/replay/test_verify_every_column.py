@@ -208,15 +208,15 @@ def test_a_row_that_is_gone_is_found(run: Run, tmp_path: Path, table: str) -> No
         (
             "INSERT INTO generation (id, current, revision, lateness_ms, token) "
             "VALUES (2, 1, 0, 0, 'x')",
-            r"expected one current generation, came 2 \(1, 2\); it is damaged: restore a copy",
+            r"expected one current generation, got 2 \(1, 2\); it is damaged: restore a copy",
         ),
         (
             "UPDATE metric SET description = '{' WHERE name = 'auc'",
-            "expected the description of metric auc as a JSON object, came '{'; it is damaged",
+            "expected the description of metric auc as a JSON object, got '{'; it is damaged",
         ),
         (
             "UPDATE metric SET description = '{\"slices\": 7}' WHERE name = 'auc'",
-            "expected the groupings of metric auc, came '7'; it is damaged",
+            "expected the groupings of metric auc, got '7'; it is damaged",
         ),
     ],
 )

@@ -159,7 +159,7 @@ def test_the_experiment_is_one_sentence(compared: Client, store: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "where", "came"),
+    ("query", "where", "got"),
     [
         ("", "metric", "none"),
         ("metric=nope", "metric", "'nope'"),
@@ -172,12 +172,12 @@ def test_the_experiment_is_one_sentence(compared: Client, store: Path) -> None:
     ],
 )
 def test_a_figure_that_is_not_there_says_what_is(
-    client: Client, query: str, where: str, came: str
+    client: Client, query: str, where: str, got: str
 ) -> None:
     answer = client.get(f"/api/figure?{query}")
     assert answer.status_code == 400
     error = answer.json()["error"]
-    assert (error["where"], error["came"]) == (where, came)
+    assert (error["where"], error["came"]) == (where, got)
 
 
 def test_variants_stand_in_a_figure_by_their_names(client: Client) -> None:

@@ -117,7 +117,7 @@ def test_nothing_can_be_written(client: Client, method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "where", "came"),
+    ("query", "where", "got"),
     [
         ("window=yesterday", "window", "'yesterday'"),
         ("metric=nope", "metric", "'nope'"),
@@ -132,13 +132,13 @@ def test_nothing_can_be_written(client: Client, method: str) -> None:
     ],
 )
 def test_a_question_without_an_answer_says_what_is_wrong(
-    client: Client, query: str, where: str, came: str
+    client: Client, query: str, where: str, got: str
 ) -> None:
     answer = client.get(f"/api/results?{query}")
     assert answer.status_code == 400
     assert answer.headers["content-type"] == "application/json"
     error = answer.json()["error"]
-    assert (error["where"], error["came"]) == (where, came)
+    assert (error["where"], error["came"]) == (where, got)
     assert error["expected"] and error["todo"]
 
 

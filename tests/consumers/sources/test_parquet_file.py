@@ -249,5 +249,5 @@ def test_a_footer_that_claims_rows_that_no_group_has_is_refused(
             self.metadata = Claims()
 
     monkeypatch.setattr(pq, "ParquetFile", Claiming)
-    with pytest.raises(SourceError, match="came one of 8 rows with 7 in its row groups"):
+    with pytest.raises(SourceError, match="got one of 8 rows with 7 in its row groups"):
         source(path)

@@ -43,23 +43,23 @@ GOOD = [(0, [0.5, 0.25, 0.25]), (2, [0, 1, 0]), (1.0, [0.1, 0.7, 0.2]), (0, [1, 
 AN_ARRAY = "an array of 3 numbers"
 # The texts of a label and of scores, the reason, its field, and a part of what is said.
 BAD = [
-    ("0", "[0.5,0.5]", "wrong_type", "probs", f"expected {AN_ARRAY}, came an array of 2"),
-    ("0", "[]", "wrong_type", "probs", f"expected {AN_ARRAY}, came an array of 0"),
-    ("0", "[0.1,0.2,0.3,0.4]", "wrong_type", "probs", "came an array of 4; send one for each"),
-    ("0", f"[{','.join(['0'] * 500)}]", "wrong_type", "probs", "came an array of 500"),
+    ("0", "[0.5,0.5]", "wrong_type", "probs", f"expected {AN_ARRAY}, got an array of 2"),
+    ("0", "[]", "wrong_type", "probs", f"expected {AN_ARRAY}, got an array of 0"),
+    ("0", "[0.1,0.2,0.3,0.4]", "wrong_type", "probs", "got an array of 4; send one for each"),
+    ("0", f"[{','.join(['0'] * 500)}]", "wrong_type", "probs", "got an array of 500"),
     ("0", f"[{','.join(['0'] * 5000)}]", "too_large", None, "at most 2000"),
-    ("0", "0.5", "wrong_type", "probs", "came 0.5"),
+    ("0", "0.5", "wrong_type", "probs", "got 0.5"),
     ("0", "null", "missing_field", "probs", None),
-    ("0", '"x"', "wrong_type", "probs", "came 'x'"),
+    ("0", '"x"', "wrong_type", "probs", "got 'x'"),
     ("0", "[0.5,null,0.5]", "wrong_type", "probs", "an array holds None"),
     ("0", '[0.5,"0.5",0.5]', "wrong_type", "probs", "an array holds '0.5'"),
     ("0", "[0.5,true,0.5]", "wrong_type", "probs", "an array holds True"),
     ("0", "[[0.5,0.5,0.5]]", "wrong_type", "probs", None),
     ("0", "[[0.5],[0.5],[0.5]]", "wrong_type", "probs", "an array holds an array"),
     ("0", f"[0.5,0.5,1{'0' * 400}]", "out_of_range", "probs", "bits"),
-    ("3", "[0.5,0.5,0.5]", "metric", None, "class number from 0 to 2, came 3.0"),
+    ("3", "[0.5,0.5,0.5]", "metric", None, "class number from 0 to 2, got 3.0"),
     ("-1", "[0.5,0.5,0.5]", "metric", None, "class number from 0 to 2"),
-    ("0.5", "[0.5,0.5,0.5]", "metric", None, "class number from 0 to 2, came 0.5"),
+    ("0.5", "[0.5,0.5,0.5]", "metric", None, "class number from 0 to 2, got 0.5"),
     ("null", "[0.5,0.5,0.5]", "missing_field", "truth", None),
 ]
 
@@ -118,7 +118,7 @@ def test_labels_of_another_number_are_refused_as_scores_are(
         (11, "metric"),
     ]  # fmt: skip
     assert "labels[0, 2]: expected 0 or 1" in entries[2]["detail"]
-    assert "scores[0, 2]: expected scores in [0, 1], came 1.5" in entries[-1]["detail"]
+    assert "scores[0, 2]: expected scores in [0, 1], got 1.5" in entries[-1]["detail"]
     direct = MultilabelConfusion(3)
     direct.update([[0, 1, 1], [0, 0, 0], [1, 0, 1]], [[0.5, 0.25, 0.75]] * 3)
     digests = {row["metric"]: row["digest"] for row in told(tmp_path, capsys, "results")["results"]}

@@ -126,7 +126,7 @@ def test_a_check_does_not_touch_a_database_of_someone_else(tmp_path: Path) -> No
 def test_partitions_of_a_topic_are_asked_for_before_a_store_is_made(tmp_path: Path) -> None:
     place = Place(tmp_path)
     kafka = replace(place.config, source=replace(place.config.source, kind="kafka"))
-    with pytest.raises(Unsuitable, match="expected some of 0, which are there, came 3, 7"):
+    with pytest.raises(Unsuitable, match="expected some of 0, which are there, got 3, 7"):
         require_options(kafka, Options(partitions=(7, 0, 3)), opener=place.opener)
     require_options(kafka, Options(partitions=(0,)), opener=place.opener)
 
@@ -159,13 +159,13 @@ def test_a_check_names_a_topic_that_is_new_to_the_store(tmp_path: Path) -> None:
     place.count()
     before = place.tables()
     place.logs = {replace(ONE, topic="views"): Log([event()] * 9)}
-    with pytest.raises(NewSource, match=r"came views of cluster test.*--new-source"):
+    with pytest.raises(NewSource, match=r"got views of cluster test.*--new-source"):
         place.check(Options(on_gap="skip"))
     lines = place.check(Options(new_source=True))
     assert "source views of cluster test: new to the store; a run adds its events to what is "\
         "counted" in lines  # fmt: skip
     assert place.tables() == before
     place.logs = {replace(ONE, cluster="other"): Log([event()] * 9)}
-    with pytest.raises(NewSource, match="came events of cluster other"):
+    with pytest.raises(NewSource, match="got events of cluster other"):
         place.check()
     assert place.check(Options(new_source=True))

@@ -110,7 +110,7 @@ def test_values_whose_sum_might_not_be_finite_are_refused(ledger: Ledger) -> Non
         (3, "metric", "price"),
         (4, "metric", "price"),
     ]
-    assert "at most 1e+150 may be added up, came 2e+150" in refused[0].detail
+    assert "at most 1e+150 may be added up, got 2e+150" in refused[0].detail
 
 
 def test_two_impressions_of_one_id_are_a_conflict_and_counted_once(ledger: Ledger) -> None:

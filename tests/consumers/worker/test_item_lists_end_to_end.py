@@ -95,7 +95,7 @@ def test_bad_lists_are_in_quarantine_with_their_reasons(folder: Path, capsys: Ca
     assert [entry["reason"] for entry in entries] == [
         *("metric", "metric", "metric", "wrong_type", "wrong_type", "missing_field")
     ]
-    assert "lists[0][1]: expected item numbers from 0 to 33, came 34" in entries[0]["detail"]
+    assert "lists[0][1]: expected item numbers from 0 to 33, got 34" in entries[0]["detail"]
     assert "each item once in a list" in entries[1]["detail"]
 
 

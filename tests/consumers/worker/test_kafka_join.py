@@ -72,13 +72,13 @@ def partition_of(id_: str, salt: str = "") -> int:
 def produced(bootstrap: str, events: Stream, *, alike: bool) -> tuple[str, str]:
     """Topics of impressions and of clicks, each keyed by the id: both by the same rule, or not."""
     topics = unique_topic("impressions"), unique_topic("clicks")
-    came = [one for part in events.parts.values() for one in part]
+    got = [one for part in events.parts.values() for one in part]
     rng = random.Random(1)
-    came.sort(key=lambda one: int(one["ts"]) + rng.randrange(10_000))
+    got.sort(key=lambda one: int(one["ts"]) + rng.randrange(10_000))
     for topic, kind in zip(topics, ("shown", "click"), strict=True):
         create_topic(bootstrap, PARTITIONS, name=topic)
         salt = "" if alike or kind == "shown" else "other "
-        some = [one for one in came if one["kind"] == kind]
+        some = [one for one in got if one["kind"] == kind]
         produce(
             bootstrap,
             topic,

@@ -107,7 +107,7 @@ def test_the_start_is_written_down_before_the_first_record_is_read(tmp_path: Pat
 def test_some_partitions_alone_are_read_if_the_user_names_them(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(4), TWO: log(4)})
     with pytest.raises(
-        Unsuitable, match="--partitions: expected some of 0, 1, which are there, came 5"
+        Unsuitable, match="--partitions: expected some of 0, 1, which are there, got 5"
     ):
         run(Options(until_end=True, partitions=(1, 5)))
 

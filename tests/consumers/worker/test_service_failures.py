@@ -75,7 +75,7 @@ def test_another_cluster_stops_and_is_followed_on_request(tmp_path: Path) -> Non
     run()
     run.logs = {replace(ONE, cluster="other"): log(4)}
     for options in (UNTIL_END, Options(until_end=True, on_gap="skip")):
-        with pytest.raises(NewSource, match="came events of cluster other"):
+        with pytest.raises(NewSource, match="got events of cluster other"):
             run(options)
     assert run.heads() == [(0, 9)]
     run(NEW_SOURCE)

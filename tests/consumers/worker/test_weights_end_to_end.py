@@ -119,7 +119,7 @@ def test_a_bad_weight_is_in_quarantine_with_its_reason(tmp_path: Path, capsys: C
     assert [entry["reason"] for entry in entries] == [
         *("metric", "metric", "metric", "wrong_type", "missing_field", "out_of_range")
     ]
-    assert "weights[0]: expected weights of at least 0, came -1" in entries[0]["detail"]
+    assert "weights[0]: expected weights of at least 0, got -1" in entries[0]["detail"]
     assert "pass weight_unit=Fraction(1, 100)" in entries[1]["detail"]
 
 

@@ -171,14 +171,14 @@ def test_a_later_version_says_to_read_it_with_a_later_release() -> None:
     data[-4:] = zlib.crc32(data[:-4]).to_bytes(4, "little")
     with pytest.raises(StateError) as caught:
         unframe(STATE_MAGIC, data)
-    assert (caught.value.expected, caught.value.came) == ("format version 1", "version 2")
-    assert "a later one" in caught.value.todo
+    assert (caught.value.expected, caught.value.got) == ("format version 1", "version 2")
+    assert "a later one" in caught.value.hint
 
 
 def test_a_state_and_a_state_file_are_told_apart() -> None:
-    with pytest.raises(StateError, match=r"a state, came those of a state file.*from_file_bytes"):
+    with pytest.raises(StateError, match=r"a state, got those of a state file.*from_file_bytes"):
         unframe(STATE_MAGIC, frame(FILE_MAGIC, b"[]", b""))
-    with pytest.raises(StateError, match=r"a state file, came those of a state.*from_bytes"):
+    with pytest.raises(StateError, match=r"a state file, got those of a state.*from_bytes"):
         unframe(FILE_MAGIC, frame(STATE_MAGIC, b"[]", b""))
     with pytest.raises(StateError, match="do not begin with SMST"):
         unframe(STATE_MAGIC, b"PK" + bytes(40))

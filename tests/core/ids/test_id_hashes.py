@@ -155,6 +155,6 @@ def test_nobody_can_change_hashes_that_others_read() -> None:
 
 
 def test_ids_that_are_no_strings_are_refused_with_their_row() -> None:
-    with pytest.raises(InputError, match=r"names\[1\]: expected strings, came 7; pass") as caught:
+    with pytest.raises(InputError, match=r"names\[1\]: expected strings, got 7; pass") as caught:
         hash_ids(["a", 7])  # type: ignore[list-item]
     assert caught.value.rows.tolist() == [1]

@@ -38,7 +38,7 @@ from tests.depth import further_are_slow
 def tiny(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every buffer so small that few rows fill it; "wide": keys of two words from early on."""
     for module, name, size in (
-        (tiered_runs, "STAGE", 50),
+        (tiered_runs, "BUFFERED", 50),
         (tiered_runs, "FAN", 4),
         (sorted_run, "_CHUNK", 9),
         (sorted_run, "_RANGE", 13),

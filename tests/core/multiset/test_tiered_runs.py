@@ -36,7 +36,7 @@ def words(n: int, values: int, kind: type[np.unsignedinteger] = np.uint64) -> Wo
 
 @pytest.fixture
 def small_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiered_runs, "STAGE", 20)
+    monkeypatch.setattr(tiered_runs, "BUFFERED", 20)
     monkeypatch.setattr(tiered_runs, "FAN", 4)
 
 

@@ -289,7 +289,7 @@ def refused(data: bytes, width: int = 1, cells: int = WIDE) -> str:
         reader = Reader(data)
         Counts("size").decode(Tally(cells), width, reader)
         reader.finish()
-    return caught.value.came
+    return caught.value.got
 
 
 @pytest.mark.parametrize("cells", [SMALL, WIDE])

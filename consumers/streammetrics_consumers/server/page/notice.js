@@ -54,7 +54,7 @@ export function broken(error, everything) {
   set(
     "broken",
     titles[error.status] ?? "Something went wrong",
-    expected ? `Expected ${expected}; came ${came}.` : `What came: ${came}.`,
+    expected ? `Expected ${expected}; got ${came}.` : `Got: ${came}.`,
     where ? `Where: ${where}.` : null,
     error.status === 401 ? "Open the address that was printed when the server began." : null,
     todo ? `What to do: ${todo}.` : null,

@@ -201,7 +201,7 @@ class ConfluentSource:
             elif error.name() in faults.UNREADABLE and offset is not None:
                 unread[place] = faults.fault_of(error, offset, self._max_batch_bytes)
             else:
-                self._heed(error, message)
+                self._poll_callbacks(error, message)
         return records
 
     def _left_out(self, place: Place, fault: faults.Fault) -> list[Chunk]:
@@ -211,7 +211,7 @@ class ConfluentSource:
             return []
         first, last = max(fault.base, self._reading.positions[place]), fault.last
         if (*place, first) not in self._skips:
-            self._unreadable = UnreadableBatch(*place, first, last, fault.came)
+            self._unreadable = UnreadableBatch(*place, first, last, fault.got)
             return []
         if last is None:
             _, end = self._range(self._reading.partition(place))
@@ -336,7 +336,7 @@ class ConfluentSource:
         if self._wrong is not None:
             raise explained(self._wrong)
 
-    def _heed(self, error: KafkaError, message: Message) -> None:
+    def _poll_callbacks(self, error: KafkaError, message: Message) -> None:
         name = error.name()
         if name == "_MAX_POLL_EXCEEDED":
             # The group has given our partitions away; the next call says so and joins again.

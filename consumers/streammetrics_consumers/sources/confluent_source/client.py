@@ -226,14 +226,14 @@ class Fault:
     """A batch that begins at offset `base` and cannot be read. last: its last offset, if known."""
 
     base: int
-    came: str
+    got: str
     last: int | None = None
 
 
 def fault_of(error: KafkaError, offset: int, limit: int) -> Fault:
     """What an error that stands among the records says."""
-    came = "one that librdkafka cannot decompress or read: it is damaged, or "
-    return Fault(offset, f"{came}{over_limit(limit)}; it says {error.name()}: {error.str()}")
+    got = "one that librdkafka cannot decompress or read: it is damaged, or "
+    return Fault(offset, f"{got}{over_limit(limit)}; it says {error.name()}: {error.str()}")
 
 
 def first_too_large(messages: Sequence[Message], limit: int) -> int | None:

@@ -234,14 +234,14 @@ class _Batches:
         if type(batch) is not DefaultRecordBatch:
             return batch
         batch.__class__ = Batch  # the client has no word for another kind of batch
-        came = batch.fault(self._fetched, self._limits.max_bytes, check_crcs=self._check_crcs)
-        if came is None:
+        got = batch.fault(self._fetched, self._limits.max_bytes, check_crcs=self._check_crcs)
+        if got is None:
             return batch
         first = max(batch.base_offset, self._fetched)
         last = max(batch.last_offset, first)
         if (*self._place, first) in self._limits.skips:
             return _NoBatch(first, last)
-        raise UnreadableBatch(*self._place, first, last, came)
+        raise UnreadableBatch(*self._place, first, last, got)
 
 
 @dataclass(frozen=True, slots=True)

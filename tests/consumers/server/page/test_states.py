@@ -75,7 +75,7 @@ def test_an_address_that_asks_for_what_is_not_there_says_what_to_do(
     page = open_page(served.url + "?metric=nope").until("broken")
     said = page.text("#notice")
     assert "asks for something that is not there" in said
-    assert "came 'nope'" in said and "What to do" in said
+    assert "got 'nope'" in said and "What to do" in said
     page.page.click("#notice a")
     page.until("ready")
 
