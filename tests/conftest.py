@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,10 @@ FAULTS = frozenset(
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse a misspelt STREAMMETRICS_REQUIRE before any test runs; note which cases they read."""
+    # Where a shell started the tests in the background, SIGINT is ignored, and every process that
+    # they start would inherit that.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         required_parts()
     except UnknownPart as error:
