@@ -19,7 +19,7 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import Unit
-from streammetrics.kernels.tables.cells import binary_cells, binary_counts
+from streammetrics.kernels.tables.class_cells import binary_cells, binary_counts
 from streammetrics.results.rates import Rates
 
 _CELLS: Final = np.arange(4)

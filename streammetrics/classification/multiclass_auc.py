@@ -22,7 +22,7 @@ from streammetrics.core.weights import (
     Unit,
     add_excess,
 )
-from streammetrics.kernels.tables.cells import scored_cells
+from streammetrics.kernels.tables.class_cells import scored_cells
 from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
 from streammetrics.results.class_curves import ClassCurves
 

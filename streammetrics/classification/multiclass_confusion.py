@@ -25,7 +25,7 @@ from streammetrics.core.weights import (
     Unit,
     add_excess,
 )
-from streammetrics.kernels.tables.cells import among_first, class_cells, largest
+from streammetrics.kernels.tables.class_cells import among_first, class_cells, largest
 from streammetrics.results.class_rates import ClassRates
 
 MAX_CLASSES: Final = 1 << 15  # a table of so many by so many classes is 8 GB, where all occur

@@ -22,7 +22,7 @@ from streammetrics.core.weights import (
     Unit,
     add_excess,
 )
-from streammetrics.kernels.tables.cells import label_cells, label_codes
+from streammetrics.kernels.tables.class_cells import label_cells, label_codes
 from streammetrics.results.label_rates import LabelRates
 
 MAX_LABELS: Final = 10_000  # the cells of `sizes` are its cube, and some states stay within int64

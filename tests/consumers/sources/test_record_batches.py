@@ -16,8 +16,8 @@ from kafka.record import MemoryRecords
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecordsBuilder
 from streammetrics_consumers.sources.kafka_source.record_batches import (
-    Batch,
     PlainRecord,
+    RecordBatch,
     is_known_layout,
 )
 
@@ -66,8 +66,8 @@ def outcome(data: bytes, kind: type[DefaultRecordBatch]) -> tuple[list[object], 
 @given(batches)
 def test_records_are_those_of_the_client(found: list[object]) -> None:
     data = packed(found)  # type: ignore[arg-type]
-    assert outcome(data, Batch) == outcome(data, DefaultRecordBatch)
-    assert len(outcome(data, Batch)[0]) == len(found)
+    assert outcome(data, RecordBatch) == outcome(data, DefaultRecordBatch)
+    assert len(outcome(data, RecordBatch)[0]) == len(found)
 
 
 @given(batches, st.data())
@@ -75,19 +75,19 @@ def test_what_is_broken_ends_as_in_the_client(found: list[object], data: st.Data
     good = bytearray(packed(found))  # type: ignore[arg-type]
     for _ in range(data.draw(st.integers(1, 3))):
         good[data.draw(st.integers(61, len(good) - 1))] = data.draw(st.integers(0, 255))
-    assert outcome(bytes(good), Batch) == outcome(bytes(good), DefaultRecordBatch)
+    assert outcome(bytes(good), RecordBatch) == outcome(bytes(good), DefaultRecordBatch)
 
 
 @given(batches)
 def test_the_time_may_be_the_brokers(found: list[object]) -> None:
     data = bytearray(packed(found))  # type: ignore[arg-type]
     data[22] |= DefaultRecordBatch.TIMESTAMP_TYPE_MASK
-    assert outcome(bytes(data), Batch) == outcome(bytes(data), DefaultRecordBatch)
+    assert outcome(bytes(data), RecordBatch) == outcome(bytes(data), DefaultRecordBatch)
 
 
 def test_a_record_without_headers_takes_the_short_way() -> None:
     batch = MemoryRecords(packed([(1, b"k", b"v" * 200, [])])).next_batch()
-    batch.__class__ = Batch
+    batch.__class__ = RecordBatch
     assert [type(record) for record in batch] == [PlainRecord]
 
 
@@ -98,7 +98,7 @@ def test_headers_that_are_not_there_and_bytes_too_many_are_the_clients_errors() 
     too_many = bytearray(good)
     too_many[60] -= 1  # one record fewer
     for data in (bytes(of_headers), bytes(too_many)):
-        found, why = outcome(data, Batch)
+        found, why = outcome(data, RecordBatch)
         assert why == "corrupt"
         assert (found, why) == outcome(data, DefaultRecordBatch)
 
@@ -119,7 +119,7 @@ def test_a_client_that_lays_out_a_record_or_hands_over_a_fetch_in_another_way_is
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with monkeypatch.context() as changed:
-        changed.setattr(Batch, "_plainly", lambda self: iter(()))
+        changed.setattr(RecordBatch, "_plainly", lambda self: iter(()))
         assert not is_known_layout()
     with monkeypatch.context() as changed:
         changed.setattr(Fetcher, "PartitionRecords", lambda position, records: records)

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from streammetrics.kernels.tables.cells import (
+from streammetrics.kernels.tables.class_cells import (
     BINARY_CHUNK,
     CHUNK,
     among_first,

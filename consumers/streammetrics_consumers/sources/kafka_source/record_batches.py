@@ -85,7 +85,7 @@ class _StandIn(PlainRecord):
         self.checksum = LeftOut(last)
 
 
-class Batch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships no types
+class RecordBatch(DefaultRecordBatch):  # type: ignore[misc]  # the client ships no types
     """The client's batch, read faster. It raises what the client's raises."""
 
     __slots__ = ()
@@ -233,7 +233,7 @@ class _Batches:
         batch = self._found.next_batch()
         if type(batch) is not DefaultRecordBatch:
             return batch
-        batch.__class__ = Batch  # the client has no word for another kind of batch
+        batch.__class__ = RecordBatch  # the client has no word for another kind of batch
         got = batch.fault(self._fetched, self._limits.max_bytes, check_crcs=self._check_crcs)
         if got is None:
             return batch
@@ -273,7 +273,7 @@ def is_known_layout() -> bool:
     try:
         theirs = MemoryRecords(PROBE).next_batch()
         ours = _Batches(MemoryRecords(PROBE), ("", 0), 0, BatchLimits(1 << 20), True).next_batch()
-        if not isinstance(ours, Batch):
+        if not isinstance(ours, RecordBatch):
             return False
         batches: tuple[Iterable[Any], ...] = theirs, ours
         expected, found = (
