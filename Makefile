@@ -17,7 +17,7 @@ SUITE := --doctest-modules streammetrics consumers tests \
   --ignore=streammetrics/figures.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-faults test-engines test-cluster chaos peers docs screenshots demo bench coverage
+.PHONY: help setup check test test-faults test-engines test-cluster chaos peers docs screenshots demo bench coverage mutants
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -64,6 +64,9 @@ bench: .cache/bench/.made .cache/ranx/.made  ## speed beside peers; ARGS=--quick
 
 coverage: .venv/.dev  ## how often intervals are right and tests wrong (20 minutes); ARGS=--help
 	$(BIN)/python -m benchmarks.coverage $(ARGS)
+
+mutants: .venv/.dev  ## which test fails when the code is wrong (docs/testing.md); ARGS=--help
+	nice $(BIN)/python -m tests.mutation $(ARGS)
 
 # The environment is brought up to date whenever pyproject.toml changes. Two marks, because the
 # demo needs a fifth of what development needs.

@@ -15,8 +15,6 @@ def ratio(numerator: int | Fraction, denominator: int | Fraction) -> float:
     """
     if not denominator:
         return math.nan
-    if isinstance(numerator, Fraction) or isinstance(denominator, Fraction):
-        numerator, denominator = Fraction(numerator, denominator).as_integer_ratio()
     try:
         return numerator / denominator + 0.0  # not -0.0
     except OverflowError:

@@ -163,8 +163,8 @@ def test_tables_that_were_read_add_up_past_every_width_of_their_cells() -> None:
             model[cell] += count
         assert encoded(read) == encoded(fed)
         assert total.bound >= total.mass
+        assert total.nbytes == WIDE * next(w for w in (1, 2, 4, 8) if model[0] < 256**w)
         check(total, [model])
-    assert total.nbytes == 8 * WIDE
 
 
 def test_a_table_that_was_read_does_not_change_with_the_bytes() -> None:
@@ -192,6 +192,16 @@ def one_cell(cell: int) -> CountsColumn:
     column = empty(WIDE)
     column.add(np.array([cell]))
     return column
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_a_table_is_added_to_a_state_that_is_still_sparse(settled: bool) -> None:
+    full, sparse = empty(WIDE), one_cell(3)
+    full.add(np.arange(WIDE))
+    if settled:
+        sparse.occupied()
+    sparse.merge(full, np.zeros(1, np.intp))
+    check(sparse, [{cell: 1 + (cell == 3) for cell in range(WIDE)}])
 
 
 @pytest.mark.parametrize(("occupied", "form"), [(75, 0), (76, 1)])
@@ -255,6 +265,23 @@ def test_the_mass_of_counts_beyond_int64_is_right() -> None:
     assert column.mass == 3 * (2**63 - 1)
 
 
+def test_the_bound_of_added_rows_is_their_mass() -> None:
+    column = empty(SMALL)
+    column.add(np.array([3, 4]))
+    assert column.bound == column.mass == 2
+
+
+def test_it_says_how_many_bytes_it_holds_and_whether_it_can_be_stacked() -> None:
+    table, sparse = empty(SMALL), empty(WIDE, 2)
+    assert (table.nbytes, sparse.nbytes) == (8 * SMALL, 0)
+    assert table.stacks and sparse.stacks
+    sparse.add(np.array([1, 2, 2]), np.array([0, 1, 1]))
+    assert sparse.nbytes == 16 * 2  # of what is not settled yet
+    sparse.occupied()
+    assert sparse.nbytes == 16 * 2
+    assert not sparse.stacks
+
+
 def test_later_changes_to_the_arrays_do_not_reach_the_state() -> None:
     for cells in (SMALL, WIDE):
         at, slots, weights = np.array([1, 2]), np.array([0, 0]), np.array([5, 6])
@@ -304,10 +331,9 @@ def test_cells_out_of_order_out_of_range_or_empty_are_refused(cells: int) -> Non
 
 
 def test_the_other_form_of_the_same_state_is_refused() -> None:
-    thin = {3: 1}
-    assert "1 occupied" in refused(b"\1" + ints([thin.get(c, 0) for c in range(WIDE)]))
-    full = list(range(WIDE))
-    assert refused(b"\0" + ints([WIDE]) + ints(full) + ints([1] * WIDE))
+    thin, full = WIDE // 4, WIDE // 4 + 1  # sparse; more than a quarter
+    assert f"{thin} occupied" in refused(b"\1" + ints([int(c < thin) for c in range(WIDE)]))
+    assert refused(b"\0" + ints([full]) + ints(list(range(full))) + ints([1] * full))
 
 
 def test_an_unknown_form_is_refused() -> None:

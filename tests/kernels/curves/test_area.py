@@ -59,8 +59,9 @@ def test_bounds_are_the_areas_with_ties_lost_and_won() -> None:
         assert Fraction(low) <= Fraction(wins, every) < Fraction(math.nextafter(low, 2))
         assert Fraction(math.nextafter(high, -1)) < Fraction(wins + ties, every) <= Fraction(high)
         low, high = gini_bounds(by_score(rows))
-        assert Fraction(low) <= Fraction(2 * wins - every, every)
-        assert Fraction(2 * (wins + ties) - every, every) <= Fraction(high)
+        worst, best = Fraction(2 * wins, every) - 1, Fraction(2 * (wins + ties), every) - 1
+        assert Fraction(low) <= worst < Fraction(math.nextafter(low, 2))
+        assert Fraction(math.nextafter(high, -2)) < best <= Fraction(high)
 
 
 def test_perfect_separation_inside_one_bucket_is_anything() -> None:

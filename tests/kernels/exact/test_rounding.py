@@ -7,6 +7,7 @@ import sys
 from decimal import Context, Decimal
 from fractions import Fraction
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,6 +40,14 @@ def test_past_the_largest_float_a_bound_is_still_one() -> None:
     assert rounded_down(-(10**400), 3) == -math.inf
 
 
+@pytest.mark.parametrize(("top", "bottom"), [(10**400, 1), (Fraction(1, 2), Fraction(1, 10**400))])
+def test_a_ratio_past_the_largest_float_is_infinite_on_its_side(
+    top: int | Fraction, bottom: int | Fraction
+) -> None:
+    assert ratio(top, bottom) == ratio(-top, -bottom) == math.inf
+    assert ratio(-top, bottom) == ratio(top, -bottom) == -math.inf
+
+
 def test_no_bound_is_minus_zero() -> None:
     for zero in (rounded_down(0, 5), rounded_up(0, 5), over_root(0, 5), ratio(0, -5)):
         assert math.copysign(1, zero) == 1
@@ -65,6 +74,15 @@ def test_a_ratio_to_a_perfect_root_is_the_ratio(top: int, root: int) -> None:
 def test_halfway_between_floats_goes_to_the_even_one(mantissa: int, scale: int) -> None:
     # (2 m + 1) / 2**(scale + 1) lies halfway between two floats.
     assert over_root(2 * mantissa + 1, 4 ** (scale + 1)) == (2 * mantissa + 1) / 2 ** (scale + 1)
+
+
+def test_next_to_halfway_it_is_the_side_that_counts() -> None:
+    even, far = 2**52 + 2, 2**40
+    # Off (2 even + 1) / 2 by a part in 2**83, which no digit of the root shows.
+    top = (2 * even + 1) * far
+    assert over_root(top, 4 * far * far - 1) == even + 1
+    assert over_root(top, 4 * far * far) == over_root(top, 4 * far * far + 1) == even
+    assert over_root(-1, 4) == -0.5
 
 
 def test_roots_past_the_largest_float_are_infinite() -> None:

@@ -1,0 +1,232 @@
+"""Which test executes which line, from one run of the tests under `sys.settrace`.
+
+What tests share is nobody's own: the lines of a fixture that outlives its test, and those of a
+function with a cache, count for every test that uses the fixture or the function.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import CodeType, FrameType, FunctionType
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+_caches: list[Callable[[], None]] = []
+_tracer: Tracer | None = None
+
+
+@dataclass
+class Context:
+    """The lines that were executed for one test, fixture or cached function, and whose it uses."""
+
+    codes: dict[CodeType, set[int]] = field(default_factory=dict)
+    uses: set[str] = field(default_factory=set)
+
+
+class Tracer:
+    """Notes the lines of some files that are executed in the context of the moment."""
+
+    def __init__(self, files: Iterable[str]) -> None:
+        self.files = frozenset(files)
+        self.contexts: dict[str, Context] = {}
+        self.current = Context()
+        self._locals: dict[CodeType, Callable[..., Any]] = {}
+
+    def start(self) -> None:
+        """From now on, in all threads."""
+        threading.settrace(self)
+        sys.settrace(self)
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        """What is executed meanwhile belongs to this context."""
+        before = self.current, self._locals
+        self.current, self._locals = self.contexts.setdefault(name, Context()), {}
+        sys.settrace(self)  # whatever a test has done to it
+        try:
+            yield
+        finally:
+            self.current, self._locals = before
+
+    def __call__(self, frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
+        code = frame.f_code
+        found = self._locals.get(code)
+        if found is None and code.co_filename in self.files:
+            found = self._locals[code] = self._local(code)
+        return found
+
+    def _local(self, code: CodeType) -> Callable[..., Any]:
+        lines = self.current.codes.setdefault(code, set())
+        add = lines.add
+
+        def local(frame: FrameType, event: str, arg: object) -> Callable[..., Any]:
+            add(frame.f_lineno)
+            return local
+
+        return local
+
+    def lines_of(self, name: str) -> set[tuple[str, int]]:
+        """The file and line of all that the context has executed or used."""
+        seen, left = {name}, [name]
+        found = set()
+        while left:
+            context = self.contexts.get(left.pop(), Context())
+            for code, lines in context.codes.items():
+                found |= {(code.co_filename, line) for line in lines}
+            left += context.uses - seen
+            seen |= context.uses
+        return found
+
+
+def note_caches(packages: Set[str]) -> None:
+    """From now on, cached functions of these packages say who uses them, and can be cleared."""
+    original = functools.lru_cache
+
+    def lru_cache(maxsize: Any = 128, typed: bool = False) -> Any:
+        if callable(maxsize):
+            return lru_cache()(maxsize)
+
+        def decorate(function: Any) -> Any:
+            ours = isinstance(function, FunctionType)  # sqlite3 caches a method, too
+            if not ours or function.__module__.partition(".")[0] not in packages:
+                return original(maxsize, typed)(function)
+            name = f"{function.__module__}.{function.__qualname__}"
+
+            def missed(*args: Any, **named: Any) -> Any:
+                if _tracer is None:
+                    return function(*args, **named)
+                with _tracer.of(name):
+                    return function(*args, **named)
+
+            cached = original(maxsize, typed)(missed)
+
+            @functools.wraps(function)
+            def call(*args: Any, **named: Any) -> Any:
+                if _tracer is not None:
+                    _tracer.current.uses.add(name)
+                return cached(*args, **named)
+
+            call.cache_clear, call.cache_info = cached.cache_clear, cached.cache_info  # type: ignore[attr-defined]
+            _caches.append(cached.cache_clear)
+            return call
+
+        return decorate
+
+    functools.lru_cache = lru_cache
+    functools.cache = lambda function: lru_cache(maxsize=None)(function)
+
+
+def clear_caches() -> None:
+    """What was computed before says nothing of what follows."""
+    for clear in _caches:
+        clear()
+
+
+class Noting:
+    """The plugin that tells the tracer whose lines are executed."""
+
+    def __init__(self, tracer: Tracer) -> None:
+        global _tracer
+        _tracer = self.tracer = tracer
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
+        """A test is a context, and uses the fixtures that outlive it."""
+        with self.tracer.of(item.nodeid):
+            info = getattr(item, "_fixtureinfo", None)
+            for each in info.name2fixturedefs.values() if info else ():
+                self.tracer.current.uses |= {_name(one) for one in each if one.scope != "function"}
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[Any]:
+        """A fixture that outlives its test is a context."""
+        if fixturedef.scope == "function":
+            return (yield)
+        with self.tracer.of(_name(fixturedef)):
+            return (yield)
+
+
+def _name(fixture: Any) -> str:
+    return f"{fixture.baseid}::{fixture.argname}"
+
+
+@dataclass(frozen=True)
+class Covered:
+    """Tests and the lines that they execute, how long they take, and the files as they were."""
+
+    tests: Sequence[str]
+    seconds: Sequence[float]
+    lines: Sequence[tuple[str, int]]
+    bits: NDArray[np.uint8]  # [line, test], packed along the tests
+    files: dict[str, str]  # by path, the hash
+    arguments: Sequence[str]  # of pytest
+
+    @classmethod
+    def of(
+        cls,
+        seconds: dict[str, float],
+        lines: dict[str, set[tuple[str, int]]],
+        files: dict[str, str],
+        arguments: Sequence[str],
+    ) -> Covered:
+        """From the lines of each test."""
+        tests = list(seconds)
+        every = sorted(set().union(*lines.values()))
+        row = {line: at for at, line in enumerate(every)}
+        table = np.zeros((len(every), len(tests)), bool)
+        for at, test in enumerate(tests):
+            table[[row[line] for line in lines[test]], at] = True
+        bits = np.packbits(table, axis=1)
+        return cls(tests, list(seconds.values()), every, bits, files, arguments)
+
+    def write(self, path: Path) -> None:
+        """Keep it in a file."""
+        said = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "bits"}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            np.savez_compressed(file, bits=self.bits, said=np.array(json.dumps(said)))
+
+    @classmethod
+    def read(cls, path: Path) -> Covered:
+        """Of a file."""
+        with np.load(path) as arrays:
+            said = json.loads(str(arrays["said"]))
+            lines = [(name, line) for name, line in said.pop("lines")]
+            return cls(lines=lines, bits=arrays["bits"], **said)
+
+    @functools.cached_property
+    def breadth(self) -> NDArray[np.int64]:
+        """How many lines each test executes."""
+        table = np.unpackbits(self.bits, axis=1, count=len(self.tests))
+        return np.asarray(table.sum(axis=0, dtype=np.int64))
+
+    @functools.cached_property
+    def _rows(self) -> dict[tuple[str, int], int]:
+        return {line: at for at, line in enumerate(self.lines)}
+
+    def tests_of(self, path: str, first: int, last: int) -> list[int]:
+        """The tests that execute any of these lines, narrow ones first."""
+        keys = [(path, line) for line in range(first, last + 1)]
+        rows = [self._rows[key] for key in keys if key in self._rows]
+        if not rows:
+            return []
+        union = np.bitwise_or.reduce(self.bits[rows], axis=0)
+        found = np.flatnonzero(np.unpackbits(union, count=len(self.tests)))
+        return [int(at) for at in found[np.argsort(self.breadth[found], kind="stable")]]
+
+
+def hashes(paths: Iterable[str], root: Path) -> dict[str, str]:
+    """Of the contents of files."""
+    return {one: hashlib.sha256((root / one).read_bytes()).hexdigest() for one in paths}

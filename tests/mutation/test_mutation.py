@@ -1,0 +1,269 @@
+"""The tool that mutates: its changes, its run over a toy project, and what it concludes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from tests.mutation import SOURCES as USUAL
+from tests.mutation.mutants import files, mutants_of, mutated, sample
+from tests.mutation.report import (
+    KILLED,
+    NOT_COVERED,
+    NOT_RUN,
+    SURVIVED,
+    Matrix,
+    Result,
+    compare,
+    enough,
+    text,
+)
+from tests.requirements import ROOT
+
+SOURCES = {
+    "toy/sums.py": '''
+        """Sums."""
+        from functools import cache
+        from typing import Callable
+        LIMIT = 10
+
+        def add(a, b):
+            return a + b
+
+        def small(a):
+            return a < LIMIT
+
+        def count_down(n):
+            while n > 0:
+                n -= 1
+            return n
+
+        def nobody(a):
+            return -a
+
+        @cache
+        def table():
+            return [1, 2, 3]
+
+        class Held:
+            @property
+            def value(self):
+                return [one for one in [1, 2] if one > 1]
+
+        def adder(n) -> Callable:
+            def add_it(m):
+                return m - n
+            return add_it
+
+        back = adder(1)
+        ''',
+    "checks/test_sums.py": """
+        import pytest
+        from toy import sums
+
+        def test_add(): assert sums.add(2, 3) == 5
+        def test_add_again(): assert sums.add(4, 4) == 8
+        def test_small(): assert sums.small(3) and not sums.small(30)
+        def test_count_down(): assert sums.count_down(3) == 0
+        def test_held(): assert sums.Held().value == [2]
+        def test_back(): assert sums.back(3) == 2
+        def test_fails(): assert sums.add(1, 1) == 3
+
+        @pytest.fixture(scope="module")
+        def made(): return sums.add(1, 2)
+        def test_first_of_a_fixture(made): assert made > 0
+        def test_second_of_a_fixture(made): assert made == 3
+        def test_first_of_a_cache(): assert sums.table()
+        def test_second_of_a_cache(): assert sums.table() == [1, 2, 3]
+        """,
+}
+
+
+def changes(source: str) -> list[str]:
+    return [one.change for one in mutants_of("a.py", dedent(source))]
+
+
+def test_each_operator_changes_what_it_should() -> None:
+    source = """
+        def f(a, b):
+            '''Said.'''
+            if a < b and not a:
+                raise ValueError("x")
+            b.c = f(a, 2)
+            b[1:] += -a
+            assert a == b, "left out"
+            return a if a else None
+        """
+    assert changes(source) == [
+        "a < b and (not a) -> a < b or not a",
+        "a < b and (not a) -> not (a < b and (not a))",
+        "a < b -> a <= b",
+        "not a -> a",
+        "raise ValueError('x') -> pass",
+        "b.c = f(a, 2) -> pass",
+        "f(a, 2) -> f(2, a)",
+        "2 -> 3",
+        "2 -> 1",
+        "b[1:] += -a -> b[1:] -= -a",
+        "b[1:] += -a -> pass",
+        "1: -> :",
+        "1 -> 2",
+        "1 -> 0",
+        "-a -> a",
+        "return a if a else None -> return None",
+        "a -> not a",
+    ]
+
+
+def test_a_mutant_is_the_same_wherever_its_function_stands() -> None:
+    source = "class A:\n    def f(self):\n        return 1 + 2\n"
+    moved = "x = 3\nclass A:\n    def f(self):\n        '''New.'''\n\n        return 1 + 2  # so\n"
+    one, other = (sample(mutants_of("a.py", text), None, 0) for text in (source, moved))
+    assert [mutant.key for mutant in one] == [mutant.key for mutant in other]
+    assert [mutant.line for mutant in other] == [6] * 6
+    assert {mutant.function for mutant in other} == {"A.f"}
+    changed = mutants_of("a.py", source.replace("2", "4"))
+    assert not {mutant.key for mutant in changed} & {mutant.key for mutant in one}
+
+
+def test_a_sample_is_drawn_by_its_seed_and_not_by_the_place() -> None:
+    source = "def f(a):\n    return 1 + a\ndef g(a):\n    return 2 * a - 3\n"
+    every = mutants_of("a.py", source)
+    drawn = [[one.change for one in sample(every, 2, seed)] for seed in (1, 1, 4)]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len(drawn[0]) == 4
+
+
+def test_a_mutant_is_applied_where_it_was_found() -> None:
+    source = "def f(a):\n    return [a < 1, a < 2]\n"
+    for mutant in mutants_of("a.py", source):
+        names: dict[str, object] = {}
+        exec(compile(mutated(source, mutant.index), "a.py", "exec"), names)
+        if mutant.change == "a < 2 -> a <= 2":
+            assert names["f"](2) == [False, True]  # type: ignore[operator]
+
+
+# -- a run -----------------------------------------------------------------------------------
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tests.mutation", *arguments]
+    return subprocess.run(
+        command, cwd=folder, env={**os.environ, "PYTHONPATH": f"{ROOT}"}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("toy")
+    for name, source in SOURCES.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(dedent(source))
+    (folder / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
+    ended = run(folder, "toy", "--all", "--tests", "checks")
+    assert ended.returncode == 0, ended.stdout
+    assert "checks/test_sums.py: 1 tests are left out" in ended.stdout
+    return folder
+
+
+def killers(folder: Path) -> dict[str, tuple[str, set[str]]]:
+    matrix = Matrix.read(folder / ".cache" / "mutation" / "results.jsonl")
+    return {
+        result.where.partition(": ")[2]: (
+            result.status,
+            {matrix.tests[at].partition("test_")[2].partition("test_")[2] for at in result.killers},
+        )
+        for result in matrix.results
+    }
+
+
+@pytest.mark.slow
+def test_each_mutant_meets_every_test_that_executes_it(toy: Path) -> None:
+    found = killers(toy)
+    of_add = {"add", "add_again", "first_of_a_fixture", "second_of_a_fixture"}
+    assert found["a + b -> a - b"] == (KILLED, of_add)
+    assert found["a < LIMIT -> a <= LIMIT"] == (SURVIVED, set())
+    assert found["-a -> a"] == (NOT_COVERED, set())
+    assert found["n > 0 -> n >= 0"] == (KILLED, {"count_down"})
+    assert found["n -= 1 -> pass"] == (KILLED, {"count_down"})  # and would not end
+    assert found["3 -> 4"] == (KILLED, {"second_of_a_cache"})
+    assert found["one > 1 -> one >= 1"] == (KILLED, {"held"})
+    assert found["m - n -> m + n"] == (KILLED, {"back"})
+    assert "10 -> 11" not in found  # a constant of the module
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_where_it_was_and_the_report_can_be_had_alone(toy: Path) -> None:
+    results = toy / ".cache" / "mutation" / "results.jsonl"
+    lines = results.read_text().splitlines(keepends=True)
+    before = killers(toy)
+    results.write_text("".join(lines[:-2]) + lines[-2][:20])  # stopped while it wrote
+    again = run(toy, "toy", "--all", "--tests", "checks")
+    assert ", 2 to run" in again.stdout and "tracer" not in again.stdout
+    assert killers(toy) == before
+    report = run(toy, "--report").stdout
+    assert again.stdout.endswith(report)
+    assert "| toy/sums.py |" in report
+    assert "- toy/sums.py:11 small: a < LIMIT -> a <= LIMIT (1 tests)" in report
+
+
+@pytest.mark.slow
+def test_what_does_not_exist_is_said(toy: Path) -> None:
+    assert len(files(USUAL, ROOT)) > 100  # they are all there
+    ended = run(toy, "toys", "--tests", "checks")
+    assert ended.returncode == 2
+    assert "toys: expected a file or a folder" in ended.stdout
+
+
+# -- conclusions -----------------------------------------------------------------------------
+
+
+def matrix(folder: Path, tests: dict[str, float], results: dict[str, list[str]]) -> Matrix:
+    made = Matrix(folder / "results.jsonl")
+    numbers = dict(zip(tests, made.numbers(tests), strict=True))
+    for key, names in results.items():
+        status = KILLED if names else SURVIVED
+        made.add(Result(key, f"at {key}", "kit/core/a.py", status, [numbers[one] for one in names]))
+    return made
+
+
+def test_few_quick_tests_keep_every_mutant_dead(tmp_path: Path) -> None:
+    tests = {"tests/core/test_a.py::test_slow": 5.0, "tests/core/test_a.py::test_quick": 0.1,
+             "tests/core/test_a.py::test_other": 0.1, "tests/core/test_a.py::test_kept": 0.1,
+             "tests/far/test_b.py::test_far": 0.1}  # fmt: skip
+    slow, quick, other, kept, far = tests
+    found = matrix(
+        tmp_path, tests,
+        {"1": [slow, quick], "2": [slow, other], "3": [kept, other], "4": [far], "5": [slow, far]},
+    )  # fmt: skip
+    stay, chosen = enough(found, ["*test_kept"], tmp_path)
+    assert {found.tests[at] for at in stay} == {kept, far}  # no mutant was of what `far` mirrors
+    assert {found.tests[at] for at in chosen} == {quick, other}
+    (tmp_path / "tests" / "core").mkdir(parents=True)
+    (tmp_path / "tests" / "core" / "test_a.py").write_text("@mark\ndef test_slow():\n    pass\n")
+    assert "| tests/core/test_a.py | 1 | 3 | test_slow* |" in text(found, ["*test_kept"], tmp_path)
+
+
+def test_a_mutant_that_was_killed_must_not_survive(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    tests = {"tests/core/test_a.py::test_a": 0.1}
+    killed = list(tests)
+    before = matrix(old, tests, {"1": killed, "2": killed, "3": [], "4": killed})
+    after = matrix(new, tests, {"1": killed, "2": [], "3": []})
+    assert compare(before, after) == (["at 2 (survived)"], ["at 4"])
+    assert compare(before, before) == ([], [])
+    command = ("--compare", str(old / "results.jsonl"), str(new / "results.jsonl"))
+    ended = run(tmp_path, *command)
+    assert (ended.returncode, ended.stdout.count("at 2 (survived)")) == (1, 1)
+
+
+def test_a_mutant_that_could_not_run_is_no_survivor(tmp_path: Path) -> None:
+    found = Matrix(tmp_path / "results.jsonl")
+    found.add(Result("1", "a.py:1 f: 1 -> 2", "a.py", NOT_RUN, why="no living function"))
+    assert "- a.py:1 f: 1 -> 2 (no living function) `1`" in text(found, [], tmp_path)
