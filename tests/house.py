@@ -48,9 +48,9 @@ SHAPES = (
     "Decoded",  # columns by role
     "Batch",  # checked, for a metric
     "Windows",  # of states
-    "Piece",  # of a state, to be stored
+    "StateShard",  # of a state, to be stored
     "Commit",
-    "Outline",  # of a stored row
+    "DeltaMetadata",  # of a stored row
     "SliceState",
     "ResultRow",
     "Results",

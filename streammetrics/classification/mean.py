@@ -18,7 +18,7 @@ from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.state_checks import require, require_finite, require_rounded_moments
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.kernels.exact.exact_products import weighted
-from streammetrics.results.mean import MeanResult
+from streammetrics.results.sums import MeanResult
 
 
 class Mean(Accumulator):

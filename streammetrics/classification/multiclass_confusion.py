@@ -16,8 +16,7 @@ from streammetrics.core.conversion import whole
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.inputs import Classes, Inputs, Weights
 from streammetrics.core.parts import part
-from streammetrics.core.parts.cells import exact_total
-from streammetrics.core.parts.counts import Counts, CountsColumn
+from streammetrics.core.parts.counts import Counts, CountsColumn, exact_total
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.state_checks import require
 from streammetrics.core.parts.weighted_counts import WeightedCounts

@@ -13,7 +13,7 @@ from streammetrics.core.bytes.codec import Reader, Writer, damaged
 from streammetrics.core.bytes.stack import Stack
 from streammetrics.core.declared import Declared
 from streammetrics.core.ids.keys import MAX_KEY_BYTES, decode_key, encode_key, key_hash
-from streammetrics.core.parts.cells import distinct
+from streammetrics.core.parts.counts import distinct
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import Coded, Key, keys_nbytes
 

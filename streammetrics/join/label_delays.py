@@ -17,8 +17,13 @@ from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
 from streammetrics.core.rows import Coded, Key
 from streammetrics.join.join_events import check_span, kinds_of
-from streammetrics.results.join_results import LabelDelaysResult, OutcomeDelays, histogram
-from streammetrics.results.label_delays import BINS, delay_bins
+from streammetrics.results.join_results import (
+    BINS,
+    LabelDelaysResult,
+    OutcomeDelays,
+    delay_bins,
+    histogram,
+)
 
 
 class LabelDelays(Accumulator, schema="label-delays/1"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,31 @@ from numpy.typing import NDArray
 from streammetrics.core.rows import Coded
 from streammetrics.present.direction import Directions, directed
 from streammetrics.present.notebook import Shown
-from streammetrics.results.label_delays import ends_s
+
+# Delays in bins of powers of two of a second: [0, 1), [1, 2), [2, 4), [4, 8) seconds, and on.
+
+BINS: Final = 54  # the last ends past 2**53 ms, the longest label window
+_STARTS: Final = np.array([1000 << i for i in range(BINS - 1)], np.int64)
+
+
+def delay_bins(delays_ms: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Intp [n]: the bin of each delay in milliseconds, from 0 on.
+
+    >>> import numpy as np
+    >>> delay_bins(np.array([0, 999, 1000, 2000, 3999, 4000])).tolist()
+    [0, 0, 1, 2, 2, 3]
+    """
+    return np.searchsorted(_STARTS, delays_ms, "right")
+
+
+def ends_s(number: int) -> tuple[int, int]:
+    """The start and the end of a bin in seconds.
+
+    >>> [ends_s(i) for i in range(4)]
+    [(0, 1), (1, 2), (2, 4), (4, 8)]
+    """
+    return (1 << number) >> 1, 1 << number
+
 
 Histogram = Mapping[tuple[int, int], int]  # [start, end) in seconds -> outcomes; no empty ones
 Labels: TypeAlias = "NDArray[np.uint8] | NDArray[np.int64] | NDArray[np.float64]"

@@ -6,7 +6,7 @@ import random
 from collections import Counter
 from contextlib import suppress
 
-from streammetrics_consumers.ledger.compact import Compactor, Strand
+from streammetrics_consumers.ledger.compact import Compactor, MergeRun
 from streammetrics_consumers.ledger.compaction import Group
 from streammetrics_consumers.ledger.failures import StoreReplaced, StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
@@ -20,7 +20,7 @@ class Compactions:
     def __init__(self, rng: random.Random, seen: Counter[str], made: type[Compactor]) -> None:
         self._rng, self._seen, self._made = rng, seen, made
         self._compactors: list[Compactor] = []
-        self._plans: list[tuple[Compactor, Strand, Group]] = []
+        self._plans: list[tuple[Compactor, MergeRun, Group]] = []
 
     def open(self, ledger: Ledger) -> None:
         """This store is there from now on."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from streammetrics_consumers.counting.delta import Delta
-from streammetrics_consumers.ledger.outline import summed
+from streammetrics_consumers.ledger.delta_metadata import summed
 
 from streammetrics import PerKey
 

@@ -19,6 +19,7 @@ TESTS: Final = (
     "tests",
     "--ignore=streammetrics/engines/spark",
     "--ignore=streammetrics/engines/beam",
+    "--ignore=streammetrics/figures.py",
     "--ignore=tests/mutation",
 )
 MARKED: Final = "not kafka and not postgres and not slow"

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.events.refusals import Refused
-from streammetrics_consumers.ledger.outline import PIECE_BYTES, is_too_large
+from streammetrics_consumers.ledger.delta_metadata import PIECE_BYTES, is_too_large
 from streammetrics_consumers.ledger.quarantine import open_since
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.chunk import Chunk

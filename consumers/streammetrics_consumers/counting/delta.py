@@ -20,7 +20,7 @@ from streammetrics_consumers.counting.metric_sets import MetricSetStates
 from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.events.refusals import Refused, Unfit
 from streammetrics_consumers.model.commit import Counters
-from streammetrics_consumers.model.generation import Piece
+from streammetrics_consumers.model.generation import StateShard
 from streammetrics_consumers.model.partition import Partition
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Delta:
         """Whether any event is counted in it."""
         return self._rows_in_states
 
-    def shards(self, limit: int) -> Iterator[Piece]:
+    def shards(self, limit: int) -> Iterator[StateShard]:
         """Every state as rows of the store, of at most `limit` bytes each but for the state of a
         single key, in an order that depends on nothing but what it holds."""
         if self.joined is not None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from streammetrics_consumers.config.config import Config
-from streammetrics_consumers.ledger.compact import Compactor, Strand
+from streammetrics_consumers.ledger.compact import Compactor, MergeRun
 from streammetrics_consumers.ledger.compaction import ABOVE, Group
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.store import Store
@@ -38,7 +38,7 @@ class IdleCompactor:
         self._above = above
         self._commits: Counter[int] = Counter()  # of a head, since we looked at it
         self._known: set[int] = set()
-        self._strands: list[Strand] = []
+        self._strands: list[MergeRun] = []
         self._groups: list[Group] = []  # of the last strand
         self._began_s, self._spent_s = monotonic(), 0.0
 

@@ -21,8 +21,8 @@ from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.events.fields import EVENT_ID, ID, VALUE
 from streammetrics_consumers.events.kinds import IMPRESSION
 from streammetrics_consumers.events.refusals import Reason, Unfit
-from streammetrics_consumers.ledger.outline import split
-from streammetrics_consumers.model.generation import Pane, Piece
+from streammetrics_consumers.ledger.delta_metadata import split
+from streammetrics_consumers.model.generation import Pane, StateShard
 
 MAX_VALUE: Final = 1e150  # of an outcome: as many as there may be add up to a finite number
 
@@ -147,7 +147,7 @@ class JoinStates:
             found[name] = column
         return found
 
-    def shards(self, limit: int) -> Iterator[Piece]:
+    def shards(self, limit: int) -> Iterator[StateShard]:
         """Every state to be stored, by pane."""
         pane_ms = self.join.pane_ms
         for (start_ms, _), state in sorted(self.rows.split(pane_ms, 1).items()):

@@ -30,13 +30,13 @@ from streammetrics_consumers.ledger.closing import (
     states,
     write_closing,
 )
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, parts_of, split
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.outline import Outline, parts_of, split
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import JOIN, JOIN_START, Commit, Counters, Head
-from streammetrics_consumers.model.generation import Generation, Pane, Piece
+from streammetrics_consumers.model.generation import Generation, Pane, StateShard
 
 if TYPE_CHECKING:
     from streammetrics.results import ClosedRows
@@ -71,7 +71,7 @@ class _Step:
     """What is read to close from the head's time to `to_ms`, in how many ranges of ids."""
 
     to_ms: int
-    rows: tuple[Outline, ...]
+    rows: tuple[DeltaMetadata, ...]
     ranges: int
 
 
@@ -156,7 +156,7 @@ class Closer:
         """One transaction. Raises Fenced, where nothing was written."""
         families = [MetricSetStates(family) for family in self.config.families]
         counters = Counters()
-        kept: list[Piece] = []
+        kept: list[StateShard] = []
         delays = empty_delays(self.join)
         for place in range(step.ranges):
             waiting = self._range(step, place)
@@ -213,7 +213,7 @@ class Closer:
             keys[EPOCH] = self._epochs(times)
         return Decoded(_NOWHERE, np.arange(len(times)), times, None, keys, {}, ()), columns
 
-    def _kept(self, step: _Step, place: int, stays: JoinRows) -> Iterator[Piece]:
+    def _kept(self, step: _Step, place: int, stays: JoinRows) -> Iterator[StateShard]:
         """What must be remembered of the impressions that are closed now."""
         pane_ms = self.join.pane_ms
         for (start_ms, _), state in sorted(stays.split(pane_ms, 1).items()):
@@ -223,9 +223,9 @@ class Closer:
             if step.ranges == 1:
                 yield from split(pane, state)
             else:
-                yield Piece(pane, place, step.ranges, state.to_bytes())
+                yield StateShard(pane, place, step.ranges, state.to_bytes())
 
-    def _is_gone(self, row: Outline, to_ms: int) -> bool:
+    def _is_gone(self, row: DeltaMetadata, to_ms: int) -> bool:
         """Whether a row is of a pane that is closed now, or is remembered no longer."""
         start_ms = row.pane.start_ms or 0
         forgotten_ms = to_ms - self._remember_ms
@@ -233,6 +233,6 @@ class Closer:
         return self.head.next_offset <= start_ms < to_ms or end_ms <= forgotten_ms
 
 
-def _overlap(row: Outline, place: int, ranges: int) -> bool:
+def _overlap(row: DeltaMetadata, place: int, ranges: int) -> bool:
     both = min(row.key_ranges, ranges)
     return row.key_range * both // row.key_ranges == place * both // ranges

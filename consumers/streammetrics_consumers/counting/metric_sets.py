@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from streammetrics import Accumulator, Coded, PerKey, Windows
 from streammetrics_consumers.config.states import Family
 from streammetrics_consumers.events.decoder import Decoded
-from streammetrics_consumers.ledger.outline import (
+from streammetrics_consumers.ledger.delta_metadata import (
     PIECE_BYTES,
     can_stand_for_coarser,
     finest,
     split,
     summed,
 )
-from streammetrics_consumers.model.generation import Pane, Piece
+from streammetrics_consumers.model.generation import Pane, StateShard
 
 Columns: TypeAlias = "Mapping[str, NDArray[np.generic] | Coded]"
 Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), or all of time
@@ -92,7 +92,7 @@ class MetricSetStates:
         mine = {name: column for name, column in columns.items() if name in self._takes}
         state.check(self._keys(decoded, place), **mine)
 
-    def shards(self, limit: int = PIECE_BYTES) -> Iterator[Piece]:
+    def shards(self, limit: int = PIECE_BYTES) -> Iterator[StateShard]:
         """Every state as rows of the store, of at most `limit` bytes, in an order that depends on
         nothing but what it holds. A grouping has states of its own, so that its keys never push
         those of another into (other). The coarser groupings have none where the row of the finest

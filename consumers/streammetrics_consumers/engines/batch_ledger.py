@@ -27,7 +27,12 @@ from streammetrics_consumers.engines.tasks import Job, TaskReport, combined_repo
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, count_from
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.commit import Commit, Head
-from streammetrics_consumers.model.generation import NOTHING_REQUESTED, Generation, Piece, Requested
+from streammetrics_consumers.model.generation import (
+    NOTHING_REQUESTED,
+    Generation,
+    Requested,
+    StateShard,
+)
 from streammetrics_consumers.model.partition import SPARK, Partition
 from streammetrics_consumers.process.experiment_looks import Looker
 from streammetrics_consumers.process.service import begin
@@ -93,7 +98,7 @@ class BatchLedger:
     def count(
         self,
         batch: int,
-        counted: Callable[[Job], tuple[Sequence[Piece], Iterable[TaskReport]]],
+        counted: Callable[[Job], tuple[Sequence[StateShard], Iterable[TaskReport]]],
         record_time: str | None = None,
     ) -> bool:
         """Count one batch; False where that was done before. `counted` runs the tasks.
@@ -143,7 +148,7 @@ class BatchLedger:
         return head
 
     def _commit(
-        self, head: Head, batch: int, pieces: Sequence[Piece], reports: Iterable[TaskReport]
+        self, head: Head, batch: int, pieces: Sequence[StateShard], reports: Iterable[TaskReport]
     ) -> None:
         found = combined_report(reports, batch, head.greatest_event_ms)
         self._error_budget.check([(self.log, found.counters, found.refused)], last=False)

@@ -23,7 +23,7 @@ from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
 from streammetrics_consumers.events.arrow_messages import leaves, unread
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.model.chunk import Chunk, SourceError
-from streammetrics_consumers.model.generation import Pane, Piece
+from streammetrics_consumers.model.generation import Pane, StateShard
 from streammetrics_consumers.model.partition import Partition
 
 if TYPE_CHECKING:
@@ -135,9 +135,9 @@ def batch_by_batch() -> dict[str, object]:
     return {"batches": kind, "return": kind}
 
 
-def read_merged(table: pa.Table) -> tuple[list[Piece], list[TaskReport]]:
+def read_merged(table: pa.Table) -> tuple[list[StateShard], list[TaskReport]]:
     """The rows of a store and what the tasks said, of PIECES."""
-    pieces: list[Piece] = []
+    pieces: list[StateShard] = []
     reports: list[TaskReport] = []
     for batch in table.to_batches():
         columns = [column.to_pylist() for column in batch.columns]
@@ -148,7 +148,7 @@ def read_merged(table: pa.Table) -> tuple[list[Piece], list[TaskReport]]:
                 reports.append(TaskReport.from_json(state))
             else:
                 pane = Pane(metric, grouping, start, end)
-                pieces.append(Piece(pane, key_range, key_ranges, state, coarser))
+                pieces.append(StateShard(pane, key_range, key_ranges, state, coarser))
     return pieces, reports
 
 

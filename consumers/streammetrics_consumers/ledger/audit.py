@@ -30,8 +30,8 @@ from sqlalchemy import (
 )
 
 from streammetrics import Accumulator, StreamMetricsError, load
-from streammetrics_consumers.ledger.outline import (
-    Outline,
+from streammetrics_consumers.ledger.delta_metadata import (
+    DeltaMetadata,
     coarser_of,
     few,
     parts_of,
@@ -209,11 +209,11 @@ def panes(store: Store, generation: Generation) -> dict[Pane, int]:
 
 def pane_rows(
     store: Store, generation: Generation, some: Collection[Pane]
-) -> dict[Pane, list[Outline]]:
+) -> dict[Pane, list[DeltaMetadata]]:
     """The rows of each of these panes, without their states."""
 
-    def work(connection: Connection) -> dict[Pane, list[Outline]]:
-        rows: dict[Pane, list[Outline]] = {pane: [] for pane in some}
+    def work(connection: Connection) -> dict[Pane, list[DeltaMetadata]]:
+        rows: dict[Pane, list[DeltaMetadata]] = {pane: [] for pane in some}
         for row in read_outlines(connection, generation, some):
             rows[row.pane].append(row)
         return rows
@@ -222,7 +222,7 @@ def pane_rows(
 
 
 def merged(
-    store: Store, sums: Sequence[Sequence[Outline]]
+    store: Store, sums: Sequence[Sequence[DeltaMetadata]]
 ) -> list[Accumulator | Unreadable | None]:
     """The sum of each of these, which share no row; None where it has none."""
     of = {(row.id, row.pane): i for i, rows in enumerate(sums) for row in rows}
@@ -316,14 +316,14 @@ def covers(store: Store, of: Head) -> Covers:
     return store.read(work)
 
 
-def overlapping(rows: Sequence[Outline]) -> list[tuple[Outline, Outline]]:
+def overlapping(rows: Sequence[DeltaMetadata]) -> list[tuple[DeltaMetadata, DeltaMetadata]]:
     """Pairs of rows of one pane that count offsets of a head twice, for keys that both may hold.
 
     Each row is named with one other at most. Rows of one retry are one commit, those of another
     retry, or of the log itself, count other events.
     """
-    found: list[tuple[Outline, Outline]] = []
-    before: dict[tuple[int, int | None], list[Outline]] = {}
+    found: list[tuple[DeltaMetadata, DeltaMetadata]] = []
+    before: dict[tuple[int, int | None], list[DeltaMetadata]] = {}
     for row in sorted(rows, key=lambda row: (row.start_offset, row.end_offset, row.id)):
         own = before.setdefault((row.head, row.retry), [])
         own[:] = [other for other in own if other.end_offset > row.start_offset]
@@ -334,7 +334,7 @@ def overlapping(rows: Sequence[Outline]) -> list[tuple[Outline, Outline]]:
     return found
 
 
-def _share_keys(one: Outline, other: Outline) -> bool:
+def _share_keys(one: DeltaMetadata, other: DeltaMetadata) -> bool:
     ranges = min(one.key_ranges, other.key_ranges)
     return one.key_range * ranges // one.key_ranges == other.key_range * ranges // other.key_ranges
 

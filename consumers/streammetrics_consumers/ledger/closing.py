@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, delete, select
 
-from streammetrics_consumers.ledger.outline import Outline, read_states
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, read_states
 from streammetrics_consumers.ledger.read import read_heads
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.ledger.store import Store
@@ -52,12 +52,12 @@ def closing_heads(store: Store, of: Generation) -> tuple[Head, ...]:
     return store.read(lambda connection: read_heads(connection, *live(of)))
 
 
-def pending(store: Store, of: Generation, metric: str, before_ms: int) -> tuple[Outline, ...]:
+def pending(store: Store, of: Generation, metric: str, before_ms: int) -> tuple[DeltaMetadata, ...]:
     """The rows of what waits, of panes that start before a time; without their states."""
     return store.read(lambda connection: _pending(connection, of, metric, before_ms))
 
 
-def states(store: Store, rows: Sequence[Outline]) -> Iterator[tuple[Outline, bytes]]:
+def states(store: Store, rows: Sequence[DeltaMetadata]) -> Iterator[tuple[DeltaMetadata, bytes]]:
     """What is stored of these rows, a query's worth of them in memory at a time.
 
     Raises Fenced where one of them is not there any more.
@@ -70,7 +70,7 @@ def states(store: Store, rows: Sequence[Outline]) -> Iterator[tuple[Outline, byt
         yield from found
 
 
-def _stored(store: Store, rows: Sequence[Outline]) -> list[tuple[Outline, bytes]]:
+def _stored(store: Store, rows: Sequence[DeltaMetadata]) -> list[tuple[DeltaMetadata, bytes]]:
     return store.read(lambda connection: list(read_states(connection, rows)))
 
 
@@ -79,9 +79,9 @@ def write_closing(
     of: Generation,
     commit: Commit,
     metric: str,
-    read: Sequence[Outline],
+    read: Sequence[DeltaMetadata],
     read_before_ms: int,
-    gone: Sequence[Outline],
+    gone: Sequence[DeltaMetadata],
 ) -> None:
     """Close up to `commit.end`. read: all rows of what waits, of panes before `read_before_ms`;
     gone: those of them that the commit writes anew, or drops.
@@ -111,7 +111,7 @@ def write_closing(
 
 def _pending(
     connection: Connection, of: Generation, metric: str, before_ms: int
-) -> tuple[Outline, ...]:
+) -> tuple[DeltaMetadata, ...]:
     rows = connection.execute(
         select(
             delta.c.id,
@@ -134,4 +134,4 @@ def _pending(
         )
         .order_by(delta.c.id)
     )
-    return tuple(Outline(row[0], Pane(*row[1:5]), *row[5:12]) for row in rows)
+    return tuple(DeltaMetadata(row[0], Pane(*row[1:5]), *row[5:12]) for row in rows)

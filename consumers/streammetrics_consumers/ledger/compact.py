@@ -20,8 +20,8 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, insert, select
 
 from streammetrics import PerKey, load
-from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE, MERGE_BYTES, Box, Group, plan
-from streammetrics_consumers.ledger.outline import (
+from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE, MERGE_BYTES, Extent, Group, plan
+from streammetrics_consumers.ledger.delta_metadata import (
     PIECE_BYTES,
     Groupings,
     bases,
@@ -37,7 +37,7 @@ from streammetrics_consumers.ledger.schema import delta, generation, head
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.ledger.write import is_same
 from streammetrics_consumers.model.commit import Head
-from streammetrics_consumers.model.generation import Pane, Piece
+from streammetrics_consumers.model.generation import Pane, StateShard
 
 _ROWS_A_QUERY: Final = 100  # SQLite takes at least 999 parameters
 _HOPELESS: Final = 1000  # groups that are remembered
@@ -62,7 +62,7 @@ class Compacted:
 
 
 @dataclass(frozen=True, slots=True)
-class Strand:
+class MergeRun:
     """The delta rows of one pane that one head brought."""
 
     generation: int
@@ -74,7 +74,7 @@ class Strand:
 class _Merged:
     """A piece of the new state, for the offsets [start, end)."""
 
-    piece: Piece
+    piece: StateShard
     start: int
     end: int
 
@@ -102,13 +102,13 @@ class Compactor:
         self._store = store
         self._above, self._leave = above, leave
         self._merge_bytes, self._row_bytes = merge_bytes, row_bytes
-        self._hopeless: set[frozenset[Box]] = set()  # merging them gave as many rows
+        self._hopeless: set[frozenset[Extent]] = set()  # merging them gave as many rows
         self._known: dict[tuple[int, str], Groupings] = {}
 
-    def strands(self, heads: Collection[int] | None = None) -> list[Strand]:
+    def strands(self, heads: Collection[int] | None = None) -> list[MergeRun]:
         """Where there may be something to merge, of these heads or of all."""
 
-        def work(connection: Connection) -> list[Strand]:
+        def work(connection: Connection) -> list[MergeRun]:
             key = (
                 delta.c.generation,
                 delta.c.metric,
@@ -126,15 +126,15 @@ class Compactor:
             if heads is not None:
                 query = query.where(delta.c.head.in_(sorted(heads)))
             rows = connection.execute(query.order_by(*key)).all()
-            return [Strand(row[0], Pane(*row[1:5]), row[5]) for row in rows]
+            return [MergeRun(row[0], Pane(*row[1:5]), row[5]) for row in rows]
 
         return self._store.read(work)
 
-    def plan(self, strand: Strand) -> list[Group]:
+    def plan(self, strand: MergeRun) -> list[Group]:
         """The groups of a strand to merge now."""
         base = bases(self._groupings(strand)).get(strand.pane.grouping)
 
-        def work(connection: Connection) -> tuple[list[Box], list[int]]:
+        def work(connection: Connection) -> tuple[list[Extent], list[int]]:
             cuts = [] if base is None else _stood_for(connection, strand, base)
             return _boxes(connection, strand), cuts
 
@@ -148,7 +148,7 @@ class Compactor:
         )
         return [group for group in groups if frozenset(group.boxes) not in self._hopeless]
 
-    def merge(self, strand: Strand, group: Group) -> Compacted | None:
+    def merge(self, strand: MergeRun, group: Group) -> Compacted | None:
         """Merge one group; None where another was first or it cannot become smaller."""
         found = self._store.read(lambda connection: _states(connection, strand, group))
         if found is None:
@@ -189,7 +189,7 @@ class Compactor:
                             done = again = True
                             yield merged
 
-    def _groupings(self, strand: Strand) -> Groupings:
+    def _groupings(self, strand: MergeRun) -> Groupings:
         """Those of the strand's metric."""
         key = strand.generation, strand.pane.metric
         if key not in self._known:
@@ -227,7 +227,7 @@ class Compactor:
         return own + self._apart(pane, boxes, states, by)
 
     def _apart(
-        self, pane: Pane, boxes: Sequence[Box], states: list[bytes], by: Groupings
+        self, pane: Pane, boxes: Sequence[Extent], states: list[bytes], by: Groupings
     ) -> list[_Merged]:
         """The rows of coarser groupings that these rows stand for."""
         found = []
@@ -255,7 +255,7 @@ def compact(
     return total
 
 
-def _of(strand: Strand) -> list[ColumnElement[bool]]:
+def _of(strand: MergeRun) -> list[ColumnElement[bool]]:
     pane = strand.pane
     start = delta.c.window_start_ms
     return [
@@ -281,11 +281,11 @@ _BOX: Final = (
 _SAME: Final = tuple(column == bindparam(f"of_{column.name}") for column in _BOX)
 
 
-def _boxes(connection: Connection, strand: Strand) -> list[Box]:
-    return [Box(*row) for row in connection.execute(select(*_BOX).where(*_of(strand)))]
+def _boxes(connection: Connection, strand: MergeRun) -> list[Extent]:
+    return [Extent(*row) for row in connection.execute(select(*_BOX).where(*_of(strand)))]
 
 
-def _stood_for(connection: Connection, strand: Strand, base: int) -> list[int]:
+def _stood_for(connection: Connection, strand: MergeRun, base: int) -> list[int]:
     """Where those offsets begin for which rows of grouping `base` stand for this strand's, too. No
     such row ever comes between two rows that have none between them: new ones come at the end."""
     of_base = _of(replace(strand, pane=strand.pane.of_grouping(base)))
@@ -294,24 +294,24 @@ def _stood_for(connection: Connection, strand: Strand, base: int) -> list[int]:
 
 
 def _states(
-    connection: Connection, strand: Strand, group: Group
+    connection: Connection, strand: MergeRun, group: Group
 ) -> tuple[Head, list[bytes]] | None:
     """The head of these rows, and their states in their order; None if one of them is not there
     any more."""
     heads = read_heads(connection, head.c.id == strand.head)
-    found: dict[Box, bytes] = {}
+    found: dict[Extent, bytes] = {}
     ids = [box.id for box in group.boxes]
     for at in range(0, len(ids), _ROWS_A_QUERY):
         some = delta.c.id.in_(ids[at : at + _ROWS_A_QUERY])
         for row in connection.execute(select(*_BOX, delta.c.state).where(*_of(strand), some)):
-            found[Box(*row[:-1])] = row[-1]
+            found[Extent(*row[:-1])] = row[-1]
     if not heads or not found.keys() >= set(group.boxes):
         return None
     return heads[0], [found[box] for box in group.boxes]
 
 
 def _exchange(
-    connection: Connection, of: Head, strand: Strand, group: Group, made: Collection[_Merged]
+    connection: Connection, of: Head, strand: MergeRun, group: Group, made: Collection[_Merged]
 ) -> None:
     """Delete what was merged and write what came of it, or roll back."""
     # The row of the generation is what a rising floor changes: while we hold it, no pane goes.
@@ -332,7 +332,7 @@ def _exchange(
         connection.execute(insert(delta), [_row(strand, one) for one in made])
 
 
-def _row(strand: Strand, one: _Merged) -> dict[str, object]:
+def _row(strand: MergeRun, one: _Merged) -> dict[str, object]:
     pane = one.piece.pane
     return {
         "generation": strand.generation,
@@ -356,7 +356,7 @@ def count_mergeable(store: Store) -> int:
     may be merged again, so it is what is known before, and not all that will be done."""
 
     def work(connection: Connection) -> int:
-        of_strand = (
+        of_merge_run = (
             select(func.count().label("rows"))
             .where(delta.c.retry.is_(None))
             .group_by(
@@ -366,6 +366,6 @@ def count_mergeable(store: Store) -> int:
             .having(func.count() > 1)
             .subquery()
         )  # fmt: skip
-        return int(connection.scalar(select(func.sum(of_strand.c.rows))) or 0)
+        return int(connection.scalar(select(func.sum(of_merge_run.c.rows))) or 0)
 
     return store.read(work)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 from typing import Final
 
-from streammetrics_consumers.ledger.outline import MAX_RANGES
+from streammetrics_consumers.ledger.delta_metadata import MAX_RANGES
 
 ABOVE: Final = 32  # rows of one head over one key of a pane: more are merged
 LEAVE: Final = 4  # of the newest, so that a reader that follows seldom has to begin anew
@@ -27,7 +27,7 @@ MERGE_BYTES: Final = 32 << 20  # of the rows of one group, which are in memory t
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class Extent:
     """A delta row without its state."""
 
     id: int
@@ -47,11 +47,11 @@ class Box:
 class Group:
     """Rows to merge, in order of offset. What comes of them has at least `ranges` key ranges."""
 
-    boxes: tuple[Box, ...]
+    boxes: tuple[Extent, ...]
     ranges: int
 
 
-def depth(boxes: Sequence[Box]) -> int:
+def depth(boxes: Sequence[Extent]) -> int:
     """How many rows hold one and the same key, at most."""
     changes: dict[int, int] = {}
     for box in boxes:
@@ -63,7 +63,7 @@ def depth(boxes: Sequence[Box]) -> int:
 
 
 def plan(
-    boxes: Sequence[Box],
+    boxes: Sequence[Extent],
     *,
     above: int = ABOVE,
     leave: int = LEAVE,
@@ -99,9 +99,9 @@ def plan(
     return groups
 
 
-def _families(boxes: Sequence[Box]) -> Iterator[list[Box]]:
+def _families(boxes: Sequence[Extent]) -> Iterator[list[Extent]]:
     """Rows that share keys, directly or through others."""
-    family: list[Box] = []
+    family: list[Extent] = []
     end = 0
     # Wide before narrow, so that a family begins with the range that holds all of it.
     for box in sorted(boxes, key=lambda b: (b.key_range * (MAX_RANGES // b.key_ranges),
@@ -117,9 +117,9 @@ def _families(boxes: Sequence[Box]) -> Iterator[list[Box]]:
         yield family
 
 
-def _runs(boxes: Sequence[Box]) -> list[list[Box]]:
+def _runs(boxes: Sequence[Extent]) -> list[list[Extent]]:
     """Rows in order of offset; those whose offsets overlap stand together."""
-    runs: list[list[Box]] = []
+    runs: list[list[Extent]] = []
     end = -1
     for box in sorted(boxes, key=lambda b: (b.start_offset, b.key_range, b.id)):
         if runs and box.start_offset < end:
@@ -130,7 +130,7 @@ def _runs(boxes: Sequence[Box]) -> list[list[Box]]:
     return runs
 
 
-def _old(runs: list[list[Box]], leave: int) -> list[list[Box]]:
+def _old(runs: list[list[Extent]], leave: int) -> list[list[Extent]]:
     """The runs to merge now: not the newest, nor the old ones that are too large for it yet."""
     runs = runs[: max(len(runs) - leave, 2)]
     sizes = [_size(run) for run in runs]
@@ -143,7 +143,7 @@ def _old(runs: list[list[Box]], leave: int) -> list[list[Box]]:
 
 
 def _refined(
-    runs: Sequence[Sequence[Box]], ranges: int, merge_bytes: int, cuts: Sequence[int]
+    runs: Sequence[Sequence[Extent]], ranges: int, merge_bytes: int, cuts: Sequence[int]
 ) -> Iterator[Group]:
     """Groups of neighbours that are to be cut into finer ranges before others join them."""
     for node, neighbours in groupby(runs, key=_node_of_one):
@@ -155,22 +155,22 @@ def _refined(
             yield from (Group(boxes, ranges) for boxes in packed)
 
 
-def _node_of_one(run: Sequence[Box]) -> tuple[int, int] | None:
+def _node_of_one(run: Sequence[Extent]) -> tuple[int, int] | None:
     return (run[0].key_range, run[0].key_ranges) if len(run) == 1 else None
 
 
-def _by_node(boxes: Sequence[Box], ranges: int) -> Iterator[Sequence[Box]]:
-    nodes: dict[int, list[Box]] = {}
+def _by_node(boxes: Sequence[Extent], ranges: int) -> Iterator[Sequence[Extent]]:
+    nodes: dict[int, list[Extent]] = {}
     for box in boxes:
         nodes.setdefault(box.node(ranges), []).append(box)
     yield from (nodes[at] for at in sorted(nodes))
 
 
 def _packed(
-    runs: Sequence[Sequence[Box]], merge_bytes: int, cuts: Sequence[int]
-) -> Iterator[tuple[Box, ...]]:
+    runs: Sequence[Sequence[Extent]], merge_bytes: int, cuts: Sequence[int]
+) -> Iterator[tuple[Extent, ...]]:
     """Neighbours that are in memory together: whole runs, so that no row is left between them."""
-    group: list[Box] = []
+    group: list[Extent] = []
     size = part = 0
     for run in runs:
         more, before = _size(run), part
@@ -184,5 +184,5 @@ def _packed(
         yield tuple(group)
 
 
-def _size(boxes: Sequence[Box]) -> int:
+def _size(boxes: Sequence[Extent]) -> int:
     return sum(box.nbytes for box in boxes)

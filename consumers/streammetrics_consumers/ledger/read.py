@@ -12,14 +12,14 @@ from typing import Final, TypeAlias, cast
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
-from streammetrics_consumers.ledger.failures import Damaged, NotAStore
-from streammetrics_consumers.ledger.outline import (
+from streammetrics_consumers.ledger.delta_metadata import (
     coarser_of,
     pane_order,
     read_outlines,
     read_states,
     state_of,
 )
+from streammetrics_consumers.ledger.failures import Damaged, NotAStore
 from streammetrics_consumers.ledger.schema import (
     delta,
     generation,
@@ -36,7 +36,7 @@ from streammetrics_consumers.model.generation import (
     Metric,
     Pane,
     PaneSize,
-    Piece,
+    StateShard,
 )
 from streammetrics_consumers.model.partition import Partition
 
@@ -230,7 +230,7 @@ def read_deltas(
     """The delta rows of these panes."""
     for row, stored in read_states(connection, list(read_outlines(connection, of, panes))):
         state = stored if row.sum_of is None else state_of(row, stored).to_bytes()
-        piece = Piece(row.pane, row.key_range, row.key_ranges, state)
+        piece = StateShard(row.pane, row.key_range, row.key_ranges, state)
         yield DeltaRow(row.id, piece, row.head, row.start_offset, row.end_offset)
 
 

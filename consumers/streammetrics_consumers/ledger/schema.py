@@ -315,7 +315,7 @@ def _retries_and_tombstones(connection: Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-def _outlines(connection: Connection) -> None:
+def _delta_metadata(connection: Connection) -> None:
     """Version 3: rows that stand for coarser groupings, and an index of all of a row but its
     state. Older rows stand for their own grouping alone."""
     for statement in (
@@ -396,7 +396,7 @@ def _identities(connection: Connection) -> None:
 # By the version that a step starts from.
 _STEPS: Final[Mapping[int, Callable[[Connection], None]]] = {
     1: _retries_and_tombstones,
-    2: _outlines,
+    2: _delta_metadata,
     3: _looks,
     4: _joins,
     5: _identities,

@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeVar
 from sqlalchemy import Connection
 
 from streammetrics.experiments import Watched
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, read_outlines, read_states
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.looks import Point, count_looks, read_points, read_watched
-from streammetrics_consumers.ledger.outline import Outline, read_outlines, read_states
 from streammetrics_consumers.ledger.read import generation_of, last_retry, read_heads, read_panes
 from streammetrics_consumers.ledger.schema import head
 from streammetrics_consumers.model.commit import Head, Snapshot
@@ -43,11 +43,11 @@ class View:
         of, heads, last = self.moment
         return Snapshot(of, heads, read_panes(self._connection, of), retry=last)
 
-    def outlines(self, panes: Collection[Pane]) -> list[Outline]:
+    def delta_metadata(self, panes: Collection[Pane]) -> list[DeltaMetadata]:
         """The delta rows of these panes, without their states."""
         return list(read_outlines(self._connection, self.moment.generation, panes))
 
-    def states(self, rows: Sequence[Outline]) -> Iterator[tuple[Outline, bytes]]:
+    def states(self, rows: Sequence[DeltaMetadata]) -> Iterator[tuple[DeltaMetadata, bytes]]:
         """Each of these rows with what is stored of it, in no certain order, a few in memory at a
         time; `outline.state_of` makes its state of it."""
         return read_states(self._connection, rows)

@@ -32,7 +32,7 @@ from streammetrics_consumers.ledger.schema import delta, generation, head, quara
 from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.commit import JOIN, Commit, Head, Seen
-from streammetrics_consumers.model.generation import Generation, Piece
+from streammetrics_consumers.model.generation import Generation, StateShard
 from streammetrics_consumers.model.partition import Partition
 
 
@@ -308,7 +308,7 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
-def _delta_row(commit: Commit, piece: Piece) -> dict[str, object]:
+def _delta_row(commit: Commit, piece: StateShard) -> dict[str, object]:
     return {
         "generation": commit.head.generation,
         "metric": piece.pane.metric,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Final, NamedTuple, Protocol
 
-from streammetrics_consumers.model.generation import DeltaRow, Generation, PaneSize, Piece
+from streammetrics_consumers.model.generation import DeltaRow, Generation, PaneSize, StateShard
 from streammetrics_consumers.model.partition import Partition
 
 # What joined rows are counted for: its offsets are event times, in milliseconds, up to which label
@@ -161,7 +161,7 @@ class Commit:
     end: int
     greatest_event_ms: int | None
     counters: Counters
-    pieces: Sequence[Piece] = ()
+    pieces: Sequence[StateShard] = ()
     refused: Sequence[Refused] = ()
     closed_at_most: int | None = None
     seen: Seen | None = None

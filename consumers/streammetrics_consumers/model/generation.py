@@ -89,7 +89,7 @@ class Pane(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class StateShard:
     """A part of a pane's state: the keys whose hash lies in the `key_range`-th of `key_ranges`
     equal ranges. `state` is `to_bytes()` of a PerKey of the plain metric. `key_ranges` is a power
     of two, so ranges of different pieces nest. Where `for_coarser`, it is whole, keeps all keys
@@ -119,7 +119,7 @@ class DeltaRow:
     """A piece as it is stored: it counts the offsets [start_offset, end_offset) of the head."""
 
     id: int
-    piece: Piece
+    piece: StateShard
     head: int
     start_offset: int
     end_offset: int

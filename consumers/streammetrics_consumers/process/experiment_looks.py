@@ -14,10 +14,10 @@ from typing import Final
 
 from streammetrics import StreamMetricsError
 from streammetrics.experiments import Experiment, Look
+from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.failures import StoreUnavailable
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.ledger.looks import LookRow, claim, heads_of, take
-from streammetrics_consumers.ledger.outline import state_of
 from streammetrics_consumers.ledger.view import View, view
 from streammetrics_consumers.query.experiment_plan import declared, experiment_of, within
 
@@ -44,7 +44,7 @@ def _seen(now: View) -> tuple[Look, int | None, Experiment] | None:
     if of is None:
         return None
     panes = within(of.panes(size.pane for size in seen.panes), None, None)
-    rows = now.outlines(panes)
+    rows = now.delta_metadata(panes)
     nbytes = sum(row.nbytes for row in rows)
     if nbytes > MAX_STATE_BYTES:
         raise TooLarge(

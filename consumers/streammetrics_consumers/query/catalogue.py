@@ -9,8 +9,8 @@ from typing import Final
 from msgspec.structs import replace
 
 from streammetrics.results import headlines_of, kinds_of, views_of
+from streammetrics_consumers.ledger.delta_metadata import state_of
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.outline import state_of
 from streammetrics_consumers.ledger.view import View, view
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Metric
@@ -112,7 +112,7 @@ class Catalogue:
             if not panes:
                 return Known()
             least = min(panes, key=lambda size: size.nbytes / size.rows)
-            row = min(now.outlines([least.pane]), key=lambda one: one.nbytes)
+            row = min(now.delta_metadata([least.pane]), key=lambda one: one.nbytes)
             [(_, stored)] = now.states([row])
             empty = state_of(row, stored).metric
             result = empty.compute()

@@ -25,9 +25,9 @@ from streammetrics.experiments import (
 )
 from streammetrics.results import counts_of
 from streammetrics_consumers.config.states import ROWS
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.ledger.looks import heads_of
-from streammetrics_consumers.ledger.outline import Outline, state_of
 from streammetrics_consumers.ledger.view import Moment, View, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.query import answers
@@ -136,20 +136,20 @@ class ComparisonReader:
 
     def _read(self, now: View, of: Declared, position: int) -> _Found:
         panes = of.panes(size.pane for size in now.snapshot.panes)
-        total = self._of(now, of, None, now.outlines(within(panes, None, None)))
+        total = self._of(now, of, None, now.delta_metadata(within(panes, None, None)))
         names = {one.name: of.alphas[one.watched] for one in total.outcome.contrasts}
         watched = now.watched(of.fingerprint, names, position)
         report = total.outcome.report(watched)
         windows = _layout(of).windows
         spans = list(spans_of(now.snapshot, self._query, windows))
-        outlines = self._outlines(now, of, [span for span in spans if span is not None])
+        delta_metadata = self._delta_metadata(now, of, [span for span in spans if span is not None])
         rows: list[ComparisonRow] = []
         users = dict(total.users)
         for span in spans:
             counted, seen, found = total, watched, report.findings
             if span is not None:
                 starts = range(span.start_ms, span.end_ms, windows.pane_ms)
-                within_it = [row for start in starts for row in outlines.get(start, ())]
+                within_it = [row for start in starts for row in delta_metadata.get(start, ())]
                 counted, seen = self._of(now, of, span, within_it), {}
                 users |= counted.users
                 found = counted.alone
@@ -176,9 +176,9 @@ class ComparisonReader:
             users,
         )
 
-    def _outlines(
+    def _delta_metadata(
         self, now: View, of: Declared, spans: Sequence[Span]
-    ) -> Mapping[int | None, Sequence[Outline]]:
+    ) -> Mapping[int | None, Sequence[DeltaMetadata]]:
         """By start, what is compared in these windows: one metric where the query names one. The
         sample ratio and the notes are of the total, which is read whole."""
         if not spans:
@@ -189,11 +189,13 @@ class ComparisonReader:
             names = {f"{FAMILY}/{one}" for one in (*of.needed_for(metric), UNITS)}
         bounds = min(one.start_ms for one in spans), max(one.end_ms for one in spans)
         panes = within(of.panes(size.pane for size in now.snapshot.panes), *bounds)
-        for row in now.outlines([pane for pane in panes if pane.metric in names]):
+        for row in now.delta_metadata([pane for pane in panes if pane.metric in names]):
             found[row.pane.start_ms].append(row)
         return found
 
-    def _of(self, now: View, of: Declared, span: Span | None, rows: Sequence[Outline]) -> Counted:
+    def _of(
+        self, now: View, of: Declared, span: Span | None, rows: Sequence[DeltaMetadata]
+    ) -> Counted:
         """One window, from its rows; None is the total. Raises TooLarge."""
         made_of = now.moment.generation, frozenset(row.id for row in rows)
         generation = now.moment.generation.id
@@ -212,7 +214,7 @@ class ComparisonReader:
         return counted
 
 
-def _experiment(now: View, of: Declared, rows: Sequence[Outline]) -> Experiment:
+def _experiment(now: View, of: Declared, rows: Sequence[DeltaMetadata]) -> Experiment:
     nbytes = sum(row.nbytes for row in rows)
     if nbytes > MAX_STATE_BYTES:
         raise TooLarge(

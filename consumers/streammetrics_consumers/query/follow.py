@@ -21,9 +21,9 @@ from threading import Event, Lock, Thread
 from typing import Final, TypeVar
 
 from streammetrics import PerKey
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
-from streammetrics_consumers.ledger.outline import Outline, state_of
 from streammetrics_consumers.ledger.view import Moment, View, view
 from streammetrics_consumers.ledger.witness import identity, went_back
 from streammetrics_consumers.model.commit import Snapshot
@@ -61,7 +61,7 @@ class _News:
     planned: Mapping[str, Wanted]
     wanted: frozenset[Pane]
     anew: frozenset[Pane]
-    rows: Sequence[tuple[Outline, bytes]]
+    rows: Sequence[tuple[DeltaMetadata, bytes]]
 
 
 class IncrementalView:
@@ -120,10 +120,12 @@ class IncrementalView:
         cursor, known = self._cursor(seen), self._panes.keys()
         if not cursor:
             known = {}.keys()
-        outlines = now.outlines(wanted)
-        around = {row.pane for row in outlines if row.pane in known and _is_around(row, cursor)}
+        delta_metadata = now.delta_metadata(wanted)
+        around = {
+            row.pane for row in delta_metadata if row.pane in known and _is_around(row, cursor)
+        }
         anew = frozenset(wanted - known) | around
-        new = [row for row in outlines if row.pane in anew or self._is_new(row, cursor)]
+        new = [row for row in delta_metadata if row.pane in anew or self._is_new(row, cursor)]
         size = sum(row.nbytes for row in new)
         if size > MAX_DELTA_BYTES:
             raise TooLarge(f"{size} bytes of new states are more than are kept")
@@ -141,7 +143,7 @@ class IncrementalView:
                 return {}
         return {head.id: head.next_offset for head in known}
 
-    def _is_new(self, row: Outline, cursor: Mapping[int, int]) -> bool:
+    def _is_new(self, row: DeltaMetadata, cursor: Mapping[int, int]) -> bool:
         if row.retry is not None:
             return row.id not in self._retries.get(row.pane, ())
         return row.start_offset >= cursor.get(row.head, row.start_offset)
@@ -185,7 +187,7 @@ class IncrementalView:
         self._panes, self._retries, self._nbytes = {}, {}, 0
 
 
-def _is_around(row: Outline, cursor: Mapping[int, int]) -> bool:
+def _is_around(row: DeltaMetadata, cursor: Mapping[int, int]) -> bool:
     if row.retry is not None:
         return False
     return row.start_offset < cursor.get(row.head, row.start_offset) < row.end_offset

@@ -17,8 +17,8 @@ from typing import Final
 from streammetrics import JoinRows, LabelDelays, load
 from streammetrics.results import OutcomeDelays, PendingRows
 from streammetrics_consumers.config.states import DELAYS, ROWS
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.outline import Outline
 from streammetrics_consumers.ledger.view import Moment, View, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.model.formatting import count, percent, plain
@@ -186,7 +186,7 @@ _TOTAL: Final = Pane(DELAYS, 0, None, None)
 class _PanePending:
     """The pending rows of one pane, and the delta rows that hold them."""
 
-    made_of: frozenset[Outline]
+    made_of: frozenset[DeltaMetadata]
     found: PendingRows
 
 
@@ -251,8 +251,8 @@ class JoinReader:
             if size.pane.metric == ROWS
             and (closed_ms is None or size.pane.start_ms is None or size.pane.start_ms >= closed_ms)
         }
-        rows: dict[Pane, set[Outline]] = defaultdict(set)
-        for row in now.outlines(panes):
+        rows: dict[Pane, set[DeltaMetadata]] = defaultdict(set)
+        for row in now.delta_metadata(panes):
             rows[row.pane].add(row)
         self._panes = {pane: kept for pane, kept in self._panes.items() if pane in panes}
         for pane, made_of in rows.items():
@@ -264,7 +264,7 @@ class JoinReader:
             yield known.found
 
 
-def _pending(now: View, rows: set[Outline]) -> PendingRows:
+def _pending(now: View, rows: set[DeltaMetadata]) -> PendingRows:
     whole: JoinRows | None = None
     for _, stored in now.states(list(rows)):
         state = load(stored)
@@ -279,7 +279,7 @@ def _pending(now: View, rows: set[Outline]) -> PendingRows:
 
 def _delays(now: View) -> Mapping[str, OutcomeDelays]:
     whole: LabelDelays | None = None
-    for _, stored in now.states(now.outlines([_TOTAL])):
+    for _, stored in now.states(now.delta_metadata([_TOTAL])):
         state = load(stored)
         assert isinstance(state, LabelDelays)
         whole = state if whole is None else whole + state

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from streammetrics import Accumulator, PerKey, Ratio
+from streammetrics_consumers.ledger.delta_metadata import MAX_RANGES, DeltaMetadata, state_of
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
-from streammetrics_consumers.ledger.outline import MAX_RANGES, Outline, state_of
 from streammetrics_consumers.ledger.view import View, view
 from streammetrics_consumers.model.commit import JOIN_START, Snapshot
 from streammetrics_consumers.model.generation import DeltaRow, Pane
@@ -332,7 +332,7 @@ def _states(
         by_state[pane.metric, pane.grouping].append(pane)
     for (name, grouping), panes in sorted(by_state.items()):
         names = planned[name].layout.groupings[grouping]
-        rows = now.outlines(panes)
+        rows = now.delta_metadata(panes)
         keys: dict[Span | None, _Keys] = {}
         ranges = _how_many(rows)
         size = sum(sizes[pane] for pane in panes)
@@ -355,7 +355,7 @@ def _states(
                 yield SliceState(window_of(span, now.snapshot), {OTHER: names}, name, mine.other)
 
 
-def _how_many(rows: Sequence[Outline]) -> int:
+def _how_many(rows: Sequence[DeltaMetadata]) -> int:
     size = sum(row.nbytes for row in rows)
     ranges = 1
     while size > RANGE_BYTES * ranges and ranges < MAX_RANGES:
@@ -363,7 +363,7 @@ def _how_many(rows: Sequence[Outline]) -> int:
     return ranges
 
 
-def _over(rows: Iterable[Outline], at: int, ranges: int) -> list[Outline]:
+def _over(rows: Iterable[DeltaMetadata], at: int, ranges: int) -> list[DeltaMetadata]:
     """The rows that may hold keys of a range. What a row sums into `(other)` goes with the last."""
     unit = MAX_RANGES // ranges
     first, end = at * unit, (at + 1) * unit
@@ -377,7 +377,7 @@ def _over(rows: Iterable[Outline], at: int, ranges: int) -> list[Outline]:
 
 
 def _range_merged(
-    now: View, rows: Sequence[Outline], at: int, ranges: int
+    now: View, rows: Sequence[DeltaMetadata], at: int, ranges: int
 ) -> dict[int | None, PerKey]:
     """The state of each pane, of the keys of one range."""
     panes: dict[int | None, PerKey] = {}

@@ -16,7 +16,7 @@ from streammetrics import Accumulator
 from streammetrics_consumers.config.states import DELAYS, ROWS
 from streammetrics_consumers.counting.label_windows import Closer
 from streammetrics_consumers.ledger.audit import Unreadable, merged, overlapping, pane_rows, panes
-from streammetrics_consumers.ledger.outline import Outline, few, pane_order
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, few, pane_order
 from streammetrics_consumers.model.commit import JOIN_START, Head
 from streammetrics_consumers.model.generation import Metric, Pane
 from streammetrics_consumers.replay.replay import Replay
@@ -27,7 +27,7 @@ SUMS: Final = 100, 256 << 10  # that are made and held together: how many, and b
 
 # What is summed and compared: a pane, a head of the ledger (0: all of them together), and a retry.
 Key = tuple[Pane, int, int | None]
-Rows = dict[Key, list[Outline]]
+Rows = dict[Key, list[DeltaMetadata]]
 
 
 def compare_states(scratch: Scratch, replays: Collection[Replay]) -> None:
@@ -138,12 +138,12 @@ class _Comparison:
                 where = named(key[0], self.heads.get(key[1]), key[2])
                 self.found.differs(where, "; ".join(said[key]))
 
-    def _rows(self, some: Collection[Pane]) -> list[dict[Pane, list[Outline]]]:
+    def _rows(self, some: Collection[Pane]) -> list[dict[Pane, list[DeltaMetadata]]]:
         """The rows of these panes on both sides."""
         scratch = self.scratch
         return [pane_rows(scratch.store, of, some) for of in (scratch.generation, scratch.own)]
 
-    def _wrong(self, row: Outline, metric: Metric) -> str | None:
+    def _wrong(self, row: DeltaMetadata, metric: Metric) -> str | None:
         """What is wrong with a row by its offsets; None where nothing is, "" where it counts what
         was not read again."""
         replay = self.replays.get(row.head)
@@ -173,7 +173,9 @@ class _Comparison:
                 self.found.differs(f"{named(pane)}, events that wait", what)
 
     def _differences(
-        self, theirs: Mapping[Key, Sequence[Outline]], ours: Mapping[Key, Sequence[Outline]]
+        self,
+        theirs: Mapping[Key, Sequence[DeltaMetadata]],
+        ours: Mapping[Key, Sequence[DeltaMetadata]],
     ) -> dict[Key, list[str]]:
         """What is wrong with the sums of each side, a few at a time."""
         sizes = (
@@ -211,7 +213,7 @@ def _order(key: Key) -> tuple[object, ...]:
     return (*pane_order(pane), head, retry or 0)
 
 
-def _offsets(row: Outline) -> str:
+def _offsets(row: DeltaMetadata) -> str:
     return f"offsets {row.start_offset} to {row.end_offset}"
 
 

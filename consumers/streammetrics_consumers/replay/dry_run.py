@@ -22,7 +22,7 @@ from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.events.refusals import Refused, Unfit, refused
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Commit, Counters, Head, QuarantineRow
-from streammetrics_consumers.model.generation import Generation, Piece
+from streammetrics_consumers.model.generation import Generation, StateShard
 
 Place = tuple[int, int]  # offset of the record, index of the event in it
 _UNFIT = Unfit("metric", None, "")  # any reason: what is compared is all but the reason
@@ -84,7 +84,7 @@ class DryRun:
 
     def commit(self) -> Commit:
         """The delta of the good events, for the offsets that they lie between."""
-        pieces: list[Piece] = []
+        pieces: list[StateShard] = []
         counters = Counters()
         closable: list[int] = []
         floor_ms: int | None = None

@@ -19,7 +19,7 @@ from streammetrics.core.multiset.bag_layout import U64, Layout, Rule, layout_for
 from streammetrics.core.multiset.bag_table import Table, read_table, table_of, write_table
 from streammetrics.core.multiset.score_bits import TYPES, Scores, Values, in_type, scores_of
 from streammetrics.core.multiset.sorted_run import Run, Words
-from streammetrics.core.parts.cells import distinct, exact_total
+from streammetrics.core.parts.counts import distinct, exact_total
 from streammetrics.core.parts.part import Column, Part, Slots
 from streammetrics.core.rows import Coded
 from streammetrics.core.weight_units import Units

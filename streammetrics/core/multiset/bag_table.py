@@ -20,7 +20,7 @@ from streammetrics.core.ids.integer_ids import IntegerIds
 from streammetrics.core.multiset.bag_layout import U64, Layout, Rule
 from streammetrics.core.multiset.score_bits import Codes, are_codes
 from streammetrics.core.multiset.sorted_run import Run, Words, narrowed
-from streammetrics.core.parts.cells import distinct, exact_total
+from streammetrics.core.parts.counts import distinct, exact_total
 
 _CHUNK: Final = 1 << 15  # keys at a time: temporaries stay in the second-level cache
 

@@ -23,7 +23,7 @@ from streammetrics_consumers.engines.tasks import (
 )
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Snapshot
-from streammetrics_consumers.model.generation import Pane, Piece
+from streammetrics_consumers.model.generation import Pane, StateShard
 from streammetrics_consumers.process import service
 from streammetrics_consumers.process.stop import Stop
 from streammetrics_consumers.query.query import Query
@@ -63,7 +63,7 @@ def table(rows: Sequence[Row], schema: pa.Schema = SCHEMA) -> pa.RecordBatch:
 
 def counted(
     job: Job, tasks: Sequence[Sequence[pa.RecordBatch]]
-) -> tuple[list[Piece], list[TaskReport]]:
+) -> tuple[list[StateShard], list[TaskReport]]:
     """What comes of the tasks of a batch, each with its batches of rows."""
     require_schema(job, tasks[0][0].schema if tasks and tasks[0] else SCHEMA)
     bare = [b for number, rows in enumerate(tasks) for b in count_rows(rows, job, number)]

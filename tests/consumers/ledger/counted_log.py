@@ -7,8 +7,8 @@ import functools
 import random
 from collections.abc import Sequence
 
+from streammetrics_consumers.ledger.delta_metadata import PIECE_BYTES, split
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.outline import PIECE_BYTES, split
 from streammetrics_consumers.model.commit import Commit, Counters, Head, Snapshot
 from streammetrics_consumers.model.generation import DeltaRow, Generation, Pane
 from streammetrics_consumers.model.partition import Partition

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Commit, Counters, Head, Snapshot
-from streammetrics_consumers.model.generation import Generation, Pane, Piece
+from streammetrics_consumers.model.generation import Generation, Pane, StateShard
 from streammetrics_consumers.model.partition import Partition
 
 LOG = Partition("cluster", "clicks", "id-1", 0)
@@ -22,7 +22,7 @@ def begun(ledger: Ledger) -> tuple[Generation, Head]:
 
 def four_rows(head: Head, size: int = 10) -> Commit:
     """A commit of the first four rows, whose state has so many bytes."""
-    return Commit(head, 0, 4, None, Counters(4), [Piece(TOTAL, 0, 1, b"s" * size)])
+    return Commit(head, 0, 4, None, Counters(4), [StateShard(TOTAL, 0, 1, b"s" * size)])
 
 
 Write = Callable[[Ledger, Generation, Head], object]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Commit, Counters, Head
-from streammetrics_consumers.model.generation import Pane, Piece
+from streammetrics_consumers.model.generation import Pane, StateShard
 from streammetrics_consumers.model.partition import Partition
 
 LOG = Partition("cluster", "clicks", "id-1", 0)
@@ -40,7 +40,7 @@ def opened(folder: Path) -> Ledger:
 
 
 def commit(head: Head, rows: int, *panes: Pane, greatest_event_ms: int = 5) -> Commit:
-    pieces = [Piece(pane, 0, 1, b"state") for pane in panes]
+    pieces = [StateShard(pane, 0, 1, b"state") for pane in panes]
     counters = Counters(rows, late=1, quarantined=1)
     start = head.next_offset
     return Commit(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from streammetrics_consumers.ledger.audit import overlapping
-from streammetrics_consumers.ledger.outline import Outline
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.model.generation import Pane
 
 PANE = Pane("auc", 0, None, None)
@@ -12,11 +12,11 @@ PANE = Pane("auc", 0, None, None)
 
 def row(
     start: int, end: int, *, keys: tuple[int, int] = (0, 1), head: int = 1, retry: int | None = None
-) -> Outline:
-    return Outline(100 * start + end, PANE, *keys, head, start, end, 9, retry)
+) -> DeltaMetadata:
+    return DeltaMetadata(100 * start + end, PANE, *keys, head, start, end, 9, retry)
 
 
-def pairs(*rows: Outline) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+def pairs(*rows: DeltaMetadata) -> list[tuple[tuple[int, int], tuple[int, int]]]:
     return [
         ((a.start_offset, a.end_offset), (b.start_offset, b.end_offset))
         for a, b in overlapping(rows)

@@ -12,8 +12,8 @@ from sqlalchemy import insert, update
 from streammetrics_consumers.ledger import compact as compact_module
 from streammetrics_consumers.ledger.compact import Compacted, Compactor, compact
 from streammetrics_consumers.ledger.compaction import ABOVE, depth
+from streammetrics_consumers.ledger.delta_metadata import split
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.outline import split
 from streammetrics_consumers.ledger.schema import delta, retry
 from streammetrics_consumers.model.commit import Commit, Counters, Snapshot
 from streammetrics_consumers.model.generation import Pane

@@ -6,17 +6,19 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE, Box, Group, depth, plan
+from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE, Extent, Group, depth, plan
 
 
-def in_a_row(n: int, nbytes: int = 100, ranges: int = 1, at: int = 0, first: int = 0) -> list[Box]:
+def in_a_row(
+    n: int, nbytes: int = 100, ranges: int = 1, at: int = 0, first: int = 0
+) -> list[Extent]:
     return [
-        Box(first + i, at, ranges, 10 * (first + i), 10 * (first + i) + 10, nbytes)
+        Extent(first + i, at, ranges, 10 * (first + i), 10 * (first + i) + 10, nbytes)
         for i in range(n)
     ]
 
 
-def done(boxes: Sequence[Box], group: Group, next_id: int, size: int) -> list[Box]:
+def done(boxes: Sequence[Extent], group: Group, next_id: int, size: int) -> list[Extent]:
     """What stands after a group was merged, where its rows add up to `size` bytes a range."""
     left = [box for box in boxes if box not in group.boxes]
     start = min(box.start_offset for box in group.boxes)
@@ -28,7 +30,9 @@ def done(boxes: Sequence[Box], group: Group, next_id: int, size: int) -> list[Bo
     if coarsest.key_ranges >= group.ranges:
         ranges, nodes = group.ranges, range(coarsest.node(group.ranges),
                                             coarsest.node(group.ranges) + 1)  # fmt: skip
-    return left + [Box(next_id + i, node, ranges, start, end, size) for i, node in enumerate(nodes)]
+    return left + [
+        Extent(next_id + i, node, ranges, start, end, size) for i, node in enumerate(nodes)
+    ]
 
 
 def test_rows_up_to_the_limit_stay() -> None:
@@ -49,7 +53,7 @@ def test_all_are_merged_on_request() -> None:
 
 
 def test_an_old_large_row_waits_until_those_after_it_are_half_as_large() -> None:
-    old = Box(1000, 0, 1, 0, 10, 10_000)
+    old = Extent(1000, 0, 1, 0, 10, 10_000)
     (group,) = plan([old, *in_a_row(ABOVE + 1, first=1)])
     assert old not in group.boxes
     (group,) = plan([old, *in_a_row(ABOVE + 1, nbytes=200, first=1)])
@@ -81,12 +85,14 @@ def test_rows_too_large_for_the_memory_are_cut_into_ranges_first() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_groups_share_no_row_and_keep_the_order_and_the_limit(seed: int) -> None:
     rng = random.Random(seed)
-    boxes: list[Box] = []
+    boxes: list[Extent] = []
     for i in range(120):
         ranges = rng.choice([1, 1, 2, 4, 8])
         for at in range(ranges):
             if rng.random() < 0.9:
-                boxes.append(Box(len(boxes), at, ranges, 10 * i, 10 * i + 10, rng.randrange(500)))
+                boxes.append(
+                    Extent(len(boxes), at, ranges, 10 * i, 10 * i + 10, rng.randrange(500))
+                )
     rng.shuffle(boxes)
     groups = plan(boxes, merge_bytes=3000)
     assert groups
@@ -102,10 +108,10 @@ def test_groups_share_no_row_and_keep_the_order_and_the_limit(seed: int) -> None
 
 
 def test_a_byte_is_written_a_few_times_however_long_it_goes_on() -> None:
-    boxes: list[Box] = []
+    boxes: list[Extent] = []
     written = 0
     for i in range(2000):
-        boxes.append(Box(i, 0, 1, 10 * i, 10 * i + 10, 100))
+        boxes.append(Extent(i, 0, 1, 10 * i, 10 * i + 10, 100))
         for group in plan(boxes):
             size = sum(box.nbytes for box in group.boxes)
             written += size
@@ -126,6 +132,6 @@ def test_it_comes_to_an_end_where_nothing_can_be_merged_within_the_limit() -> No
 
 
 def test_no_group_lies_across_a_cut() -> None:
-    boxes = [Box(i, 0, 1, 10 * i, 10 * i + 5, 100) for i in range(8)]
+    boxes = [Extent(i, 0, 1, 10 * i, 10 * i + 5, 100) for i in range(8)]
     groups = plan(boxes, above=1, cuts=[35, 66])
     assert [[box.id for box in group.boxes] for group in groups] == [[0, 1, 2, 3], [4, 5, 6]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from streammetrics_consumers.ledger.outline import (
+from streammetrics_consumers.ledger.delta_metadata import (
     Key,
     bases,
     can_stand_for_coarser,

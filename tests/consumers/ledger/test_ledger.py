@@ -14,7 +14,7 @@ from streammetrics_consumers.ledger.closing import join_head, write_closing
 from streammetrics_consumers.ledger.ledger import Ledger, LogChanged, TooLarge
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.commit import Commit, Counters, Head
-from streammetrics_consumers.model.generation import Generation, Pane, Piece
+from streammetrics_consumers.model.generation import Generation, Pane, StateShard
 from streammetrics_consumers.model.partition import Partition
 
 from tests.consumers.ledger.small_ledger import (
@@ -50,7 +50,7 @@ def test_a_commit_moves_the_head_and_writes_all_that_belongs_to_it(
         (HOUR, 1, 5),
     ]
     (row,) = seen.deltas
-    assert (row.piece, row.head) == (Piece(TOTAL, 0, 1, b"state"), head.id)
+    assert (row.piece, row.head) == (StateShard(TOTAL, 0, 1, b"state"), head.id)
     assert (row.start_offset, row.end_offset) == (10, 14)
     (entry,) = ledger.quarantine()
     assert (entry.partition, entry.offset, entry.reason, entry.payload) == (
@@ -293,7 +293,7 @@ def test_a_delta_of_many_megabytes_comes_back_as_it_was(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
     states = [bytes(range(256)) * (1 << 15), b"\0" * (8 << 20), b""]
-    pieces = [Piece(TOTAL, n, 4, state) for n, state in enumerate(states)]
+    pieces = [StateShard(TOTAL, n, 4, state) for n, state in enumerate(states)]
     ledger.commit(generation, Commit(head, 10, 14, None, Counters(4), pieces))
     seen = ledger.snapshot(lambda seen: [TOTAL])
     assert sorted((row.piece.key_range, row.piece.state) for row in seen.deltas) == list(

@@ -7,8 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.outline import Outline
 from streammetrics_consumers.query import comparisons
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.query import Query
@@ -27,7 +27,7 @@ def test_windows_without_new_rows_are_not_read_again(
     made: list[int | None] = []
     real = comparisons._experiment
 
-    def counted(now: object, of: object, rows: list[Outline]) -> object:
+    def counted(now: object, of: object, rows: list[DeltaMetadata]) -> object:
         made.append(rows[0].pane.start_ms)
         return real(now, of, rows)  # type: ignore[arg-type]
 
@@ -64,7 +64,7 @@ def test_asked_for_one_metric_it_says_the_same_of_it_and_reads_no_other(
     read: list[set[str]] = []
     real = comparisons._experiment
 
-    def noted(now: object, of: object, rows: list[Outline]) -> object:
+    def noted(now: object, of: object, rows: list[DeltaMetadata]) -> object:
         read.append({row.pane.metric for row in rows})
         return real(now, of, rows)  # type: ignore[arg-type]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Connection, delete, insert, select, update
 from streammetrics_consumers.counting.options import Options, Progress
-from streammetrics_consumers.ledger import audit, outline, schema
+from streammetrics_consumers.ledger import audit, delta_metadata, schema
 from streammetrics_consumers.ledger.compact import compact
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.settings import SettingsChanged
@@ -63,7 +63,7 @@ def test_memory_is_bounded_by_parts_and_parts_leave_no_trace(
     monkeypatch.setattr(replay, "MAX_ROWS", 50)
     monkeypatch.setattr(diff, "PANES", (7, 100_000))
     monkeypatch.setattr(diff, "SUMS", (3, 2000))
-    monkeypatch.setattr(outline, "_BYTES", 1000)
+    monkeypatch.setattr(delta_metadata, "_BYTES", 1000)
     monkeypatch.setattr(audit, "_BYTES", 1000)
     assert verified(run, tmp_path) == whole
     assert whole.is_good

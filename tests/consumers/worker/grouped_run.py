@@ -16,8 +16,13 @@ from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.compact import Compactor
+from streammetrics_consumers.ledger.delta_metadata import (
+    PIECE_BYTES,
+    DeltaMetadata,
+    split,
+    state_of,
+)
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.outline import PIECE_BYTES, Outline, split, state_of
 from streammetrics_consumers.ledger.view import View, view
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Head
@@ -159,11 +164,11 @@ class GroupedRun:
         """Every way to read the ledger says what the fold says."""
         wanted = self.expected()
         assert counted(self.ledger).states == wanted
-        snapshot, outlines = view(self.ledger, look)
+        snapshot, delta_metadata = view(self.ledger, look)
         sizes = {size.pane: (size.rows, size.nbytes) for size in snapshot}
         assert {(p.metric, p.grouping, p.start_ms) for p in sizes} == wanted.keys()
-        seen: dict[Pane, list[tuple[Outline, bytes]]] = defaultdict(list)
-        for row, data in outlines:
+        seen: dict[Pane, list[tuple[DeltaMetadata, bytes]]] = defaultdict(list)
+        for row, data in delta_metadata:
             seen[row.pane].append((row, data))
         assert sizes == {
             pane: (len(rows), sum(row.nbytes for row, _ in rows)) for pane, rows in seen.items()
@@ -209,7 +214,7 @@ class GroupedRun:
         ]
 
 
-def look(now: View) -> tuple[Sequence[PaneSize], list[tuple[Outline, bytes]]]:
+def look(now: View) -> tuple[Sequence[PaneSize], list[tuple[DeltaMetadata, bytes]]]:
     panes = now.snapshot.panes
-    rows = now.outlines([size.pane for size in panes])
+    rows = now.delta_metadata([size.pane for size in panes])
     return panes, list(now.states(rows))

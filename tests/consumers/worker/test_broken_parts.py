@@ -14,7 +14,7 @@ import streammetrics_consumers.ledger.compact as ledger_compact
 import streammetrics_consumers.ledger.quarantine as ledger_retry
 from sqlalchemy import Connection, delete, insert, update
 from streammetrics_consumers.counting.worker import Worker
-from streammetrics_consumers.ledger.compact import Strand
+from streammetrics_consumers.ledger.compact import MergeRun
 from streammetrics_consumers.ledger.compaction import Group as Rows
 from streammetrics_consumers.ledger.quarantine import Counted
 from streammetrics_consumers.ledger.schema import delta, head
@@ -163,7 +163,7 @@ def test_a_compactor_that_does_not_count_what_it_deletes_is_found_out(
     def exchange(
         connection: Connection,
         of: Head,
-        strand: Strand,
+        strand: MergeRun,
         group: Rows,
         made: Sequence[ledger_compact._Merged],
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.ledger.outline import PIECE_BYTES
+from streammetrics_consumers.ledger.delta_metadata import PIECE_BYTES
 
 from benchmarks.bench_commits import PANES, PARTITIONS, SLICES, costs, loaded
 

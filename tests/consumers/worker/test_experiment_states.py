@@ -16,8 +16,8 @@ from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.compact import compact
+from streammetrics_consumers.ledger.delta_metadata import groupings_of
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.outline import groupings_of
 from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.model.generation import Requested
 from streammetrics_consumers.query.query import Query, QueryError

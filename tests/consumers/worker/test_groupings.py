@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 from streammetrics_consumers.ledger import compact
 from streammetrics_consumers.ledger.compact import Compactor
-from streammetrics_consumers.ledger.outline import PIECE_BYTES
+from streammetrics_consumers.ledger.delta_metadata import PIECE_BYTES
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.replay.scratch import Findings
 from streammetrics_consumers.sources.memory_source import Log

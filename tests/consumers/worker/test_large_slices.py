@@ -13,8 +13,8 @@ from streammetrics_consumers.counting.commits import Limits
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.events.decoder import Decoder
+from streammetrics_consumers.ledger.delta_metadata import PIECE_BYTES
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.outline import PIECE_BYTES
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.commit import Commit, Counters, Head

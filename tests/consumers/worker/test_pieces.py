@@ -8,9 +8,9 @@ import pytest
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.decoder import Decoder
-from streammetrics_consumers.ledger.outline import PIECE_BYTES, split
+from streammetrics_consumers.ledger.delta_metadata import PIECE_BYTES, split
 from streammetrics_consumers.model.commit import Counters, Head
-from streammetrics_consumers.model.generation import Pane, Piece
+from streammetrics_consumers.model.generation import Pane, StateShard
 
 from streammetrics import PerKey, Ratio
 from tests.consumers.small_config import EVENT, LOG, chunk, config, event
@@ -25,14 +25,14 @@ def counted(keys: Sequence[str | tuple[int, str]], max_keys: int = 10_000) -> Pe
     return state
 
 
-def merged(pieces: list[Piece]) -> PerKey:
+def merged(pieces: list[StateShard]) -> PerKey:
     states = [PerKey.from_bytes(piece.state) for piece in pieces]
     return sum(states[1:], states[0])
 
 
 def test_a_small_state_is_one_piece() -> None:
     state = counted(["a", "b"])
-    assert list(split(PANE, state)) == [Piece(PANE, 0, 1, state.to_bytes())]
+    assert list(split(PANE, state)) == [StateShard(PANE, 0, 1, state.to_bytes())]
 
 
 @pytest.mark.parametrize("max_keys", [10_000, 300], ids=["all kept", "some in the overflow"])

@@ -18,7 +18,7 @@ from streammetrics_consumers.counting.worker_status import (
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.write import Fenced
 from streammetrics_consumers.model.commit import Commit, Counters, Head
-from streammetrics_consumers.model.generation import Pane, Piece
+from streammetrics_consumers.model.generation import Pane, StateShard
 from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.sources.memory_source import Deliver, Fail, MemorySource
 from streammetrics_consumers.sources.source import Disconnected
@@ -121,7 +121,7 @@ def test_what_the_ledger_refuses_is_counted_by_its_reason(tmp_path: Path) -> Non
 
 
 def commit_of(head: Head) -> Commit:
-    piece = Piece(Pane("ctr", 0, None, None), 0, 1, b"abc")
+    piece = StateShard(Pane("ctr", 0, None, None), 0, 1, b"abc")
     return Commit(head, 0, 5, None, Counters(5, late=2), [piece])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from streammetrics.core.parts.cells import distinct
+from streammetrics.core.parts.counts import distinct
 
 
 @pytest.mark.parametrize("size", [7, 2_000, 1_000_000])

@@ -23,7 +23,7 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from streammetrics import Accumulator, JoinRows, PerKey, StateError
 from streammetrics_consumers.ledger.schema import delta
-from streammetrics_consumers.model.generation import Generation, Pane, Piece
+from streammetrics_consumers.model.generation import Generation, Pane, StateShard
 
 PIECE_BYTES: Final = 8 << 20  # a reader holds one at a time, and a store likes rows of megabytes
 MAX_RANGES: Final = 1 << 16
@@ -31,7 +31,7 @@ MAX_RANGES: Final = 1 << 16
 
 def split(
     pane: Pane, state: Accumulator, limit: int = PIECE_BYTES, at_least: int = 1
-) -> Iterator[Piece]:
+) -> Iterator[StateShard]:
     """One piece if it is small enough, else as few ranges of keys as it takes, from `at_least` on.
 
     A single key whose state is larger than the limit stays whole: see `is_too_large`.
@@ -41,11 +41,11 @@ def split(
     while len(data) > limit * ranges and ranges < MAX_RANGES:
         ranges *= 2
     if ranges == 1:
-        yield Piece(pane, 0, 1, data)
+        yield StateShard(pane, 0, 1, data)
         return
     while True:
         parts = parts_of(state, ranges)
-        found = [Piece(pane, i, ranges, part.to_bytes()) for i, part in parts.items()]
+        found = [StateShard(pane, i, ranges, part.to_bytes()) for i, part in parts.items()]
         if ranges >= MAX_RANGES or all(
             len(piece.state) <= limit or _is_one(parts[piece.key_range]) for piece in found
         ):
@@ -70,13 +70,13 @@ def _is_one(part: Accumulator) -> bool:
     return isinstance(part, PerKey) and len(part.keys()) <= 1
 
 
-def can_stand_for_coarser(pieces: Sequence[Piece], state: PerKey) -> bool:
+def can_stand_for_coarser(pieces: Sequence[StateShard], state: PerKey) -> bool:
     """Whether the states of coarser groupings follow from these pieces of a state: it is one row,
     and keeps all its keys apart."""
     return len(pieces) == 1 and pieces[0].key_ranges == 1 and state.overflow_state() is None
 
 
-def is_too_large(piece: Piece, limit: int = PIECE_BYTES) -> bool:
+def is_too_large(piece: StateShard, limit: int = PIECE_BYTES) -> bool:
     """Whether no range of keys is small enough: one key alone is larger than a row may be."""
     return len(piece.state) > limit
 
@@ -162,7 +162,7 @@ class SumOf(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class DeltaMetadata:
     """A delta row without its state. `retry` is None for the log's own events. `nbytes` is what is
     stored: of a row of a finer grouping, where it is a `sum_of` that."""
 
@@ -180,24 +180,24 @@ class Outline:
 
 def read_outlines(
     connection: Connection, of: Generation, panes: Collection[Pane]
-) -> Iterator[Outline]:
+) -> Iterator[DeltaMetadata]:
     """Those of the rows of these panes."""
-    yield from _outlines(connection, of.id, panes)
+    yield from _delta_metadata(connection, of.id, panes)
     by = groupings_of(of)
     finer: dict[Pane, list[Pane]] = defaultdict(list)
     for pane in panes:
         base = bases(by[pane.metric]).get(pane.grouping) if pane.metric in by else None
         if base is not None:
             finer[pane.of_grouping(base)].append(pane)
-    for row in _outlines(connection, of.id, finer, delta.c.for_coarser.is_(True)):
+    for row in _delta_metadata(connection, of.id, finer, delta.c.for_coarser.is_(True)):
         sum_of = SumOf(by[row.pane.metric], row.pane.grouping)
         for pane in finer[row.pane]:
             yield replace(row, pane=pane, sum_of=sum_of)
 
 
-def _outlines(
+def _delta_metadata(
     connection: Connection, generation: int, panes: Collection[Pane], *more: ColumnElement[bool]
-) -> Iterator[Outline]:
+) -> Iterator[DeltaMetadata]:
     for which in of_panes(generation, panes):
         found = connection.execute(
             select(
@@ -216,13 +216,15 @@ def _outlines(
             ).where(*which, *more)
         )
         for row in found:
-            yield Outline(row[0], Pane(*row[1:5]), *row[5:12])
+            yield DeltaMetadata(row[0], Pane(*row[1:5]), *row[5:12])
 
 
-def read_states(connection: Connection, rows: Iterable[Outline]) -> Iterator[tuple[Outline, bytes]]:
+def read_states(
+    connection: Connection, rows: Iterable[DeltaMetadata]
+) -> Iterator[tuple[DeltaMetadata, bytes]]:
     """Each of these rows with what is stored of it, in no certain order, a few in memory at a
     time; see `state_of`."""
-    by_id: dict[int, list[Outline]] = defaultdict(list)
+    by_id: dict[int, list[DeltaMetadata]] = defaultdict(list)
     for row in rows:
         by_id[row.id].append(row)
     sizes = ((id_, held[0].nbytes) for id_, held in by_id.items())
@@ -234,7 +236,7 @@ def read_states(connection: Connection, rows: Iterable[Outline]) -> Iterator[tup
                     yield row, stored
 
 
-def state_of(row: Outline, stored: bytes) -> PerKey:
+def state_of(row: DeltaMetadata, stored: bytes) -> PerKey:
     """The state of a row. Raises StateError where it cannot be read."""
     if len(stored) != row.nbytes:
         raise StateError(

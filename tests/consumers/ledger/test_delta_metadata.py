@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import event
-from streammetrics_consumers.ledger.compact import Compactor, Strand
+from streammetrics_consumers.ledger.compact import Compactor, MergeRun
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.view import view
 from streammetrics_consumers.model.commit import Head
@@ -46,7 +46,9 @@ def plans(ledger: Ledger, read: Callable[[], object]) -> list[str]:
 def test_outlines_and_panes_are_read_from_the_index_alone(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    found = plans(ledger, lambda: view(ledger, lambda now: (now.snapshot, now.outlines(PANES))))
+    found = plans(
+        ledger, lambda: view(ledger, lambda now: (now.snapshot, now.delta_metadata(PANES)))
+    )
     assert len(found) == 3
     for plan in found:
         assert plan.startswith("SEARCH delta USING COVERING INDEX delta_outline (generation=?")
@@ -56,7 +58,7 @@ def test_outlines_and_panes_are_read_from_the_index_alone(
 def test_so_are_the_rows_that_may_be_merged(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    strand = Strand(generation.id, PANES[1], head.id)
+    strand = MergeRun(generation.id, PANES[1], head.id)
     (plan,) = plans(ledger, lambda: Compactor(ledger.store).plan(strand))
     assert plan.startswith("SEARCH delta USING COVERING INDEX delta_outline (generation=?")
 
