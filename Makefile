@@ -31,10 +31,10 @@ check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in abo
 	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow" $(SUITE)
 
 test: .venv/.dev  ## all tests but those below; those that skip say why, and how to enable them
-	$(PYTEST) -n 3 -rs -m "not faults" $(SUITE)
+	$(PYTEST) -n 3 -m "not faults" $(SUITE)
 
 test-faults: .venv/.dev  ## kill, stall and cut off the broker, the stores and workers
-	$(PYTEST) -n 3 -rs -m faults tests/consumers
+	$(PYTEST) -n 3 -m faults tests/consumers
 
 test-engines: .venv/.dev  ## Spark, Beam, and recipes of other engines (2 GB to download)
 	$(MAKE) test-spark test-beam test-recipes
@@ -105,7 +105,7 @@ mutants: .venv/.dev  ## which test fails when the code is wrong (docs/testing.md
 # Spark and Beam, likewise, and apart: they pin different versions of pyarrow. What is required of
 # the machine (see tests/requirements.py) is required here too, and the engine with it.
 ENGINE_TEST = STREAMMETRICS_REQUIRE="$$STREAMMETRICS_REQUIRE,$(1)" \
-	.cache/$(1)/bin/python -m pytest -q -rs --doctest-modules streammetrics/engines/$(1) \
+	.cache/$(1)/bin/python -m pytest -q --doctest-modules streammetrics/engines/$(1) \
 	tests/engines/$(1)
 
 .PHONY: test-spark test-beam test-recipes
@@ -117,7 +117,7 @@ test-beam: .cache/beam/.made
 
 test-recipes: .venv/.dev .cache/beam/.made .cache/recipes/.made
 	STREAMMETRICS_REQUIRE="$$STREAMMETRICS_REQUIRE,beam,recipes" \
-	  $(PYTEST) -n0 -rs tests/engines/test_recipes.py
+	  $(PYTEST) -n0 tests/engines/test_recipes.py
 
 .cache/spark/.made: pyproject.toml | .venv/bin/python
 	@$(PYTHON) -m venv .cache/spark

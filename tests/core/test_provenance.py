@@ -95,7 +95,7 @@ def test_ranges_that_are_none_are_refused(row: tuple[str, int, int]) -> None:
     made = Provenance()
     with pytest.raises(InputError) as caught:
         made.add(*row)
-    assert str(row[2]) in caught.value.came
+    assert str(row[2]) in caught.value.got
     assert "offsets" in caught.value.expected or "start" in caught.value.expected
     assert not made
 

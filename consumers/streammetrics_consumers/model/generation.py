@@ -93,7 +93,7 @@ class StateShard:
     """A part of a pane's state: the keys whose hash lies in the `key_range`-th of `key_ranges`
     equal ranges. `state` is `to_bytes()` of a PerKey of the plain metric. `key_ranges` is a power
     of two, so ranges of different pieces nest. Where `for_coarser`, it is whole, keeps all keys
-    apart, and the coarser groupings have no pieces of their own: see ledger/outline.py."""
+    apart, and the coarser groupings have no pieces of their own: see ledger/delta_metadata.py."""
 
     pane: Pane
     key_range: int
