@@ -66,6 +66,18 @@ def test_no_name_has_a_word_that_the_glossary_replaces() -> None:
     assert {name: lines for name, lines in met.items() if lines} == {}
 
 
+def test_no_text_of_the_code_or_the_docs_has_the_old_dialect() -> None:
+    dialect = re.compile(r"\bmend(s|ed|ing)?\b|\bhangs? together\b|\bas if absent\b|\bdealt\b")
+    files = [path for package in PACKAGES for path in sorted(package.rglob("*.py"))]
+    files += [path for path in sorted((ROOT / "docs").glob("*.md")) if path.name != "glossary.md"]
+    met = {
+        str(path.relative_to(ROOT)): found.group(0)
+        for path in [*files, ROOT / "README.md"]
+        if (found := dialect.search(path.read_text(encoding="utf-8")))
+    }
+    assert met == {}
+
+
 def test_a_replaced_word_is_found() -> None:
     assert found("def _absorb_rows(): ...\nself.recount = 1\nclass Pulse: ...\nlost = 2") == [
         (1, "_absorb_rows"),

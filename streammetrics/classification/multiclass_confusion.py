@@ -44,7 +44,7 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
         [n, n_classes] scores without NaN, of which the largest is the predicted class and, of
         equal ones, that of the smallest class. In the same order the true class is among the
         first k or not, so that top-1 accuracy is accuracy. weights: [n], at least 0, or 1 each; a
-        row of weight 0 is as if absent.
+        row of weight 0 is ignored.
     State
         A count for each pair of a true and a predicted class, kept sparse while few occur; for
         each k how often the true class was among the first k, and how often only because of ties.

@@ -25,7 +25,7 @@ _TOTALS: Final = "totals"
 
 @dataclass(frozen=True)
 class Sealing:
-    """How rows were dealt to tasks, so that all rows of a user are in one: by a hash of the user.
+    """How rows were sent to tasks, so that all rows of a user are in one: by a hash of the user.
 
     of: the column of the users. n_buckets: how many buckets, each the work of one task. hash: the
     name of the hash, such as "xxhash64"; user u is in bucket hash(u) mod n_buckets. scope: what the
@@ -86,7 +86,7 @@ class Sealed(WithoutRows, schema="sealed/1"):
     State
         Of a GroupedAUC the sums of areas and weights, each area in whole units of 2**-96; of a
         GroupedScores the moments of lists; of another metric its state. The same bytes however
-        users were dealt to buckets.
+        users were hashed into buckets.
     Result
         That of the metric, with its intervals.
     Undefined

@@ -162,7 +162,7 @@ def scores(values: ArrayLike, name: str = "scores") -> NDArray[np.floating]:
             expected="numbers",
             got="nan",
             where=f"{name}[{bad[0]}]",
-            hint=f"drop or mend the {len(bad)} nan row(s)",
+            hint=f"drop or fix the {len(bad)} nan row(s)",
             rows=bad,
         )
     return array
@@ -177,7 +177,7 @@ def finite(values: ArrayLike, name: str) -> NDArray[np.floating]:
             expected="finite numbers",
             got=str(array[bad[0]]),
             where=f"{name}[{bad[0]}]",
-            hint=f"drop or mend the {len(bad)} infinite row(s)",
+            hint=f"drop or fix the {len(bad)} infinite row(s)",
             rows=bad,
         )
     return array
@@ -224,7 +224,7 @@ def probabilities(
         expected="scores in [0, 1]",
         got=shown(array[bad[0]]),
         where=f"{name}[{bad[0]}]",
-        hint=f"drop or mend the {len(bad)} bad row(s)" if isnan(array[bad[0]]) else hint,
+        hint=f"drop or fix the {len(bad)} bad row(s)" if isnan(array[bad[0]]) else hint,
         rows=bad,
     )
 

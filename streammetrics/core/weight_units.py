@@ -229,7 +229,7 @@ def _refuse(weights: NDArray[Any], bad: NDArray[np.bool_], unit: Fraction) -> No
 def _not_a_multiple(first: Any, rows: NDArray[np.intp], unit: Fraction) -> InputError:
     exact, _ = _fraction(first)
     if exact is None or exact < 0:
-        return _refused(first, rows, "weights of at least 0", f"mend {len(rows)} row(s)")
+        return _refused(first, rows, "weights of at least 0", f"fix {len(rows)} row(s)")
     hint = "pass the weight_unit of which they are multiples, or round_weights=True"
     if exact < _COARSE * unit:  # rounded to so few units it would be another weight
         digits = next((k for k in range(1, 19) if exact * 10**k >= _COARSE**2), 18)

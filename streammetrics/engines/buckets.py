@@ -51,7 +51,7 @@ def require_buckets(n: int) -> None:
             expected=f"an integer from 1 to {MAX_BUCKETS}",
             got=shown(n),
             where="n_buckets",
-            hint="pass how many buckets the users are dealt to",
+            hint="pass how many buckets users are hashed into",
         )
 
 

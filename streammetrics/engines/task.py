@@ -34,7 +34,7 @@ class Positions:
     `Positions(("topic", "partition"), "offset")` notes `clicks/3: [0, 5000)` of a task whose rows
     of that partition have offsets from 0 to 4999. So a task must have a range of its own, as one
     that reads a log has, or a group or a bucket of its own, as one after `groupBy` has; of rows
-    that were dealt to tasks at random the ranges overlap, and their states refuse to merge.
+    that were sent to tasks at random the ranges overlap, and their states refuse to merge.
     """
 
     source: tuple[str, ...]

@@ -71,7 +71,7 @@ def _numbers(given: object, similarity: str) -> Floats:
     if values.ndim == 2 and not good.all():
         row, column = np.argwhere(~good)[0]
         _refuse(f"finite numbers (of a table: up to {LARGEST:g})", shown(values[row, column]),
-                f"[{row}, {column}]", "mend or leave out such items")  # fmt: skip
+                f"[{row}, {column}]", "fix or leave out such items")  # fmt: skip
     return values
 
 

@@ -1,4 +1,4 @@
-"""Sealed: totals of complete users, the same bytes however users were dealt to buckets."""
+"""Sealed: totals of complete users, the same bytes however users were hashed into buckets."""
 
 from __future__ import annotations
 

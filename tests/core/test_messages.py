@@ -107,7 +107,7 @@ ROWS = [
     ),
     (
         updated(HistogramAUC(), [0, 1], [0.5, math.nan]),
-        "scores[1]: expected scores in [0, 1], got nan; drop or mend the 1 bad row(s)",
+        "scores[1]: expected scores in [0, 1], got nan; drop or fix the 1 bad row(s)",
     ),
     (
         updated(HistogramAUC(), [0, 1], [0.5, 1.5]),

@@ -10,7 +10,7 @@ Row = tuple[Any, ...]  # ..., label, score, weight
 
 
 def in_units(rows: Sequence[Row], unit: Fraction) -> list[Row]:
-    """The rows with a whole number of units each; those of weight zero are as if absent."""
+    """The rows with a whole number of units each; those of weight zero are ignored."""
     exact = [(*rest, Fraction(str(weight)) / unit) for *rest, weight in rows]
     assert all(units.denominator == 1 for *_, units in exact)
     return [(*rest, int(units)) for *rest, units in exact if units]

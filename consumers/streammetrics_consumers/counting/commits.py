@@ -93,7 +93,7 @@ class ErrorBudgetExceeded(Exception):
     """More events were refused than `store.max_bad_share` allows.
 
     Events since the last commit are neither counted nor in quarantine: they are read again once
-    the cause is mended.
+    the cause is fixed.
     """
 
 
@@ -102,7 +102,7 @@ class ErrorBudget:
 
     A worker that starts again takes the last records of each log that it is given into account:
     else each start would let FIRST_ROWS bad events through. What is committed while the share is
-    too high must not be over it itself, so that good events get in once the cause is mended.
+    too high must not be over it itself, so that good events get in once the cause is fixed.
     """
 
     def __init__(self, limit: float) -> None:
@@ -147,6 +147,6 @@ class ErrorBudget:
             said += f"; the first is {partition} offset {first.offset}"
             said += f", field {first.field}: {first.detail}" if first.field else f": {first.detail}"
         raise ErrorBudgetExceeded(
-            f"{said}. Nothing since the last commit is counted; mend the events or the config, or "
+            f"{said}. Nothing since the last commit is counted; fix the events or the config, or "
             "raise [store] max_bad_share"
         )

@@ -2,7 +2,7 @@
 
 Starts of allocations may be appended to an experiment while it goes on: a ramp that was not
 foreseen. It is the same experiment then, and its looks go on: what was counted keeps its epochs,
-and how a part of the future is dealt out may be decided by all that was seen. Nothing that the
+and how a part of the future is allocated may be decided by all that was seen. Nothing that the
 looks so far rest on may move: neither an epoch that has events, nor what a horizon was tuned to.
 """
 
@@ -52,15 +52,17 @@ Description = Mapping[str, object]
 
 def more_epochs(was: Description, now: Description) -> tuple[str, ...]:
     """The starts that a plan has more than another one of the same metric, after those that both
-    have; none where it deals out otherwise what both have, or moves what a horizon was tuned to."""
+    have; none where it allocates otherwise what both have, or moves what a horizon was tuned to."""
     before, after = was.get(EXPERIMENT), now.get(EXPERIMENT)
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
         return ()
     known, starts = (cast("list[str]", one["epochs"]) for one in (before, after))
-    dealt, deals = _weights(before), _weights(after)
-    if starts[: len(known)] != known or deals[: len(dealt)] != dealt:
+    allocated, allocations = _weights(before), _weights(after)
+    if starts[: len(known)] != known or allocations[: len(allocated)] != allocated:
         return ()
-    if after["horizon"] is not None and any(one != dealt[-1] for one in deals[len(dealt) :]):
+    if after["horizon"] is not None and any(
+        one != allocated[-1] for one in allocations[len(allocated) :]
+    ):
         return ()
     return tuple(starts[len(known) :])
 

@@ -1,4 +1,4 @@
-"""Hashes of users and other units: what deals them to groups and what samples them.
+"""Hashes of users and other units: what puts them into buckets and what samples them.
 
 The word of an integer id is its 64 bits, that of a string its SipHash (`id_hashes.py`). A word and
 the hash of a salt, one XOR the other, are mixed by splitmix64, so that hashes under two salts have

@@ -324,7 +324,7 @@ class CountsColumn(Column):
         first = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
         self.codes = codes[first]
         self.counts = np.add.reduceat(counts, first)
-        if not self.counts.all():  # weights of zero are as if absent
+        if not self.counts.all():  # weights of zero are ignored
             here = np.flatnonzero(self.counts != 0)
             self.codes, self.counts = self.codes[here], self.counts[here]
 

@@ -1,6 +1,6 @@
-"""Variance between groups of users, where the rows of one user hang together.
+"""Variance between groups of users, where the rows of one user are correlated.
 
-Users are dealt to K groups by a hash; groups are independent whatever users are like, so their
+Users are hashed into K buckets; groups are independent whatever users are like, so their
 spread says how far the estimate may be off. An empty group says nothing and is left out, so that
 K below is the number of groups that have rows. (Wolter 2007, "Introduction to Variance
 Estimation", chapters 2 and 4.)

@@ -254,7 +254,7 @@ def test_an_error_of_librdkafka_says_whether_another_try_may_help(
             error = KafkaError(code, "away")
             source._consumer, source._wrong = Failing(source, error, comes), None
             if comes == "beside them" and kind is Disconnected:
-                assert source.poll(0.0) == []  # a connection mends itself
+                assert source.poll(0.0) == []  # a connection recovers by itself
                 continue
             with pytest.raises(SourceError, match="away") as caught:
                 source.poll(0.0)

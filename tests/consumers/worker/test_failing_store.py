@@ -29,10 +29,10 @@ LOGS: dict[Partition, Records] = {ONE: records(1, 300), TWO: records(2, 200)}
 
 
 class Broken:
-    """A store that is broken while a run writes to it, and mended when the block ends."""
+    """A store that is broken while a run writes to it, and fixed when the block ends."""
 
-    def __init__(self, store: Store, mended: ExitStack) -> None:
-        self.store, self.mended = store, mended
+    def __init__(self, store: Store, fixed: ExitStack) -> None:
+        self.store, self.fixed = store, fixed
 
     @property
     def path(self) -> Path:
@@ -55,7 +55,7 @@ class Broken:
         self.pragma("PRAGMA query_only = ON")
 
     def locked(self) -> None:
-        other = self.mended.enter_context(closing(sqlite3.connect(self.path)))
+        other = self.fixed.enter_context(closing(sqlite3.connect(self.path)))
         other.isolation_level = None
         other.execute("BEGIN IMMEDIATE")
 
@@ -64,7 +64,7 @@ class Broken:
         with closing(sqlite3.connect(self.path)) as other:
             other.execute("PRAGMA wal_checkpoint(TRUNCATE)").close()
         kept = self.path.read_bytes()
-        self.mended.callback(self.path.write_bytes, kept)
+        self.fixed.callback(self.path.write_bytes, kept)
         self.path.write_bytes(kept[:4096] + b"\xff" * (len(kept) - 4096))
 
 
@@ -85,9 +85,9 @@ def breaking(
     class Reports(list[Progress]):
         def append(self, progress: Progress) -> None:
             if progress.rows >= at and stores:
-                fault(Broken(stores.pop(), mended))
+                fault(Broken(stores.pop(), fixed))
 
-    with ExitStack() as mended, monkeypatch.context() as patch:
+    with ExitStack() as fixed, monkeypatch.context() as patch:
         patch.setattr(service, "Ledger", Hasty)
         patch.setattr(run, "progress", Reports())
         yield

@@ -327,7 +327,7 @@ class ConfluentSource:
         return TopicReading(cluster, self._topic_ids.first())
 
     def _heard(self, error: KafkaError) -> None:
-        """A connection mends itself; what another try will not mend ends the source."""
+        """A connection recovers by itself; what another try will not fix ends the source."""
         if error.fatal() or error.name() in FATAL:
             self._wrong = error
         log.debug("kafka: %s", error)

@@ -1,4 +1,4 @@
-"""The client of kafka-python: how it is reached, and four of its faults that are mended here."""
+"""The client of kafka-python: how it is reached, and four of its faults that are fixed here."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ class _Refusals(logging.Handler):
     last: Exception | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep an error that another try would not mend."""
+        """Keep an error that another try would not fix."""
         for one in record.args if isinstance(record.args, tuple) else ():
             if isinstance(one, (*FATAL, ssl.SSLCertVerificationError)):
                 self.last = one
