@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import structs
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.ledger.ledger import Ledger
@@ -130,7 +131,7 @@ def counted(
 
 def without_offsets(found: Results) -> Results:
     """What does not depend on how a log is split into partitions."""
-    rows = (replace(row, window=replace(row.window, state="total")) for row in found.rows)
+    rows = (replace(row, window=structs.replace(row.window, state="total")) for row in found.rows)
     return replace(found, offsets={}, watermark_ms=None, rows=tuple(rows))
 
 
