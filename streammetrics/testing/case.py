@@ -68,7 +68,8 @@ def compare(where: str, result: object, exact: Exact) -> None:
             compare(f"{where}[{name!r}]" if known else f"{where}.{name}", value, inner)
         return
     low, high = (getattr(result, name, result) for name in ("low", "high"))
-    assert isinstance(low, int | float) and isinstance(high, int | float), f"{where} is {result!r}"
+    if not (isinstance(low, int | float) and isinstance(high, int | float)):
+        raise AssertionError(f"{where} is {result!r}")
     if exact is None:
         assert math.isnan(low) and math.isnan(high), f"{where} is {result}, but it is undefined"
         return
