@@ -69,9 +69,9 @@ def promtool(*words: str | Path, text: bytes = b"") -> str:
 
 
 def scrape(store: Path) -> bytes:
-    vitals = WorkerStatus(1, 0.0, 0.0, quarantined={"empty": 1})
+    reported = WorkerStatus(1, 0.0, 0.0, quarantined={"empty": 1})
     with closing(Ledger.open(str(store))) as ledger:
-        return exposition(ledger, Watched(lambda: {"0": vitals}, lambda: 1.0, lambda: 1.0))
+        return exposition(ledger, Watched(lambda: {"0": reported}, lambda: 1.0, lambda: 1.0))
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Where a class body becomes a metric: the only metaprogramming. `core/README.md` explains it."""
+"""Where a class body becomes a metric. `core/README.md` explains it."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from fractions import Fraction
 from functools import partial
+from keyword import iskeyword
 from math import inf, isnan
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 
@@ -370,13 +371,13 @@ class Inputs:
     A column has the same length as the first. Inputs of ids and weights are given by name only.
     """
 
-    def __init__(self, **columns: Input) -> None:
+    def __init__(self, /, **columns: Input) -> None:
         given = columns.get("weights")
         self.weights = given if isinstance(given, Weights) else None
         self.columns = {k: c for k, c in columns.items() if not isinstance(c, Weights)}
         for name, column in columns.items():
-            if hasattr(Batch, name) or not name.isidentifier():
-                raise TypeError(f"no input can be called {name!r}: Batch.{name} is something else")
+            if hasattr(Batch, name) or name == "self" or iskeyword(name) or not name.isidentifier():
+                raise TypeError(f"no input can be called {name!r}: the name means something else")
             if isinstance(column, Weights) and name != "weights":
                 raise TypeError(f"the input of weights is called weights, and not {name!r}")
 

@@ -353,3 +353,9 @@ def test_a_metric_with_a_check_of_its_own_is_asked_for_every_batch() -> None:
     with pytest.raises(InputError):
         metric.update(np.ones(3))
     assert metric.compute() == 6
+
+
+@pytest.mark.parametrize("name", ["self", "class", "two words", "quanta"])
+def test_a_name_that_means_something_else_is_no_input(name: str) -> None:
+    with pytest.raises(TypeError, match=f"no input can be called {name!r}"):
+        Inputs(**{name: Real()})

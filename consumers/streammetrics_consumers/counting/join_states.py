@@ -1,4 +1,4 @@
-"""What the events of one partition add to what waits to be joined. Pure.
+"""What the events of one partition add to the pending events of a join. Pure.
 
 Impressions and outcomes are kept as sets, by panes of event time, until somebody closes the label
 windows (see closer.py): no metric has counted them before.

@@ -1,4 +1,4 @@
-"""The closer: impressions whose label windows have closed leave what waits, and are counted.
+"""The closer: impressions whose label windows have closed are pending no longer, and are counted.
 
 Label windows are closed up to C when every partition has left C + label_window behind by more than
 the allowed lateness: what is older than that is late there, a fact of the log, and is not joined.
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MAX_BYTES: Final = 64 << 20  # of what waits that is in memory at a time, as bytes of rows
+MAX_BYTES: Final = 64 << 20  # of pending events in memory at a time, as bytes of rows
 MAX_RANGES: Final = 1 << 10
 ROWS_AT_ONCE: Final = 200_000  # impressions that are fed to the metrics together
 TRIES: Final = 10  # where others merge rows or close at the same time

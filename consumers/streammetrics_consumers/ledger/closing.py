@@ -14,7 +14,11 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, delete, select
 
-from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, read_states
+from streammetrics_consumers.ledger.delta_metadata import (
+    METADATA,
+    DeltaMetadata,
+    read_states,
+)
 from streammetrics_consumers.ledger.read import read_heads
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.ledger.store import Store
@@ -53,7 +57,7 @@ def closing_heads(store: Store, of: Generation) -> tuple[Head, ...]:
 
 
 def pending(store: Store, of: Generation, metric: str, before_ms: int) -> tuple[DeltaMetadata, ...]:
-    """The rows of what waits, of panes that start before a time; without their states."""
+    """The rows of pending events, of panes that start before a time; without their states."""
     return store.read(lambda connection: _pending(connection, of, metric, before_ms))
 
 
@@ -83,7 +87,7 @@ def write_closing(
     read_before_ms: int,
     gone: Sequence[DeltaMetadata],
 ) -> None:
-    """Close up to `commit.end`. read: all rows of what waits, of panes before `read_before_ms`;
+    """Close up to `commit.end`. read: all rows of pending events, of panes before `read_before_ms`;
     gone: those of them that the commit writes anew, or drops.
 
     Raises Fenced, SettingsChanged or StoreUnavailable.
@@ -113,20 +117,7 @@ def _pending(
     connection: Connection, of: Generation, metric: str, before_ms: int
 ) -> tuple[DeltaMetadata, ...]:
     rows = connection.execute(
-        select(
-            delta.c.id,
-            delta.c.metric,
-            delta.c.grouping,
-            delta.c.window_start_ms,
-            delta.c.window_end_ms,
-            delta.c.key_range,
-            delta.c.key_ranges,
-            delta.c.head,
-            delta.c.start_offset,
-            delta.c.end_offset,
-            delta.c.nbytes,
-            delta.c.retry,
-        )
+        select(*METADATA)
         .where(
             delta.c.generation == of.id,
             delta.c.metric == metric,

@@ -27,6 +27,21 @@ from streammetrics_consumers.model.generation import Generation, Pane, StateShar
 
 PIECE_BYTES: Final = 8 << 20  # a reader holds one at a time, and a store likes rows of megabytes
 MAX_RANGES: Final = 1 << 16
+# The columns of a `DeltaMetadata`: its id, the four of its pane, and the rest in order.
+METADATA: Final = (
+    delta.c.id,
+    delta.c.metric,
+    delta.c.grouping,
+    delta.c.window_start_ms,
+    delta.c.window_end_ms,
+    delta.c.key_range,
+    delta.c.key_ranges,
+    delta.c.head,
+    delta.c.start_offset,
+    delta.c.end_offset,
+    delta.c.nbytes,
+    delta.c.retry,
+)
 
 
 def split(
@@ -199,22 +214,7 @@ def _delta_metadata(
     connection: Connection, generation: int, panes: Collection[Pane], *more: ColumnElement[bool]
 ) -> Iterator[DeltaMetadata]:
     for which in of_panes(generation, panes):
-        found = connection.execute(
-            select(
-                delta.c.id,
-                delta.c.metric,
-                delta.c.grouping,
-                delta.c.window_start_ms,
-                delta.c.window_end_ms,
-                delta.c.key_range,
-                delta.c.key_ranges,
-                delta.c.head,
-                delta.c.start_offset,
-                delta.c.end_offset,
-                delta.c.nbytes,
-                delta.c.retry,
-            ).where(*which, *more)
-        )
+        found = connection.execute(select(*METADATA).where(*which, *more))
         for row in found:
             yield DeltaMetadata(row[0], Pane(*row[1:5]), *row[5:12])
 

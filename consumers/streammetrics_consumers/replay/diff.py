@@ -163,7 +163,7 @@ class _Comparison:
         return None if is_inside else ""
 
     def compare_pending(self, some: Collection[Pane]) -> None:
-        """Compare what waits to be joined, as the union of all logs."""
+        """Compare the pending events of the join, as the union of all logs."""
         theirs, ours = (
             Rows(((pane, 0, None), rows) for pane, rows in found.items())
             for found in self._rows(some)

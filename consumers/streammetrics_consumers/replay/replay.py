@@ -381,7 +381,7 @@ class Replay:
         )
 
     def finish(self) -> None:
-        """Write the rest, compare the counters, and say what waits for a retry."""
+        """Write the rest, compare the counters, and say which records a retry may count."""
         self._flush()
         for known in self._dry_runs.values():
             self._write_dry_run(*known)

@@ -84,8 +84,8 @@ class _Scrape:
 def _counted(workers: dict[str, WorkerStatus]) -> Iterator[Metric]:
     for name, (what, field) in _COUNTERS.items():
         family = CounterMetricFamily(name, what, labels=["worker"])
-        for worker, vitals in workers.items():
-            family.add_metric([worker], getattr(vitals, field))
+        for worker, reported in workers.items():
+            family.add_metric([worker], getattr(reported, field))
         yield family
     refused = CounterMetricFamily(
         "streammetrics_events_quarantined", "Events refused", labels=["worker", "reason"]
@@ -96,10 +96,10 @@ def _counted(workers: dict[str, WorkerStatus]) -> Iterator[Metric]:
         "or locked (tried again)",
         labels=["worker", "why"],
     )
-    for worker, vitals in workers.items():
-        for reason, count in vitals.quarantined.items():
+    for worker, reported in workers.items():
+        for reason, count in reported.quarantined.items():
             refused.add_metric([worker, reason], count)
-        for why, count in vitals.refusals.items():
+        for why, count in reported.refusals.items():
             commits.add_metric([worker, why], count)
     yield from (refused, commits)
 
@@ -109,9 +109,9 @@ def _commits(workers: dict[str, WorkerStatus]) -> Metric:
         "streammetrics_commit_duration_seconds", "Time of a commit", labels=["worker"]
     )
     bounds = [*map(str, COMMIT_BOUNDS_S), "+Inf"]
-    for worker, vitals in workers.items():
-        buckets = list(zip(bounds, map(float, accumulate(vitals.commits)), strict=True))
-        family.add_metric([worker], buckets, vitals.commit_s)
+    for worker, reported in workers.items():
+        buckets = list(zip(bounds, map(float, accumulate(reported.commits)), strict=True))
+        family.add_metric([worker], buckets, reported.commit_s)
     return family
 
 
@@ -126,10 +126,10 @@ def _ages(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
     families = {
         name: GaugeMetricFamily(name, what, labels=["worker"]) for name, what in gauges.items()
     }
-    for worker, vitals in workers.items():
+    for worker, reported in workers.items():
         values = (
-            now_s - vitals.polled_s, now_s - vitals.fetched_s, vitals.delta_bytes,
-            len(vitals.places), _resident_bytes(vitals.pid),
+            now_s - reported.polled_s, now_s - reported.fetched_s, reported.delta_bytes,
+            len(reported.places), _resident_bytes(reported.pid),
         )  # fmt: skip
         for family, value in zip(families.values(), values, strict=True):
             if value is not None:
@@ -147,8 +147,8 @@ def _lags(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
         "streammetrics_lag_seconds",
         "Age of the record that reading stands at, 0 at the log's end", labels=labels,
     )  # fmt: skip
-    for worker, vitals in workers.items():
-        known = [place for place in vitals.places if place.end is not None]
+    for worker, reported in workers.items():
+        known = [place for place in reported.places if place.end is not None]
         for place in sorted(known, key=_lag, reverse=True)[:PLACES]:
             named, lag = [worker, place.topic, str(place.number)], _lag(place)
             messages.add_metric(named, lag)

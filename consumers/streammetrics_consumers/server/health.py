@@ -36,13 +36,13 @@ class Watched:
     def unhealthy(self) -> str | None:
         """Why the process should be started again."""
         now_s = self.monotonic()
-        for name, vitals in self.workers().items():
-            if vitals is None:
+        for name, reported in self.workers().items():
+            if reported is None:
                 continue
-            hangs_s = now_s - vitals.polled_s
+            hangs_s = now_s - reported.polled_s
             if hangs_s > self.poll_limit_s:
                 return f"worker {name}: no poll has returned for {hangs_s:.0f} s"
-            silent_s = now_s - vitals.fetched_s
+            silent_s = now_s - reported.fetched_s
             if silent_s > self.fetch_limit_s:
                 return f"worker {name}: nothing was heard from the log for {silent_s:.0f} s"
         return None
@@ -52,10 +52,10 @@ class Watched:
         why = self.unhealthy()
         if why is not None:
             return why
-        for name, vitals in self.workers().items():
-            if vitals is None:
+        for name, reported in self.workers().items():
+            if reported is None:
                 return f"worker {name} has not started yet"
-            if not vitals.joined:
+            if not reported.joined:
                 return f"worker {name} was not told yet which partitions are its own"
         return None
 
@@ -88,8 +88,8 @@ def unready(ledger: Ledger, watched: Watched) -> str | None:
     if why is not None:
         return why
     live = {(one.partition.topic, one.partition.number): one for one in heads if not one.closed}
-    for name, vitals in workers.items():
-        for place in () if vitals is None else vitals.places:
+    for name, reported in workers.items():
+        for place in () if reported is None else reported.places:
             why = _lost(place, live.get((place.topic, place.number)))
             if why is not None:
                 return f"worker {name}: {why}"

@@ -87,7 +87,7 @@ class HealthMonitor:
         seen, watched = self.snapshot(), self._watched
         now_s, now = watched.monotonic(), watched.clock()
         workers = watched.workers()
-        lags = [_lag(vitals, now) for vitals in workers.values() if vitals is not None]
+        lags = [_lag(reported, now) for reported in workers.values() if reported is not None]
         messages = [lag for lag, _ in lags if lag is not None]
         seconds = [lag for _, lag in lags if lag is not None]
         moves = [v.committed_s for v in workers.values() if v and v.committed_s is not None]
@@ -129,17 +129,17 @@ def _state(
 
 
 def _worker(
-    name: str, vitals: WorkerStatus | None, watched: Watched, now: float
+    name: str, reported: WorkerStatus | None, watched: Watched, now: float
 ) -> answers.HealthWorker:
-    if vitals is None:
+    if reported is None:
         return answers.HealthWorker(name, "it has not started yet", None, 0)
-    alone = Watched(lambda: {name: vitals}, watched.monotonic, watched.clock)
-    return answers.HealthWorker(name, alone.unready(), _lag(vitals, now)[0], len(vitals.places))
+    alone = Watched(lambda: {name: reported}, watched.monotonic, watched.clock)
+    return answers.HealthWorker(name, alone.unready(), _lag(reported, now)[0], len(reported.places))
 
 
-def _lag(vitals: WorkerStatus, now: float) -> tuple[int | None, float | None]:
+def _lag(reported: WorkerStatus, now: float) -> tuple[int | None, float | None]:
     """The messages that a worker has not read, and the age of the record that it stands at."""
-    known = [place for place in vitals.places if place.end is not None]
+    known = [place for place in reported.places if place.end is not None]
     if not known:
         return None, None
     ages = [age for place in known if (age := _age_s(place, now)) is not None]

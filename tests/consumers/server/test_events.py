@@ -111,7 +111,7 @@ def test_a_store_that_is_away_is_said_to_be(tmp_path: Path, store: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("vitals", "state", "sentence"),
+    ("reported", "state", "sentence"),
     [
         (WorkerStatus(1, 100.0, 100.0, joined=True), "live", "Counting."),
         (
@@ -130,9 +130,9 @@ def test_a_store_that_is_away_is_said_to_be(tmp_path: Path, store: Path) -> None
     ],
 )
 def test_health_is_what_the_workers_say(
-    store: Path, vitals: WorkerStatus | None, state: str, sentence: str
+    store: Path, reported: WorkerStatus | None, state: str, sentence: str
 ) -> None:
-    watched = Watched(lambda: {"0": vitals}, lambda: 100.0, lambda: 50.0)
+    watched = Watched(lambda: {"0": reported}, lambda: 100.0, lambda: 50.0)
     with closing(Ledger.open(str(store))) as ledger:
         found = HealthMonitor(ledger, watched).health()
     assert found.state == state
@@ -140,7 +140,7 @@ def test_health_is_what_the_workers_say(
 
 
 def test_a_commit_of_a_worker_says_when_it_was(store: Path) -> None:
-    vitals = WorkerStatus(1, 100.0, 100.0, joined=True, committed_s=98.0)
-    watched = Watched(lambda: {"0": vitals}, lambda: 100.0, lambda: 50.0)
+    reported = WorkerStatus(1, 100.0, 100.0, joined=True, committed_s=98.0)
+    watched = Watched(lambda: {"0": reported}, lambda: 100.0, lambda: 50.0)
     with closing(Ledger.open(str(store))) as ledger:
         assert HealthMonitor(ledger, watched).health().committed_s == 2.0

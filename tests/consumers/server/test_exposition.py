@@ -71,14 +71,14 @@ def test_a_store_that_is_away_costs_only_what_it_knows(tmp_path: Path, store: Pa
 
 
 def test_lag_is_told_in_messages_and_in_seconds(store: Path) -> None:
-    vitals = WorkerStatus(1, 0.0, 0.0)
-    vitals.places = [
+    reported = WorkerStatus(1, 0.0, 0.0)
+    reported.places = [
         PartitionStatus("t", 0, 90, 100, record_ms=20_000),
         PartitionStatus("t", 1, 100, 100, record_ms=20_000),
         PartitionStatus("t", 2, 5),  # nobody told its end
         PartitionStatus("t", 3, 0, 4),  # nothing came yet
     ]
-    found = scraped(store, watched(a=vitals))
+    found = scraped(store, watched(a=reported))
 
     def lag(unit: str, number: int) -> float | None:
         labels = (("partition", str(number)), ("topic", "t"), ("worker", "a"))
@@ -89,9 +89,9 @@ def test_lag_is_told_in_messages_and_in_seconds(store: Path) -> None:
 
 
 def test_the_time_of_commits_is_a_histogram(store: Path) -> None:
-    vitals = WorkerStatus(1, 0.0, 0.0, commit_s=3.5)
-    vitals.commits[0], vitals.commits[-1] = 2, 1
-    found = scraped(store, watched(a=vitals))
+    reported = WorkerStatus(1, 0.0, 0.0, commit_s=3.5)
+    reported.commits[0], reported.commits[-1] = 2, 1
+    found = scraped(store, watched(a=reported))
     name = "streammetrics_commit_duration_seconds"
     buckets = [
         found[f"{name}_bucket", (("le", le), ("worker", "a"))]
@@ -107,8 +107,10 @@ def test_labels_are_escaped_and_their_number_is_bounded(
 ) -> None:
     monkeypatch.setattr(module, "PLACES", 3)
     hostile = HOSTILE + '"\\\n} 1'
-    vitals = WorkerStatus(1, 0.0, 0.0, places=[PartitionStatus(hostile, n, 0, n) for n in range(9)])
-    found = scraped(store, watched(a=vitals))
+    reported = WorkerStatus(
+        1, 0.0, 0.0, places=[PartitionStatus(hostile, n, 0, n) for n in range(9)]
+    )
+    found = scraped(store, watched(a=reported))
     lags = {labels: lag for (name, labels), lag in found.items() if name.endswith("lag_messages")}
     assert sorted(lags.values()) == [6, 7, 8]  # those with the greatest lag
     assert {dict(labels)["topic"] for labels in lags} == {hostile}
@@ -122,10 +124,10 @@ def test_it_is_served_as_text_of_prometheus(store: Path) -> None:
 
 
 def test_every_name_is_ours_and_says_its_unit_where_it_has_one(store: Path) -> None:
-    vitals = WorkerStatus(
+    reported = WorkerStatus(
         1, 0.0, 0.0, places=[PartitionStatus("t", 0, 0, 1)], quarantined={"empty": 1}
     )
-    names = {name for name, _ in scraped(store, watched(a=vitals))}
+    names = {name for name, _ in scraped(store, watched(a=reported))}
     assert all(name.startswith("streammetrics_") for name in names)
     # No name of a client library's own: nothing global is registered.
     assert not any(name.startswith(("python_", "process_")) for name in names)

@@ -26,7 +26,7 @@ def ledger(store: Path) -> Iterator[Ledger]:
 
 
 def asked(ledger: Ledger, path: str, *workers: WorkerStatus | None) -> httpx.Response:
-    named = {str(i): vitals for i, vitals in enumerate(workers)}
+    named = {str(i): reported for i, reported in enumerate(workers)}
     watched = Watched(lambda: named, lambda: NOW_S, lambda: 0.0)
     return Client(application(ledger, watched, store="s")).get(path)
 

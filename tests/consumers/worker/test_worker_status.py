@@ -43,13 +43,13 @@ class Away(MemorySource):
 def test_what_was_committed_and_read_is_counted(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(7), TWO: log(3, b"not json")})
     run()
-    vitals = run.watch.snapshot()
-    assert (vitals.rows, vitals.quarantined) == (10, {"not_json": 3})
-    assert vitals.read_bytes == 7 * len(event()) + 3 * len(b"not json")
-    assert sum(vitals.commits) == 2
-    assert vitals.commit_bytes > 0
-    assert (vitals.rebuilds, vitals.rebalances, vitals.joined) == (0, 1, True)
-    assert [(place.number, place.position) for place in vitals.places] == [(0, 7), (1, 3)]
+    reported = run.watch.snapshot()
+    assert (reported.rows, reported.quarantined) == (10, {"not_json": 3})
+    assert reported.read_bytes == 7 * len(event()) + 3 * len(b"not json")
+    assert sum(reported.commits) == 2
+    assert reported.commit_bytes > 0
+    assert (reported.rebuilds, reported.rebalances, reported.joined) == (0, 1, True)
+    assert [(place.number, place.position) for place in reported.places] == [(0, 7), (1, 3)]
 
 
 def test_a_source_that_fails_is_counted_and_the_worker_has_no_partitions_then(
@@ -59,8 +59,8 @@ def test_a_source_that_fails_is_counted_and_the_worker_has_no_partitions_then(
     run(Options(until_end=True), [Deliver(3), Fail(Disconnected("broker away"))])
     assert run.watch.snapshot().rebuilds == 1
     run.watch.failed()
-    vitals = run.watch.snapshot()
-    assert (vitals.rebuilds, vitals.joined, vitals.places) == (2, False, [])
+    reported = run.watch.snapshot()
+    assert (reported.rebuilds, reported.joined, reported.places) == (2, False, [])
 
 
 def test_silence_of_a_log_is_told_from_a_log_that_is_away() -> None:
@@ -73,8 +73,8 @@ def test_silence_of_a_log_is_told_from_a_log_that_is_away() -> None:
     source.answers = False
     clock.now_s = 4 * ASK_S
     watch.polled(source, [])
-    vitals = watch.snapshot()
-    assert (vitals.polled_s, vitals.fetched_s) == (4 * ASK_S, ASK_S)
+    reported = watch.snapshot()
+    assert (reported.polled_s, reported.fetched_s) == (4 * ASK_S, ASK_S)
     watch.polled(source, [chunk([event()], start=40)])
     assert watch.snapshot().fetched_s == 4 * ASK_S
 
@@ -112,12 +112,12 @@ def test_what_the_ledger_refuses_is_counted_by_its_reason(tmp_path: Path) -> Non
     ledger.commit(generation, commit_of(head))
     with pytest.raises(Fenced):
         ledger.commit(generation, commit_of(head))
-    vitals = watch.snapshot()
+    reported = watch.snapshot()
     ledger.close()
-    assert vitals.refusals == {"fenced": 1, "locked": 0}
-    assert (sum(vitals.commits), vitals.rows, vitals.late) == (1, 5, 2)
-    assert vitals.commit_s == pytest.approx(0.02, rel=2**-50)
-    assert vitals.commit_bytes == 3
+    assert reported.refusals == {"fenced": 1, "locked": 0}
+    assert (sum(reported.commits), reported.rows, reported.late) == (1, 5, 2)
+    assert reported.commit_s == pytest.approx(0.02, rel=2**-50)
+    assert reported.commit_bytes == 3
 
 
 def commit_of(head: Head) -> Commit:
