@@ -126,10 +126,14 @@ def enough(matrix: Matrix, kept: Sequence[str], root: Path) -> tuple[set[int], s
     return stay, set(chosen)
 
 
-def text(matrix: Matrix, kept: Sequence[str], root: Path) -> Iterator[str]:
-    """The report, in Markdown."""
+def text(
+    matrix: Matrix, kept: Sequence[str], root: Path, until_killed: bool = False
+) -> Iterator[str]:
+    """The report, in Markdown; needless tests only if every mutant has met all of its tests."""
     yield from _table(matrix)
     yield from _not_killed(matrix)
+    if until_killed:
+        return
     stay, chosen = enough(matrix, kept, root)
     needless = {name for at, name in matrix.tests.items() if at not in stay | chosen}
     yield ""

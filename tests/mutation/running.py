@@ -40,6 +40,7 @@ class Job:
     limit: Callable[[int], float]  # in seconds, of a test
     before: Callable[[], None] = lambda: None  # in the child
     after: Callable[[], None] = lambda: None
+    until_killed: bool = False  # no test after the first that fails
 
 
 @dataclass
@@ -151,6 +152,8 @@ class _Child:
             except BaseException:
                 failures.any = True
             say("failed" if failures.any else "passed", time.perf_counter() - started)
+            if failures.any and self.job.until_killed:
+                return
         self.job.after()
 
     def read(self) -> bool:
@@ -169,9 +172,12 @@ class _Child:
                 self.deadline = time.monotonic() + 10 * GRACE
             else:
                 self.outcome.error = more[0]
-        return bool(said) and not self._is_hopeless()
+        return bool(said) and not self._is_decided()
 
-    def _is_hopeless(self) -> bool:
+    def _is_decided(self) -> bool:
+        """Whether the tests that are left need not run."""
+        if self.job.until_killed and (self.outcome.failed or self.outcome.hung):
+            return True
         slow = [one for one, took in self.outcome.failed.items() if took >= self.job.limit(one)]
         return len(slow) + len(self.outcome.hung) >= HANGS
 
@@ -190,7 +196,7 @@ class _Child:
 
     def is_done(self) -> bool:
         """Whether nothing is left to run; otherwise it is started again."""
-        if self.outcome.error or self._is_hopeless() or not self.left:
+        if self.outcome.error or self._is_decided() or not self.left:
             return True
         if not self.outcome.met:
             self.outcome.error = "the child has ended before its first test"

@@ -214,6 +214,16 @@ def test_a_run_goes_on_where_it_was_and_the_report_can_be_had_alone(toy: Path) -
 
 
 @pytest.mark.slow
+def test_one_killer_is_enough_to_compare(toy: Path) -> None:
+    first = toy / "first.jsonl"
+    options = ("--tests", "checks", "--until-killed", "--results", str(first))
+    assert "kill nothing of their own" not in run(toy, "toy", "--all", *options).stdout
+    every = Matrix.read(toy / ".cache" / "mutation" / "results.jsonl")
+    assert compare(every, Matrix.read(first)) == ([], [])
+    assert all(len(result.killers) <= 1 for result in Matrix.read(first).results)
+
+
+@pytest.mark.slow
 def test_what_does_not_exist_is_said(toy: Path) -> None:
     assert len(files(USUAL, ROOT)) > 100  # they are all there
     ended = run(toy, "toys", "--tests", "checks")
