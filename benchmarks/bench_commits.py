@@ -118,7 +118,7 @@ def cost_of(ledger: Ledger, of: Generation, head: Head, delta: Delta) -> tuple[C
     made = time.perf_counter()
     moved = ledger.commit(of, commit)
     done = time.perf_counter()
-    sizes = [len(piece.state) for piece in commit.pieces]
+    sizes = [len(piece.state) for piece in commit.shards]
     return Cost(delta.end - delta.start, len(sizes), sum(sizes), max(sizes), made - started,
                 done - made), moved  # fmt: skip
 

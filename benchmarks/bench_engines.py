@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from benchmarks.harness import versions
 from benchmarks.workloads import click_scores, generator, labels, users
-from streammetrics import Coded, GroupedAUC, HistogramAUC, Panel, PerKey, load
+from streammetrics import DictionaryColumn, GroupedAUC, HistogramAUC, Panel, PerKey, load
 from streammetrics.engines import Sealing, Task, merge_all, partial, seal
 
 ROWS: Final = 5_000_000
@@ -81,7 +81,7 @@ def plain(paths: Sequence[str]) -> States:
         variant = batch["variant"].dictionary_encode()
         codes = variant.indices.to_numpy().astype(np.intp)
         state.update(
-            Coded(codes, tuple(variant.dictionary.to_pylist())),
+            DictionaryColumn(codes, tuple(variant.dictionary.to_pylist())),
             labels=batch["label"].to_numpy(),
             scores=batch["score"].to_numpy(),
             groups=batch["user"].to_numpy(),

@@ -13,9 +13,9 @@ from benchmarks.answer import Answer, alone, answer
 from benchmarks.group_peers import TASK, peers
 from benchmarks.harness import Timing, measure
 from benchmarks.workloads import click_scores, labels_of, nasty_users, users
-from streammetrics import Bounded, Coded, GroupedAUC
+from streammetrics import Bounded, DictionaryColumn, GroupedAUC
 
-Batches = list[tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.int64] | Coded]]
+Batches = list[tuple[NDArray[np.uint8], NDArray[np.float32], NDArray[np.int64] | DictionaryColumn]]
 
 
 def batches(ids: NDArray[np.int64], size: int) -> Batches:
@@ -33,7 +33,7 @@ def named(work: Batches) -> Batches:
         assert isinstance(ids, np.ndarray)
         values, codes = np.unique(ids, return_inverse=True)
         names = tuple(f"u{value:019d}" for value in values.tolist())
-        found.append((truth, scores, Coded(codes.astype(np.intp), names)))
+        found.append((truth, scores, DictionaryColumn(codes.astype(np.intp), names)))
     return found
 
 
@@ -41,8 +41,10 @@ def feed(empty: GroupedAUC, work: Batches) -> GroupedAUC:
     """A state of these settings after all batches."""
     state = empty.empty()
     for truth, scores, groups in work:
-        if isinstance(groups, Coded):  # a column of its own, of which no hash is known yet
-            groups = Coded(groups.codes, groups.values)
+        if isinstance(
+            groups, DictionaryColumn
+        ):  # a column of its own, of which no hash is known yet
+            groups = DictionaryColumn(groups.codes, groups.values)
         state.update(truth, scores, groups=groups)
     return state
 

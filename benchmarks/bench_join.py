@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.harness import versions
 from benchmarks.workloads import unit_floats
-from streammetrics import Coded, HistogramAUC, Joined, JoinRows
+from streammetrics import DictionaryColumn, HistogramAUC, Joined, JoinRows
 
 COLUMNS = {"scores": "float32", "user": "int64", "variant": "key"}
 OUTCOMES = {"click": "once"}
@@ -48,7 +48,7 @@ class Stream:
             self.times[at],
             scores=self.scores[at],
             user=self.users[at],
-            variant=Coded(self.variants[at], ("bts", "random")),
+            variant=DictionaryColumn(self.variants[at], ("bts", "random")),
         )
         n, m = len(self.ids), len(self.clicks)
         some = slice(start * m // n, end * m // n)
@@ -106,12 +106,12 @@ def main() -> None:
     joined = Joined(
         HistogramAUC(), {"scores": "float32"}, OUTCOMES, WINDOW_MS, inputs={"labels": "click"}
     )
-    kinds = Coded(np.zeros(n, np.intp), ("impression",))
+    kinds = DictionaryColumn(np.zeros(n, np.intp), ("impression",))
     began = time.process_time()
     for at in range(0, n, 10_000):
         some = slice(at, at + 10_000)
         joined.update(
-            Coded(kinds.codes[some], kinds.values),
+            DictionaryColumn(kinds.codes[some], kinds.values),
             stream.ids[some],
             stream.times[some],
             scores=stream.scores[some],

@@ -70,7 +70,7 @@ def fill(config: Config, size: int) -> int:
             head = ledger.resolve(generation, log, 0)
             commit = replace(commit_of(head, delta), refused=())
             ledger.commit(generation, commit)
-            written += sum(len(piece.state) for piece in commit.pieces)
+            written += sum(len(piece.state) for piece in commit.shards)
             if written >= size:
                 return written
     raise AssertionError("never so many")

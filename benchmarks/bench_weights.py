@@ -115,8 +115,8 @@ def _losses(rows: Rows, weights: Weights) -> float:
 def _areas_of_users(rows: Rows, weights: Weights) -> float:
     order = np.argsort(rows.ids, kind="stable")
     cuts = np.flatnonzero(np.diff(rows.ids[order])) + 1
-    mass = np.ones(len(order)) if weights is None else weights.astype(np.float64)
-    columns = [np.split(column[order], cuts) for column in (rows.truth, rows.scores, mass)]
+    total_count = np.ones(len(order)) if weights is None else weights.astype(np.float64)
+    columns = [np.split(column[order], cuts) for column in (rows.truth, rows.scores, total_count)]
     total = area = 0.0
     for truth, scores, some in zip(*columns, strict=True):
         if 0 < truth.sum() < len(truth):

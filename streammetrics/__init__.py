@@ -33,7 +33,7 @@ from streammetrics.core.errors import (
 from streammetrics.core.ids.id_hashes import HashedIds, hash_ids, hash_texts
 from streammetrics.core.interval import Interval
 from streammetrics.core.provenance import Provenance
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.experiments import ConfidenceSequence, compare
 from streammetrics.join import END_OF_TIME, Joined, JoinRows, LabelDelays
 from streammetrics.kernels.tables.probabilities import recalibrated
@@ -79,8 +79,8 @@ __all__ = [
     "Bpref",
     "Calibration",
     "CatalogMetrics",
-    "Coded",
     "ConfidenceSequence",
+    "DictionaryColumn",
     "ExactAUC",
     "GroupedAUC",
     "GroupedScores",

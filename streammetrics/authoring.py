@@ -74,7 +74,7 @@ from streammetrics.core.parts.state_checks import (
 )
 from streammetrics.core.parts.unit_set import UnitSet
 from streammetrics.core.parts.weighted_counts import WeightedCounts
-from streammetrics.core.rows import Coded, Ragged
+from streammetrics.core.rows import DictionaryColumn, Ragged
 from streammetrics.core.settings import Setting
 from streammetrics.core.weights import ONE, Unit, check_weight_settings
 from streammetrics.kernels.exact.fraction_mean import rounded
@@ -103,9 +103,9 @@ __all__ = [
     "Binary",
     "Bounded",
     "Classes",
-    "Coded",
     "Column",
     "Counts",
+    "DictionaryColumn",
     "Direction",
     "Directions",
     "ExactSum",

@@ -13,7 +13,7 @@ from streammetrics.core.multiset.bag import BagColumn
 from streammetrics.core.multiset.bag_layout import Rule
 from streammetrics.core.multiset.bag_table import read_table
 from streammetrics.core.multiset.score_bits import integers_of, scores_of
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 
 Row = tuple[int, object, float, int]  # slot, group, value, label
 RULES = [
@@ -49,10 +49,10 @@ def feed(column: BagColumn, rows: list[Row], plain: bool = False) -> None:
     """Add rows; plain: without slots."""
     slots, groups, values, labels = zip(*rows, strict=True) if rows else ((), (), (), ())
     kind = column.rule.ids
-    of: np.ndarray | Coded | None = None
+    of: np.ndarray | DictionaryColumn | None = None
     if kind == "exact":
         known = sorted(set(groups))
-        of = Coded(np.array([known.index(g) for g in groups], np.intp), tuple(known))
+        of = DictionaryColumn(np.array([known.index(g) for g in groups], np.intp), tuple(known))
     elif kind:
         of = np.array(groups, np.int64)
     column.add(

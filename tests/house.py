@@ -123,7 +123,7 @@ def calls_of_update() -> Iterator[tuple[str, object, Callable[[], object], Calla
     labels, scores = drawn.integers(0, 2, n).astype(np.uint8), drawn.random(n)
     many = np.tile(labels, 500), np.tile(scores, 500)
     few32 = labels, scores.astype(np.float32)
-    keys = sm.Coded(np.arange(n) % 3, ("a", "b", "c"))
+    keys = sm.DictionaryColumn(np.arange(n) % 3, ("a", "b", "c"))
 
     def none() -> None:
         pass
@@ -152,7 +152,7 @@ def calls_of_update() -> Iterator[tuple[str, object, Callable[[], object], Calla
     panel = {"auc": sm.HistogramAUC(), "confusion": sm.BinaryConfusion()}
     yield case("few rows of a panel", sm.Panel(panel), labels=labels, scores=scores)
     yield case("few rows by key", sm.PerKey(sm.HistogramAUC()), keys, labels=labels, scores=scores)
-    large = sm.Coded(np.arange(50_000) % 3, ("a", "b", "c"))
+    large = sm.DictionaryColumn(np.arange(50_000) % 3, ("a", "b", "c"))
     many_by_key = {"labels": many[0], "scores": many[1]}
     yield case("rows by key", sm.PerKey(sm.HistogramAUC()), large, **many_by_key, first=True)
 
@@ -160,7 +160,7 @@ def calls_of_update() -> Iterator[tuple[str, object, Callable[[], object], Calla
 def ways_of_a_row() -> Figure:
     """The different sets of functions that are handed a row on its way into a state."""
     from streammetrics.core.batch import Batch
-    from streammetrics.core.rows import Coded, Ragged
+    from streammetrics.core.rows import DictionaryColumn, Ragged
 
     ways: dict[frozenset[str], list[str]] = {}
     for name, metric, before, call in calls_of_update():
@@ -169,7 +169,7 @@ def ways_of_a_row() -> Figure:
 
         def note(frame: FrameType, crossed: set[str] = crossed) -> None:
             path = Path(frame.f_code.co_filename)
-            rows = (np.ndarray, Coded, Ragged, Batch)
+            rows = (np.ndarray, DictionaryColumn, Ragged, Batch)
             given = frame.f_code.co_varnames[: frame.f_code.co_argcount]
             if any(isinstance(frame.f_locals.get(one), rows) for one in given):
                 if path.parent.name == "core" and path.name in FEEDING:

@@ -119,6 +119,6 @@ class BinaryConfusion(Accumulator, schema="binary-confusion/3"):
         """The rates at the threshold."""
         self._flush()
         tn, fp, fn, tp = self.counts.dense().ravel().tolist()
-        unit, excess = Fraction(self.weight_unit), int(self.counts.excess[0])
+        unit, surplus = Fraction(self.weight_unit), int(self.counts.surplus[0])
         rows_rounded = int(self.rounded.dense().sum()) if self.round_weights else None
-        return Rates(tp, fp, fn, tn, unit, excess, rows_rounded)
+        return Rates(tp, fp, fn, tn, unit, surplus, rows_rounded)

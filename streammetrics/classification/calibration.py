@@ -201,7 +201,7 @@ class Calibration(Accumulator, schema="calibration/3"):
             losses=self.losses.fraction() if self.losses.finite() else None,
             _row_squares=(self.loss_squares.fraction(), self.brier_squares.fraction()),
             weight_unit=Fraction(self.weight_unit),
-            _excess=int(self.counts.excess[0]),
+            _surplus=int(self.counts.surplus[0]),
             rows_rounded=int(self.rounded.dense().sum()) if self.round_weights else None,
         )
 

@@ -41,7 +41,7 @@ def add_counts(
     state._require_room(total, "from_counts")
     here = np.flatnonzero(numbers)
     counted.add(truth[here].astype(np.intp) * n_cells + places[here], None, numbers[here])
-    state.__dict__["_mass"] = total
+    state.__dict__["_total_count"] = total
     return state
 
 

@@ -134,6 +134,6 @@ class HistogramAUC(Accumulator, schema="histogram-auc/3"):
         least, ends = grid_of(self).least[used], grid_of(self).ends[used]
         if self.range == "probability":  # no score is above 1
             ends = np.fmin(ends, np.nextafter(1, 2))
-        rows, unit = int(counts.sum() - self.counts.excess[0]), Fraction(self.weight_unit)
+        rows, unit = int(counts.sum() - self.counts.surplus[0]), Fraction(self.weight_unit)
         rows_rounded = int(self.rounded.dense().sum()) if self.round_weights else None
         return ScoreCurve(least, counts, False, rows, "", unit, rows_rounded, _ends=ends)

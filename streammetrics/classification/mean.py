@@ -70,7 +70,7 @@ class Mean(Accumulator):
         for slot in range(width):
             n, squares = int(new.rows.dense(slot)[0]), new.squares.quanta(slot)
             require(squares >= 0, what)
-            if new.rows.excess[slot] == 0 and not new.squares.infinities[slot].any():
+            if new.rows.surplus[slot] == 0 and not new.squares.infinities[slot].any():
                 require_rounded_moments(n, new.total.quanta(slot), squares, what)
         return new
 
@@ -83,5 +83,5 @@ class Mean(Accumulator):
             self.total.fraction(),
             self.squares.fraction() if self.squares.finite() else None,
             unit if isinstance(unit, Fraction) else Fraction(1),
-            int(self.rows.excess[0]),
+            int(self.rows.surplus[0]),
         )

@@ -20,7 +20,7 @@ from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     Unit,
-    add_excess,
+    add_surplus,
 )
 from streammetrics.kernels.tables.class_cells import scored_cells
 from streammetrics.kernels.tables.grids import check_grid, grid_of, refused_setting
@@ -141,7 +141,7 @@ class MulticlassAUC(Accumulator, schema="multiclass-auc/2"):
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         quanta = batch.quanta
         if quanta is not None and not self.exact:
-            add_excess(self.counts.excess, slots, quanta)  # of the rows, not of their cells
+            add_surplus(self.counts.surplus, slots, quanta)  # of the rows, not of their cells
         for piece, classes, labels, values in scored_cells(batch.labels, batch.scores):
             here = None if slots is None else np.repeat(slots[piece], self.n_classes)
             weights = None if quanta is None else np.repeat(quanta[piece], self.n_classes)

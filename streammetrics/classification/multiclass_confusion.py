@@ -22,7 +22,7 @@ from streammetrics.core.parts.state_checks import require
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     Unit,
-    add_excess,
+    add_surplus,
 )
 from streammetrics.kernels.tables.class_cells import among_first, class_cells, largest
 from streammetrics.results.class_rates import ClassRates
@@ -144,7 +144,7 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         if batch.quanta is not None:
-            add_excess(self.cells.excess, slots, batch.quanta)
+            add_surplus(self.cells.surplus, slots, batch.quanta)
         self._count(batch, slots, self.cells, self.first)
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
@@ -183,6 +183,6 @@ class MulticlassConfusion(Accumulator, schema="multiclass-confusion/2"):
             *self.cells.occupied(),
             dict(zip(self.top_k, by_k, strict=True)),
             Fraction(self.weight_unit),
-            int(self.cells.excess[0]),
+            int(self.cells.surplus[0]),
             rows_rounded=int(self.rounded.occupied()[1].sum()) if self.round_weights else None,
         )

@@ -20,7 +20,7 @@ from streammetrics.core.parts.part import Slots
 from streammetrics.core.parts.weighted_counts import WeightedCounts
 from streammetrics.core.weights import (
     Unit,
-    add_excess,
+    add_surplus,
 )
 from streammetrics.kernels.tables.class_cells import label_cells, label_codes
 from streammetrics.results.label_rates import LabelRates
@@ -111,7 +111,7 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         if batch.quanta is not None:
-            add_excess(self.sizes.excess, slots, batch.quanta)
+            add_surplus(self.sizes.surplus, slots, batch.quanta)
         self._count(batch, slots, self.cells, self.sizes)
 
     def _accumulate_rounded(self, batch: Batch, slots: Slots | None) -> None:
@@ -136,7 +136,7 @@ class MultilabelConfusion(Accumulator, schema="multilabel-confusion/2"):
             np.stack(np.unravel_index(at, (self.n_sizes,) * 3)),
             counts,
             Fraction(self.weight_unit),
-            int(self.sizes.excess[0]),
+            int(self.sizes.surplus[0]),
             rows_rounded=int(self.rounded_sizes.occupied()[1].sum())
             if self.round_weights
             else None,

@@ -58,66 +58,70 @@ class Ratio(Accumulator, schema="ratio/2"):
         def update(self, numerators: ArrayLike, denominators: ArrayLike | None = None) -> None: ...
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
-        tops, bottoms = batch.numerators, batch.optional("denominators")
-        self.numerator.add(tops.astype(np.float64, copy=False), slots)
+        numerators, denominators = batch.numerators, batch.optional("denominators")
+        self.numerator.add(numerators.astype(np.float64, copy=False), slots)
         if slots is None:
             here, counts = np.zeros(1, np.intp), np.array([batch.n], np.int64)
-            n = sum([np.count_nonzero(some) for some in _others(tops, bottoms)])
+            n = sum([np.count_nonzero(some) for some in _others(numerators, denominators)])
             kinds = np.array([batch.n - n, n], np.int64)
             self.rows.add(np.arange(2, dtype=np.intp), np.zeros(2, np.intp), kinds)
         else:
             counts = np.bincount(slots)
             here = np.flatnonzero(counts != 0)
             counts = counts[here]
-            others = np.concatenate([*_others(tops, bottoms)])
+            others = np.concatenate([*_others(numerators, denominators)])
             if others.any():
                 self.rows.add(others.astype(np.intp), slots)
             else:
                 self.rows.add(np.zeros(len(here), np.intp), here, counts)
-        if bottoms is None:
+        if denominators is None:
             self.denominator.add(counts.astype(np.float64), here)
         else:
-            self.denominator.add(bottoms.astype(np.float64, copy=False), slots)
+            self.denominator.add(denominators.astype(np.float64, copy=False), slots)
 
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         new = super()._read(columns, width)
         sums = new.numerator, new.denominator
-        tops, bottoms = (small_integers(column) for column in sums)
+        numerators, denominators = (small_integers(column) for column in sums)
         rows = np.array([new.rows.dense(slot) for slot in range(width)]).reshape(width, 2)
         doubtful = np.arange(width)
-        if tops is not None and bottoms is not None:  # one pass tells of most that they are shares
+        if (
+            numerators is not None and denominators is not None
+        ):  # one pass tells of most that they are shares
             endless = new.numerator.infinities[:width] | new.denominator.infinities[:width]
-            sure = (rows[:, 1] == 0) & (bottoms == rows[:, 0]) & ~endless.any(axis=1)
-            doubtful = np.flatnonzero(~(sure & (tops >= 0) & (tops <= bottoms)))
+            sure = (rows[:, 1] == 0) & (denominators == rows[:, 0]) & ~endless.any(axis=1)
+            doubtful = np.flatnonzero(~(sure & (numerators >= 0) & (numerators <= denominators)))
         for slot in doubtful.tolist():
             shares, others = rows[slot].tolist()
             infinite = sum(int(column.infinities[slot].max()) for column in sums)
-            top, bottom = (column.quanta(slot) for column in sums)
+            numerator, denominator = (column.quanta(slot) for column in sums)
             what = "sums that no rows have"
             if others:
                 require(infinite <= 2 * others, what)
             else:
-                in_share = top % QUANTA == 0 and 0 <= top <= shares * QUANTA
-                require(not infinite and bottom == shares * QUANTA and in_share, what)
+                in_share = numerator % QUANTA == 0 and 0 <= numerator <= shares * QUANTA
+                require(not infinite and denominator == shares * QUANTA and in_share, what)
         return new
 
     def compute(self) -> Quotient:
         """The ratio, the sums and the rows."""
         self._flush()
-        top, bottom = self.numerator.value(), self.denominator.value()
+        numerator, denominator = self.numerator.value(), self.denominator.value()
         exact = (self.numerator.fraction(), self.denominator.fraction())
         finite = self.numerator.finite() and self.denominator.finite()
         shares, others = self.rows.dense().tolist()
-        return Quotient(top, bottom, exact if finite else None, shares + others, others == 0)
+        return Quotient(
+            numerator, denominator, exact if finite else None, shares + others, others == 0
+        )
 
 
 def _others(
-    tops: NDArray[np.generic], bottoms: NDArray[np.generic] | None
+    numerators: NDArray[np.generic], denominators: NDArray[np.generic] | None
 ) -> Iterator[NDArray[np.bool_]]:
     """Which rows are not 0 or 1 over 1, in pieces whose temporaries stay in the cache."""
-    for start in range(0, len(tops) or 1, CHUNK):
-        some = tops[start : start + CHUNK]
+    for start in range(0, len(numerators) or 1, CHUNK):
+        some = numerators[start : start + CHUNK]
         others = (some != 0) & (some != 1)
-        if bottoms is not None:
-            others |= bottoms[start : start + CHUNK] != 1
+        if denominators is not None:
+            others |= denominators[start : start + CHUNK] != 1
         yield others

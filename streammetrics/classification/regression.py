@@ -125,7 +125,7 @@ class Regression(Accumulator, schema="regression/2"):
             labels=labels,
             label_squares=of_labels,
             weight_unit=Fraction(self.weight_unit),
-            _excess=int(self.rows.excess[0]),
+            _surplus=int(self.rows.surplus[0]),
             rows_rounded=int(self.rounded.dense()[0]) if self.round_weights else None,
         )
 

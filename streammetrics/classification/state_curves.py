@@ -34,9 +34,9 @@ def bucket_curves(
     weight_unit: Fraction,
     rows_rounded: int | None,
 ) -> Iterator[ScoreCurve]:
-    """The curve of each class, from counts [class, truth, bucket] whose `excess` is of the rows."""
+    """The curve of each class, from counts [class, truth, bucket] whose `surplus` is of the rows."""
     grid = grid_of(metric)
-    b, excess = grid.n_buckets, int(counts.excess[0])
+    b, surplus = grid.n_buckets, int(counts.surplus[0])
     cells, held = counts.occupied()
     edges = np.searchsorted(cells, np.arange(n_classes + 1) * 2 * b)
     for number in range(n_classes):
@@ -48,5 +48,5 @@ def bucket_curves(
         least, ends = grid.least[used], grid.ends[used]
         if metric.range == "probability":  # no score is above 1
             ends = np.fmin(ends, np.nextafter(1, 2))
-        rows = int(table.sum()) - excess
+        rows = int(table.sum()) - surplus
         yield ScoreCurve(least, table, False, rows, "", weight_unit, rows_rounded, _ends=ends)

@@ -15,7 +15,7 @@ from streammetrics.core.declared import Declared
 from streammetrics.core.ids.keys import MAX_KEY_BYTES, decode_key, encode_key, key_hash
 from streammetrics.core.parts.counts import distinct
 from streammetrics.core.parts.part import Column, Part, Slots
-from streammetrics.core.rows import Coded, Key, keys_nbytes
+from streammetrics.core.rows import DictionaryColumn, Key, keys_nbytes
 
 Rank = tuple[int, bytes]
 _SHARED: Final = 257  # small numbers, of which Python has one object each
@@ -29,8 +29,8 @@ class ProductColumn(Column):
         self.by_name, self.width = by_name, width
 
     @property
-    def mass(self) -> int:
-        return max((a._exact_mass() for a in self.by_name.values()), default=0)
+    def total_count(self) -> int:
+        return max((a._exact_total_count() for a in self.by_name.values()), default=0)
 
     @property
     def bound(self) -> int:
@@ -101,14 +101,14 @@ class MapColumn(Column):
         self.crowded = False  # a slot has a quarter too many
 
     @property
-    def mass(self) -> int:
-        return self.child._exact_mass()
+    def total_count(self) -> int:
+        return self.child._exact_total_count()
 
     @property
     def nbytes(self) -> int:
         return self.child.nbytes + sum(map(_held, self.index))
 
-    def locate(self, keys: Coded, slots: Slots | None) -> Slots:
+    def locate(self, keys: DictionaryColumn, slots: Slots | None) -> Slots:
         """The child's slot of each row; new keys get one. One look-up for each distinct key.
 
         keys: [n]; slots: [n], or None for slot 0.

@@ -89,8 +89,8 @@ class GroupsColumn(Column):
         self.child, self.k, self.width = child, k, width
 
     @property
-    def mass(self) -> int:
-        return self.child._exact_mass() * self.k
+    def total_count(self) -> int:
+        return self.child._exact_total_count() * self.k
 
     @property
     def nbytes(self) -> int:
@@ -102,24 +102,24 @@ class GroupsColumn(Column):
 
     def of_slot(self, slot: int) -> Accumulator:
         """The k states of one slot, in memory of their own."""
-        return self.child._take(self._places(np.array([slot], np.intp)))
+        return self.child._take(self._positions(np.array([slot], np.intp)))
 
     def widen(self, width: int) -> None:
         self.width = width
         self.child._widen(width * self.k)
 
     def merge(self, other: Self, to: Slots) -> None:
-        self.child._merge_slots(other.child, self._places(to))
+        self.child._merge_slots(other.child, self._positions(to))
 
     def take(self, slots: Slots) -> Self:
-        return type(self)(self.child._take(self._places(slots)), self.k, len(slots))
+        return type(self)(self.child._take(self._positions(slots)), self.k, len(slots))
 
     def encode(self, out: Writer) -> None:
         self.child._encode(out)
 
-    def _places(self, slots: Slots) -> Slots:
-        places: Slots = (slots[:, None] * self.k + np.arange(self.k)).ravel()
-        return places
+    def _positions(self, slots: Slots) -> Slots:
+        positions: Slots = (slots[:, None] * self.k + np.arange(self.k)).ravel()
+        return positions
 
 
 class GroupStates(Part[GroupsColumn]):

@@ -15,7 +15,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.present.notebook import Shown
 
 if TYPE_CHECKING:  # a type parameter that need not be given is Any
@@ -137,11 +137,11 @@ class Panel(Accumulator, schema="panel/1"):
     def _plans(self) -> dict[frozenset[str], Plan]:
         return {}
 
-    def update(self, **columns: ArrayLike | Coded | None) -> None:
+    def update(self, **columns: ArrayLike | DictionaryColumn | None) -> None:
         """Feed every metric; see the class for what each takes."""
         self._update(self.check(**columns))
 
-    def check(self, **columns: ArrayLike | Coded | None) -> Batch:
+    def check(self, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
         """The rows of each metric, or InputError; changes nothing."""
         for column in columns:
             if column not in self._takes:
@@ -201,13 +201,13 @@ class Panel(Accumulator, schema="panel/1"):
             return self
         made = Panel({name: one.empty() for name, one in totals.items()}, self.inputs)
         made.states.by_name.update({name: one.copy() for name, one in totals.items()})
-        made.__dict__["_mass"] = made._exact_mass()
+        made.__dict__["_total_count"] = made._exact_total_count()
         return made
 
 
 def part_of(whole: Accumulator, part: A) -> A:
     """`part`, bounded in mass by the accumulator that it was taken from."""
-    part.__dict__["_mass"] = whole._mass
+    part.__dict__["_total_count"] = whole._total_count
     return part
 
 
@@ -230,7 +230,7 @@ def require_empty(metric: object, where: str) -> Accumulator:
             where=where,
             hint="merge such states by themselves",
         )
-    counted = metric._mass or metric._buffer.n
+    counted = metric._total_count or metric._buffer.n
     if counted and metric != metric.empty():  # to compare takes the bytes of both
         raise SettingsError(
             expected="an empty metric",

@@ -12,9 +12,9 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError
 from streammetrics.core.inputs import Validator, strongest, validated
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 
-Given = Mapping[str, "ArrayLike | Coded | None"]
+Given = Mapping[str, "ArrayLike | DictionaryColumn | None"]
 Known = Mapping[str, NDArray[np.generic]]  # validated columns, all of one length
 
 

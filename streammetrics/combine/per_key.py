@@ -14,9 +14,9 @@ from streammetrics.combine.panel import Computes, Panel, R, part_of, require_emp
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.ids.keys import coded, encode_key, key_hash
+from streammetrics.core.ids.keys import dictionary_column, encode_key, key_hash
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Coded, Key
+from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.present.notebook import Shown
 
 
@@ -85,16 +85,20 @@ class PerKey(Accumulator, Generic[R], schema="per-key/1"):
         return {"keys": True, **self.metric.arguments()}
 
     def update(
-        self, keys: ArrayLike | Coded | Sequence[Key], **columns: ArrayLike | Coded | None
+        self,
+        keys: ArrayLike | DictionaryColumn | Sequence[Key],
+        **columns: ArrayLike | DictionaryColumn | None,
     ) -> None:
         """Feed each row to the state of its key."""
         self._update(self.check(keys, **columns))
 
     def check(
-        self, keys: ArrayLike | Coded | Sequence[Key], **columns: ArrayLike | Coded | None
+        self,
+        keys: ArrayLike | DictionaryColumn | Sequence[Key],
+        **columns: ArrayLike | DictionaryColumn | None,
     ) -> Batch:
         """The keys and the metric's rows, or InputError; changes nothing."""
-        codes = coded(keys)
+        codes = dictionary_column(keys)
         rows = self.metric.check(**columns)
         require_as_many(len(codes), rows.n, "keys")
         return Batch(rows.n, {"keys": codes, "rows": rows}, rows.total)

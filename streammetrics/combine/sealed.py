@@ -194,7 +194,7 @@ def seal(state: Accumulator, sealing: Sealing, bucket: int = 0, piece: str = "")
         raise _bad("bucket", f"an integer from 0 to {sealing.n_buckets - 1}", bucket)
     made = Sealed(state.empty(), sealing.scope)
     made.__dict__["totals"] = TotalsColumn({_TOTALS: state._totals().copy()}, 1)
-    made.__dict__["_mass"] = made._exact_mass()
+    made.__dict__["_total_count"] = made._exact_total_count()
     for row in state.provenance:
         source, was, start, end = row
         made.provenance.add(source, start, end, was)

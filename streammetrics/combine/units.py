@@ -21,7 +21,7 @@ from streammetrics.core.interval import Interval
 from streammetrics.core.multiset.bag import Bag, BagColumn, Bags, BagsColumn, bag_without
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.unit_set import UnitSet
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.results.interval import Asked, HasIntervals
 
 SALT: Final = salt_word("streammetrics units")
@@ -106,7 +106,7 @@ class Units(Accumulator, schema="units/1"):
 
     if TYPE_CHECKING:
 
-        def update(self, units: ArrayLike | Coded) -> None: ...
+        def update(self, units: ArrayLike | DictionaryColumn) -> None: ...
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         self.units.add(mixed(batch.units.view(np.uint64), SALT), slots)
@@ -224,7 +224,7 @@ def _without(owner: Accumulator, column: BagColumn | BagsColumn, hashes: Words) 
 
 
 def _without_in(owner: Accumulator, bag: BagColumn, hashes: Words) -> BagColumn:
-    if bag.excess.any():
+    if bag.surplus.any():
         raise SettingsError(
             expected="rows of weight 1",
             got="rows with weights, of which the number is not kept by user",

@@ -22,7 +22,7 @@ from streammetrics.core.ids.unit_hashes import salt_word, unit_hashes
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 
 
 class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
@@ -130,11 +130,15 @@ class UserGroups(Accumulator, Generic[R], schema="user-groups/1"):
     def widths(self) -> Mapping[str, tuple[int | None, ...]]:
         return self.metric.widths()
 
-    def update(self, users: ArrayLike | Coded, **columns: ArrayLike | Coded | None) -> None:
+    def update(
+        self, users: ArrayLike | DictionaryColumn, **columns: ArrayLike | DictionaryColumn | None
+    ) -> None:
         """Count rows: users [n], and the metric's own columns; all or none."""
         self._update(self.check(users, **columns))
 
-    def check(self, users: ArrayLike | Coded, **columns: ArrayLike | Coded | None) -> Batch:
+    def check(
+        self, users: ArrayLike | DictionaryColumn, **columns: ArrayLike | DictionaryColumn | None
+    ) -> Batch:
         """The buckets of the users and the metric's rows, or InputError; changes nothing."""
         hashes = unit_hashes(users, salt_word(self.salt), "users")
         rows = self.metric.check(**columns)

@@ -16,20 +16,20 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval
 from streammetrics.core.parts.part import Slots
-from streammetrics.kernels.inference.area_interval import area_ends
+from streammetrics.kernels.inference.area_interval import area_bounds
 from streammetrics.kernels.inference.clustered_variance import (
     GroupVariance,
     design_effect,
     doubts_of_groups,
     jackknife_variance,
 )
-from streammetrics.kernels.inference.proportions import effective_size, wilson_ends
+from streammetrics.kernels.inference.proportions import effective_size, wilson_bounds
 from streammetrics.kernels.inference.t_interval import (
     EVERYTHING,
-    Ends,
+    Bounds,
     critical,
-    logit_ends,
-    symmetric_ends,
+    logit_bounds,
+    symmetric_bounds,
 )
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import value_of, view_of
@@ -40,7 +40,7 @@ from streammetrics.results.interval import HasIntervals, widened
 # By the method of the interval for independent rows, the form of that for users; each view has
 # "jackknife" too, the estimate -/+ t times its error. An area's is the logit with a guard.
 _FORMS: Final = {"wilson": "wilson", "mapped": "logit", "logit": "logit", "delong": "area"}
-_ENDS: Final = {"wilson": "wilson", "logit": "logit", "area": "logit"}
+_BOUNDS: Final = {"wilson": "wilson", "logit": "logit", "area": "logit"}
 JACKKNIFE: Final = "jackknife"
 _AGREE: Final = "all groups agree, so that rows are taken as independent"
 
@@ -65,21 +65,23 @@ class Clustered:
         """By how much users multiply the variance; nan where that of rows is not known."""
         return design_effect(self.variance.variance, self.plain.se * self.plain.se)
 
-    def ends(self, level: float, classes: tuple[int, int]) -> Ends:
+    def bounds(self, level: float, classes: tuple[int, int]) -> Bounds:
         """Those of this form. classes: positives and negatives, for an area."""
         q, estimate = critical(level, self.variance.df), self.estimate
         if self.form == "wilson":
             n = self.plain.n  # the share is a quotient of integers that was rounded once
-            return wilson_ends(round(estimate * n), n, q, n_eff=self.effective())
+            return wilson_bounds(round(estimate * n), n, q, n_eff=self.effective())
         if self.form == "logit":
-            return logit_ends(estimate, self.variance.se, q)
+            return logit_bounds(estimate, self.variance.se, q)
         if self.form == "area":
             deff = max(1.0, self.deff) if self.deff > 0 else 1.0
             of_classes = classes[0] / deff, classes[1] / deff
             # Of an area, the variance and the degrees of freedom are those of the groups.
-            found = area_ends(estimate, self.variance.variance, self.variance.df, of_classes, level)
+            found = area_bounds(
+                estimate, self.variance.variance, self.variance.df, of_classes, level
+            )
             return found.lower, found.upper
-        return symmetric_ends(estimate, self.variance.se, q)
+        return symmetric_bounds(estimate, self.variance.se, q)
 
     def effective(self) -> float:
         """How many independent rows these are worth; nan where that is not known."""
@@ -118,7 +120,7 @@ def clustered(
         n = plain.n or rows
         return Interval.undefined(why, level=level, method=_said(form), n=n, estimate=float(value))
     agree = not variance.variance
-    lower, upper = found.ends(level, _classes(result))
+    lower, upper = found.bounds(level, _classes(result))
     made = Interval(
         float(value),
         lower,
@@ -159,7 +161,7 @@ def _chosen(plain: Interval, method: str) -> str:
 
 def _said(form: str) -> str:
     """The method: where the variance comes from, and how the ends are made of it."""
-    return JACKKNIFE if form == JACKKNIFE else f"{JACKKNIFE}, {_ENDS[form]}"
+    return JACKKNIFE if form == JACKKNIFE else f"{JACKKNIFE}, {_BOUNDS[form]}"
 
 
 def _why_undefined(found: Clustered) -> str:
@@ -201,7 +203,7 @@ def summed(states: Accumulator) -> Accumulator:
     return part_of(states, total)
 
 
-def left_out(states: Accumulator, weights: Sequence[int]) -> tuple[object | None, ...]:
+def leave_one_out(states: Accumulator, weights: Sequence[int]) -> tuple[object | None, ...]:
     """For each slot the result of all others; None where its weight is 0.
 
     weights: [slots]. A half of the slots is added to what is outside of the other half, and so
@@ -238,9 +240,9 @@ def _without_each(states: Accumulator, outside: Accumulator) -> Accumulator:
 
     Halving as above, of all parts at once: before a step, slot j has what is outside of part j.
     """
-    places = np.arange(states._width)
+    positions = np.arange(states._width)
     for size in reversed([1 << i for i in range((states._width - 1).bit_length())]):
-        part = places // size
+        part = positions // size
         outside = outside._take(np.arange(part[-1] + 1) // 2)
         beside = part ^ 1  # the other half of what they were a part of together
         here = np.flatnonzero(beside <= part[-1])
@@ -314,7 +316,7 @@ class UserGroupsResult(Generic[R], Shown):
         """
         asked = _view(view)
         return tuple(
-            math.nan if one is None else float(value_of(one, asked)) for one in self._left_out
+            math.nan if one is None else float(value_of(one, asked)) for one in self._leave_one_out
         )
 
     def group_estimate(self, view: object = None) -> float:
@@ -353,9 +355,9 @@ class UserGroupsResult(Generic[R], Shown):
         return summed(self._states).compute()
 
     @cached_property
-    def _left_out(self) -> tuple[object | None, ...]:
+    def _leave_one_out(self) -> tuple[object | None, ...]:
         """The metric's result without each group; None for a group without rows."""
-        return left_out(self._states, self.weights)
+        return leave_one_out(self._states, self.weights)
 
 
 def _view(view: object) -> object:

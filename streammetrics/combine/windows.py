@@ -20,9 +20,9 @@ from streammetrics.core.batch import Batch
 from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.checks import integers
 from streammetrics.core.errors import SettingsError, shown
-from streammetrics.core.ids.keys import coded
+from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.slips import refuse_other_units
 from streammetrics.present.notebook import Shown
 
@@ -127,7 +127,7 @@ class Sums:
             low, high, level = first, last, level + 1
         return total
 
-    def _add(self, total: Accumulator, level: int, places: NDArray[np.intp]) -> None:
+    def _add(self, total: Accumulator, level: int, positions: NDArray[np.intp]) -> None:
         """Add the states at these places of a level to a sum."""
         if len(self._levels) <= level:
             states, order = self._levels[level - 1]
@@ -138,8 +138,8 @@ class Sums:
             sums._merge_slots(states, blocks)
             self._levels.append((sums, np.arange(n)))
         states, order = self._levels[level]
-        if len(places):
-            total._merge_slots(states._take(order[places]), np.zeros(len(places), np.intp))
+        if len(positions):
+            total._merge_slots(states._take(order[positions]), np.zeros(len(positions), np.intp))
 
 
 _MAX_OVERLAP: Final = 3_600  # an hour that slides by a second; a result names each window
@@ -254,19 +254,23 @@ class Windows(Accumulator, Generic[R], schema="windows/1"):
     def arguments(self) -> Mapping[str, bool]:
         return {"times_ms": True, **self.metric.arguments()}
 
-    def update(self, times_ms: ArrayLike, **columns: ArrayLike | Coded | None) -> None:
+    def update(self, times_ms: ArrayLike, **columns: ArrayLike | DictionaryColumn | None) -> None:
         """Feed each row to the pane of its time."""
         self._update(self.check(times_ms, **columns))
 
-    def check(self, times_ms: ArrayLike, **columns: ArrayLike | Coded | None) -> Batch:
+    def check(self, times_ms: ArrayLike, **columns: ArrayLike | DictionaryColumn | None) -> Batch:
         """The panes and the metric's rows, or InputError; changes nothing."""
         times = integers(times_ms, "times_ms")
         refuse_other_units(times, "times_ms")
         rows = self.metric.check(**columns)
         require_as_many(len(times), rows.n, "times_ms")
-        panes = coded(times // self.pane_ms)  # near each other, and so quick to tell apart
+        panes = dictionary_column(
+            times // self.pane_ms
+        )  # near each other, and so quick to tell apart
         starts = tuple(p * self.pane_ms for p in panes.values if isinstance(p, int))
-        return Batch(rows.n, {"keys": Coded(panes.codes, starts), "rows": rows}, rows.total)
+        return Batch(
+            rows.n, {"keys": DictionaryColumn(panes.codes, starts), "rows": rows}, rows.total
+        )
 
     def _accumulate(self, batch: Batch, slots: Slots | None) -> None:
         feed_by_key(self.states, batch, slots)

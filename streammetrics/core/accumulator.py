@@ -34,8 +34,8 @@ from streammetrics.core.provenance import Provenance
 from streammetrics.core.settings import decode_head
 from streammetrics.core.weights import rounded_rows, weighed_rows
 
-MAX_MASS: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64
-_HALF_MASS: Final = MAX_MASS // 2
+MAX_TOTAL_COUNT: Final = (1 << 63) - 1  # the sum of all counts of a state stays within an int64
+_HALF_TOTAL_COUNT: Final = MAX_TOTAL_COUNT // 2
 _SLOT_0: Final = np.zeros(1, np.intp)
 
 
@@ -43,12 +43,12 @@ class Accumulator(Declared, ABC):
     """A metric's state: a commutative monoid with `update`, `merge`, `+` and `compute`.
 
     A metric declares settings, inputs and parts (see Declared) and adds `_accumulate` and
-    `compute`; the rest is here. `_mass` is an upper bound of the sum of all counts.
+    `compute`; the rest is here. `_total_count` is an upper bound of the sum of all counts.
     """
 
     # Each instance has its own; `ClassVar` only says that they are no settings.
     _width: ClassVar[int]
-    _mass: ClassVar[int]
+    _total_count: ClassVar[int]
     _buffer: ClassVar[Buffer]
     _provenance: ClassVar[Provenance | None]
     _nests: ClassVar[bool] = True  # whether it may be the metric of a Panel, a key or a window
@@ -109,7 +109,7 @@ class Accumulator(Declared, ABC):
 
     # -- feeding --------------------------------------------------------------------------
     def _begin(self, width: int) -> None:
-        self.__dict__.update(_mass=0, _buffer=Buffer(), _provenance=None)
+        self.__dict__.update(_total_count=0, _buffer=Buffer(), _provenance=None)
         super()._begin(width)
 
     @cached_property
@@ -137,16 +137,16 @@ class Accumulator(Declared, ABC):
         if not batch.n:
             return
         buffer = self._buffer
-        total = self._mass + buffer.total + batch.total
-        if total > MAX_MASS:
+        total = self._total_count + buffer.total + batch.total
+        if total > MAX_TOTAL_COUNT:
             self._require_room(batch.total, "update")
         if not buffer.takes(batch):
-            self.__dict__["_mass"] += batch.total
+            self.__dict__["_total_count"] += batch.total
             self._feed(batch, None)
         elif not buffer.put(batch, self._appendable):
             self._flush()
             buffer.put(batch, self._appendable)
-        if total > _HALF_MASS:  # rows that are only validated do not ask for room
+        if total > _HALF_TOTAL_COUNT:  # rows that are only validated do not ask for room
             buffer.close()
 
     @cached_property
@@ -166,24 +166,24 @@ class Accumulator(Declared, ABC):
     def _flush(self) -> None:
         if self._buffer.n:
             batch = self._buffer.take_all()
-            self.__dict__["_mass"] += batch.total
+            self.__dict__["_total_count"] += batch.total
             self._feed(batch, None)
 
     def _require_room(self, more: int, where: str) -> None:
         self._flush()
-        if self._mass + more > MAX_MASS:
-            self.__dict__["_mass"] = self._exact_mass()
-        if self._mass + more > MAX_MASS:
+        if self._total_count + more > MAX_TOTAL_COUNT:
+            self.__dict__["_total_count"] = self._exact_total_count()
+        if self._total_count + more > MAX_TOTAL_COUNT:
             raise StateError(
-                expected=f"at most {MAX_MASS} rows (or units of weight) in one state",
-                got=f"{self._mass} and {more} more",
+                expected=f"at most {MAX_TOTAL_COUNT} rows (or units of weight) in one state",
+                got=f"{self._total_count} and {more} more",
                 where=f"{type(self).__name__}.{where}",
                 hint="keep separate states, for instance one for each day",
             )
 
-    def _exact_mass(self) -> int:
+    def _exact_total_count(self) -> int:
         self._flush()
-        return max([column.mass for column in self._held()], default=0)
+        return max([column.total_count for column in self._held()], default=0)
 
     def _held(self) -> list[Column]:
         """The state of each part."""
@@ -228,13 +228,13 @@ class Accumulator(Declared, ABC):
         counted = self.provenance.united(other.provenance) if other._provenance else None
         self._flush()
         other._flush()
-        mass = other._mass
-        if self._mass + mass > MAX_MASS:
-            mass = other._exact_mass()
-            self._require_room(mass, "merge")
+        total_count = other._total_count
+        if self._total_count + total_count > MAX_TOTAL_COUNT:
+            total_count = other._exact_total_count()
+            self._require_room(total_count, "merge")
         to = _SLOT_0 if other._width == 1 else np.zeros(other._width, np.intp)
         self._merge_slots(other.copy() if other is self else other, to)
-        self.__dict__["_mass"] += mass
+        self.__dict__["_total_count"] += total_count
         if counted is not None:
             self.provenance.accept(counted)
 
@@ -257,7 +257,9 @@ class Accumulator(Declared, ABC):
         """The states of these slots, in this order, as an accumulator of their own."""
         self._flush()
         new = self._bare()
-        new.__dict__.update(_mass=self._mass, _buffer=Buffer(), _provenance=None, _width=len(slots))
+        new.__dict__.update(
+            _total_count=self._total_count, _buffer=Buffer(), _provenance=None, _width=len(slots)
+        )
         for name in self._parts:
             new.__dict__[name] = self.__dict__[name].take(slots)
         return new
@@ -338,12 +340,14 @@ class Accumulator(Declared, ABC):
     def _read(self, columns: Mapping[str, Column], width: int) -> Self:
         """The states of these columns; StateError where rows do not make them."""
         new = self._bare()
-        new.__dict__.update(columns, _mass=0, _buffer=Buffer(), _provenance=None, _width=width)
+        new.__dict__.update(
+            columns, _total_count=0, _buffer=Buffer(), _provenance=None, _width=width
+        )
         bound = max([column.bound for column in columns.values()], default=0)
-        if bound > MAX_MASS:
-            bound = new._exact_mass()
+        if bound > MAX_TOTAL_COUNT:
+            bound = new._exact_total_count()
             new._require_room(bound, "from_bytes")
-        new.__dict__["_mass"] = bound
+        new.__dict__["_total_count"] = bound
         return new
 
     @classmethod

@@ -12,8 +12,8 @@ from streammetrics.core.checks import integers
 from streammetrics.core.conversion import vector
 from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.ids.id_hashes import HashedIds, hashes_of
-from streammetrics.core.ids.keys import coded, whole
-from streammetrics.core.rows import Coded, Key
+from streammetrics.core.ids.keys import dictionary_column, whole
+from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.slips import ids_instead
 
 _NAMES: Final = {str: "strings", int: "integers of at most 64 bits"}
@@ -42,13 +42,13 @@ def check_max_rows(value: object, where: str) -> None:
 
 
 def group_ids(
-    groups: ArrayLike | Coded,
+    groups: ArrayLike | DictionaryColumn,
     kind: str,
     name: str = "groups",
     setting: str = "ids",
     *,
     decimals: bool = False,
-) -> NDArray[np.int64] | Coded:
+) -> NDArray[np.int64] | DictionaryColumn:
     """Ids [n] as a bag of ids "integer", "hashed" or "exact" takes them; kinds never mix.
 
     name: of the column. setting: the one that says which kind. decimals: where strings are wanted
@@ -65,11 +65,11 @@ def group_ids(
         )
     if kind == "integer":
         return _integers(groups, name, setting)
-    if not (isinstance(groups, Coded) and set(map(type, groups.values)) <= {str}):
-        given = coded(groups, name)
+    if not (isinstance(groups, DictionaryColumn) and set(map(type, groups.values)) <= {str}):
+        given = dictionary_column(groups, name)
         hint = f'pass strings, or use {setting}="integer" for integers'
         _refuse_others(given, (str, int) if decimals else (str,), name, hint)
-        groups = Coded(given.codes, tuple(map(str, given.values)))
+        groups = DictionaryColumn(given.codes, tuple(map(str, given.values)))
     strings = whole(groups, name)
     if kind == "exact":
         return strings
@@ -78,9 +78,9 @@ def group_ids(
     return hashes_of(known)[strings.codes]
 
 
-def _integers(groups: ArrayLike | Coded, name: str, setting: str) -> NDArray[np.int64]:
+def _integers(groups: ArrayLike | DictionaryColumn, name: str, setting: str) -> NDArray[np.int64]:
     hint = f'pass integers, or use {setting}="hashed" for strings'
-    if isinstance(groups, Coded):
+    if isinstance(groups, DictionaryColumn):
         _refuse_others(groups, (int,), name, hint)
         values = [value if isinstance(value, int) else 0 for value in groups.values]
         return integers(values, name)[groups.codes]
@@ -99,7 +99,7 @@ def _integers(groups: ArrayLike | Coded, name: str, setting: str) -> NDArray[np.
 
 
 def _refuse_others(
-    groups: Coded, kinds: tuple[type[str] | type[int], ...], name: str, hint: str
+    groups: DictionaryColumn, kinds: tuple[type[str] | type[int], ...], name: str, hint: str
 ) -> None:
     """Refuse values of another kind that some row has; those that no row has do not matter."""
     bad = [i for i, value in enumerate(groups.values) if not _is(value, kinds)]

@@ -8,9 +8,9 @@ from typing import Any, Final, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.rows import Coded, Ragged, joined_codes
+from streammetrics.core.rows import DictionaryColumn, Ragged, joined_codes
 
-Column: TypeAlias = "NDArray[Any] | Coded | Ragged[Any] | Batch"
+Column: TypeAlias = "NDArray[Any] | DictionaryColumn | Ragged[Any] | Batch"
 Indices: TypeAlias = NDArray[np.intp]
 
 QUANTA: Final = "weight quanta"  # the two columns that weights become; no input has such a name
@@ -43,13 +43,13 @@ class Batch:
         """A column that is an array, or None where it was not given."""
         return cast("NDArray[Any] | None", self.columns.get(name))
 
-    def as_ids(self, name: str) -> NDArray[np.int64] | Coded:
+    def as_ids(self, name: str) -> NDArray[np.int64] | DictionaryColumn:
         """A column of ids: integers or hashes, or strings, each named once."""
-        return cast("NDArray[np.int64] | Coded", self.columns[name])
+        return cast("NDArray[np.int64] | DictionaryColumn", self.columns[name])
 
-    def as_keys(self, name: str) -> Coded:
+    def as_keys(self, name: str) -> DictionaryColumn:
         """A column of keys."""
-        return cast("Coded", self.columns[name])
+        return cast("DictionaryColumn", self.columns[name])
 
     def as_lists(self, name: str) -> Ragged[Any]:
         """A column whose rows are lists."""
@@ -144,15 +144,19 @@ def _copied(batch: Batch, known: dict[int, Any]) -> Batch:
             if isinstance(c, Batch):
                 found = _copied(c, known)
             else:
-                found = Coded(c.codes.copy(), c.values) if isinstance(c, Coded) else c.copy()
+                found = (
+                    DictionaryColumn(c.codes.copy(), c.values)
+                    if isinstance(c, DictionaryColumn)
+                    else c.copy()
+                )
             known[id(c)] = found
         columns[name] = found
     return Batch(batch.n, columns, batch.total)
 
 
 def _taken(column: Column, at: Indices) -> Column:
-    if isinstance(column, Coded):
-        return Coded(column.codes[at], column.values)
+    if isinstance(column, DictionaryColumn):
+        return DictionaryColumn(column.codes[at], column.values)
     return column.take(at) if isinstance(column, (Ragged, Batch)) else column[at]
 
 
@@ -173,6 +177,6 @@ def _joined(pieces: list[Column], known: dict[tuple[int, ...], Column]) -> Colum
             return _joined_batches(cast("list[Batch]", pieces), known)
         case Ragged():
             return Ragged.join(cast("list[Ragged[Any]]", pieces))
-        case Coded():
-            return joined_codes(cast("list[Coded]", pieces))
+        case DictionaryColumn():
+            return joined_codes(cast("list[DictionaryColumn]", pieces))
     return np.concatenate(cast("list[NDArray[Any]]", pieces))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from streammetrics.core.conversion import array_of, require_strings, vector
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.slips import labels_instead, refuse_other_spellings, refuse_rounded
 
 # Bits of 1.0: every float in [0, 1] but -0.0 has bits up to these.
@@ -41,7 +41,7 @@ def same_length(n: int, array: Sized, name: str, of: str) -> None:
 
 
 def binary_labels(
-    labels: ArrayLike | Coded, name: str = "labels", positive: int | str | None = None
+    labels: ArrayLike | DictionaryColumn, name: str = "labels", positive: int | str | None = None
 ) -> NDArray[np.uint8]:
     """Labels as uint8 [n] of 0 and 1; 1 where a label equals `positive`.
 
@@ -57,7 +57,7 @@ def binary_labels(
         and (not len(labels) or labels.item(labels.argmax()) <= 1)
     ):
         return labels
-    if isinstance(labels, Coded):
+    if isinstance(labels, DictionaryColumn):
         labels = np.array(labels.values, object)[labels.codes]
     array: NDArray[Any] = vector(labels, name)
     kind = array.dtype.kind

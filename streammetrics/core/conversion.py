@@ -289,11 +289,11 @@ def _refuse_missing(missing: NDArray[np.bool_], name: str) -> None:
     if not missing.any():
         return
     rows = np.unique(np.nonzero(missing)[0])
-    places = np.argwhere(missing)
+    positions = np.argwhere(missing)
     raise InputError(
         expected="a value in each row",
         got="a missing one",
-        where=f"{name}[{', '.join(map(str, places[0].tolist()))}]",
+        where=f"{name}[{', '.join(map(str, positions[0].tolist()))}]",
         hint=f"drop or fill the {len(rows)} row(s) where one is missing",
         rows=rows,
     )

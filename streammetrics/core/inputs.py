@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Reader: TypeAlias = Callable[[Any], Column]
 Widths: TypeAlias = tuple[int | None, ...]
-IDS: Final = "ArrayLike | Coded"  # the type of a column of ids
+IDS: Final = "ArrayLike | DictionaryColumn"  # the type of a column of ids
 
 _ARRAY: Final = np.ndarray
 # The dtypes of native arrays are these very objects, and `is` is quicker than `==`.

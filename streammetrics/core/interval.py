@@ -60,10 +60,10 @@ class Interval:
         >>> print(Interval.undefined("no positives", level=0.95, method="delong"))
         nan [-inf, inf] at 95 % (delong, n = 0): no positives
         """
-        ends = -math.inf, math.inf
+        bounds = -math.inf, math.inf
         return cls(
             estimate,
-            *ends,
+            *bounds,
             level=level,
             df=math.nan,
             method=method,
@@ -88,12 +88,12 @@ class Interval:
         >>> Interval(0.75, 0.5, 1.0, se=0.125).scaled(2, -1).lower
         0.0
         """
-        ends = sorted((times * self.lower + plus, times * self.upper + plus))
+        bounds = sorted((times * self.lower + plus, times * self.upper + plus))
         return replace(
             self,
             estimate=times * self.estimate + plus,
-            lower=ends[0],
-            upper=ends[1],
+            lower=bounds[0],
+            upper=bounds[1],
             se=abs(times) * self.se,
             resolution=abs(times) * self.resolution,
         )
@@ -103,8 +103,8 @@ class Interval:
 
     def __str__(self) -> str:
         why = f": {self.reason}" if self.reason else ""
-        ends = f"{self.estimate:.6g} [{self.lower:.6g}, {self.upper:.6g}]"
-        return f"{ends} at {100 * self.level:g} % ({self.method}, n = {self.n}){why}"
+        bounds = f"{self.estimate:.6g} [{self.lower:.6g}, {self.upper:.6g}]"
+        return f"{bounds} at {100 * self.level:g} % ({self.method}, n = {self.n}){why}"
 
 
 class HasInterval(Protocol):

@@ -28,7 +28,7 @@ def _size(key: Key) -> int:
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
-class Coded:
+class DictionaryColumn:
     """A column of `n` keys that names each distinct key once: row i has `values[codes[i]]`.
 
     codes: intp [n], each below `len(values)`. Taken wherever keys or ids are.
@@ -93,11 +93,11 @@ def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     return offsets
 
 
-def joined_codes(columns: Sequence[Coded]) -> Coded:
+def joined_codes(columns: Sequence[DictionaryColumn]) -> DictionaryColumn:
     """All rows, one column after the other; a value of several columns is named once."""
     known: dict[Key, int] = {}
     codes = []
     for column in columns:
         mine = [known.setdefault(value, len(known)) for value in column.values]
         codes.append(np.array(mine, np.intp)[column.codes] if mine else column.codes)
-    return Coded(np.concatenate(codes), tuple(known))
+    return DictionaryColumn(np.concatenate(codes), tuple(known))

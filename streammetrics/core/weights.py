@@ -27,7 +27,7 @@ Unit: TypeAlias = Fraction | int | str
 
 ONE: Final = Fraction(1)  # the unit without weights; `is` tells it, since settings hold this one
 _MOST: Final = 10**18  # of a unit's numerator and denominator
-_MOST_MASS: Final = (1 << 63) - 1
+_MOST_TOTAL_COUNT: Final = (1 << 63) - 1
 _TEXT: Final = re.compile(r"[0-9]{1,18}(/[0-9]{1,18}|\.[0-9]{1,18})?")
 
 
@@ -104,16 +104,16 @@ def weighed_rows(batch: Batch, slots: Slots | None) -> tuple[Batch, Slots | None
     return batch.where(quanta != 0, slots)
 
 
-def add_excess(excess: NDArray[np.int64], slots: Slots | None, units: Units) -> None:
+def add_surplus(surplus: NDArray[np.int64], slots: Slots | None, units: Units) -> None:
     """Add to each state by how much the units of its rows, at least 1 each, exceed the rows."""
     if slots is None:
-        excess[0] += np.add.reduce(units) - len(units)
+        surplus[0] += np.add.reduce(units) - len(units)
     else:
-        np.add.at(excess, slots, units - 1)
+        np.add.at(surplus, slots, units - 1)
 
 
 def _sum(units: Units) -> int:
-    if not len(units) or units.item(units.argmax()) <= _MOST_MASS // len(units):
+    if not len(units) or units.item(units.argmax()) <= _MOST_TOTAL_COUNT // len(units):
         return int(np.add.reduce(units))
     # The parts of 32 bits cannot overflow where the whole could.
     return (int((units >> 32).sum()) << 32) + int((units & 0xFFFFFFFF).sum())

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Values: TypeAlias = "NDArray[np.generic] | Coded | list[object]"
+Values: TypeAlias = "NDArray[np.generic] | DictionaryColumn | list[object]"
 
 _OFFSETS = "offsets"  # the argument of metrics whose rows are lists
 
@@ -93,13 +93,13 @@ def _table(column: str, values: Values, sizes: NDArray[np.int64]) -> NDArray[np.
 
 
 def plain_values(array: pa.Array, column: str) -> Values:
-    """Numbers as an array, texts as Coded, times with a zone as milliseconds since 1970; a null
+    """Numbers as an array, texts as DictionaryColumn, times with a zone as milliseconds since 1970; a null
     among numbers stays None, which metrics refuse by its row."""
     import pyarrow.types as kinds
 
     kind = array.type
     if kinds.is_dictionary(kind) or _is_text(kind):
-        return coded_values(array)
+        return encoded_values(array)
     if kinds.is_timestamp(kind):
         return _milliseconds(array, column)
     number = kinds.is_floating(kind) or kinds.is_integer(kind) or kinds.is_boolean(kind)
@@ -109,7 +109,7 @@ def plain_values(array: pa.Array, column: str) -> Values:
     return values
 
 
-def coded_values(array: pa.Array) -> Coded:
+def encoded_values(array: pa.Array) -> DictionaryColumn:
     """Any column with each distinct value named once; a null is None."""
     import pyarrow as pa
 
@@ -118,7 +118,7 @@ def coded_values(array: pa.Array) -> Coded:
     if not pa.types.is_dictionary(array.type):
         array = array.dictionary_encode(null_encoding="encode")
     codes = np.array(array.indices.to_numpy(zero_copy_only=False), np.intp)
-    return Coded(codes, tuple(array.dictionary.to_pylist()))
+    return DictionaryColumn(codes, tuple(array.dictionary.to_pylist()))
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -39,9 +39,9 @@ def user_buckets(column: pa.Array, n: int) -> pa.Array:
         return pa.array((words % np.uint64(n)).astype(np.int32))
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise _refused(f"a column of {column.type}")
-    coded = column if kind is not column.type else column.dictionary_encode()
-    words = unit_hashes(coded.dictionary.to_pylist(), _SALT, "users")
-    return pa.array((words % np.uint64(n)).astype(np.int32)[np.array(coded.indices)])
+    dictionary_column = column if kind is not column.type else column.dictionary_encode()
+    words = unit_hashes(dictionary_column.dictionary.to_pylist(), _SALT, "users")
+    return pa.array((words % np.uint64(n)).astype(np.int32)[np.array(dictionary_column.indices)])
 
 
 def require_buckets(n: int) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 
 from streammetrics.core.errors import InputError
 from streammetrics.core.ids.keys import encode_key
-from streammetrics.core.rows import Coded, Scalar
-from streammetrics.engines.arrow import coded_values
+from streammetrics.core.rows import DictionaryColumn, Scalar
+from streammetrics.engines.arrow import encoded_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,17 +54,17 @@ def group_types(schema: pa.Schema, by: Sequence[str]) -> list[pa.Field]:
     return found
 
 
-def grouped(batch: pa.RecordBatch, by: Sequence[str]) -> Coded:
+def grouped(batch: pa.RecordBatch, by: Sequence[str]) -> DictionaryColumn:
     """The group of each row, as tuples of values; bools are 0 and 1 here."""
     n = batch.num_rows
     codes, groups = np.zeros(n, np.intp), [()] if n else []
     for name in by:
-        column = coded_values(batch.column(name))
+        column = encoded_values(batch.column(name))
         size = len(column.values)
         pairs, codes = np.unique(codes * size + column.codes, return_inverse=True)
         plain = plain_group(column.values)
         groups = [(*groups[pair // size], plain[pair % size]) for pair in pairs.tolist()]
-    return Coded(codes, tuple(groups))
+    return DictionaryColumn(codes, tuple(groups))
 
 
 def columns_of(groups: Sequence[Group], fields: Sequence[pa.Field]) -> list[pa.Array]:

@@ -11,7 +11,7 @@ from streammetrics.combine.sealed import Sealing, seal
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.errors import InputError
-from streammetrics.core.ids.keys import coded
+from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.engines.arrow import arguments_of
 from streammetrics.engines.groups import (
     BUCKET,
@@ -73,7 +73,7 @@ def partial(
             continue
         # Not `update`, whose own `keys` may be a column of the metric too.
         rows = spec.check(**arguments_of(spec, batch, columns))
-        groups = coded(grouped(batch, keys), "by")
+        groups = dictionary_column(grouped(batch, keys), "by")
         require_as_many(len(groups), rows.n, "by")
         states._update(Batch(rows.n, {"keys": groups, "rows": rows}, rows.total))
         ranges.see(batch)

@@ -17,15 +17,15 @@ from streammetrics.experiments.confidence_sequence import check_share
 from streammetrics.experiments.covariate import Covariate, adjusted_pair
 from streammetrics.experiments.strata import Pair, pair_of
 from streammetrics.kernels.inference.empirical_bernstein import Moments
-from streammetrics.kernels.inference.proportions import newcombe_ends
+from streammetrics.kernels.inference.proportions import newcombe_bounds
 from streammetrics.kernels.inference.success_labels import Successes
 from streammetrics.kernels.inference.t_interval import (
     EVERYTHING,
-    Ends,
+    Bounds,
     critical,
-    fieller_ends,
+    fieller_bounds,
     lift_variance,
-    symmetric_ends,
+    symmetric_bounds,
     two_sided_p,
     welch_df,
 )
@@ -209,8 +209,8 @@ def compared(
     q = critical(level, df)
     known = a.resolution + b.resolution
     resolution = known if known > COARSE * std_error else 0.0
-    ends = _wider(_ends(pair, std_error, q), resolution)
-    lift, lift_ends, lift_error = _lift(a, b, q, resolution)
+    bounds = _wider(_bounds(pair, std_error, q), resolution)
+    lift, lift_bounds, lift_error = _lift(a, b, q, resolution)
     surely = math.copysign(max(0.0, abs(pair.effect) - resolution), pair.effect)
     deff = _deff(a, b)
     n = a.n + b.n
@@ -218,11 +218,11 @@ def compared(
         control=a.estimate,
         treatment=b.estimate,
         effect_size=lift if relative else pair.effect,
-        effect_size_ci_lower=(lift_ends if relative else ends)[0],
-        effect_size_ci_upper=(lift_ends if relative else ends)[1],
+        effect_size_ci_lower=(lift_bounds if relative else bounds)[0],
+        effect_size_ci_upper=(lift_bounds if relative else bounds)[1],
         rel_effect_size=lift,
-        rel_effect_size_ci_lower=lift_ends[0],
-        rel_effect_size_ci_upper=lift_ends[1],
+        rel_effect_size_ci_lower=lift_bounds[0],
+        rel_effect_size_ci_upper=lift_bounds[1],
         pvalue=two_sided_p(surely, std_error, df) if std_error > 0 else 1.0,
         statistic=surely / std_error if std_error > 0 else math.nan,
         std_error=lift_error if relative else std_error,
@@ -253,11 +253,11 @@ def least_count(control: Arm, treatment: Arm) -> int:
     return min(control.rows, treatment.rows)
 
 
-def _ends(pair: Pair, std_error: float, q: float) -> Ends:
+def _bounds(pair: Pair, std_error: float, q: float) -> Bounds:
     a, b = pair.control, pair.treatment
     if _newcombe(a, b):
-        return newcombe_ends(a.estimate, (a.lower, a.upper), b.estimate, (b.lower, b.upper))
-    return symmetric_ends(pair.effect, std_error, q)
+        return newcombe_bounds(a.estimate, (a.lower, a.upper), b.estimate, (b.lower, b.upper))
+    return symmetric_bounds(pair.effect, std_error, q)
 
 
 def _newcombe(a: Arm, b: Arm) -> bool:
@@ -270,20 +270,20 @@ def _method(a: Arm, b: Arm) -> str:
     return a.method if a.method == b.method and a.method in ("stratified", "cuped") else "welch"
 
 
-def _wider(ends: Ends, by: float) -> Ends:
-    return ends[0] - by, ends[1] + by
+def _wider(bounds: Bounds, by: float) -> Bounds:
+    return bounds[0] - by, bounds[1] + by
 
 
-def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Ends, float]:
+def _lift(a: Arm, b: Arm, q: float, resolution: float) -> tuple[float, Bounds, float]:
     origin = 0.5 if a.view in AREAS else 0.0
     base, top = a.estimate - origin, b.estimate - origin
     if not base or math.isnan(base) or math.isnan(top):
         return math.nan, EVERYTHING, math.nan
-    ends = fieller_ends(base, a.variance, top, b.variance, q)
+    bounds = fieller_bounds(base, a.variance, top, b.variance, q)
     if resolution:
-        ends = _wider(ends, (b.resolution + abs(top / base) * a.resolution) / abs(base))
+        bounds = _wider(bounds, (b.resolution + abs(top / base) * a.resolution) / abs(base))
     variance = lift_variance(base, a.variance, top, b.variance)
-    return top / base - 1.0, ends, math.sqrt(variance) if variance >= 0 else math.nan
+    return top / base - 1.0, bounds, math.sqrt(variance) if variance >= 0 else math.nan
 
 
 def _groups(a: Arm, b: Arm) -> int | None:

@@ -19,7 +19,7 @@ from streammetrics.experiments.arm import Arm
 from streammetrics.experiments.confidence_sequence import Anytime
 from streammetrics.experiments.contrast import Contrast
 from streammetrics.kernels.inference.normal_mixture import anytime_p, as_t, multiplier, tuned
-from streammetrics.kernels.inference.t_interval import EVERYTHING, fieller_ends, welch_df
+from streammetrics.kernels.inference.t_interval import EVERYTHING, fieller_bounds, welch_df
 
 # The lift of a treatment over the control, at all looks together.
 
@@ -46,7 +46,7 @@ def _end(a: Arm, b: Arm, rho: float, alpha: float, side: int) -> float:
         if not variance > 0:
             return EVERYTHING[side]
         q = as_t(multiplier(1.0 / variance, rho, alpha), df)
-        following = fieller_ends(a.estimate, a.variance, b.estimate, b.variance, q)[side]
+        following = fieller_bounds(a.estimate, a.variance, b.estimate, b.variance, q)[side]
         if not math.isfinite(following):
             return EVERYTHING[side]
         near = abs(following - found) <= _EXACT * (1.0 + abs(following))
@@ -58,7 +58,7 @@ def _end(a: Arm, b: Arm, rho: float, alpha: float, side: int) -> float:
 
 # Which of two arms is nearer to a target, where that is certain at all looks together.
 
-Ends = tuple[float, float]
+Bounds = tuple[float, float]
 
 
 def treatment_is_nearer(contrast: Contrast) -> bool | None:
@@ -76,7 +76,7 @@ def treatment_is_nearer(contrast: Contrast) -> bool | None:
     return False if control[1] < treatment[0] else None
 
 
-def distances(arm: Arm, target: float, v_opt: float, alpha: float) -> Ends:
+def distances(arm: Arm, target: float, v_opt: float, alpha: float) -> Bounds:
     """The least and the greatest distance of an arm from its target that is not excluded."""
     value, error = arm.estimate, math.sqrt(arm.variance) if arm.variance > 0 else math.nan
     value, resolution = value - (0.0 if target else target), arm.resolution

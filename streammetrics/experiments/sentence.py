@@ -137,7 +137,7 @@ def _last(reading: Reading) -> str:
         return f"the last look alone has no interval{why}"
     estimate = f" and {plain(reading.estimate, signed=True)} as estimate"
     known = estimate if math.isfinite(reading.estimate) else ""
-    return f"the last look alone gives {_ends(last.lower, last.upper)}{known}"
+    return f"the last look alone gives {_bounds(last.lower, last.upper)}{known}"
 
 
 def _grown(reading: Reading) -> str:
@@ -150,8 +150,8 @@ def _grown(reading: Reading) -> str:
 
 def _cannot_tell(contrast: Contrast, reading: Reading) -> str:
     found = more_units(contrast, reading.lower, reading.upper)
-    ends = found is not None and (found.excluded or not found.more)
-    word = "No difference is shown" if ends else "We cannot tell yet"
+    bounds = found is not None and (found.excluded or not found.more)
+    word = "No difference is shown" if bounds else "We cannot tell yet"
     said = f"{word}: {_interval(contrast, reading)}."
     return said if found is None else f"{said} {planned(found)}"
 
@@ -221,9 +221,9 @@ def _nothing(contrast: Contrast, reading: Reading) -> str:
         return f"Too early to say of {_what(contrast)}: {why}."
     fixed = ""
     if math.isfinite(found.effect_size) and found.std_error > 0:
-        ends = _ends(found.effect_size_ci_lower, found.effect_size_ci_upper)
+        bounds = _bounds(found.effect_size_ci_lower, found.effect_size_ci_upper)
         level = plain(100 * found.level)
-        fixed = f" As the only look, it gives {ends} at {level} %, {p_value(found.pvalue)}."
+        fixed = f" As the only look, it gives {bounds} at {level} %, {p_value(found.pvalue)}."
     return f"No always-valid interval of {_what(contrast)}: {why}.{fixed}"
 
 
@@ -233,11 +233,11 @@ def _what(contrast: Contrast) -> str:
 
 
 def _interval(contrast: Contrast, reading: Reading) -> str:
-    ends = _ends(reading.lower, reading.upper)
-    return f"the always-valid interval of {_what(contrast)} is {ends}"
+    bounds = _bounds(reading.lower, reading.upper)
+    return f"the always-valid interval of {_what(contrast)} is {bounds}"
 
 
-def _ends(lower: float, upper: float) -> str:
+def _bounds(lower: float, upper: float) -> str:
     return f"{plain(lower, signed=True)} to {plain(upper, signed=True)}"
 
 

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 Words: TypeAlias = NDArray[np.uint64]
 Times: TypeAlias = NDArray[np.int64]
-Places: TypeAlias = NDArray[np.intp]
+Positions: TypeAlias = NDArray[np.intp]
 
 
-def first_at_least(times: Times, low: Places, high: Places, wanted: Times) -> Places:
+def first_at_least(times: Times, low: Positions, high: Positions, wanted: Times) -> Positions:
     """For each i the first place in [low[i], high[i]) with a time >= wanted[i], else high[i].
 
     times: ascending within each of these spans. Bisection of all spans at once.
@@ -34,7 +34,7 @@ def first_at_least(times: Times, low: Places, high: Places, wanted: Times) -> Pl
     return low
 
 
-def by_id_and_time(ids: Words, times: Times) -> Places:
+def by_id_and_time(ids: Words, times: Times) -> Positions:
     """The stable order of events by id, and of one id by time; quick where ids are sorted runs."""
     order = np.argsort(ids, kind="stable")
     ids = ids[order]
@@ -68,14 +68,14 @@ def standing(ids: Words, times: Times, horizon: int) -> NDArray[np.bool_]:
     return stands
 
 
-def spans(ids: Words, wanted: Words) -> tuple[Places, Places]:
+def spans(ids: Words, wanted: Words) -> tuple[Positions, Positions]:
     """The span of places [start, end) that each wanted id has among ascending ids."""
     return np.searchsorted(ids, wanted, "left"), np.searchsorted(ids, wanted, "right")
 
 
 def pairs(
-    times: Times, low: Places, last: Places, at: Times, window: int, every: bool
-) -> tuple[Places, Places]:
+    times: Times, low: Positions, last: Positions, at: Times, window: int, every: bool
+) -> tuple[Positions, Positions]:
     """(impression, outcome) of all that belong together, each [pairs].
 
     times: of the impressions. low, last: [m], for each outcome the first impression of its id, and
@@ -92,7 +92,7 @@ def pairs(
     return last[owned], owned
 
 
-def sums(values: NDArray[np.float64], cells: Places, n: int) -> NDArray[np.float64]:
+def sums(values: NDArray[np.float64], cells: Positions, n: int) -> NDArray[np.float64]:
     """The exact sum of the finite values of each cell, rounded once; [n]."""
     out = np.zeros(n)
     out[cells] = values + 0.0

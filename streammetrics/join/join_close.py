@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from streammetrics.core.multiset.score_bits import scores_of
 from streammetrics.core.parts.record_set import RecordSet
 from streammetrics.core.parts.record_table import Table
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.join.attribution import (
-    Places,
+    Positions,
     by_id_and_time,
     first_at_least,
     pairs,
@@ -102,7 +102,7 @@ def closed(
         {name: shown.column(i, places) for i, name in enumerate(sorted(terms.columns))},
         labels,
         conflicts,
-        Coded(later.fields[0][gone].astype(np.intp), tuple(terms.outcomes)),
+        DictionaryColumn(later.fields[0][gone].astype(np.intp), tuple(terms.outcomes)),
         delays,
     )
     stays = [
@@ -130,7 +130,7 @@ def _remembered(
 
 
 def _labels(
-    counts: Mapping[str, str], outcomes: Table, owner: Places, owned: Places, n: int
+    counts: Mapping[str, str], outcomes: Table, owner: Positions, owned: Positions, n: int
 ) -> dict[str, Labels]:
     """The labels [n] of each outcome. owner, owned: the impression and the outcome of each pair."""
     labels: dict[str, Labels] = {}
@@ -148,5 +148,5 @@ def _labels(
     return labels
 
 
-def _values(outcomes: Table, at: Places) -> NDArray[np.float64]:
+def _values(outcomes: Table, at: Positions) -> NDArray[np.float64]:
     return scores_of(outcomes.fields[1][at]).astype(np.float64, copy=False)

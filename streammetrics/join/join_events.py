@@ -11,29 +11,29 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core.batch import Batch
 from streammetrics.core.checks import integers, numbers, same_length
 from streammetrics.core.errors import InputError, SettingsError, shown
-from streammetrics.core.ids.keys import coded
+from streammetrics.core.ids.keys import dictionary_column
 from streammetrics.core.ids.unit_hashes import Words, salt_word, unit_hashes
-from streammetrics.core.parts.part import Slots as Places
+from streammetrics.core.parts.part import Slots as Positions
 from streammetrics.core.parts.record_fields import KINDS, Values, checked
 from streammetrics.core.parts.record_table import MAX_TIME
-from streammetrics.core.rows import Coded, Key
+from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.core.settings import Setting
 from streammetrics.core.slips import refuse_other_units
 
 IMPRESSION: Final = "impression"
 _ID_SALT: Final = salt_word("streammetrics join")
 _EVENT_SALT: Final = salt_word("streammetrics event")
-Given = ArrayLike | Coded | Sequence[Key] | None
+Given = ArrayLike | DictionaryColumn | Sequence[Key] | None
 
 
-class Moments(NamedTuple):
+class EventKeys(NamedTuple):
     """When and whose: ids uint64 [n], times int64 [n]."""
 
     ids: Words
     times: NDArray[np.int64]
 
 
-def moments(ids: ArrayLike | Coded, times_ms: ArrayLike) -> Moments:
+def event_keys(ids: ArrayLike | DictionaryColumn, times_ms: ArrayLike) -> EventKeys:
     """Checked ids, as mixed words, and times, in arrays of their own."""
     times = integers(times_ms, "times_ms").copy()
     bad = np.flatnonzero((times <= -MAX_TIME) | (times >= MAX_TIME))
@@ -48,11 +48,11 @@ def moments(ids: ArrayLike | Coded, times_ms: ArrayLike) -> Moments:
     refuse_other_units(times, "times_ms")
     words = unit_hashes(ids, _ID_SALT, "ids")
     same_length(len(words), times, "times_ms", "ids")
-    return Moments(words, times)
+    return EventKeys(words, times)
 
 
 def impressions(
-    n: int, columns: Mapping[str, Given], kinds: Mapping[str, str], at: Places | None = None
+    n: int, columns: Mapping[str, Given], kinds: Mapping[str, str], at: Positions | None = None
 ) -> list[Values]:
     """The checked columns of impressions in the order of their names, or InputError.
 
@@ -94,14 +94,14 @@ def outcomes(
 
 
 def kinds_of(
-    given: str | ArrayLike | Coded | Sequence[Key],
+    given: str | ArrayLike | DictionaryColumn | Sequence[Key],
     n: int,
     known: Sequence[str],
     name: str = "kinds",
-) -> Coded:
+) -> DictionaryColumn:
     """Which kind each event [n] is, or InputError for one that is not declared."""
-    whole = Coded(np.zeros(n, np.intp), (given,)) if isinstance(given, str) else given
-    kinds = coded(whole, name)
+    whole = DictionaryColumn(np.zeros(n, np.intp), (given,)) if isinstance(given, str) else given
+    kinds = dictionary_column(whole, name)
     bad = [i for i, value in enumerate(kinds.values) if value not in known]
     rows = np.flatnonzero(np.isin(kinds.codes, bad)) if bad else np.empty(0, np.intp)
     if len(rows) or (bad and not n):
@@ -116,22 +116,26 @@ def kinds_of(
     same_length(n, kinds.codes, name, "ids")
     if bad:  # a dictionary may name more than there is
         used, codes = np.unique(kinds.codes, return_inverse=True)
-        kinds = Coded(codes.astype(np.intp), tuple(kinds.values[i] for i in used.tolist()))
+        kinds = DictionaryColumn(
+            codes.astype(np.intp), tuple(kinds.values[i] for i in used.tolist())
+        )
     return kinds
 
 
 def codes_or_array(column: Values) -> NDArray[np.generic]:
     """An array that is as long as the column."""
-    return column.codes if isinstance(column, Coded) else column
+    return column.codes if isinstance(column, DictionaryColumn) else column
 
 
-def _picked(column: Given, at: Places, n: int, name: str) -> Given:
+def _picked(column: Given, at: Positions, n: int, name: str) -> Given:
     """The column at these places of n."""
-    if isinstance(column, Coded):
+    if isinstance(column, DictionaryColumn):
         codes = np.asarray(column.codes)
         same_length(n, codes, name, "ids")
         used, places = np.unique(codes[at], return_inverse=True)
-        return Coded(places.astype(np.intp), tuple(column.values[i] for i in used.tolist()))
+        return DictionaryColumn(
+            places.astype(np.intp), tuple(column.values[i] for i in used.tolist())
+        )
     if isinstance(column, list | tuple):
         same_length(n, np.empty(len(column)), name, "ids")
         return [column[i] for i in at.tolist()]
@@ -142,7 +146,7 @@ def _picked(column: Given, at: Places, n: int, name: str) -> Given:
     return array[at]
 
 
-def _checked_at(given: Given, kind: str, name: str, at: Places, n: int) -> Values:
+def _checked_at(given: Given, kind: str, name: str, at: Positions, n: int) -> Values:
     some = _picked(given, at, n, name)
     try:
         return checked(some, kind, name)  # type: ignore[arg-type]
@@ -150,7 +154,7 @@ def _checked_at(given: Given, kind: str, name: str, at: Places, n: int) -> Value
         raise _of_all(error, at, name) from None
 
 
-def _of_all(error: InputError, at: Places, name: str) -> InputError:
+def _of_all(error: InputError, at: Positions, name: str) -> InputError:
     """The error about some of the events, with their places among all."""
     rows = at[error.rows]
     where = f"{name}[{rows[0]}]" if len(rows) else error.where
@@ -197,7 +201,7 @@ def _events(event_ids: Given, n: int) -> Words:
         event_ids = event_ids.tolist()
     if isinstance(event_ids, list | tuple):
         at = np.array([i for i, value in enumerate(event_ids) if value is not None], np.intp)
-    elif isinstance(event_ids, Coded):
+    elif isinstance(event_ids, DictionaryColumn):
         known = np.array([value is not None for value in event_ids.values], np.bool_)
         at = np.flatnonzero(known[event_ids.codes])
     some = _picked(event_ids, at, n, "event_ids")
@@ -268,8 +272,8 @@ def columns_at(batch: Batch, names: Iterable[str], at: NDArray[np.intp]) -> dict
     found: dict[str, Values] = {}
     for name in sorted(names):
         column = batch.as_ids(name)
-        if isinstance(column, Coded):
-            found[name] = Coded(column.codes[at], column.values)
+        if isinstance(column, DictionaryColumn):
+            found[name] = DictionaryColumn(column.codes[at], column.values)
         else:
             found[name] = column[at]
     return found

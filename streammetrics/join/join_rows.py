@@ -18,7 +18,7 @@ from streammetrics.core.parts.record_fields import Values
 from streammetrics.core.parts.record_set import Records, RecordSet
 from streammetrics.core.parts.record_table import MAX_TIME
 from streammetrics.core.parts.state_checks import require
-from streammetrics.core.rows import Coded, Key
+from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.join.join_close import Terms, closed, places
 from streammetrics.join.join_events import (
     ATTRIBUTIONS,
@@ -28,9 +28,9 @@ from streammetrics.join.join_events import (
     checked_columns,
     checked_outcomes,
     columns_at,
+    event_keys,
     impressions,
     kinds_of,
-    moments,
     outcomes,
 )
 from streammetrics.results.join_results import ClosedRows, PendingRows
@@ -129,8 +129,8 @@ class JoinRows(Accumulator, schema="join-rows/1"):
     # -- events ---------------------------------------------------------------------------
     def update(
         self,
-        kinds: ArrayLike | Coded | Sequence[Key],
-        ids: ArrayLike | Coded,
+        kinds: ArrayLike | DictionaryColumn | Sequence[Key],
+        ids: ArrayLike | DictionaryColumn,
         times_ms: ArrayLike,
         *,
         values: ArrayLike | None = None,
@@ -143,8 +143,8 @@ class JoinRows(Accumulator, schema="join-rows/1"):
 
     def check(
         self,
-        kinds: ArrayLike | Coded | Sequence[Key],
-        ids: ArrayLike | Coded,
+        kinds: ArrayLike | DictionaryColumn | Sequence[Key],
+        ids: ArrayLike | DictionaryColumn,
         times_ms: ArrayLike,
         *,
         values: ArrayLike | None = None,
@@ -152,7 +152,7 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         **columns: Given,
     ) -> Batch:
         """The events as columns, or InputError; changes nothing."""
-        at = moments(ids, times_ms)
+        at = event_keys(ids, times_ms)
         n = len(at.ids)
         known = (IMPRESSION, *self.outcomes)
         which = kinds_of(kinds, n, known)
@@ -167,24 +167,24 @@ class JoinRows(Accumulator, schema="join-rows/1"):
         return Batch(n, {**own, "event_ids": event, **wide}, 0)
 
     def update_impressions(
-        self, ids: ArrayLike | Coded, times_ms: ArrayLike, **columns: Given
+        self, ids: ArrayLike | DictionaryColumn, times_ms: ArrayLike, **columns: Given
     ) -> None:
         """Add impressions [n]."""
-        at = moments(ids, times_ms)
+        at = event_keys(ids, times_ms)
         found = impressions(len(at.ids), columns, self.columns)
         self.shown_rows.add(at.ids, at.times, found)
 
     def update_outcomes(
         self,
-        kinds: str | ArrayLike | Coded | Sequence[Key],
-        ids: ArrayLike | Coded,
+        kinds: str | ArrayLike | DictionaryColumn | Sequence[Key],
+        ids: ArrayLike | DictionaryColumn,
         times_ms: ArrayLike,
         *,
         values: ArrayLike | None = None,
         event_ids: Given = None,
     ) -> None:
         """Add outcomes [n], of one kind or of a kind each."""
-        at = moments(ids, times_ms)
+        at = event_keys(ids, times_ms)
         n = len(at.ids)
         names = tuple(self.outcomes)
         which = kinds_of(kinds, n, names)
@@ -279,10 +279,10 @@ class JoinRows(Accumulator, schema="join-rows/1"):
 
 def _widened(column: Values, at: NDArray[np.intp], n: int) -> Values:
     """A column of the events at some places as one of all n."""
-    if isinstance(column, Coded):
+    if isinstance(column, DictionaryColumn):
         codes = np.zeros(n, np.intp)
         codes[at] = column.codes
-        return Coded(codes, column.values or (None,))
+        return DictionaryColumn(codes, column.values or (None,))
     wide = np.zeros(n, column.dtype)
     wide[at] = column
     return wide

@@ -19,7 +19,7 @@ from streammetrics.core.parts.part import Column, Extreme, Slots
 from streammetrics.core.parts.record_fields import Values
 from streammetrics.core.parts.record_table import MAX_TIME
 from streammetrics.core.parts.state_checks import require
-from streammetrics.core.rows import Coded, Key
+from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.join.join_events import Given, columns_at
 from streammetrics.join.join_rows import JoinRows
 from streammetrics.join.label_delays import LabelDelays
@@ -28,7 +28,7 @@ from streammetrics.results.join_results import JoinedResult, LabelDelaysResult
 # Which column or outcome each argument of a joined metric is.
 
 _LABELS: Final = ("labels", "numerators")
-Bound = Mapping[str, NDArray[np.generic] | Coded]
+Bound = Mapping[str, NDArray[np.generic] | DictionaryColumn]
 
 
 def bound_inputs(
@@ -58,7 +58,9 @@ def bound_inputs(
     return bound
 
 
-def arguments_from(bound: Mapping[str, str], given: Bound) -> dict[str, ArrayLike | Coded]:
+def arguments_from(
+    bound: Mapping[str, str], given: Bound
+) -> dict[str, ArrayLike | DictionaryColumn]:
     """The metric's keywords."""
     return {argument: given[name] for argument, name in bound.items()}
 
@@ -159,8 +161,8 @@ class Joined(Accumulator, schema="joined/1"):
 
     def update(
         self,
-        kinds: ArrayLike | Coded | Sequence[Key],
-        ids: ArrayLike | Coded,
+        kinds: ArrayLike | DictionaryColumn | Sequence[Key],
+        ids: ArrayLike | DictionaryColumn,
         times_ms: ArrayLike,
         *,
         values: ArrayLike | None = None,
@@ -174,8 +176,8 @@ class Joined(Accumulator, schema="joined/1"):
 
     def check(
         self,
-        kinds: ArrayLike | Coded | Sequence[Key],
-        ids: ArrayLike | Coded,
+        kinds: ArrayLike | DictionaryColumn | Sequence[Key],
+        ids: ArrayLike | DictionaryColumn,
         times_ms: ArrayLike,
         *,
         values: ArrayLike | None = None,

@@ -15,7 +15,7 @@ from streammetrics.core.errors import InputError, SettingsError, shown
 from streammetrics.core.inputs import Inputs, Unchecked
 from streammetrics.core.parts.counts import Counts
 from streammetrics.core.parts.part import Slots
-from streammetrics.core.rows import Coded, Key
+from streammetrics.core.rows import DictionaryColumn, Key
 from streammetrics.join.join_events import check_span, kinds_of
 from streammetrics.results.join_results import (
     BINS,
@@ -61,7 +61,9 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
     outcomes: tuple[str, ...]
     label_window_ms: int
     inputs = Inputs(
-        outcomes=Unchecked("[n], the name of each", type_text="ArrayLike | Coded | Sequence[Key]"),
+        outcomes=Unchecked(
+            "[n], the name of each", type_text="ArrayLike | DictionaryColumn | Sequence[Key]"
+        ),
         delays_ms=Unchecked("[n], the time since the last impression of its id, or -1"),
     )
     attributed = Counts("_n_outcomes", BINS)
@@ -91,7 +93,7 @@ class LabelDelays(Accumulator, schema="label-delays/1"):
     if TYPE_CHECKING:
 
         def update(
-            self, outcomes: ArrayLike | Coded | Sequence[Key], delays_ms: ArrayLike
+            self, outcomes: ArrayLike | DictionaryColumn | Sequence[Key], delays_ms: ArrayLike
         ) -> None: ...
 
     def _read_rows(self, given: Mapping[str, Any]) -> Batch:

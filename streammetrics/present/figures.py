@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.errors import InputError, shown
 from streammetrics.kernels.curves.steps import Steps
-from streammetrics.kernels.inference.proportions import wilson_ends
+from streammetrics.kernels.inference.proportions import wilson_bounds
 from streammetrics.kernels.inference.t_interval import critical
 from streammetrics.present.confusion import confusion
 from streammetrics.present.curves import Curve, pr, roc
 from streammetrics.present.distribution import Scores, distribution
 from streammetrics.present.over_time import WindowValue, over_time
 from streammetrics.present.reliability import Bin, reliability
-from streammetrics.present.shares import PARTS, Ends, gain, lift
+from streammetrics.present.shares import PARTS, Bounds, gain, lift
 from streammetrics.present.theme import Spec
 from streammetrics.present.values import NamedValue, values
 from streammetrics.present.views import headline_of
@@ -81,14 +81,14 @@ def scores_of(found: HasCurve) -> Scores:
     return Scores(found.scores, found.counts, found.reason)
 
 
-def gain_of(found: HasCurve) -> Sequence[Ends]:
+def gain_of(found: HasCurve) -> Sequence[Bounds]:
     """The gain in 20 parts."""
-    return [ends(one) for one in found.gain(PARTS)]
+    return [bounds(one) for one in found.gain(PARTS)]
 
 
-def lift_of(found: HasCurve) -> Sequence[Ends]:
+def lift_of(found: HasCurve) -> Sequence[Bounds]:
     """The lift in 20 parts."""
-    return [ends(one) for one in found.lift(PARTS)]
+    return [bounds(one) for one in found.lift(PARTS)]
 
 
 def has_bins(result: object) -> bool:
@@ -103,7 +103,7 @@ def bins_of(result: object) -> Sequence[Bin]:
     q, found = critical(LEVEL), []
     for i, n in enumerate(table.units.tolist()):
         share = float(table.positive_share[i])
-        interval = wilson_ends(round(share * n), n, q) if n and not any(weighted) else _NONE
+        interval = wilson_bounds(round(share * n), n, q) if n and not any(weighted) else _NONE
         found.append(Bin(float(table.mean_score[i]), share, n, *map(float, interval)))
     return found
 
@@ -183,16 +183,16 @@ def parts_of(result: object) -> Mapping[object, object] | None:
     return found if isinstance(found, Mapping) else None
 
 
-def ends(value: Value) -> Ends:
+def bounds(value: Value) -> Bounds:
     """A value with its certain ends, which are the value where it is exact."""
     if isinstance(value, Bounded):
         return value.value, value.low, value.high
     return value, value, value
 
 
-def _bounded(value: Value) -> Ends:
+def _bounded(value: Value) -> Bounds:
     """A value with its certain ends, which are nan where it is exact."""
-    return ends(value) if isinstance(value, Bounded) else (float(value), *_NONE)
+    return bounds(value) if isinstance(value, Bounded) else (float(value), *_NONE)
 
 
 KINDS: Final = (
@@ -344,8 +344,8 @@ def _windows(results: Mapping[str, object], title: str, theme: str) -> Spec:
                 text = ": ".join(filter(None, (series, "" if keyed is None else _text(key))))
                 for value in values_of(_inner(one), one, text)[:1]:
                     name = value.name
-                    ends = value.value, value.low, value.high, value.lower, value.upper
-                    found.append(WindowValue(start, end, text, *ends))
+                    bounds = value.value, value.low, value.high, value.lower, value.upper
+                    found.append(WindowValue(start, end, text, *bounds))
     return over_time(found, title=title, y=name, theme=theme)
 
 

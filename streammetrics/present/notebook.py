@@ -86,7 +86,7 @@ def _lines(result: object, before: str = "") -> Iterator[_Line]:
         return
     if hasattr(result, "findings"):
         for effect in figures.effects_of(result, "") or ():
-            yield effect.name, f"{effect.value:.6g}", "", _ends(effect.lower, effect.upper)
+            yield effect.name, f"{effect.value:.6g}", "", _bounds(effect.lower, effect.upper)
         return
     interval = getattr(result, "interval", None)
     views: Iterable[tuple[str, float | Bounded]] = (
@@ -94,12 +94,12 @@ def _lines(result: object, before: str = "") -> Iterator[_Line]:
     )
     for name, value in views:
         found = interval(name) if callable(interval) else None
-        sure = _ends(value.low, value.high) if isinstance(value, Bounded) else ""
-        ends = "" if found is None else _ends(found.lower, found.upper)
-        yield f"{before}{name}", f"{float(value):.6g}", sure, ends
+        sure = _bounds(value.low, value.high) if isinstance(value, Bounded) else ""
+        bounds = "" if found is None else _bounds(found.lower, found.upper)
+        yield f"{before}{name}", f"{float(value):.6g}", sure, bounds
 
 
-def _ends(low: float, high: float) -> str:
+def _bounds(low: float, high: float) -> str:
     """Both, or nothing where neither says anything."""
     if math.isnan(low) or (math.isinf(low) and math.isinf(high)):
         return ""

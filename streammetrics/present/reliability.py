@@ -42,7 +42,7 @@ def reliability(
                     row |= {"lower": number(one.lower), "upper": number(one.upper)}
                 rows.append(row)
     names = list(dict.fromkeys(str(row["series"]) for row in rows)) or [""]
-    far, top, cut = _ends([one for bins in found.values() for one in bins])
+    far, top, cut = _bounds([one for bins in found.values() for one in bins])
     x = quantity("x", "mean score of the bin", scale={"domain": [0, far]})
     said = "share of positives (the axis is cut)" if cut else "share of positives"
     y = quantity("y", said, scale={"domain": [0, top]})
@@ -87,7 +87,7 @@ def reliability(
     )
 
 
-def _ends(bins: Sequence[Bin]) -> tuple[float, float, bool]:
+def _bounds(bins: Sequence[Bin]) -> tuple[float, float, bool]:
     """Where the axes of scores and of shares end, and whether a share is past that: bins with less
     than a hundredth of the rows do not decide it."""
     seen = [one for one in bins if one.units and math.isfinite(one.mean_score)]

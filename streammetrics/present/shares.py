@@ -10,17 +10,19 @@ from streammetrics.present.spec import by_series, figure, level, quantity, strai
 from streammetrics.present.theme import Spec
 
 PARTS: Final = 20  # equal parts of the rows
-Ends = tuple[float, float, float]  # a value, and its certain ends
+Bounds = tuple[float, float, float]  # a value, and its certain ends
 
 
-def gain(found: Mapping[str, Sequence[Ends]], *, title: str = "Gain", theme: str = "light") -> Spec:
+def gain(
+    found: Mapping[str, Sequence[Bounds]], *, title: str = "Gain", theme: str = "light"
+) -> Spec:
     """The share of the positives among the highest i/k of the scores, i = 1 to k, by series.
 
     >>> spec = gain({"": [(0.5, 0.5, 0.5), (1.0, 1.0, 1.0)]})
     >>> [row["y"] for row in spec["data"]["values"]]
     [0.0, 0.5, 1.0]
     """
-    with_start = {name: [(0.0, 0.0, 0.0), *ends] for name, ends in found.items()}
+    with_start = {name: [(0.0, 0.0, 0.0), *bounds] for name, bounds in found.items()}
     x = quantity("x", "share of the rows, highest scores first", scale={"domain": [0, 1]})
     y = quantity("y", "share of the positives found", scale={"domain": [0, 1]})
     described = "Share of the positives over the share of the rows with the highest scores."
@@ -28,7 +30,9 @@ def gain(found: Mapping[str, Sequence[Ends]], *, title: str = "Gain", theme: str
     return _shares("gain", with_start, 0, chance, (x, y), title, described, theme)
 
 
-def lift(found: Mapping[str, Sequence[Ends]], *, title: str = "Lift", theme: str = "light") -> Spec:
+def lift(
+    found: Mapping[str, Sequence[Bounds]], *, title: str = "Lift", theme: str = "light"
+) -> Spec:
     """The rate of positives in the highest i/k of the scores over that of all rows, by series."""
     x = quantity("x", "share of the rows, highest scores first", scale={"domain": [0, 1]})
     y = quantity("y", "rate of positives over that of all rows", scale={"zero": True})
@@ -38,7 +42,7 @@ def lift(found: Mapping[str, Sequence[Ends]], *, title: str = "Lift", theme: str
 
 def _shares(
     kind: str,
-    found: Mapping[str, Sequence[Ends]],
+    found: Mapping[str, Sequence[Bounds]],
     first: int,
     chance: Spec,
     axes: tuple[Spec, Spec],
@@ -48,9 +52,9 @@ def _shares(
 ) -> Spec:
     x, y = axes
     rows: list[dict[str, object]] = []
-    for name, ends in found.items():
-        parts = len(ends) - 1 + first
-        for i, (value, low, high) in enumerate(ends):
+    for name, bounds in found.items():
+        parts = len(bounds) - 1 + first
+        for i, (value, low, high) in enumerate(bounds):
             if math.isfinite(value) and math.isfinite(low) and math.isfinite(high):
                 place = {"series": name, "x": (i + first) / parts}
                 rows.append({**place, "y": value, "low": low, "high": high})

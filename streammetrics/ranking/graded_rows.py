@@ -14,7 +14,7 @@ from streammetrics.core.conversion import vector
 from streammetrics.core.errors import InputError
 from streammetrics.core.errors import shown as printed
 from streammetrics.core.multiset.score_bits import Scores
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.ranking.measure import Measure, too_high
 
 NOT_JUDGED: Final = 16  # in place of a grade
@@ -27,8 +27,8 @@ _SILVER: Final = np.uint64(0xC2B2AE3D27D4EB4F)  # into one that is seldom that o
 def graded_rows(
     labels: ArrayLike,
     scores: ArrayLike,
-    lists: ArrayLike | Coded,
-    items: ArrayLike | Coded | None,
+    lists: ArrayLike | DictionaryColumn,
+    items: ArrayLike | DictionaryColumn | None,
     judged: ArrayLike | None,
     shown: ArrayLike | None,
     *,
@@ -73,7 +73,9 @@ def refuse_high_grades(grades: NDArray[np.uint8], lowest: Measure) -> None:
         raise too_high(lowest, str(grades[bad[0]]), f"labels[{bad[0]}]", bad)
 
 
-def refuse_doubles(batch: Batch, lists: ArrayLike | Coded, items: ArrayLike | Coded) -> None:
+def refuse_doubles(
+    batch: Batch, lists: ArrayLike | DictionaryColumn, items: ArrayLike | DictionaryColumn
+) -> None:
     """Refuse an item that is twice in one list; `lists` and `items` as they came."""
     owner, codes = _array(batch.as_ids("lists")), batch.items
     mixed = owner.astype(np.uint64) * _GOLDEN
@@ -134,11 +136,11 @@ def _of_shown(scores: Scores, displayed: NDArray[np.bool_]) -> Scores:
     return np.where(displayed, scores, scores.dtype.type(-np.inf))
 
 
-def _array(column: NDArray[np.int64] | Coded) -> NDArray[np.int64]:
-    return column.codes if isinstance(column, Coded) else column
+def _array(column: NDArray[np.int64] | DictionaryColumn) -> NDArray[np.int64]:
+    return column.codes if isinstance(column, DictionaryColumn) else column
 
 
-def _named(column: ArrayLike | Coded, row: int) -> str:
-    if isinstance(column, Coded):
+def _named(column: ArrayLike | DictionaryColumn, row: int) -> str:
+    if isinstance(column, DictionaryColumn):
         return printed(column.values[column.codes[row]])
     return printed(vector(column, "ids")[row])

@@ -18,7 +18,7 @@ from streammetrics.core.multiset.score_bits import codes_of
 from streammetrics.core.parts.exact_sums import unlimited
 from streammetrics.core.parts.part import Column, Slots
 from streammetrics.core.parts.state_checks import require
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.weights import Unit
 from streammetrics.kernels.curves.exact_mean import mean_area
 from streammetrics.kernels.curves.segments import GroupPairs, group_pairs
@@ -141,7 +141,7 @@ class GroupedAUC(Accumulator, schema="grouped-auc/5"):
             labels: ArrayLike,
             scores: ArrayLike,
             *,
-            groups: ArrayLike | Coded,
+            groups: ArrayLike | DictionaryColumn,
             weights: ArrayLike | None = None,
         ) -> None: ...
 

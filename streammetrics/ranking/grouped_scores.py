@@ -19,7 +19,7 @@ from streammetrics.core.multiset.bag_keys import Groups
 from streammetrics.core.multiset.score_bits import scores_of
 from streammetrics.core.parts.exact_sums import unlimited
 from streammetrics.core.parts.part import Column, Slots
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.kernels.ranking.graded_lists import Lists
 from streammetrics.ranking.graded_rows import (
     NOT_JUDGED,
@@ -141,8 +141,8 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
             labels: ArrayLike,
             scores: ArrayLike,
             *,
-            lists: ArrayLike | Coded,
-            items: ArrayLike | Coded | None = None,
+            lists: ArrayLike | DictionaryColumn,
+            items: ArrayLike | DictionaryColumn | None = None,
             judged: ArrayLike | None = None,
             shown: ArrayLike | None = None,
         ) -> None: ...
@@ -218,8 +218,8 @@ class GroupedScores(Accumulator, schema="grouped-scores/2"):
         ids, more = self.bag.ids, self.items.ids
         if len(used) and ids is not None and more is not None:
             # Each bag has indices of its own for the ids of lists.
-            some, places = more.subset(used)
-            found = np.isin(groups.indices, ids.index_all(some)[places])
+            some, positions = more.subset(used)
+            found = np.isin(groups.indices, ids.index_all(some)[positions])
         return found
 
 

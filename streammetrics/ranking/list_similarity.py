@@ -84,11 +84,11 @@ def _codes(given: object) -> Floats:
         _refuse("integers or strings [n_items, features]",
                 f"an array of {array.dtype} {list(array.shape)}", "",
                 "number the values of each feature")  # fmt: skip
-    columns = [_first_places(array[:, j], j) for j in range(array.shape[1])]
+    columns = [_first_positions(array[:, j], j) for j in range(array.shape[1])]
     return np.array(columns, np.float64).reshape(len(columns), len(array)).T
 
 
-def _first_places(column: NDArray[np.generic], j: int) -> Sequence[int]:
+def _first_positions(column: NDArray[np.generic], j: int) -> Sequence[int]:
     known: dict[object, int] = {}
     for i, value in enumerate(column.tolist()):
         if not isinstance(value, int | str):

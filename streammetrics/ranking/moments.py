@@ -31,8 +31,8 @@ class MomentsColumn(Column):
         return cls([[ExactSumColumn(width) for _ in range(_n_sums(m))] for m in measures], width)
 
     @property
-    def mass(self) -> int:
-        return max((column.mass for columns in self.sums for column in columns), default=0)
+    def total_count(self) -> int:
+        return max((column.total_count for columns in self.sums for column in columns), default=0)
 
     @property
     def nbytes(self) -> int:

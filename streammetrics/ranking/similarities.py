@@ -17,7 +17,7 @@ from streammetrics.core.rows import Ragged
 from streammetrics.kernels.exact.double_double import Pair
 from streammetrics.kernels.ranking.item_similarity import (
     OfPairs,
-    Places,
+    Positions,
     cosines,
     equal_features,
     looked_up,
@@ -156,7 +156,7 @@ def require_known(name: str) -> None:
 
 
 def _called(
-    name: str, function: Similarity, vectors: Floats, items: Ints, left: Places, right: Places
+    name: str, function: Similarity, vectors: Floats, items: Ints, left: Positions, right: Positions
 ) -> Floats:
     found = np.empty(len(left))
     for start in range(0, len(left), _PAIRS):

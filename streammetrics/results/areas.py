@@ -15,7 +15,7 @@ from streammetrics.kernels.curves.area_sums import AreaSpread
 from streammetrics.kernels.curves.rela_impr import improvement
 from streammetrics.kernels.exact.fraction_mean import ExactArea, rounded
 from streammetrics.kernels.exact.rounding import rounded_down, rounded_up
-from streammetrics.kernels.inference.area_interval import area_ends, placements
+from streammetrics.kernels.inference.area_interval import area_bounds, placements
 from streammetrics.present.direction import Directions, directed
 from streammetrics.results.interval import Asked, HasIntervals
 
@@ -76,12 +76,12 @@ def curve_interval(asked: Asked, counts: NDArray[np.int64], *, exact: bool) -> I
         return asked.none(f"no {what}", n=n + p)
     area, variance, df = found.area, found.variance, found.df
     hidden = 0.0 if exact else found.resolution
-    ends = area_ends(area, variance, df, (p, n), asked.level, resolution=hidden)
-    said = [why for why, true in ((_GUARDED, ends.guarded), (_COARSE, ends.widened)) if true]
+    bounds = area_bounds(area, variance, df, (p, n), asked.level, resolution=hidden)
+    said = [why for why, true in ((_GUARDED, bounds.guarded), (_COARSE, bounds.widened)) if true]
     interval = Interval(
         area,
-        ends.lower,
-        ends.upper,
+        bounds.lower,
+        bounds.upper,
         se=float(np.sqrt(variance)),
         level=asked.level,
         df=df,

@@ -63,7 +63,7 @@ class CalibrationFigures(OfWeightedRows):
     hits: Fraction
     losses: Fraction | None
     weight_unit: Fraction = Fraction(1)
-    _excess: int = 0  # of units over rows
+    _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
     # Σ over rows of the square of the log loss, and of (p - y)⁴; None where they were not counted.
     _row_squares: tuple[Fraction, Fraction] | None = None

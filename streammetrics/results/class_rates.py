@@ -52,7 +52,7 @@ class ClassRates(OneVsRest):
     counts: NDArray[np.int64]
     _first: Mapping[int, Sequence[int]] = field(default_factory=dict)  # k: by 2 * tied + hit
     weight_unit: Fraction = Fraction(1)
-    _excess: int = 0  # of units over rows
+    _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
 
     @property
@@ -192,7 +192,7 @@ class ClassRates(OneVsRest):
         return (
             isinstance(other, ClassRates)
             and (self.n_classes, self._first) == (other.n_classes, other._first)
-            and (self.weight_unit, self._excess) == (other.weight_unit, other._excess)
+            and (self.weight_unit, self._surplus) == (other.weight_unit, other._surplus)
             and self.rows_rounded == other.rows_rounded
             and np.array_equal(self.cells, other.cells)
             and np.array_equal(self.counts, other.counts)

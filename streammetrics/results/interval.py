@@ -11,8 +11,13 @@ from streammetrics.core.bounded import Bounded
 from streammetrics.core.conversion import as_float
 from streammetrics.core.errors import InputError, shown
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.inference.proportions import share_variance, wilson_ends
-from streammetrics.kernels.inference.t_interval import Ends, critical, logit_ends, symmetric_ends
+from streammetrics.kernels.inference.proportions import share_variance, wilson_bounds
+from streammetrics.kernels.inference.t_interval import (
+    Bounds,
+    critical,
+    logit_bounds,
+    symmetric_bounds,
+)
 from streammetrics.present.notebook import Shown
 from streammetrics.present.views import ViewText, value_of, view_of
 
@@ -61,7 +66,7 @@ class Asked:
         method, variance = self.choose("wilson", "delta"), share_variance(successes, n)
         if method == "delta" or not n:
             return self.spread(variance, n, methods=("wilson", "delta"))
-        return self.ends(wilson_ends(successes, n, critical(self.level)), variance, n, method)
+        return self.bounds(wilson_bounds(successes, n, critical(self.level)), variance, n, method)
 
     def mapped(
         self, successes: int, n: int, through: Callable[[float], float], variance: float
@@ -73,8 +78,8 @@ class Asked:
         methods = "mapped", "logit", "delta"
         if self.choose(*methods) != "mapped" or not n:
             return self.spread(variance, n, methods=methods)
-        lower, upper = wilson_ends(successes, n, critical(self.level))
-        return self.ends((through(lower), through(upper)), variance, n, "mapped")
+        lower, upper = wilson_bounds(successes, n, critical(self.level))
+        return self.bounds((through(lower), through(upper)), variance, n, "mapped")
 
     def spread(
         self,
@@ -98,12 +103,12 @@ class Asked:
         if not variance:
             return self.none("the variance is 0, which says nothing of other rows", n=n)
         se, q = math.sqrt(variance), critical(self.level, df)
-        scale = logit_ends if method == "logit" else symmetric_ends
-        return self.ends(scale(self.estimate, se, q), variance, n, method, df)
+        scale = logit_bounds if method == "logit" else symmetric_bounds
+        return self.bounds(scale(self.estimate, se, q), variance, n, method, df)
 
-    def ends(
+    def bounds(
         self,
-        ends: Ends,
+        bounds: Bounds,
         variance: float,
         n: int,
         method: str,
@@ -115,7 +120,7 @@ class Asked:
         """An interval with these ends; of independent units, so that n_eff is n."""
         return Interval(
             self.estimate,
-            *ends,
+            *bounds,
             se=math.sqrt(variance) if variance >= 0 else math.nan,
             level=self.level,
             df=df,

@@ -10,7 +10,7 @@ from typing import ClassVar, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.present.direction import Directions, directed
 from streammetrics.present.notebook import Shown
 
@@ -144,7 +144,7 @@ class ClosedRows:
     """What `JoinRows.close` takes out: n impressions by ascending id, and m outcomes.
 
     ids: uint64 [n], the mixed words of the ids. times_ms: int64 [n]. columns: each [n], an array
-    of its kind, or `Coded` for keys; of "hashed" columns what `hash_ids` makes. labels: of each
+    of its kind, or `DictionaryColumn` for keys; of "hashed" columns what `hash_ids` makes. labels: of each
     outcome [n]: uint8 0 or 1 ("once"), int64 ("count") or float64 ("sum", correctly rounded).
     conflicts: impressions left out, since one of their id and of other content stands before them.
     outcomes: the kinds of the m outcomes that left, [m]; delays_ms: int64 [m], the time from the
@@ -154,10 +154,10 @@ class ClosedRows:
 
     ids: NDArray[np.uint64]
     times_ms: NDArray[np.int64]
-    columns: Mapping[str, NDArray[np.generic] | Coded]
+    columns: Mapping[str, NDArray[np.generic] | DictionaryColumn]
     labels: Mapping[str, Labels]
     conflicts: int
-    outcomes: Coded
+    outcomes: DictionaryColumn
     delays_ms: NDArray[np.int64]
 
     def __len__(self) -> int:

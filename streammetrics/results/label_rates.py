@@ -46,7 +46,7 @@ class LabelRates(OneVsRest):
     sizes: NDArray[np.int64]
     sizes_counts: NDArray[np.int64]
     weight_unit: Fraction = Fraction(1)
-    _excess: int = 0  # of units over rows
+    _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
     _kinds: ClassVar[tuple[str, ...]] = ("macro", "micro", "weighted", "samples")
 
@@ -153,7 +153,7 @@ class LabelRates(OneVsRest):
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, LabelRates)
-            and (self.weight_unit, self._excess) == (other.weight_unit, other._excess)
+            and (self.weight_unit, self._surplus) == (other.weight_unit, other._surplus)
             and self.rows_rounded == other.rows_rounded
             and np.array_equal(self.matrix, other.matrix)
             and np.array_equal(self.sizes, other.sizes)

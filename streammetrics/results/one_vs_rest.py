@@ -155,7 +155,7 @@ class OneVsRest(OfWeightedRows):
         With them its NPV, MCC and kappa, and its table in both layouts.
         """
         hits = self._hits[self._number(number)]
-        return Rates(*hits, self.weight_unit, self._excess, self.rows_rounded)
+        return Rates(*hits, self.weight_unit, self._surplus, self.rows_rounded)
 
     def _number(self, number: int) -> int:
         """That of a class or label as an int."""

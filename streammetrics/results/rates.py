@@ -177,7 +177,7 @@ class Rates(NamedRates[float]):
     fn: int
     tn: int
     weight_unit: Fraction = Fraction(1)
-    _excess: int = 0  # of units over rows
+    _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
 
     @property
@@ -300,8 +300,8 @@ class BoundedRates(NamedRates[Bounded]):
         return self.value._units
 
     @property
-    def _excess(self) -> int:
-        return self.value._excess
+    def _surplus(self) -> int:
+        return self.value._surplus
 
     def _rate(self, rate: Rate) -> Bounded:
         if rate is _mcc:
@@ -314,9 +314,9 @@ class BoundedRates(NamedRates[Bounded]):
         fewest = Rates(self.worst.tp, self.best.fp, self.best.fn, 0)
         if math.isnan(worth) or not math.isnan(rate(fewest)):
             return found
-        ends = [end for end in (found.low, found.high) if not math.isnan(end)] + [worth]
+        bounds = [end for end in (found.low, found.high) if not math.isnan(end)] + [worth]
         value = worth if math.isnan(found.value) else found.value
-        return Bounded(value, min(ends), max(ends))
+        return Bounded(value, min(bounds), max(bounds))
 
     def _between(
         self,

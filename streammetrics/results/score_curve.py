@@ -323,8 +323,8 @@ class ScoreCurve(RoundedWeights):
         found = self._pairs
         rest = found.positives - tp, found.negatives - fp
         rows = 0 if self.reason else self.rows  # of which nothing is known
-        excess = found.positives + found.negatives - rows
-        return Rates(tp, fp, *rest, self.weight_unit, excess, self.rows_rounded)
+        surplus = found.positives + found.negatives - rows
+        return Rates(tp, fp, *rest, self.weight_unit, surplus, self.rows_rounded)
 
     def _begins_at(self, limit: float, at: int) -> bool:
         """Whether no bucket below this place has a score at or above the limit."""
@@ -339,11 +339,11 @@ class ScoreCurve(RoundedWeights):
     @cached_property
     def _thresholds(self) -> NDArray[np.floating]:
         """Of the places of the steps [k + 1]; +inf first, or nan if that may be a score."""
-        places = self._steps.places
-        scores = self.scores[places]
+        positions = self._steps.positions
+        scores = self.scores[positions]
         highest = len(scores) > 0 and scores[0] == math.inf
         if len(scores) and self._ends is not None:  # the highest bucket may have no end
-            highest |= math.isnan(self._ends[places[0]])
+            highest |= math.isnan(self._ends[positions[0]])
         first = math.nan if highest else math.inf
         return np.concatenate([np.array([first], scores.dtype), scores])
 

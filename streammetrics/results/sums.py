@@ -33,7 +33,7 @@ class MeanResult(HasIntervals):
     total: Fraction
     squares: Fraction | None = field(repr=False)
     weight_unit: Fraction = Fraction(1)
-    _excess: int = field(default=0, repr=False)  # of units over rows
+    _surplus: int = field(default=0, repr=False)  # of units over rows
 
     @property
     def mean(self) -> float:
@@ -43,7 +43,7 @@ class MeanResult(HasIntervals):
     @property
     def rows(self) -> int:
         """All that were counted; those of weight zero are not."""
-        return self._units - self._excess
+        return self._units - self._surplus
 
     @property
     def weight_units(self) -> int | None:
@@ -118,7 +118,7 @@ class RegressionErrors(OfWeightedRows):
     labels: Fraction
     label_squares: Fraction
     weight_unit: Fraction = Fraction(1)
-    _excess: int = 0  # of units over rows
+    _surplus: int = 0  # of units over rows
     rows_rounded: int | None = None
 
     @property

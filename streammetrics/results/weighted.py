@@ -51,13 +51,13 @@ class OfWeightedRows(RoundedWeights):
 
     @property
     @abstractmethod
-    def _excess(self) -> int:
+    def _surplus(self) -> int:
         """Of units over rows."""
 
     @property
     def rows(self) -> int:
         """All that were counted; those of weight zero, or that were rounded to it, are not."""
-        return self._units - self._excess
+        return self._units - self._surplus
 
     @property
     def weight_units(self) -> int | None:

@@ -16,10 +16,10 @@ from typing import Final
 
 import numpy as np
 
-from streammetrics.core.accumulator import MAX_MASS, Accumulator
+from streammetrics.core.accumulator import MAX_TOTAL_COUNT, Accumulator
 from streammetrics.core.content import contents
 from streammetrics.core.errors import InputError, SettingsError, StateError
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.present.views import views_of
 from streammetrics.testing.case import Case, Row, compare
 
@@ -53,7 +53,7 @@ def as_array(column: object, *, narrow: bool) -> object:
 
 def is_kept(column: object, before: object) -> bool:
     """Whether an update left a column as it was."""
-    if isinstance(column, Coded) and isinstance(before, Coded):
+    if isinstance(column, DictionaryColumn) and isinstance(before, DictionaryColumn):
         return column.values == before.values and column.codes.tolist() == before.codes.tolist()
     if isinstance(column, np.ndarray) and isinstance(before, np.ndarray):
         if column.dtype != before.dtype or column.dtype.hasobject:
@@ -64,7 +64,7 @@ def is_kept(column: object, before: object) -> bool:
 
 def spoil(column: object) -> None:
     """Change an array, as a caller may who uses it again."""
-    array = column.codes if isinstance(column, Coded) else column
+    array = column.codes if isinstance(column, DictionaryColumn) else column
     if isinstance(array, np.ndarray):
         array[...] = array[::-1].copy() if array.dtype.kind in "OU" else 1
 
@@ -216,7 +216,9 @@ def _huge_counts(a: Accumulator, b: Accumulator, c: Accumulator) -> None:
     huge, empty, rest = a, a.empty().to_bytes(), b + c
     some = a.to_bytes() != empty
     for doublings in range(1, _HUGE[-1] + 1):
-        full = 2 * huge._exact_mass() + rest._exact_mass() > MAX_MASS  # which is refused
+        full = (
+            2 * huge._exact_total_count() + rest._exact_total_count() > MAX_TOTAL_COUNT
+        )  # which is refused
         if full or huge.nbytes > 1 << 16:  # what holds every row cannot be doubled for long
             return
         huge = huge + huge

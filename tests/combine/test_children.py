@@ -13,7 +13,7 @@ from streammetrics.combine import Panel, PerKey, children
 from streammetrics.combine.children import Map, MapColumn
 from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.errors import StateError
-from streammetrics.core.ids.keys import coded, encode_key
+from streammetrics.core.ids.keys import dictionary_column, encode_key
 from streammetrics.core.rows import Key
 from tests.oracles.maps import rank
 from tests.toys import Reach, Tally
@@ -43,7 +43,7 @@ def feed(random: Random, column: MapColumn, model: Model) -> None:
     slots = [random.randrange(column.width) for _ in range(n)]
     cells = [random.randrange(CELLS) for _ in range(n)]
     slotted = column.width > 1 or random.random() < 0.5
-    at = column.locate(coded(keys), np.array(slots) if slotted else None)
+    at = column.locate(dictionary_column(keys), np.array(slots) if slotted else None)
     column.child._feed(Tally(CELLS).check(cells), at)
     column.tidy()
     for key, slot, cell in zip(keys, slots, cells, strict=True):
@@ -166,7 +166,7 @@ def one(cell: int) -> Tally:
 
 def test_a_map_is_written_as_the_readme_draws_it() -> None:
     column = empty(2, 2)
-    at = column.locate(coded(["b", "a", "b"]), np.array([0, 0, 1]))
+    at = column.locate(dictionary_column(["b", "a", "b"]), np.array([0, 0, 1]))
     column.child._feed(Tally(CELLS).check([1, 2, 3]), at)
     assert encoded(column) == map_bytes({"a": one(2), "b": one(1)}, {"b": one(3)})
 

@@ -12,10 +12,10 @@ from streammetrics import Calibration, ExactAUC, HistogramAUC, InputError
 from streammetrics.combine.user_groups_result import clustered
 from streammetrics.core.bounded import Bounded
 from streammetrics.core.interval import Interval
-from streammetrics.kernels.inference.area_interval import area_ends
+from streammetrics.kernels.inference.area_interval import area_bounds
 from streammetrics.kernels.inference.clustered_variance import GroupVariance
-from streammetrics.kernels.inference.proportions import wilson_ends
-from streammetrics.kernels.inference.t_interval import critical, logit_ends
+from streammetrics.kernels.inference.proportions import wilson_bounds
+from streammetrics.kernels.inference.t_interval import critical, logit_bounds
 from streammetrics.results.rates import Rates
 from streammetrics.results.score_curve import ScoreCurve
 from streammetrics.results.sums import Quotient
@@ -69,7 +69,7 @@ def test_deff_is_the_variance_over_users_by_that_over_rows() -> None:
     assert interval.deff == pytest.approx(3, rel=1e-14)
     assert interval.n_eff == pytest.approx(plain.n / 3, rel=0.05)
     q = critical(0.95, 7.0)
-    assert (interval.lower, interval.upper) == wilson_ends(40, 70, q, n_eff=interval.n_eff)
+    assert (interval.lower, interval.upper) == wilson_bounds(40, 70, q, n_eff=interval.n_eff)
 
 
 @pytest.mark.parametrize("view", ["f1", "f_beta(2)", "jaccard"])
@@ -79,7 +79,7 @@ def test_what_is_mapped_or_on_the_logit_is_on_the_logit(view: str) -> None:
     form = "wilson" if view == "jaccard" else "logit"
     assert interval.method == f"jackknife, {form}"
     if form == "logit":
-        assert (interval.lower, interval.upper) == logit_ends(value, 0.05, critical(0.95, 63.0))
+        assert (interval.lower, interval.upper) == logit_bounds(value, 0.05, critical(0.95, 63.0))
     assert 0 < interval.lower < value < interval.upper < 1
 
 
@@ -89,7 +89,7 @@ def test_an_area_has_the_groups_variance_and_classes_smaller_by_the_design_effec
     interval = found(result, "auc", 4 * plain.se**2, groups=64)
     positives, negatives = classes_of(result)
     sizes = positives / interval.deff, negatives / interval.deff
-    ends = area_ends(plain.estimate, interval.se**2, 63.0, sizes, 0.95)
+    ends = area_bounds(plain.estimate, interval.se**2, 63.0, sizes, 0.95)
     assert interval.deff == pytest.approx(4, rel=1e-12)
     assert (interval.lower, interval.upper) == (ends.lower, ends.upper)
     assert (interval.method, interval.n, interval.n_eff) == (
@@ -110,7 +110,7 @@ def test_a_design_effect_below_1_makes_no_class_larger() -> None:
     result = scores(40).compute()
     plain = result.interval("auc")
     interval = found(result, "auc", plain.se**2 / 9, groups=64)
-    ends = area_ends(plain.estimate, interval.se**2, 63.0, classes_of(result), 0.95)
+    ends = area_bounds(plain.estimate, interval.se**2, 63.0, classes_of(result), 0.95)
     assert ends.guarded
     assert (interval.lower, interval.upper) == (ends.lower, ends.upper)
 
@@ -165,7 +165,7 @@ def test_an_estimate_that_is_nan_or_at_an_end_of_the_logit_has_none() -> None:
 def test_a_share_of_which_all_groups_agree_has_the_ends_of_independent_rows() -> None:
     perfect = Rates(tp=5, fp=0, fn=0, tn=5)
     interval = found(perfect, "recall", 0.0, groups=64)
-    assert (interval.lower, interval.upper) == wilson_ends(5, 5, critical(0.95, 63.0))
+    assert (interval.lower, interval.upper) == wilson_bounds(5, 5, critical(0.95, 63.0))
 
 
 def test_doubts_stand_behind_what_else_is_said() -> None:

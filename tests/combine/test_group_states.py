@@ -64,7 +64,7 @@ def test_states_come_back_from_their_bytes() -> None:
     back = GroupStates().decode(OWNER, 3, reader)
     reader.finish()
     assert sums(back) == TOTALS
-    assert back.nbytes > 0 and back.mass >= column.child._exact_mass()
+    assert back.nbytes > 0 and back.total_count >= column.child._exact_total_count()
 
 
 def test_the_whole_is_kept_only_where_groups_do_not_add_up_to_it() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import streammetrics.combine.user_groups_result as module
 from streammetrics import Calibration, ExactAUC, HistogramAUC, Ratio
-from streammetrics.combine.user_groups_result import left_out, summed
+from streammetrics.combine.user_groups_result import leave_one_out, summed
 from streammetrics.core.accumulator import Accumulator
 from streammetrics.testing import Case
 from tests.cases import CASES
@@ -44,7 +44,7 @@ def test_each_result_is_that_of_the_rows_of_all_other_slots(
 ) -> None:
     monkeypatch.setattr(module, "SIDE_BY_SIDE", held)
     slots = (np.random.default_rng(width).permutation(3 * width) % width).tolist()
-    found = left_out(in_slots(slots, width), [3] * width)
+    found = leave_one_out(in_slots(slots, width), [3] * width)
     assert list(found) == [
         of_rows([row for row, slot in enumerate(slots) if slot != out]) for out in range(width)
     ]
@@ -72,21 +72,21 @@ def test_each_state_without_one_is_the_same_however_many_are_held(case: Case[Any
             patch.setattr(type(case.empty), "compute", Accumulator.to_bytes)
             for held in (0, 3 * states.nbytes, 1 << 60):
                 patch.setattr(module, "SIDE_BY_SIDE", held)
-                assert list(left_out(states, [1] * width)) == expected
+                assert list(leave_one_out(states, [1] * width)) == expected
 
     holds()
 
 
 def test_a_slot_without_weight_is_not_left_out_and_adds_nothing() -> None:
     slots = [0, 3, 3, 5]
-    found = left_out(in_slots(slots, 7), [1, 0, 0, 2, 0, 1, 0])
+    found = leave_one_out(in_slots(slots, 7), [1, 0, 0, 2, 0, 1, 0])
     assert [one is None for one in found] == [False, True, True, False, True, False, True]
     assert found[3] == of_rows([0, 3])
-    assert left_out(in_slots([], 3), [0, 0, 0]) == (None, None, None)
+    assert leave_one_out(in_slots([], 3), [0, 0, 0]) == (None, None, None)
 
 
 def test_one_slot_alone_leaves_nothing() -> None:
-    [found] = left_out(in_slots([0, 0], 1), [2])
+    [found] = leave_one_out(in_slots([0, 0], 1), [2])
     assert found == Ratio().compute()
 
 
@@ -94,7 +94,7 @@ def test_the_sum_is_of_all_slots_and_the_states_stay_as_they_are() -> None:
     states = in_slots([0, 2, 2, 1], 3)
     before = states._take(np.arange(3))
     assert summed(states).compute() == of_rows([0, 1, 2, 3])
-    left_out(states, [1, 1, 2])
+    leave_one_out(states, [1, 1, 2])
     after = states._take(np.arange(3))
     assert [after._take(np.array([i])) == before._take(np.array([i])) for i in range(3)] == [
         True
@@ -119,7 +119,7 @@ def test_a_state_is_added_log2_times_and_not_once_for_each_other_one(
         merge(self, other, to)
 
     monkeypatch.setattr(type(metric), "_merge_slots", counting)
-    left_out(states, [2] * width)
+    leave_one_out(states, [2] * width)
     # To know how large a sum is, all of them are added once more.
     assert sum(added) == width * (7 if held else 6)
     assert len(added) == (7 if held else 126)
@@ -138,5 +138,5 @@ def test_sums_of_large_states_are_not_held_side_by_side(monkeypatch: pytest.Monk
         merge(self, other, to)
 
     monkeypatch.setattr(ExactAUC, "_merge_slots", counting)
-    left_out(states, [1] * 64)
+    leave_one_out(states, [1] * 64)
     assert max(sums) == 4

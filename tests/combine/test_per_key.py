@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from streammetrics import (
     BinaryConfusion,
-    Coded,
+    DictionaryColumn,
     InputError,
     Panel,
     PerKey,
@@ -107,9 +107,9 @@ def test_forms_of_the_same_keys_are_the_same_keys() -> None:
         tuple(keys),
         np.array(keys),
         np.array(keys, object),
-        Coded(np.array([0, 1, 0]), ("a", "b")),
-        Coded(np.array([2, 1, 0]), ("a", "b", "a")),
-        Coded(np.array([3, 1, 3]), ("never", "b", "not once", "a")),
+        DictionaryColumn(np.array([0, 1, 0]), ("a", "b")),
+        DictionaryColumn(np.array([2, 1, 0]), ("a", "b", "a")),
+        DictionaryColumn(np.array([3, 1, 3]), ("never", "b", "not once", "a")),
     ):
         state = PerKey(Tally(), 10)
         state.update(form, cells=cells)
@@ -261,7 +261,7 @@ def test_a_metric_that_is_fed_after_it_was_given_does_not_feed_the_map() -> None
         (["a", "b"], {"cells": [1]}),
         (["a", 1.5], {"cells": [1, 2]}),
         (["a", "b"], {"cells": [1, 9]}),
-        (Coded(np.array([0, 5]), ("a",)), {"cells": [1, 2]}),
+        (DictionaryColumn(np.array([0, 5]), ("a",)), {"cells": [1, 2]}),
         ("ab", {"cells": [1, 2]}),
     ],
 )

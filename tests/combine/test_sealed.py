@@ -281,7 +281,7 @@ def test_a_sealed_state_knows_how_many_rows_it_counted() -> None:
     clicks = Ratio()
     clicks.update([1, 0, 1])
     sealed = seal(clicks, sealing(1))
-    assert sealed._mass == 3 <= load(sealed.to_bytes())._mass  # a bound
+    assert sealed._total_count == 3 <= load(sealed.to_bytes())._total_count  # a bound
 
 
 def test_buckets_that_do_not_follow_each_other_are_counted_too() -> None:

@@ -14,7 +14,7 @@ from streammetrics import (
     MRR,
     BinaryConfusion,
     Calibration,
-    Coded,
+    DictionaryColumn,
     ExactAUC,
     GroupedAUC,
     HistogramAUC,
@@ -209,8 +209,8 @@ def test_groups_are_those_of_the_hash_of_integers_of_strings_and_of_their_hashes
         (names, names),
         (np.array(names), names),
         (hash_ids(names), names),
-        (Coded(np.array([1, 1, 0]), ("a", "b", "never")), ["b", "b", "a"]),
-        (Coded(np.array([1, 1, 0, 1]), (3, -4)), [-4, -4, 3, -4]),
+        (DictionaryColumn(np.array([1, 1, 0]), ("a", "b", "never")), ["b", "b", "a"]),
+        (DictionaryColumn(np.array([1, 1, 0, 1]), (3, -4)), [-4, -4, 3, -4]),
     ):
         state = UserGroups(Ratio(), buckets=128, salt="other")
         state.update(users, numerators=[1] * len(plain))

@@ -41,14 +41,14 @@ METRICS: list[tuple[Accumulator, str, Names]] = [
 
 
 def fed(
-    metric: Accumulator, column: str, names: Names, left_out: Sequence[int] = ()
+    metric: Accumulator, column: str, names: Names, leave_one_out: Sequence[int] = ()
 ) -> Accumulator:
     """A state of the rows of users, in two updates; without those of some of them."""
     ids = np.repeat(np.random.default_rng(1).integers(0, 60, 300), 2)
     rows = np.arange(len(ids))
     labels, scores = (ids * 7 % 3 == 0) ^ (rows % 2 == 0), (ids * 11 % 17) / 17
     state = metric.empty()
-    for half in np.array_split(rows[~np.isin(ids, left_out)], 2):
+    for half in np.array_split(rows[~np.isin(ids, leave_one_out)], 2):
         columns: dict[str, object] = {"labels": labels[half], "scores": scores[half]}
         columns[column] = names(ids[half])
         if isinstance(metric, UserGroups):

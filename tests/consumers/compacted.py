@@ -32,8 +32,8 @@ class Compactions:
         if rng.random() < 0.3:
             heads = [head.id for head in ledger.snapshot().heads]
             for compactor in self._compactors:
-                for strand in compactor.strands(heads)[:2]:
-                    self._plans += [(compactor, strand, rows) for rows in compactor.plan(strand)]
+                for run in compactor.runs(heads)[:2]:
+                    self._plans += [(compactor, run, rows) for rows in compactor.plan(run)]
         rng.shuffle(self._plans)
         while self._plans and rng.random() < 0.6:
             unsteady.fails = rng.choice([[], [], ["before"], ["after"]])[:]
@@ -46,8 +46,8 @@ class Compactions:
             self._merge()
 
     def _merge(self) -> None:
-        compactor, strand, rows = self._plans.pop()
+        compactor, run, rows = self._plans.pop()
         done = None
         with suppress(StoreReplaced, StoreUnavailable):
-            done = compactor.merge(strand, rows)
+            done = compactor.merge(run, rows)
         self._seen["compaction was late" if done is None else "compacted"] += 1

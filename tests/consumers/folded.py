@@ -162,10 +162,10 @@ def counted(ledger: Ledger) -> Counted:
     seen = ledger.snapshot(lambda outline: [size.pane for size in outline.panes])
     parts: dict[State, list[PerKey]] = defaultdict(list)
     for row in seen.deltas:
-        pane = row.piece.pane
+        pane = row.shard.pane
         if pane.metric.startswith(JOIN_PREFIX):
             continue  # events that wait to be joined: no result
-        state = PerKey.from_bytes(row.piece.state)
+        state = PerKey.from_bytes(row.shard.state)
         parts[pane.metric, pane.grouping, pane.start_ms].append(state)
     entries = ledger.quarantine(done=None, limit=1_000_000)
     return Counted(

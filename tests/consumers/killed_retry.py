@@ -29,8 +29,8 @@ PAGE = 4
 
 def install(fuse: Fuse) -> None:
     """From now on a retry of this process passes its points."""
-    write_pieces, count, write_retry = (
-        in_ledger.write_pieces, in_ledger._count, in_ledger.write_retry)  # fmt: skip
+    write_shards, count, write_retry = (
+        in_ledger.write_shards, in_ledger._count, in_ledger.write_retry)  # fmt: skip
 
     class FusedDecoder(Decoder):
         def decode(self, chunk: Chunk) -> Decoded:
@@ -39,7 +39,7 @@ def install(fuse: Fuse) -> None:
 
     def pieces(connection: Connection, commit: Commit, retry: int | None = None) -> None:
         fuse.passes("inside it")  # entries are marked, and their states are not there yet
-        write_pieces(connection, commit, retry)
+        write_shards(connection, commit, retry)
 
     def counted(connection: Connection, number: int, one: Counted, floor_ms: int | None) -> None:
         count(connection, number, one, floor_ms)
@@ -53,7 +53,7 @@ def install(fuse: Fuse) -> None:
         fuse.passes("after it")
         return number
 
-    in_ledger.write_pieces, in_ledger._count = pieces, counted
+    in_ledger.write_shards, in_ledger._count = pieces, counted
     of_worker.write_retry, of_worker.Decoder = written, FusedDecoder  # type: ignore[misc]
     defaults = of_worker.retry.__kwdefaults__
     assert defaults is not None

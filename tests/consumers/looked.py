@@ -58,8 +58,8 @@ class Looks:
 
     def read(self, ledger: Ledger, generation: int, claimed_ms: int) -> Held:
         """What a look would say now."""
-        moment = view(ledger, lambda now: now.moment, generation=generation)
-        heads = heads_of(moment.heads, moment.retry)
+        version = view(ledger, lambda now: now.version, generation=generation)
+        heads = heads_of(version.heads, version.retry)
         return ledger, LookRow(Look.at(PRINT, generation, heads, {}), None, {}), claimed_ms
 
     def take(self, mine: Ledger, row: LookRow, claimed_ms: int) -> None:
@@ -72,7 +72,7 @@ class Looks:
 def require_in_order(ledger: Ledger, generation: int) -> None:
     """No look is at more than the store has counted, and each is at no less than the one before."""
     monitor = ledger.store.read(lambda one: read_monitor(one, generation, PRINT))
-    now = view(ledger, lambda seen: seen.moment, generation=generation)
+    now = view(ledger, lambda seen: seen.version, generation=generation)
     before: dict[str, int] = {}
     places = [dict(one.heads) for one in monitor.looks.values()]
     places.sort(key=lambda heads: (sum(heads.values()), len(heads)))  # a new log may stand at 0

@@ -54,16 +54,16 @@ def records(format: str, events: Sequence[bytes], cuts: Sequence[int]) -> list[b
     """The events in messages that begin at these places."""
     if format == "json":
         return list(events)
-    places = sorted({0, len(events), *(cut for cut in cuts if cut < len(events))})
-    return [message(format, events[a:b]) for a, b in pairwise(places)]
+    positions = sorted({0, len(events), *(cut for cut in cuts if cut < len(events))})
+    return [message(format, events[a:b]) for a, b in pairwise(positions)]
 
 
 def in_chunks(values: Sequence[bytes | None], cuts: Sequence[int]) -> list[Chunk]:
     """Messages from offset 0 on, in chunks that begin at these places."""
-    places = sorted({0, len(values), *(cut for cut in cuts if cut < len(values))})
+    positions = sorted({0, len(values), *(cut for cut in cuts if cut < len(values))})
     return [
         Chunk(LOG, a, b, range(a, b), list(values[a:b]), [2**50] * (b - a))
-        for a, b in pairwise(places)
+        for a, b in pairwise(positions)
     ]
 
 
@@ -78,9 +78,9 @@ def counted(made: Config, chunks: Sequence[Chunk]) -> Delta:
 
 def digests(delta: Delta) -> dict[object, bytes]:
     """The bytes of each state."""
-    return {piece[:4]: piece.state.to_bytes() for piece in states_of(delta)}
+    return {shard[:4]: shard.state.to_bytes() for shard in states_of(delta)}
 
 
-def places(delta: Delta) -> list[tuple[int, int, str]]:
+def positions(delta: Delta) -> list[tuple[int, int, str]]:
     """Where each refused event stands, and why it is refused."""
     return [(entry.offset, entry.index, entry.reason) for entry in delta.quarantine]

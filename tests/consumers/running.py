@@ -73,8 +73,8 @@ class Running:
 
     def total(self, name: str) -> float:
         """A metric, added up over all labels."""
-        families = text_string_to_metric_families(self.get("metrics")[1])
-        return sum(one.value for f in families for one in f.samples if one.name == name)
+        metric_sets = text_string_to_metric_families(self.get("metrics")[1])
+        return sum(one.value for f in metric_sets for one in f.samples if one.name == name)
 
     def end(self, *signals: signal.Signals, limit_s: float = 20.0) -> float:
         """Ask it to end; how long that took."""

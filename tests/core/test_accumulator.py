@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from streammetrics.core import buffer as buffer_module
-from streammetrics.core.accumulator import MAX_MASS, Accumulator
+from streammetrics.core.accumulator import MAX_TOTAL_COUNT, Accumulator
 from streammetrics.core.buffer import BUFFER_BATCHES, BUFFER_ROWS, NARROW, SMALL
 from streammetrics.core.errors import InputError, SettingsError, StateError
 from tests.toys import Reach, Tallied, Tally
@@ -24,10 +24,10 @@ def fed(*cells: int, size: int = 4) -> Tally:
     return state
 
 
-def heavy(mass: int) -> Tally:
+def heavy(total_count: int) -> Tally:
     """A state of that many rows."""
     state = Tally()
-    state.update([0], weights=[mass])
+    state.update([0], weights=[total_count])
     return state
 
 
@@ -86,8 +86,8 @@ def broken_in_the_middle() -> Iterator[Tally]:
         (lambda: [fed(1), 3], SettingsError),
         (lambda: [fed(1), None], SettingsError),
         (lambda: "abc", SettingsError),
-        (lambda: [fed(1), heavy(MAX_MASS)], StateError),
-        (lambda: [heavy(MAX_MASS)], StateError),
+        (lambda: [fed(1), heavy(MAX_TOTAL_COUNT)], StateError),
+        (lambda: [heavy(MAX_TOTAL_COUNT)], StateError),
         (lambda: 5, SettingsError),
         (lambda: None, SettingsError),
     ],
@@ -203,9 +203,9 @@ def test_an_update_that_raises_changes_nothing_and_names_its_rows() -> None:
 
 
 def test_a_state_holds_up_to_two_to_the_sixty_third_less_one() -> None:
-    state = heavy(MAX_MASS - 1)
+    state = heavy(MAX_TOTAL_COUNT - 1)
     state.update([1])
-    assert state.compute().rows == MAX_MASS == 2**63 - 1
+    assert state.compute().rows == MAX_TOTAL_COUNT == 2**63 - 1
 
 
 @pytest.mark.parametrize("wait", [True, False])
@@ -215,14 +215,14 @@ def test_an_update_past_the_limit_is_refused_and_changes_nothing(
     if not wait:
         monkeypatch.setattr(buffer_module, "SMALL", 1)
         monkeypatch.setattr(buffer_module, "NARROW", 1)
-    state = heavy(MAX_MASS - 1)
+    state = heavy(MAX_TOTAL_COUNT - 1)
     before = state.digest()
     with pytest.raises(StateError) as caught:
         state.update([1, 2])
     assert caught.value.where == "Tally.update"
     assert state.digest() == before
     with pytest.raises(StateError):
-        state.update([1, 2], weights=[MAX_MASS, MAX_MASS])
+        state.update([1, 2], weights=[MAX_TOTAL_COUNT, MAX_TOTAL_COUNT])
     assert state.digest() == before
     state.update([1])
     with pytest.raises(StateError):
@@ -230,7 +230,7 @@ def test_an_update_past_the_limit_is_refused_and_changes_nothing(
 
 
 def test_a_merge_past_the_limit_is_refused_and_changes_nothing() -> None:
-    state, other = heavy(MAX_MASS - 1), fed(1, 2)
+    state, other = heavy(MAX_TOTAL_COUNT - 1), fed(1, 2)
     before, theirs = state.digest(), other.digest()
     for merge in (
         lambda: state.merge(other),
@@ -243,25 +243,25 @@ def test_a_merge_past_the_limit_is_refused_and_changes_nothing() -> None:
             merge()
         assert (state.digest(), other.digest()) == (before, theirs)
     state.merge(fed(1))
-    assert state.compute().rows == MAX_MASS
+    assert state.compute().rows == MAX_TOTAL_COUNT
 
 
 def test_bytes_past_the_limit_are_refused() -> None:
     whole = Tally()
-    whole.counts.add(np.array([0, 1]), None, np.full(2, MAX_MASS))
+    whole.counts.add(np.array([0, 1]), None, np.full(2, MAX_TOTAL_COUNT))
     with pytest.raises(StateError, match="at most 9223372036854775807"):
         Tally.from_bytes(whole.to_bytes())
 
 
 def test_the_limit_knows_what_a_state_holds_and_not_what_once_was_merged() -> None:
     # The upper bound of a part of a state is that of the whole until the limit is near.
-    whole = heavy(MAX_MASS - 10)
+    whole = heavy(MAX_TOTAL_COUNT - 10)
     part = fed(1)
-    part.__dict__["_mass"] = MAX_MASS - 10
+    part.__dict__["_total_count"] = MAX_TOTAL_COUNT - 10
     whole.merge(part)
     part.update([2])
-    part.merge(heavy(MAX_MASS - 10))
-    assert part.compute().rows == MAX_MASS - 8
+    part.merge(heavy(MAX_TOTAL_COUNT - 10))
+    assert part.compute().rows == MAX_TOTAL_COUNT - 8
 
 
 # -- bytes and files ------------------------------------------------------------------------

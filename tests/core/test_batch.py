@@ -12,7 +12,7 @@ import pytest
 from streammetrics.core import buffer as buffer_module
 from streammetrics.core.batch import Batch, Column
 from streammetrics.core.buffer import Buffer
-from streammetrics.core.rows import Coded, Ragged
+from streammetrics.core.rows import DictionaryColumn, Ragged
 
 NAMES = ("a", "b", None, 7, ("x", 1))
 
@@ -25,7 +25,7 @@ def random_rows(
     numbers = np.array([random.randrange(9) for _ in range(n)], [np.int64, np.uint8][kind == 1])
     pairs = np.array([[random.random(), 1.0] for _ in range(n)]).reshape(n, 2)
     values = tuple(random.sample(NAMES, 3))
-    keys = Coded(np.array([random.randrange(3) for _ in range(n)], np.intp), values)
+    keys = DictionaryColumn(np.array([random.randrange(3) for _ in range(n)], np.intp), values)
     ends = np.cumsum([0, *(random.randrange(4) for _ in range(n))])
     lists = Ragged(np.array([random.randrange(9) for _ in range(ends[-1])], np.int64), ends)
     columns: dict[str, Column] = {
@@ -46,7 +46,7 @@ def content(rows: Batch) -> list[tuple[Any, ...]]:
             case Batch():
                 assert column.n == rows.n
                 columns.append(content(column))
-            case Coded():
+            case DictionaryColumn():
                 columns.append([column.values[code] for code in column.codes])
             case Ragged():
                 assert (column.offsets[0], column.offsets[-1]) == (0, len(column.values))
@@ -83,7 +83,7 @@ def spoil(rows: Batch) -> None:
         match column:
             case Batch():
                 spoil(column)
-            case Coded():
+            case DictionaryColumn():
                 column.codes[...] = (column.codes + 1) % 3
             case Ragged():
                 column.values[...] = 77
@@ -106,7 +106,7 @@ def test_the_total_is_the_number_of_rows_where_no_weights_say_otherwise() -> Non
 
 def test_the_memory_of_nested_columns_is_counted() -> None:
     values = ("a", "bc")
-    inner = Batch(4, {"a": np.zeros(4), "b": Coded(np.zeros(4, np.intp), values)})
+    inner = Batch(4, {"a": np.zeros(4), "b": DictionaryColumn(np.zeros(4, np.intp), values)})
     keys = getsizeof(values) + getsizeof("a") + getsizeof("bc")
     assert Batch(4, {"a": np.zeros(4, np.uint8), "b": inner}).nbytes == 4 + 32 + 32 + keys
     lists = Ragged(np.zeros(7, np.int64), np.array([0, 3, 7]))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from streammetrics import BinaryConfusion, HistogramAUC, StateError
-from streammetrics.core.accumulator import MAX_MASS
+from streammetrics.core.accumulator import MAX_TOTAL_COUNT
 from streammetrics.core.batch import Batch, Column
 from streammetrics.core.buffer import (
     BUFFER_BATCHES,
@@ -49,7 +49,7 @@ def test_every_clean_row_counts_toward_the_limit_of_rows() -> None:
     metric = BinaryConfusion()
     metric.update(LABELS, SCORES)
     metric.update(LABELS[:2], SCORES[:2])
-    assert metric.compute().rows == metric._mass == 5
+    assert metric.compute().rows == metric._total_count == 5
 
 
 @pytest.mark.parametrize("kind", [HistogramAUC, BinaryConfusion])
@@ -146,7 +146,7 @@ def test_near_the_limit_of_mass_no_row_comes_in_unseen(large: int) -> None:
     metric.update(
         np.zeros(large, np.uint8), np.zeros(large), weights=np.full(large, 2**63 // large - 1)
     )
-    while metric._mass + metric._buffer.total < MAX_MASS:
+    while metric._total_count + metric._buffer.total < MAX_TOTAL_COUNT:
         metric.update(LABELS[:1], SCORES[:1])
         assert not metric._buffer.append(LABELS[:1], SCORES[:1])
     with pytest.raises(StateError):

@@ -31,7 +31,7 @@ from streammetrics import (
     Windows,
 )
 from streammetrics.core.conversion import array_of, vector
-from streammetrics.core.ids.keys import coded
+from streammetrics.core.ids.keys import dictionary_column
 
 Make = Callable[[list[object]], object]
 
@@ -174,8 +174,12 @@ def test_a_missing_string_is_refused_with_its_row(make: Make) -> None:
 
 
 def test_none_is_a_key_in_a_list_and_missing_in_a_column() -> None:
-    assert coded(["a", None]).values == coded(np.array(["a", None], object)).values == ("a", None)
-    assert refused(coded, pl.Series(["a", None])).rows.tolist() == [1]
+    assert (
+        dictionary_column(["a", None]).values
+        == dictionary_column(np.array(["a", None], object)).values
+        == ("a", None)
+    )
+    assert refused(dictionary_column, pl.Series(["a", None])).rows.tolist() == [1]
 
 
 @pytest.mark.parametrize("value", [None, pd.NA, float("nan")], ids=["None", "pd.NA", "nan"])

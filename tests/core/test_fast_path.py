@@ -25,7 +25,7 @@ from streammetrics.core.accumulator import Accumulator
 from streammetrics.core.batch import Batch
 from streammetrics.core.buffer import Buffer, Validate
 from streammetrics.core.inputs import VALIDATORS, Validator
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 
 METRICS = [BinaryConfusion, Calibration, ExactAUC, HistogramAUC]
 LABEL_TYPES = ["u1", "bool", "i8", "f4", "f8"]
@@ -162,7 +162,7 @@ def test_columns_that_are_there_only_now_and_then_and_other_types_lose_nothing()
 
 
 def test_arrays_join_no_rows_that_are_something_else() -> None:
-    buffer, keys = Buffer(), Coded(np.zeros(2, np.intp), (7,))
+    buffer, keys = Buffer(), DictionaryColumn(np.zeros(2, np.intp), (7,))
     assert buffer.put(Batch(2, {"units": keys}), {"units": VALIDATORS[Validator.INTEGERS]})
     assert not buffer.append(np.array([7, 7]))
 

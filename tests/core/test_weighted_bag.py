@@ -84,15 +84,20 @@ def test_units_and_rows_are_those_that_came_however_they_came(
             merged.merge(part, np.arange(width))
         assert held(whole) == expected(rule, rows)
         assert data(whole) == data(streamed) == data(merged)
-        assert whole.mass == streamed.mass == merged.mass == sum(row[-1] for row in rows)
+        assert (
+            whole.total_count
+            == streamed.total_count
+            == merged.total_count
+            == sum(row[-1] for row in rows)
+        )
         assert (whole.total, whole.units) == (
             sum(row[0] == 0 for row in rows),
             sum(row[-1] for row in rows if row[0] == 0),
         )
         back = BagColumn.of(rule, read_table(rule, width, Reader(data(whole))))
-        assert (data(back), back.mass) == (data(whole), whole.mass)
+        assert (data(back), back.total_count) == (data(whole), whole.total_count)
         taken = whole.take(np.array([width - 1]))
-        assert taken.mass == sum(row[-1] for row in rows if row[0] == width - 1)
+        assert taken.total_count == sum(row[-1] for row in rows if row[0] == width - 1)
 
 
 @weighted_rule
@@ -108,7 +113,7 @@ def test_max_rows_counts_rows_and_not_units(rule: Rule) -> None:
     feed(one, rows)
     feed(other, rows)
     for column in (one, other):
-        assert column.dropped and (column.total, column.mass) == (8, 8)
+        assert column.dropped and (column.total, column.total_count) == (8, 8)
     assert data(one) == data(other)
 
 

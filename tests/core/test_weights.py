@@ -18,7 +18,7 @@ from streammetrics.core.errors import InputError, SettingsError
 from streammetrics.core.weight_units import rounded_units, units_of
 from streammetrics.core.weights import (
     ONE,
-    add_excess,
+    add_surplus,
     rounded_rows,
     unit_of,
     weigh,
@@ -219,10 +219,10 @@ def test_totals_past_an_int64_are_exact() -> None:
 
 
 def test_excess_is_what_units_have_over_rows() -> None:
-    excess = np.array([5, 0])
-    add_excess(excess, None, np.array([1, 3]))
-    add_excess(excess, np.array([1, 1, 0]), np.array([2, 1, 1]))
-    assert excess.tolist() == [7, 1]
+    surplus = np.array([5, 0])
+    add_surplus(surplus, None, np.array([1, 3]))
+    add_surplus(surplus, np.array([1, 1, 0]), np.array([2, 1, 1]))
+    assert surplus.tolist() == [7, 1]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from streammetrics import Accumulator
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.testing import Case
 from tests.cases import CASES
 
@@ -62,7 +62,7 @@ def _drawn(case: Case[Any]) -> list[Any]:
 
 def _plain(name: str, given: Any) -> Any:
     """A column as Arrow may hold it: its keys are of one type, and UTF-8."""
-    if isinstance(given, Coded):
+    if isinstance(given, DictionaryColumn):
         given = [given.values[code] for code in given.codes]
     return [ascii(key) for key in given] if name == "keys" else given
 

@@ -70,10 +70,10 @@ def test_it_is_the_same_as_what_others_say_of_the_real_clicks(data: Path) -> Non
 
 def test_areas_are_compared_by_welch_and_their_lift_is_relaimpr() -> None:
     a, b = area(1, 400, 0.8), area(2, 500, 1.2)
-    found, ends = compare(a, b), (a.confidence_interval(), b.confidence_interval())
+    found, bounds = compare(a, b), (a.confidence_interval(), b.confidence_interval())
     assert (found.view, found.kind, found.method) == ("auc", "area", "welch")
-    assert found.std_error == math.sqrt(ends[0].se * ends[0].se + ends[1].se * ends[1].se)
-    assert min(one.df for one in ends) < found.df < sum(one.df for one in ends)
+    assert found.std_error == math.sqrt(bounds[0].se * bounds[0].se + bounds[1].se * bounds[1].se)
+    assert min(one.df for one in bounds) < found.df < sum(one.df for one in bounds)
     assert found.rel_effect_size == (found.treatment - 0.5) / (found.control - 0.5) - 1
     counts = counts_of(a.compute())
     assert found.least_count == min(counts["positives"], 400 - counts["positives"])

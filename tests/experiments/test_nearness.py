@@ -20,15 +20,15 @@ def test_both_arms_hold_at_half_of_the_error(target: float) -> None:
     for successes in range(1200, 2700, 10):
         arms = (1800, N), (successes, N)
         (found,) = two(*arms, horizon=Horizon(mde=MDE), better={"ctr": target}).contrasts()
-        v_opt, ends = 2 * (found.horizon.v_opt or 0.0), []
+        v_opt, bounds = 2 * (found.horizon.v_opt or 0.0), []
         for count, n in arms:
             value, error = count / n, math.sqrt(count * (n - count) / n**3)
             if target:
                 value, error = math.log(value / target), error / value
             scaled = v_opt * target * target if target else v_opt
             reach = multiplier(1 / error**2, tuned(scaled, 0.025), 0.025) * error
-            ends.append((max(0.0, abs(value) - reach), abs(value) + reach))
-        (a, b), nearer = ends, treatment_is_nearer(found)
+            bounds.append((max(0.0, abs(value) - reach), abs(value) + reach))
+        (a, b), nearer = bounds, treatment_is_nearer(found)
         assert nearer == (True if b[1] < a[0] else False if a[1] < b[0] else None)
         seen.add(nearer)
     # The control lies on 0.2, so that nothing is nearer to that.

@@ -59,8 +59,8 @@ def test_where_units_are_counted_the_need_is_in_units() -> None:
 
 def test_a_size_is_excluded_by_an_interval_that_lies_within_it() -> None:
     (contrast,) = two((100, 1000), (100, 1000), horizon=Horizon(mde=0.02)).contrasts()
-    for ends, excluded in (((-0.019, 0.019), True), ((-0.021, 0.01), False), ((-0.02, 0), False)):
-        found = more_units(contrast, *ends)
+    for bounds, excluded in (((-0.019, 0.019), True), ((-0.021, 0.01), False), ((-0.02, 0), False)):
+        found = more_units(contrast, *bounds)
         assert found is not None and found.excluded == excluded
 
 

@@ -126,8 +126,8 @@ def test_an_effect_of_its_own_makes_the_interval_of_an_area_narrower() -> None:
     own = plan(decision=("auc",), horizons={"auc": Horizon(mde=0.06)})
     (narrow,) = Experiment(own, {"": arms}).contrasts()
     assert narrow.comparison == wide.comparison
-    ends = [one.anytime.upper - one.anytime.lower for one in (narrow, wide)]
-    assert ends[0] < 0.8 * ends[1]
+    bounds = [one.anytime.upper - one.anytime.lower for one in (narrow, wide)]
+    assert bounds[0] < 0.8 * bounds[1]
 
 
 def test_users_in_groups_are_not_said_to_be_independent_rows() -> None:

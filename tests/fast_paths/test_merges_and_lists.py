@@ -14,7 +14,7 @@ import pytest
 from streammetrics import (
     Accumulator,
     CatalogMetrics,
-    Coded,
+    DictionaryColumn,
     GroupedAUC,
     GroupedScores,
     IntraListSimilarity,
@@ -124,7 +124,7 @@ def test_ids_that_are_texts_are_those_of_a_row_alone(ids: str, form: str) -> Non
         )
         codes = np.array([values.index(names[i]) for i in used])
         labels, scores = rng.integers(0, 2, n), rng.random(n)
-        whole.update(labels, scores, groups=Coded(codes, values))
+        whole.update(labels, scores, groups=DictionaryColumn(codes, values))
         if ids == "hashed":
             whole.update(labels, scores, groups=hash_ids([names[i] for i in used]))
         for _ in range(1 + (ids == "hashed")):

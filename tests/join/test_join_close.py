@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streammetrics import END_OF_TIME, Coded, JoinRows
+from streammetrics import END_OF_TIME, DictionaryColumn, JoinRows
 from streammetrics.join.join_events import ATTRIBUTIONS
 from streammetrics.results import ClosedRows
 from streammetrics.testing import strategies
@@ -35,7 +35,7 @@ def fed(rows: Sequence[Row], attribution: str, remember: int = 9) -> JoinRows:
 def listed(out: ClosedRows) -> list[Row]:
     """The rows as tuples: id, time, columns, labels."""
     variants = out.columns["variant"]
-    assert isinstance(variants, Coded)
+    assert isinstance(variants, DictionaryColumn)
     names = [variants.values[code] for code in variants.codes.tolist()]
     scores = np.asarray(out.columns["score"]).tolist()
     labels = [out.labels[name].tolist() for name in sorted(COUNTS)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from streammetrics import (
-    Coded,
+    DictionaryColumn,
     GroupedAUC,
     HashedIds,
     InputError,
@@ -53,7 +53,7 @@ def test_every_kind_of_column_comes_back_as_it_was() -> None:
     order = np.argsort(out.times_ms)
     for name, given in every(8).items():
         column = out.columns[name]
-        if isinstance(column, Coded):
+        if isinstance(column, DictionaryColumn):
             found: list[object] = [column.values[i] for i in column.codes[order].tolist()]
         elif name == "user":
             assert isinstance(column, HashedIds)
@@ -85,7 +85,7 @@ def test_events_of_both_kinds_in_one_table_are_those_given_apart() -> None:
         values=[np.nan, 7.5, np.nan],
         event_ids=np.array([None, "e", None], object),
         score=[0.5, np.nan, 0.25],
-        variant=Coded(np.array([0, 1, 0]), ("a", "unused")),
+        variant=DictionaryColumn(np.array([0, 1, 0]), ("a", "unused")),
     )
     two.update_impressions(["y", "x"], [3, 1], score=[0.25, 0.5], variant=["a", "a"])
     two.update_outcomes(["buy"], hash_ids(["x"]), [2], values=[7.5], event_ids=["e"])
@@ -119,7 +119,7 @@ def test_small_batches_cost_what_they_hold_and_give_the_same_set() -> None:
 def test_a_standard_row_takes_less_than_48_bytes() -> None:
     n = 50_000
     state = rows(columns={"score": "float32", "user": "int64", "variant": "key"})
-    variants = Coded(np.arange(n) % 2, ("a", "b"))
+    variants = DictionaryColumn(np.arange(n) % 2, ("a", "b"))
     user = np.arange(n)
     state.update_impressions(user, user, score=np.zeros(n), user=user, variant=variants)
     state.compute()

@@ -18,7 +18,7 @@ class ArrayColumn(Column):
     def __init__(self, values: NDArray[Any]) -> None:
         self.values, self.width = values, len(values)
 
-    mass = property(lambda self: 0)
+    total_count = property(lambda self: 0)
     nbytes = property(lambda self: self.values.nbytes)
 
     def widen(self, width: int) -> None:
@@ -66,7 +66,7 @@ class DictColumn(Column):
     def __init__(self, counts: dict[int, int]) -> None:
         self.counts, self.width = counts, 1
 
-    mass = property(lambda self: 0)
+    total_count = property(lambda self: 0)
     nbytes = property(lambda self: 100 * len(self.counts))
 
     def widen(self, width: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streammetrics import MRR, Coded, GroupedScores, InputError, P, load
+from streammetrics import MRR, DictionaryColumn, GroupedScores, InputError, P, load
 
 
 @pytest.mark.parametrize("item_ids", ["integer", "hashed"])
@@ -31,9 +31,9 @@ def test_an_item_twice_in_a_list_of_one_update_is_refused(item_ids: str) -> None
 
 def test_the_refusal_names_ids_of_any_column() -> None:
     metric = GroupedScores([MRR], ids="exact", item_ids="hashed")
-    coded = Coded(np.array([1, 0, 1]), ("bo", "ann"))
+    dictionary_column = DictionaryColumn(np.array([1, 0, 1]), ("bo", "ann"))
     with pytest.raises(InputError, match="item 'ann' again in list 'ann'"):
-        metric.update([0, 1, 0], [0.1, 0.2, 0.3], lists=coded, items=coded)
+        metric.update([0, 1, 0], [0.1, 0.2, 0.3], lists=dictionary_column, items=dictionary_column)
 
 
 @pytest.mark.parametrize("ids", ["integer", "hashed", "exact"])

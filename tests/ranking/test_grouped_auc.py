@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from streammetrics.core.errors import InputError, SettingsError
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.ranking import GroupedAUC
 from tests.oracles import grouped
 
@@ -126,7 +126,7 @@ def test_any_column_of_strings_is_taken(ids: str) -> None:
         names,
         np.array(names),
         np.array(names, object),
-        Coded(np.array([0, 1, 0, 2]), ("a", "é", "", "never")),
+        DictionaryColumn(np.array([0, 1, 0, 2]), ("a", "é", "", "never")),
     ]
     states = []
     for column in columns:
@@ -144,7 +144,7 @@ def test_ids_of_another_kind_are_refused_with_their_rows(ids: str) -> None:
     metric = GroupedAUC(ids=ids)
     metric.update([1], [0.5], groups=good)  # type: ignore[arg-type]
     before = metric.digest()
-    for column in (wrong, Coded(np.array([0, 1, 2]), tuple(wrong))):  # type: ignore[arg-type]
+    for column in (wrong, DictionaryColumn(np.array([0, 1, 2]), tuple(wrong))):  # type: ignore[arg-type]
         with pytest.raises(InputError, match=r"groups\[0\].*ids=") as caught:
             metric.update([0, 1, 1], [0.1, 0.2, 0.3], groups=column)  # type: ignore[arg-type]
         assert caught.value.rows.tolist() == [0, 2]
@@ -155,13 +155,14 @@ def test_ids_of_another_kind_are_refused_with_their_rows(ids: str) -> None:
 def test_a_wrong_id_that_no_row_has_does_not_matter(ids: str) -> None:
     values = (1, None, "a") if ids == "integer" else ("a", None, 1)
     metric = GroupedAUC(ids=ids)
-    metric.update([0, 1], [0.1, 0.2], groups=Coded(np.array([0, 0]), values))
+    metric.update([0, 1], [0.1, 0.2], groups=DictionaryColumn(np.array([0, 0]), values))
     assert metric.compute().groups == 1
     assert GroupedAUC.from_bytes(metric.to_bytes()) == metric
 
 
 @pytest.mark.parametrize(
-    "groups", [[2**63, 1], [1.5, 2.0], [True, None], [1], [[1, 2]], Coded(np.zeros(3, int), (1,))]
+    "groups",
+    [[2**63, 1], [1.5, 2.0], [True, None], [1], [[1, 2]], DictionaryColumn(np.zeros(3, int), (1,))],
 )
 def test_ids_that_are_no_integers_of_64_bits_are_refused(groups: object) -> None:
     with pytest.raises(InputError, match="groups"):
@@ -267,13 +268,13 @@ def test_a_user_split_over_batches_shards_and_bytes_is_one_user(ids: str) -> Non
 def test_codes_that_name_no_string_are_refused(ids: str, codes: list[int]) -> None:
     metric = GroupedAUC(ids=ids)
     with pytest.raises(InputError, match=r"groups.codes\[1\]"):
-        metric.update([0, 1], [0.1, 0.2], groups=Coded(np.array(codes), ("a", "b")))
+        metric.update([0, 1], [0.1, 0.2], groups=DictionaryColumn(np.array(codes), ("a", "b")))
     assert metric == GroupedAUC(ids=ids)
 
 
 @pytest.mark.parametrize("ids", ["hashed", "exact"])
 def test_values_that_no_row_has_need_not_be_strings(ids: str) -> None:
     given = GroupedAUC(ids=ids), GroupedAUC(ids=ids)
-    given[0].update([0, 1], [0.1, 0.2], groups=Coded(np.array([1, 1]), (None, "a", 3)))
+    given[0].update([0, 1], [0.1, 0.2], groups=DictionaryColumn(np.array([1, 1]), (None, "a", 3)))
     given[1].update([0, 1], [0.1, 0.2], groups=["a", "a"])
     assert given[0] == given[1]

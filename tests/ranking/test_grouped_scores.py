@@ -17,7 +17,7 @@ from streammetrics import (
     MRR,
     NDCG,
     Bpref,
-    Coded,
+    DictionaryColumn,
     GroupedScores,
     InputError,
     P,
@@ -121,7 +121,7 @@ def test_any_kinds_of_ids_give_the_same_means(ids: str, item_ids: str) -> None:
         named["lists"] = [f"list {i}" for i in rows["lists"]]
     if item_ids == "hashed":
         values, codes = np.unique(rows["items"], return_inverse=True)
-        named["items"] = Coded(codes, tuple(f"item {i}" for i in values))
+        named["items"] = DictionaryColumn(codes, tuple(f"item {i}" for i in values))
     found = fed(named, ids=ids, item_ids=item_ids).compute()
     assert dict(found) == expected and found.ids == ids
 

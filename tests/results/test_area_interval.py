@@ -11,7 +11,7 @@ import pytest
 from pytest import approx
 
 from streammetrics import ExactAUC, GroupedAUC, HistogramAUC, MulticlassAUC
-from streammetrics.kernels.inference.area_interval import area_ends, placements
+from streammetrics.kernels.inference.area_interval import area_bounds, placements
 from streammetrics.results.score_curve import ScoreCurve
 
 S = [0.1, 0.2, 0.2, 0.3, 0.4, 0.4, 0.4, 0.5, 0.6, 0.7, 0.7, 0.8, 0.9]
@@ -134,5 +134,5 @@ def test_each_class_counts_as_many_rows_as_it_has() -> None:
     metric = ExactAUC()
     metric.update([1] + [0] * 40, [0.65, *np.linspace(0, 1, 40)])  # no variance: the guard alone
     found, placed = metric.compute().interval(), placements(*metric.compute().counts)
-    ends = area_ends(placed.area, placed.variance, placed.df, (1, 40), 0.95)
-    assert (found.lower, found.upper) == (ends.lower, ends.upper) and ends.guarded
+    bounds = area_bounds(placed.area, placed.variance, placed.df, (1, 40), 0.95)
+    assert (found.lower, found.upper) == (bounds.lower, bounds.upper) and bounds.guarded

@@ -29,8 +29,8 @@ def numeric(view: str) -> float:
     for cell in range(9):
         step = np.zeros(9, np.int64)
         step[cell] = 1000
-        ends = [value_of(rates(counts + side * step.reshape(3, 3)), view) for side in (1, -1)]
-        psi = (float(ends[0]) - float(ends[1])) / (2000 / FINE)
+        bounds = [value_of(rates(counts + side * step.reshape(3, 3)), view) for side in (1, -1)]
+        psi = (float(bounds[0]) - float(bounds[1])) / (2000 / FINE)
         total[0] += MATRIX.ravel()[cell] * psi
         total[1] += MATRIX.ravel()[cell] * psi**2
     return total[1] - total[0] ** 2 / MATRIX.sum()

@@ -138,7 +138,7 @@ def test_what_0_over_0_is_worth_may_be_said() -> None:
 
 def test_its_text_has_a_unit_of_weight_only_where_rows_have_weights() -> None:
     assert repr(Rates(tp=1, fp=2, fn=3, tn=4)) == "Rates(tp=1, fp=2, fn=3, tn=4)"
-    tenths = Rates(tp=1, fp=2, fn=3, tn=4, weight_unit=Fraction(1, 10), _excess=9)
+    tenths = Rates(tp=1, fp=2, fn=3, tn=4, weight_unit=Fraction(1, 10), _surplus=9)
     assert repr(tenths) == "Rates(tp=1, fp=2, fn=3, tn=4, weight_unit=Fraction(1, 10))"
 
 
@@ -209,12 +209,12 @@ def delta(counts: list[float], view: Callable[[list[float]], float]) -> float:
     """The multinomial variance, by numeric derivatives."""
     n, total = sum(counts), [0.0, 0.0]
     for cell, count in enumerate(counts):
-        ends = []
+        bounds = []
         for step in (1e-3, -1e-3):
             moved = list(counts)
             moved[cell] += step
-            ends.append(view(moved))
-        psi = (ends[0] - ends[1]) / 2e-3
+            bounds.append(view(moved))
+        psi = (bounds[0] - bounds[1]) / 2e-3
         total[0] += count * psi
         total[1] += count * psi * psi
     return total[1] - total[0] ** 2 / n
@@ -265,7 +265,7 @@ def test_where_the_variance_is_zero_nothing_is_said() -> None:
 
 
 def test_weighted_rows_have_none_and_it_says_why() -> None:
-    found = Rates(4, 1, 1, 4, _excess=5).interval("accuracy")
+    found = Rates(4, 1, 1, 4, _surplus=5).interval("accuracy")
     assert not found.defined and found.reason.startswith("rows are weighted") and found.n == 5
 
 

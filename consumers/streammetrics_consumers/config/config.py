@@ -34,7 +34,7 @@ from streammetrics_consumers.config.section import (
 )
 from streammetrics_consumers.config.states import (
     EventColumn,
-    Family,
+    MetricSet,
     describe_join,
     event_columns,
     fingerprint,
@@ -63,11 +63,11 @@ __all__ = [
     "DedupConfig",
     "EventConfig",
     "ExperimentConfig",
-    "Family",
     "Field",
     "GuardrailConfig",
     "JoinConfig",
     "MetricConfig",
+    "MetricSet",
     "Override",
     "Problem",
     "QuarantineConfig",
@@ -104,14 +104,16 @@ class Config:
     dedup: DedupConfig | None = None
 
     @cached_property
-    def families(self) -> tuple[Family, ...]:
+    def metric_sets(self) -> tuple[MetricSet, ...]:
         """All that is counted: the metrics by the slices, and those of the experiment."""
         names = self.slices.names
         paths = {name: self.event.path(name) for name in names}
         columns = {name: slice_column(self.event, name) for name in names}
         declared = {} if self.join is None else {"join": self.join.plan(self.windows)}
         declared |= {} if self.dedup is None else {"dedup": self.dedup.plan}
-        own = Family(self.slices, self.metrics, self.event, self.windows, paths, columns, declared)
+        own = MetricSet(
+            self.slices, self.metrics, self.event, self.windows, paths, columns, declared
+        )
         if self.experiment is None:
             return (own,)
         more = self.experiment_metrics
@@ -121,19 +123,21 @@ class Config:
     @cached_property
     def columns(self) -> tuple[EventColumn, ...]:
         """Every column that is read of an event."""
-        return event_columns(self.event, self.families)
+        return event_columns(self.event, self.metric_sets)
 
     @property
     def counted(self) -> tuple[MetricConfig, ...]:
         """The metrics of all families."""
-        return tuple(metric for family in self.families for metric in family.metrics)
+        return tuple(metric for metric_set in self.metric_sets for metric in metric_set.metrics)
 
     @cached_property
     def descriptions(self) -> dict[str, dict[str, object]]:
         """For each metric that is counted, everything that decides which rows and how; and for
         the pending rows of a join."""
         found = {
-            name: found for family in self.families for name, found in family.descriptions.items()
+            name: found
+            for metric_set in self.metric_sets
+            for name, found in metric_set.descriptions.items()
         }
         if self.join is None:
             return found

@@ -17,7 +17,7 @@ from typing import Final, Literal
 from streammetrics import Units, UserGroups
 from streammetrics_consumers.config.event import EventConfig, Field
 from streammetrics_consumers.config.metrics import Better, MetricConfig, metric_of
-from streammetrics_consumers.config.states import EPOCH, Family
+from streammetrics_consumers.config.states import EPOCH, MetricSet
 from streammetrics_consumers.config.tables import SlicesConfig, WindowsConfig
 
 Cluster = Literal["groups", "none"]
@@ -179,7 +179,7 @@ def experiment_family(
     metrics: tuple[MetricConfig, ...],
     event: EventConfig,
     windows: WindowsConfig,
-) -> Family:
+) -> MetricSet:
     """The metrics by (epoch, variant). An epoch that follows from the time has its path."""
     assert event.variant is not None
     paths = {EPOCH: event.epoch or event.time, "variant": event.variant}
@@ -188,7 +188,7 @@ def experiment_family(
     # Another variant is another plan: more comparisons share one level, and shares are others.
     declared = {"experiment": {**experiment.plan, "variants": sorted(event.variants or ())}}
     shown = {BETTER: dict(sorted(experiment.better.items()))} if experiment.better else {}
-    return Family(slices, metrics, event, windows, paths, columns, declared, shown)
+    return MetricSet(slices, metrics, event, windows, paths, columns, declared, shown)
 
 
 def paths_of(experiment: ExperimentConfig | None, event: EventConfig) -> Mapping[str, str]:

@@ -57,7 +57,7 @@ class EventColumn:
 
 
 @dataclass(frozen=True)
-class Family:
+class MetricSet:
     """Some metrics and their groupings.
 
     columns: by name of the groupings, the decoder's column of its values. paths: where these come
@@ -122,19 +122,19 @@ def slice_column(event: EventConfig, name: str) -> str:
     return "variant" if event.path(name) == event.variant else f"slice {name}"
 
 
-def event_columns(event: EventConfig, families: Sequence[Family]) -> tuple[EventColumn, ...]:
+def event_columns(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple[EventColumn, ...]:
     """Every column that a config needs: the time, the variant, slices, and metrics' fields."""
     found = [EventColumn("time", event.time, f"time_{event.time_unit or 'iso'}")]
     if event.variant is not None:
         found.append(EventColumn("variant", event.variant, "variant"))
-    for family in families:
-        for name, key in family.columns.items():
+    for metric_set in metric_sets:
+        for name, key in metric_set.columns.items():
             if key != EPOCH:
-                found.append(EventColumn(key, family.paths[name], "slice"))
+                found.append(EventColumn(key, metric_set.paths[name], "slice"))
             elif event.epoch is not None:
                 found.append(EventColumn(EPOCH, event.epoch, "variant"))
-    for family in families:
-        for metric in family.metrics:
+    for metric_set in metric_sets:
+        for metric in metric_set.metrics:
             for one in metric.inputs.values():
                 if one.kind != "outcome":  # no field of an event: [join] makes it
                     found.append(EventColumn(one.column, one.path, one.kind, one.width))

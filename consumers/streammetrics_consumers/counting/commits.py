@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.events.refusals import Refused
-from streammetrics_consumers.ledger.delta_metadata import PIECE_BYTES, is_too_large
+from streammetrics_consumers.ledger.delta_metadata import SHARD_BYTES, is_too_large
 from streammetrics_consumers.ledger.quarantine import open_since
 from streammetrics_consumers.ledger.store import Store
 from streammetrics_consumers.model.chunk import Chunk
@@ -22,7 +22,7 @@ Counted: TypeAlias = "tuple[Partition, Counters, Sequence[Refused]]"
 FIRST_ROWS: Final = 1000  # events before a share of them means something
 
 
-def commit_of(head: Head, delta: Delta, limit: int = PIECE_BYTES) -> Commit:
+def commit_of(head: Head, delta: Delta, limit: int = SHARD_BYTES) -> Commit:
     """What `delta` adds to the log that `head` follows, in pieces of at most `limit` bytes.
 
     Only the state of one key may be larger. A delta is bounded, so it still fits into a row of
@@ -51,7 +51,7 @@ class Limits:
     committed half as far at a time. What a single record adds is a row whatever its size.
     """
 
-    def __init__(self, options: Options, limit: int = PIECE_BYTES) -> None:
+    def __init__(self, options: Options, limit: int = SHARD_BYTES) -> None:
         self._options, self._limit = options, limit
         self._spans: dict[Partition, int] = {}
 
@@ -59,7 +59,7 @@ class Limits:
         """Whether a smaller commit would make smaller rows. If so, the next ones are smaller."""
         span, known = commit.end - commit.start, self._spans.get(commit.head.partition)
         is_one = span <= 1 or (known is not None and span > known)  # a record, and a hole behind it
-        if is_one or not any(is_too_large(piece, self._limit) for piece in commit.pieces):
+        if is_one or not any(is_too_large(shard, self._limit) for shard in commit.shards):
             return False
         self._spans[commit.head.partition] = span // 2
         return True

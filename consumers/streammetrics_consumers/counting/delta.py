@@ -25,7 +25,7 @@ from streammetrics_consumers.model.partition import Partition
 
 if TYPE_CHECKING:
     from streammetrics_consumers.config.config import Config
-from streammetrics import Coded
+from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.event import offsets_column
 from streammetrics_consumers.events.columns import Lists
 
@@ -69,7 +69,7 @@ class Delta:
         self.counters = Counters()
         self.quarantine: list[Refused] = []
         self._quarantine_bytes = 0
-        self.families = tuple(MetricSetStates(family) for family in config.families)
+        self.metric_sets = tuple(MetricSetStates(metric_set) for metric_set in config.metric_sets)
         self._rows_in_states = False
         self._lateness_ms = config.windows.lateness_s * 1000
         self.joined: JoinStates | None = None
@@ -81,7 +81,7 @@ class Delta:
     @property
     def nbytes(self) -> int:
         """Bytes of memory that it holds, roughly."""
-        held = sum(states.nbytes for states in self.families) + self._quarantine_bytes
+        held = sum(states.nbytes for states in self.metric_sets) + self._quarantine_bytes
         return held if self.joined is None else held + self.joined.nbytes
 
     def add(self, decoded: Decoded) -> None:
@@ -136,7 +136,7 @@ class Delta:
         if self.joined is not None:
             yield from self.joined.shards(limit)
         elif self._rows_in_states:
-            for states in self.families:
+            for states in self.metric_sets:
                 yield from states.shards(limit)
 
     def _without_future(self, decoded: Decoded, records: NDArray[np.int64]) -> tuple[Decoded, int]:
@@ -186,7 +186,7 @@ class Delta:
                     try:  # for all metrics, before any of them counts
                         checked = [
                             states.checked(some, columns, expired=expired)
-                            for states in self.families
+                            for states in self.metric_sets
                         ]
                     except InputError as error:
                         found = self._offenders(some, error)
@@ -218,7 +218,7 @@ class Delta:
 
     def _check(self, decoded: Decoded) -> None:
         columns = columns_of(decoded)
-        for states in self.families:
+        for states in self.metric_sets:
             states.check(decoded, columns)
 
     def _offenders(self, decoded: Decoded, error: InputError) -> dict[int, Unfit]:
@@ -251,9 +251,9 @@ def of_one_shape(decoded: Decoded) -> Iterator[NDArray[np.intp]]:
         yield np.flatnonzero(codes == code)
 
 
-def columns_of(decoded: Decoded) -> dict[str, NDArray[np.generic] | Coded]:
+def columns_of(decoded: Decoded) -> dict[str, NDArray[np.generic] | DictionaryColumn]:
     """The columns that metrics read, as keywords for a panel. Events are `of_one_shape`."""
-    columns: dict[str, NDArray[np.generic] | Coded] = {}
+    columns: dict[str, NDArray[np.generic] | DictionaryColumn] = {}
     for name, column in decoded.columns.items():
         if not isinstance(column, Lists):
             columns[name] = column

@@ -38,7 +38,7 @@ class IdleCompactor:
         self._above = above
         self._commits: Counter[int] = Counter()  # of a head, since we looked at it
         self._known: set[int] = set()
-        self._strands: list[MergeRun] = []
+        self._runs: list[MergeRun] = []
         self._groups: list[Group] = []  # of the last strand
         self._began_s, self._spent_s = monotonic(), 0.0
 
@@ -51,35 +51,35 @@ class IdleCompactor:
 
     def step(self, *, idle: bool) -> None:
         """Do one piece of work, if there is any and time for it."""
-        if not self._strands and not any(n > self._above for n in self._commits.values()):
+        if not self._runs and not any(n > self._above for n in self._commits.values()):
             return
         now_s = self._monotonic()
         if not idle and self._spent_s > SHARE * (now_s - self._began_s):
             return
         try:
             self._work()
-            while idle and self._strands and self._monotonic() - now_s < IDLE_S:
+            while idle and self._runs and self._monotonic() - now_s < IDLE_S:
                 self._work()
         except StoreUnavailable as error:
             log.warning("%s; delta rows are merged later", error)
-            self._strands, self._groups = [], []
+            self._runs, self._groups = [], []
         self._spent_s += self._monotonic() - now_s
 
     def _work(self) -> None:
         """Look where there is work, or look at one strand, or merge one group."""
-        if not self._strands:
+        if not self._runs:
             due = [head for head, n in self._commits.items() if n > self._above]
             for head in due:
                 del self._commits[head]
-            self._strands = self._compactor.strands(due)
+            self._runs = self._compactor.runs(due)
         elif not self._groups:
-            self._groups = self._compactor.plan(self._strands[-1])
+            self._groups = self._compactor.plan(self._runs[-1])
             if not self._groups:
-                self._strands.pop()
+                self._runs.pop()
         else:
-            done = self._compactor.merge(self._strands[-1], self._groups.pop(0))
+            done = self._compactor.merge(self._runs[-1], self._groups.pop(0))
             if not self._groups:
-                self._strands.pop()
+                self._runs.pop()
             if done is not None:
                 log.debug("merged %d delta rows into %d", done.rows_before, done.rows_after)
 

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import Coded
+from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig, outcome_field
 from streammetrics_consumers.config.states import ROWS, columns_to_keep, empty_rows
@@ -139,11 +139,11 @@ class JoinStates:
             oldest = int(times.min())
             self._oldest_ms = oldest if self._oldest_ms is None else min(self._oldest_ms, oldest)
 
-    def _columns(self, decoded: Decoded) -> dict[str, NDArray[np.generic] | Coded]:
-        found: dict[str, NDArray[np.generic] | Coded] = {}
+    def _columns(self, decoded: Decoded) -> dict[str, NDArray[np.generic] | DictionaryColumn]:
+        found: dict[str, NDArray[np.generic] | DictionaryColumn] = {}
         for name in self._names:
             column = decoded.keys.get(name) or decoded.columns[name]
-            assert isinstance(column, np.ndarray | Coded)
+            assert isinstance(column, np.ndarray | DictionaryColumn)
             found[name] = column
         return found
 

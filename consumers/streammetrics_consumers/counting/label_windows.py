@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import Accumulator, Coded, JoinRows, load
+from streammetrics import Accumulator, DictionaryColumn, JoinRows, load
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.join import JoinConfig, outcome_field
 from streammetrics_consumers.config.states import DELAYS, EPOCH, ROWS, empty_delays, empty_rows
@@ -154,21 +154,21 @@ class Closer:
 
     def _close(self, step: _Step) -> None:
         """One transaction. Raises Fenced, where nothing was written."""
-        families = [MetricSetStates(family) for family in self.config.families]
+        metric_sets = [MetricSetStates(metric_set) for metric_set in self.config.metric_sets]
         counters = Counters()
         kept: list[StateShard] = []
         delays = empty_delays(self.join)
         for place in range(step.ranges):
             waiting = self._range(step, place)
             closed = waiting.close(step.to_ms)
-            self._feed(families, closed)
+            self._feed(metric_sets, closed)
             counters += Counters(closed=len(closed), conflicts=closed.conflicts)
             kept += self._kept(step, place, waiting)
             delays.update(closed.outcomes, closed.delays_ms)
         kept += split(Pane(DELAYS, 0, None, None), delays)
-        pieces = [shard for one in families for shard in one.shards()]
+        shards = [shard for one in metric_sets for shard in one.shards()]
         commit = Commit(
-            self.head, self.head.next_offset, step.to_ms, None, counters, [*pieces, *kept]
+            self.head, self.head.next_offset, step.to_ms, None, counters, [*shards, *kept]
         )
         gone = [row for row in step.rows if self._is_gone(row, step.to_ms)]
         store, before_ms = self.ledger.store, step.to_ms + self.join.label_window_ms
@@ -187,27 +187,27 @@ class Closer:
                 found.merge(state)
         return found
 
-    def _feed(self, families: Sequence[MetricSetStates], closed: ClosedRows) -> None:
+    def _feed(self, metric_sets: Sequence[MetricSetStates], closed: ClosedRows) -> None:
         for at in range(0, len(closed), ROWS_AT_ONCE):
             some, columns = self._decoded(closed, slice(at, at + ROWS_AT_ONCE))
-            for one in families:
+            for one in metric_sets:
                 one.checked(some, columns)()
 
     def _decoded(self, closed: ClosedRows, here: slice) -> tuple[Decoded, Columns]:
         """Closed impressions as if each had been one event with its labels."""
         times = closed.times_ms[here]
-        columns: dict[str, NDArray[np.generic] | Coded] = {}
+        columns: dict[str, NDArray[np.generic] | DictionaryColumn] = {}
         for name, column in closed.columns.items():
-            if isinstance(column, Coded):
-                columns[name] = Coded(column.codes[here], column.values)
+            if isinstance(column, DictionaryColumn):
+                columns[name] = DictionaryColumn(column.codes[here], column.values)
             else:
                 columns[name] = column[here]
         for one in self.join.outcomes:
             columns[outcome_field(one).column] = closed.labels[one.name][here].astype(np.float64)
-        keys: dict[str, Coded] = {}
+        keys: dict[str, DictionaryColumn] = {}
         for name in self._keys:
             key = columns.pop(name)
-            assert isinstance(key, Coded)
+            assert isinstance(key, DictionaryColumn)
             keys[name] = key
         if self._epochs is not None:
             keys[EPOCH] = self._epochs(times)

@@ -10,11 +10,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import Accumulator, Coded, PerKey, Windows
-from streammetrics_consumers.config.states import Family
+from streammetrics import Accumulator, DictionaryColumn, PerKey, Windows
+from streammetrics_consumers.config.states import MetricSet
 from streammetrics_consumers.events.decoder import Decoded
 from streammetrics_consumers.ledger.delta_metadata import (
-    PIECE_BYTES,
+    SHARD_BYTES,
     can_stand_for_coarser,
     finest,
     split,
@@ -22,7 +22,7 @@ from streammetrics_consumers.ledger.delta_metadata import (
 )
 from streammetrics_consumers.model.generation import Pane, StateShard
 
-Columns: TypeAlias = "Mapping[str, NDArray[np.generic] | Coded]"
+Columns: TypeAlias = "Mapping[str, NDArray[np.generic] | DictionaryColumn]"
 Span: TypeAlias = "tuple[int, int] | tuple[None, None]"  # [start_ms, end_ms), or all of time
 
 _finest = cache(finest)  # a process knows few configs
@@ -31,12 +31,12 @@ _finest = cache(finest)  # a process knows few configs
 class MetricSetStates:
     """The states of the finest groupings alone; those of the coarser ones follow from them."""
 
-    def __init__(self, family: Family) -> None:
-        self.family = family
-        self._takes = family.takes
-        self._coarser = _finest(family.slices.by)
-        self._windows = {place: family.empty() for place in self._coarser}
-        self._expired = {place: family.per_key() for place in self._coarser}
+    def __init__(self, metric_set: MetricSet) -> None:
+        self.metric_set = metric_set
+        self._takes = metric_set.takes
+        self._coarser = _finest(metric_set.slices.by)
+        self._windows = {place: metric_set.empty() for place in self._coarser}
+        self._expired = {place: metric_set.per_key() for place in self._coarser}
         self._with_expired: set[int] = set()  # groupings
 
     @property
@@ -92,12 +92,12 @@ class MetricSetStates:
         mine = {name: column for name, column in columns.items() if name in self._takes}
         state.check(self._keys(decoded, place), **mine)
 
-    def shards(self, limit: int = PIECE_BYTES) -> Iterator[StateShard]:
+    def shards(self, limit: int = SHARD_BYTES) -> Iterator[StateShard]:
         """Every state as rows of the store, of at most `limit` bytes, in an order that depends on
         nothing but what it holds. A grouping has states of its own, so that its keys never push
         those of another into (other). The coarser groupings have none where the row of the finest
         one can stand for them."""
-        by, max_keys = self.family.slices.by, self.family.slices.max_keys
+        by, max_keys = self.metric_set.slices.by, self.metric_set.slices.max_keys
         for whole, metric, base, coarser, spans in self.whole_states():
             for place in (base, *coarser):
                 state = whole if place == base else summed(whole, by, base, place)
@@ -126,15 +126,15 @@ class MetricSetStates:
             whole += [(pane, [*total, (ms, ms + pane_ms)]) for ms, pane in panes.items()]
             for state, spans in whole:
                 assert isinstance(state, PerKey)
-                for metric in self.family.metrics:
+                for metric in self.metric_set.metrics:
                     yield state.project(metric.name), metric.name, base, coarser, spans
 
-    def _keys(self, decoded: Decoded, grouping: int) -> Coded:
+    def _keys(self, decoded: Decoded, grouping: int) -> DictionaryColumn:
         """The key of each event in one grouping: (grouping, value, ...)."""
         codes = np.zeros(len(decoded), np.intp)
         keys: list[tuple[str | int | None, ...]] = [(grouping,)]
-        for name in self.family.slices.by[grouping]:
-            column = decoded.keys[self.family.columns[name]]
+        for name in self.metric_set.slices.by[grouping]:
+            column = decoded.keys[self.metric_set.columns[name]]
             width = max(len(column.values), 1)
             present, codes = _distinct(codes * width + column.codes, len(keys) * width)
             firsts, seconds = np.divmod(present, width)
@@ -142,7 +142,7 @@ class MetricSetStates:
                 (*keys[i], column.values[j])
                 for i, j in zip(firsts.tolist(), seconds.tolist(), strict=True)
             ]
-        return Coded(codes, tuple(keys))
+        return DictionaryColumn(codes, tuple(keys))
 
 
 def _distinct(codes: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

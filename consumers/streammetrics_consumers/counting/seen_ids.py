@@ -245,14 +245,14 @@ def without_repeats(decoded: Decoded, seen: SeenIds) -> Decoded:
     found = decoded.event_ids
     if found is None:
         return decoded
-    places = found.places[seen.repeats(found.ids, found.times_ms)]
-    if not len(places):
+    positions = found.positions[seen.repeats(found.ids, found.times_ms)]
+    if not len(positions):
         return decoded
     chunk = decoded.chunk
     again = {
         (int(chunk.offsets[i]), 0 if chunk.indices is None else int(chunk.indices[i]))
-        for i in (places.tolist() if decoded.refused else ())
+        for i in (positions.tolist() if decoded.refused else ())
     }
     left = tuple(one for one in decoded.refused if (one.offset, one.index) not in again)
-    some = decoded.take(np.flatnonzero(~np.isin(decoded.at, places)))
-    return replace(some, refused=left, repeated=len(places))
+    some = decoded.take(np.flatnonzero(~np.isin(decoded.at, positions)))
+    return replace(some, refused=left, repeated=len(positions))

@@ -187,7 +187,7 @@ class StatusRecorder:
             status.commits[bisect_left(COMMIT_BOUNDS_S, seconds)] += 1
             status.commit_s += seconds
             status.committed_s = self._monotonic()
-            status.commit_bytes += sum(len(piece.state) for piece in commit.pieces)
+            status.commit_bytes += sum(len(shard.state) for shard in commit.shards)
             status.rows += commit.counters.rows
             status.late += commit.counters.late
             status.future += commit.counters.future

@@ -20,7 +20,7 @@ from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.engines.batch_ledger import BatchLedger, Gap
 from streammetrics_consumers.engines.tasks import (
     BARE,
-    PIECES,
+    SHARDS,
     Job,
     batch_by_batch,
     count_rows,
@@ -123,7 +123,7 @@ def _merged(rows: DataFrame, job: Job) -> Table:
 
     merge.__annotations__ = batch_by_batch()  # where Spark looks for how to call it
     bare = rows.mapInArrow(count, BARE)
-    return bare.groupBy("family", "grouping").applyInArrow(merge, PIECES).toArrow()
+    return bare.groupBy("family", "grouping").applyInArrow(merge, SHARDS).toArrow()
 
 
 def _query_id(rows: DataFrame) -> str:

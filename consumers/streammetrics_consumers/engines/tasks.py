@@ -41,7 +41,7 @@ from streammetrics_consumers.model.commit import Counters
 REPORT: Final = -1  # the family of rows that hold what a task says
 # The columns between the two, and those that come out, with the types that engines call them by.
 BARE: Final = "family int, grouping int, task bigint, windows binary, expired binary"
-PIECES: Final = (
+SHARDS: Final = (
     "metric string, grouping int, start_ms bigint, end_ms bigint, key_range int, key_ranges int, "
     "for_coarser boolean, state binary"
 )
@@ -102,7 +102,7 @@ def count_rows(batches: Iterable[pa.RecordBatch], job: Job, task: int) -> Iterat
     if delta.has_states:
         rows += [
             (place, grouping, task, *family.bare(grouping))
-            for place, family in enumerate(delta.families)
+            for place, family in enumerate(delta.metric_sets)
             for grouping in family.groupings
         ]
     report = TaskReport(task, delta.counters, delta.greatest_event_ms, delta.quarantine)
@@ -117,13 +117,13 @@ def merge_states(batches: Iterable[pa.RecordBatch], config: Config) -> Iterator[
         family, grouping, _, windows, expired = (column.to_pylist() for column in batch.columns)
         for i, place in enumerate(family):
             if place == REPORT:
-                yield _batch([(None, 0, None, None, 0, 1, False, windows[i])], _pieces_schema())
+                yield _batch([(None, 0, None, None, 0, 1, False, windows[i])], _shards_schema())
                 continue
-            states = states or MetricSetStates(config.families[place])
+            states = states or MetricSetStates(config.metric_sets[place])
             states.join(grouping[i], windows[i], expired[i])
-    for piece in states.shards() if states is not None else ():
-        row = (*piece.pane, piece.key_range, piece.key_ranges, piece.for_coarser, piece.state)
-        yield _batch([row], _pieces_schema())
+    for shard in states.shards() if states is not None else ():
+        row = (*shard.pane, shard.key_range, shard.key_ranges, shard.for_coarser, shard.state)
+        yield _batch([row], _shards_schema())
 
 
 def batch_by_batch() -> dict[str, object]:
@@ -180,8 +180,8 @@ def _bare_schema() -> pa.Schema:
     return _schema(BARE)
 
 
-def _pieces_schema() -> pa.Schema:
-    return _schema(PIECES)
+def _shards_schema() -> pa.Schema:
+    return _schema(SHARDS)
 
 
 def _schema(text: str) -> pa.Schema:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import Coded
+from streammetrics import DictionaryColumn
 from streammetrics_consumers.model.chunk import SourceError, Texts, Values
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def _plain(path: str, array: pa.Array) -> Values:
         array = array.dictionary_encode()
         kind = array.type
     if pyarrow.types.is_dictionary(kind):
-        return _coded(array)
+        return _dictionary_column(array)
     if array.null_count == 0 and (
         pyarrow.types.is_floating(kind)
         or pyarrow.types.is_integer(kind)
@@ -133,13 +133,13 @@ def _times(array: pa.Array) -> Values:
 def _texts(array: pa.Array) -> Texts:
     """The texts as they lie in Arrow's buffers."""
 
-    def named(start: int, end: int) -> Coded:
-        return _coded(array[start:end].dictionary_encode())
+    def named(start: int, end: int) -> DictionaryColumn:
+        return _dictionary_column(array[start:end].dictionary_encode())
 
-    _, places, data = array.buffers()
+    _, positions, data = array.buffers()
     if not len(array) or data is None:
         return Texts(np.empty(0, np.uint8), np.zeros(len(array) + 1, np.int64), named)
-    offsets = np.frombuffer(places, _offset_type(array))[array.offset :][: len(array) + 1]
+    offsets = np.frombuffer(positions, _offset_type(array))[array.offset :][: len(array) + 1]
     return Texts(np.frombuffer(data, np.uint8), offsets.astype(np.int64), named)
 
 
@@ -149,14 +149,14 @@ def _offset_type(array: pa.Array) -> type[np.int32] | type[np.int64]:
     return np.int64 if pyarrow.types.is_large_string(array.type) else np.int32
 
 
-def _coded(array: pa.Array) -> Coded:
+def _dictionary_column(array: pa.Array) -> DictionaryColumn:
     """Each distinct value once, and which of them each row has; one more for rows without."""
     distinct = array.dictionary.to_pylist()
     codes = array.indices
     if codes.null_count:
         codes = codes.fill_null(len(distinct))
         distinct.append(None)
-    return Coded(codes.to_numpy(zero_copy_only=False).astype(np.intp), tuple(distinct))
+    return DictionaryColumn(codes.to_numpy(zero_copy_only=False).astype(np.intp), tuple(distinct))
 
 
 class RowTexts(Sequence[bytes]):

@@ -158,8 +158,8 @@ def _table(payload: pa.Buffer, schema: pa.Schema, wanted: Sequence[str]) -> pa.T
     import pyarrow.ipc
 
     tops = {path.partition(".")[0] for path in wanted} | set(wanted)
-    places = [i for i, name in enumerate(schema.names) if name in tops]
-    options = pyarrow.ipc.IpcReadOptions(use_threads=False, included_fields=places or [0])
+    positions = [i for i, name in enumerate(schema.names) if name in tops]
+    options = pyarrow.ipc.IpcReadOptions(use_threads=False, included_fields=positions or [0])
     table = pyarrow.ipc.open_stream(payload, options=options).read_all()
     table.validate(full=True)
     return table

@@ -18,14 +18,16 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import Coded, hash_ids
+from streammetrics import DictionaryColumn, hash_ids
 from streammetrics_consumers.config.event import MAX_TEXT, plain_text
 from streammetrics_consumers.events.refusals import Unfit, shown
 from streammetrics_consumers.model.times import AFTER_S, FIRST_S, GREATEST_MS, LEAST_MS, iso_to_ms
 
 _INT64: Final = 1 << 63
 _ALL_EXACT: Final = 2.0**53  # every whole number up to it is a double
-Column: TypeAlias = "NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_] | Coded | Lists"
+Column: TypeAlias = (
+    "NDArray[np.float64] | NDArray[np.int64] | NDArray[np.bool_] | DictionaryColumn | Lists"
+)
 Bad: TypeAlias = dict[int, Unfit]
 Converted: TypeAlias = tuple[Column, Bad]
 Converter: TypeAlias = Callable[[list[object], str], Converted]
@@ -263,7 +265,7 @@ def times_in(unit_ms: int) -> Converter:
     return convert
 
 
-def coded_texts(
+def encoded_texts(
     values: list[object], path: str, *, name: bool = True, nullable: bool = False
 ) -> Converted:
     """Texts, each distinct one named once. Numbers and true/false count as what they look like,
@@ -288,17 +290,17 @@ def coded_texts(
             unfit = Unfit("too_long", path, f"a text of {len(value)} characters")
             bad.update((i, unfit) for i, v in enumerate(values) if v == value)
     codes = np.fromiter(map(known.__getitem__, values), np.intp, len(values))
-    return Coded(codes, tuple(cast("dict[str | None, int]", known))), bad
+    return DictionaryColumn(codes, tuple(cast("dict[str | None, int]", known))), bad
 
 
 def hashed_texts(values: list[object], path: str) -> Converted:
-    """Texts of ids that only their hashes are kept of; as `coded_texts` takes and refuses them."""
+    """Texts of ids that only their hashes are kept of; as `encoded_texts` takes and refuses them."""
     if set(map(type, values)) <= {str}:
         texts = cast("list[str]", values)
         if max(map(len, texts), default=0) <= MAX_TEXT:
             return hash_ids(texts), {}
-    column, bad = coded_texts(values, path, name=False)
-    assert isinstance(column, Coded)
+    column, bad = encoded_texts(values, path, name=False)
+    assert isinstance(column, DictionaryColumn)
     known = [name if isinstance(name, str) else "" for name in column.values]
     return hash_ids(known)[column.codes], bad
 
@@ -318,22 +320,22 @@ def _too_long(text: str, *, name: bool) -> bool:
 
 def variants(known: tuple[str, ...] | None) -> Converter:
     """Texts of a declared set; the column's values are that set, in its order."""
-    places = {name: i for i, name in enumerate(known or ())}
+    positions = {name: i for i, name in enumerate(known or ())}
 
     def convert(values: list[object], path: str) -> Converted:
-        column, bad = coded_texts(values, path)
-        assert isinstance(column, Coded)
+        column, bad = encoded_texts(values, path)
+        assert isinstance(column, DictionaryColumn)
         if known is None:
             return column, bad
-        to = np.array([places.get(str(v), -1) for v in column.values], np.intp)
+        to = np.array([positions.get(str(v), -1) for v in column.values], np.intp)
         codes = to[column.codes] if len(to) else column.codes
         if len(to) and to.min() < 0:
             for i in np.flatnonzero(codes < 0).tolist():
                 got = shown(column.values[column.codes[i]])
-                detail = f"expected one of {len(places)} variants, got {got}"
+                detail = f"expected one of {len(positions)} variants, got {got}"
                 bad.setdefault(i, Unfit("unknown_variant", path, detail))
             codes = np.maximum(codes, 0)
-        return Coded(codes, known), bad
+        return DictionaryColumn(codes, known), bad
 
     return convert
 
@@ -373,8 +375,8 @@ def _is_whole(text: str) -> bool:
     return text.removeprefix("-").removeprefix("+").isdigit()
 
 
-def taken(column: Column, places: NDArray[np.intp]) -> Column:
+def taken(column: Column, positions: NDArray[np.intp]) -> Column:
     """The rows of a column at these places."""
-    if isinstance(column, Coded):
-        return Coded(column.codes[places], column.values)
-    return column.take(places) if isinstance(column, Lists) else column[places]
+    if isinstance(column, DictionaryColumn):
+        return DictionaryColumn(column.codes[positions], column.values)
+    return column.take(positions) if isinstance(column, Lists) else column[positions]

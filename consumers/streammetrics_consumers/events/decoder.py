@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import Coded
+from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.states import EPOCH
 from streammetrics_consumers.events.arrow_messages import open_arrow, schema_bytes
 from streammetrics_consumers.events.columns import Column, Lists, taken
@@ -62,7 +62,7 @@ class Decoded:
     at: NDArray[np.intp]
     times_ms: NDArray[np.int64]
     record_times_ms: NDArray[np.int64] | None
-    keys: Mapping[str, Coded]
+    keys: Mapping[str, DictionaryColumn]
     columns: Mapping[str, Column]
     refused: tuple[Refused, ...]
     tombstones: int = 0
@@ -96,17 +96,17 @@ class Decoded:
         both = sorted((*self.refused, *more), key=lambda entry: (entry.offset, entry.index))
         return replace(self.take(np.flatnonzero(keep)), refused=tuple(both))
 
-    def take(self, places: NDArray[np.intp]) -> Decoded:
+    def take(self, positions: NDArray[np.intp]) -> Decoded:
         """The good events at these places, ascending; `refused` stays."""
         times = self.record_times_ms
         return replace(
             self,
-            at=self.at[places],
-            times_ms=self.times_ms[places],
-            record_times_ms=None if times is None else times[places],
-            keys={n: Coded(c.codes[places], c.values) for n, c in self.keys.items()},
-            columns={name: taken(column, places) for name, column in self.columns.items()},
-            kinds=None if self.kinds is None else self.kinds[places],
+            at=self.at[positions],
+            times_ms=self.times_ms[positions],
+            record_times_ms=None if times is None else times[positions],
+            keys={n: DictionaryColumn(c.codes[positions], c.values) for n, c in self.keys.items()},
+            columns={name: taken(column, positions) for name, column in self.columns.items()},
+            kinds=None if self.kinds is None else self.kinds[positions],
         )
 
 
@@ -282,7 +282,7 @@ class Decoder:
             at,
             times,
             None if chunk.timestamps_ms is None else _record_times(chunk.timestamps_ms, at),
-            {name: column for name, column in keys.items() if isinstance(column, Coded)},
+            {name: column for name, column in keys.items() if isinstance(column, DictionaryColumn)},
             columns,
             tuple(refused(chunk, i, why) for i, why in sorted(bad.items())),
             tombstones,
@@ -332,7 +332,7 @@ class EventIds:
     places: intp [n], in the chunk; ids: uint64 [n], hashes; times_ms: int64 [n].
     """
 
-    places: NDArray[np.intp]
+    positions: NDArray[np.intp]
     ids: NDArray[np.uint64]
     times_ms: NDArray[np.int64]
 

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import Coded
+from streammetrics import DictionaryColumn
 from streammetrics_consumers.config.event import plain_text
 from streammetrics_consumers.events.arrow_columns import ArrowColumns
 from streammetrics_consumers.events.field_reader import is_beside, some_values, text_beside
@@ -167,8 +167,8 @@ def _tested(test: _Test, columns: Mapping[str, Values], path: str, n: int) -> Fl
         is_there = np.any(inner, axis=0) if inner else np.zeros(n, np.bool_)
         return np.where(is_there, test({}), test(None))
     if isinstance(values, Texts):
-        values = values.coded()
-    if isinstance(values, Coded):
+        values = values.dictionary_column()
+    if isinstance(values, DictionaryColumn):
         return _flags(test, values.values)[values.codes]
     return _flags(test, values if isinstance(values, list) else values.tolist())
 
@@ -179,7 +179,7 @@ def _present(columns: Mapping[str, Values], path: str) -> Flags:
     values = columns[path]
     if isinstance(values, Texts):
         return np.ones(len(values), np.bool_)
-    if isinstance(values, Coded):
+    if isinstance(values, DictionaryColumn):
         return _flags(_is_there, values.values)[values.codes]
     return _flags(_is_there, values if isinstance(values, list) else values.tolist())
 
@@ -191,8 +191,8 @@ def _is_there(value: object) -> bool:
 class _SomeRows(Mapping[str, Values]):
     """Some rows of columns, taken when a column is asked for."""
 
-    def __init__(self, columns: Mapping[str, Values], places: NDArray[np.intp]) -> None:
-        self._columns, self._places = columns, places
+    def __init__(self, columns: Mapping[str, Values], positions: NDArray[np.intp]) -> None:
+        self._columns, self._places = columns, positions
 
     def __getitem__(self, path: str) -> Values:
         return some_values(self._columns[path], self._places)
@@ -227,17 +227,17 @@ class _JsonFields:
         keep = np.ones(len(values), np.bool_)
         unread = unreadable(values)
         events: list[object] = []
-        places: list[int] = []
+        positions: list[int] = []
         for i, value in enumerate(values):
             if i in unread:
                 continue
             try:
                 events.append(self._decode(value))
-                places.append(i)
+                positions.append(i)
             except (msgspec.DecodeError, RecursionError):
                 keep[i] = self._test_slowly(value, tests)
         for path, test in tests.items():
-            keep[places] &= _flags(test, list(map(self._getters[path], events)))
+            keep[positions] &= _flags(test, list(map(self._getters[path], events)))
         return keep
 
     def _test_slowly(self, value: bytes, tests: Mapping[str, _Test]) -> bool:

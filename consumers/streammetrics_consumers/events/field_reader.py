@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import Coded
+from streammetrics import DictionaryColumn
 from streammetrics_consumers.events.columns import Bad, Column, from_text, taken
 from streammetrics_consumers.events.fields import Use, from_store, paths
 from streammetrics_consumers.events.json_and_csv import (
@@ -34,7 +34,7 @@ MAX_BYTES: Final = 65_536  # of a key, or of a header's value, that is read
 Header = tuple[str, bytes | None]
 
 
-Places = NDArray[np.intp]
+Positions = NDArray[np.intp]
 
 
 def is_beside(path: str) -> bool:
@@ -90,14 +90,14 @@ class RecordFields:
                 bad.setdefault(i, Unfit("missing_field", KEY, "the record has no key"))
             elif len(key) > MAX_BYTES:
                 bad.setdefault(i, _too_long(KEY, len(key)))
-        places = [i for i in range(len(chunk)) if i not in bad]
-        found, wrong = reader.read([keys[i] or b"" for i in places])
+        positions = [i for i in range(len(chunk)) if i not in bad]
+        found, wrong = reader.read([keys[i] or b"" for i in positions])
         for at, why in wrong.items():
             field = KEY if why.field is None else f"key.{why.field}"
             if why.field is None:
                 why = Unfit("bad_key", KEY, f"expected a JSON object: {why.reason}, {why.detail}")
-            bad[places[at]] = Unfit(why.reason, field, why.detail)
-        good = [place for at, place in enumerate(places) if at not in wrong]
+            bad[positions[at]] = Unfit(why.reason, field, why.detail)
+        good = [place for at, place in enumerate(positions) if at not in wrong]
         values: dict[str, list[object]] = {}
         for path, column in found.items():
             whole: list[object] = [None] * len(chunk)
@@ -171,7 +171,7 @@ class Reading:
         self._json = JsonReader(self.paths)
 
     def read(
-        self, chunk: Chunk, places: Places | None, among: Places | None = None
+        self, chunk: Chunk, positions: Positions | None, among: Positions | None = None
     ) -> tuple[Mapping[str, Values], Bad]:
         """The fields of the events at these places (None: all), and which cannot be read.
 
@@ -179,10 +179,12 @@ class Reading:
         if chunk.columns is not None:
             if chunk.indices is None and among is None:
                 require_columns(self.needed, list(chunk.columns), chunk.partition.topic)
-            return self._stored(chunk.columns, among, len(chunk) if places is None else len(places))
+            return self._stored(
+                chunk.columns, among, len(chunk) if positions is None else len(positions)
+            )
         values: Sequence[bytes] = chunk.values  # type: ignore[assignment]  # no tombstones
-        if places is not None:
-            values = [values[i] for i in places.tolist()]
+        if positions is not None:
+            values = [values[i] for i in positions.tolist()]
         if chunk.fields is not None:
             require_columns(list(self.paths), chunk.fields, chunk.partition.topic)
             return read_csv(values, chunk.fields, list(self.paths))
@@ -205,7 +207,7 @@ class Reading:
         return columns, unfit
 
     def of_some(
-        self, opened: Opened, records: Chunk, at: Places, among: Places
+        self, opened: Opened, records: Chunk, at: Positions, among: Positions
     ) -> tuple[dict[str, Column], Bad]:
         """All columns of the events at the places `at[among]` of what was opened, those beside
         them too; a bad event has a stand-in. records: the messages that were opened."""
@@ -226,7 +228,7 @@ class Reading:
         return columns, bad
 
     def _stored(
-        self, columns: Mapping[str, Values], among: Places | None, n: int
+        self, columns: Mapping[str, Values], among: Positions | None, n: int
     ) -> tuple[Mapping[str, Values], Bad]:
         nothing: Values = [None] * n
         found: dict[str, Values] = {}
@@ -239,30 +241,32 @@ class Reading:
         return found, {}
 
 
-def spread(column: Column, places: Places, n: int) -> Column:
-    """A column of n rows that has these at `places`, and stand-ins elsewhere."""
+def spread(column: Column, positions: Positions, n: int) -> Column:
+    """A column of n rows that has these at `positions`, and stand-ins elsewhere."""
     at = np.zeros(n, np.intp)
-    at[places] = np.arange(len(places))
+    at[positions] = np.arange(len(positions))
     if len(column):
         return taken(column, at)
-    if isinstance(column, Coded):
-        return Coded(at, (None,))
+    if isinstance(column, DictionaryColumn):
+        return DictionaryColumn(at, (None,))
     assert isinstance(column, np.ndarray)
     return np.zeros(n, column.dtype).view(type(column))
 
 
-def some_values(values: Values, places: Places) -> Values:
+def some_values(values: Values, positions: Positions) -> Values:
     """The values of a field at these places."""
     if isinstance(values, Texts):
-        values = values.coded()
-    if isinstance(values, Coded):
-        return Coded(values.codes[places], values.values)
-    return [values[i] for i in places.tolist()] if isinstance(values, list) else values[places]
+        values = values.dictionary_column()
+    if isinstance(values, DictionaryColumn):
+        return DictionaryColumn(values.codes[positions], values.values)
+    return (
+        [values[i] for i in positions.tolist()] if isinstance(values, list) else values[positions]
+    )
 
 
-def _records(records: Chunk, places: Places) -> Chunk:
+def _records(records: Chunk, positions: Positions) -> Chunk:
     """The records at these places, as far as their keys and headers go."""
-    chosen = places.tolist()
+    chosen = positions.tolist()
     keys, headers = records.keys, records.headers
     return Chunk(
         records.partition,

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import Coded, hash_texts
+from streammetrics import DictionaryColumn, hash_texts
 from streammetrics_consumers.config.event import MAX_TEXT
 from streammetrics_consumers.config.states import EPOCH, EventColumn
 from streammetrics_consumers.events.columns import (
     Bad,
     Converted,
     Converter,
-    coded_texts,
+    encoded_texts,
     flag_lists,
     flags,
     hashed_texts,
@@ -48,8 +48,8 @@ _CONVERTERS: Final[Mapping[str, Converter]] = {
     "time_iso": times_iso,
     "time_s": times_in(1000),
     "time_ms": times_in(1),
-    "slice": partial(coded_texts, nullable=True),
-    "text_id": partial(coded_texts, name=False),
+    "slice": partial(encoded_texts, nullable=True),
+    "text_id": partial(encoded_texts, name=False),
     "hashed_id": hashed_texts,
     "int_id": integers,
     "count": integers,
@@ -120,7 +120,7 @@ def use_of_kind(path: str) -> Use:
     return Use(KIND, path, "slice", _CONVERTERS["slice"])
 
 
-def epochs_by_time(config: Config) -> Callable[[NDArray[np.int64]], Coded] | None:
+def epochs_by_time(config: Config) -> Callable[[NDArray[np.int64]], DictionaryColumn] | None:
     """What makes the column of epochs out of event times [n], where the config declares starts, or
     neither starts nor a field; None where the field says it, or there is no experiment."""
     experiment = config.experiment
@@ -128,8 +128,8 @@ def epochs_by_time(config: Config) -> Callable[[NDArray[np.int64]], Coded] | Non
         return None
     starts, names = np.array(experiment.epochs, np.int64), experiment.epoch_names
 
-    def convert(times_ms: NDArray[np.int64]) -> Coded:
-        return Coded(np.searchsorted(starts, times_ms, side="right"), names)
+    def convert(times_ms: NDArray[np.int64]) -> DictionaryColumn:
+        return DictionaryColumn(np.searchsorted(starts, times_ms, side="right"), names)
 
     return convert
 
@@ -143,13 +143,13 @@ def paths(columns: Sequence[Use]) -> dict[str, frozenset[str]]:
     return {path: frozenset(kinds - {"slice"} or kinds) for path, kinds in found.items()}
 
 
-def from_store(use: Use, values: NDArray[np.generic] | Coded | Texts) -> Converted:
+def from_store(use: Use, values: NDArray[np.generic] | DictionaryColumn | Texts) -> Converted:
     """The column of one use, and what is wrong by row."""
     if isinstance(values, Texts):
         if use.kind == "hashed_id" and int(np.diff(values.offsets).max(initial=0)) <= MAX_TEXT:
             return hash_texts(values.data, values.offsets), {}
-        values = values.coded()
-    if isinstance(values, Coded):
+        values = values.dictionary_column()
+    if isinstance(values, DictionaryColumn):
         return _each_once(use, list(values.values), values.codes)
     if values.dtype.kind == "M":
         if use.name == "time":

@@ -117,8 +117,8 @@ class JsonReader:
     def read(self, values: Sequence[bytes]) -> tuple[Fields, dict[int, Unfit]]:
         """The values of each path over the good records, in order, and why each other is bad."""
         bad = unreadable(values)
-        places = [i for i in range(len(values)) if i not in bad] if bad else range(len(values))
-        hint = [values[i] for i in places] if bad else values
+        positions = [i for i in range(len(values)) if i not in bad] if bad else range(len(values))
+        hint = [values[i] for i in positions] if bad else values
         events: list[object] = []
         start = 0
         while start < len(hint):
@@ -129,7 +129,7 @@ class JsonReader:
                 break
             except (msgspec.DecodeError, RecursionError) as error:
                 at = start + len(events) - before
-                bad[places[at]] = self.diagnose(hint[at], str(error))
+                bad[positions[at]] = self.diagnose(hint[at], str(error))
                 start = at + 1
         return {path: list(map(get, events)) for path, get in self.getters.items()}, bad
 
@@ -281,8 +281,8 @@ def read_csv(
             bad[i] = row
         else:
             rows.append(row)
-    places = {name: at for at, name in enumerate(header)}
-    return {path: [row[places[path]] for row in rows] for path in paths}, bad
+    positions = {name: at for at, name in enumerate(header)}
+    return {path: [row[positions[path]] for row in rows] for path in paths}, bad
 
 
 def split_header(value: bytes, where: str) -> tuple[str, ...]:

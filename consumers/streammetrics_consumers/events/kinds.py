@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import Coded
+from streammetrics import DictionaryColumn
 from streammetrics_consumers.events.columns import Bad, Column, taken
 from streammetrics_consumers.events.field_reader import Reading, spread
 from streammetrics_consumers.events.fields import (
@@ -102,22 +102,22 @@ class Kinds:
         here = [(i, m.equals) for i, m in enumerate(marks) if m.topic in (None, topic)]
         by_topic = next((i for i, equals in here if equals is None), NEITHER)
         found = np.full(len(at), by_topic, np.int8)
-        coded: Coded | None = None
+        dictionary_column: DictionaryColumn | None = None
         if by_topic == NEITHER and self._kind is not None:
             columns, unfit = self._kind.of_some(opened, records, at, np.arange(len(at)))
             column = columns[KIND]
-            assert isinstance(column, Coded)
-            coded, known = column, {equals: i for i, equals in here}
-            kinds = [known.get(_text(value), NEITHER) for value in coded.values]
-            found = np.array(kinds or [NEITHER], np.int8)[coded.codes]
+            assert isinstance(column, DictionaryColumn)
+            dictionary_column, known = column, {equals: i for i, equals in here}
+            kinds = [known.get(_text(value), NEITHER) for value in dictionary_column.values]
+            found = np.array(kinds or [NEITHER], np.int8)[dictionary_column.codes]
             for i, why in unfit.items():
                 bad[int(at[i])] = why
                 found[i] = NEITHER
         if self.join.others == "refuse":
             for i in np.flatnonzero(found == NEITHER).tolist():
                 got = f"one of topic {topic}"
-                if coded is not None:
-                    got = shown(coded.values[coded.codes[i]])
+                if dictionary_column is not None:
+                    got = shown(dictionary_column.values[dictionary_column.codes[i]])
                 detail = f"expected an impression or one of {len(marks) - 1} outcomes, got {got}"
                 bad.setdefault(int(at[i]), Unfit("unknown_kind", self.join.kind_field, detail))
         return found
@@ -130,12 +130,12 @@ def _text(value: object) -> str | None:
 def _merged(parts: list[tuple[NDArray[np.intp], dict[str, Column]]], n: int) -> dict[str, Column]:
     """The columns of all kinds, n rows each."""
     merged: dict[str, Column] = {}
-    for places, columns in parts:
+    for positions, columns in parts:
         for name, column in columns.items():
             known = merged.get(name)
             if known is None:
-                merged[name] = spread(column, places, n)
+                merged[name] = spread(column, positions, n)
             else:
                 assert isinstance(known, np.ndarray) and isinstance(column, np.ndarray)
-                known[places] = column
+                known[positions] = column
     return merged

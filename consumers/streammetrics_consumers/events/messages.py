@@ -58,7 +58,7 @@ class Opened:
 def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
     """The chunk with the rows at these places alone, ascending. Its columns stay as they are."""
     chosen = at.tolist()
-    places = {old: new for new, old in enumerate(chosen)}
+    positions = {old: new for new, old in enumerate(chosen)}
 
     def kept(values: Sequence[T]) -> list[T]:
         return [values[i] for i in chosen]
@@ -71,7 +71,7 @@ def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
         timestamps_ms=None if times is None else instants(times)[at],
         keys=None if chunk.keys is None else kept(chunk.keys),
         headers=None if chunk.headers is None else kept(chunk.headers),
-        cut={places[i]: cut for i, cut in chunk.cut.items() if i in places},
+        cut={positions[i]: cut for i, cut in chunk.cut.items() if i in positions},
         indices=None if chunk.indices is None else np.asarray(chunk.indices)[at],
     )
 
@@ -79,8 +79,8 @@ def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
 class SomeValues(Sequence["bytes | None"]):
     """Some rows of values that are made on demand."""
 
-    def __init__(self, values: Sequence[bytes | None], places: list[int]) -> None:
-        self._values, self._places = values, places
+    def __init__(self, values: Sequence[bytes | None], positions: list[int]) -> None:
+        self._values, self._places = values, positions
 
     @overload
     def __getitem__(self, at: int) -> bytes | None: ...

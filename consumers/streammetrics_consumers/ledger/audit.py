@@ -35,7 +35,7 @@ from streammetrics_consumers.ledger.delta_metadata import (
     coarser_of,
     few,
     parts_of,
-    read_outlines,
+    read_metadata,
     read_states,
     state_of,
 )
@@ -214,7 +214,7 @@ def pane_rows(
 
     def work(connection: Connection) -> dict[Pane, list[DeltaMetadata]]:
         rows: dict[Pane, list[DeltaMetadata]] = {pane: [] for pane in some}
-        for row in read_outlines(connection, generation, some):
+        for row in read_metadata(connection, generation, some):
             rows[row.pane].append(row)
         return rows
 

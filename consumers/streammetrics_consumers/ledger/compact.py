@@ -22,7 +22,7 @@ from sqlalchemy import ColumnElement, Connection, bindparam, delete, func, inser
 from streammetrics import PerKey, load
 from streammetrics_consumers.ledger.compaction import ABOVE, LEAVE, MERGE_BYTES, Extent, Group, plan
 from streammetrics_consumers.ledger.delta_metadata import (
-    PIECE_BYTES,
+    SHARD_BYTES,
     Groupings,
     bases,
     can_stand_for_coarser,
@@ -74,7 +74,7 @@ class MergeRun:
 class _Merged:
     """A piece of the new state, for the offsets [start, end)."""
 
-    piece: StateShard
+    shard: StateShard
     start: int
     end: int
 
@@ -97,7 +97,7 @@ class Compactor:
         above: int = ABOVE,
         leave: int = LEAVE,
         merge_bytes: int = MERGE_BYTES,
-        row_bytes: int = PIECE_BYTES,
+        row_bytes: int = SHARD_BYTES,
     ) -> None:
         self._store = store
         self._above, self._leave = above, leave
@@ -105,7 +105,7 @@ class Compactor:
         self._hopeless: set[frozenset[Extent]] = set()  # merging them gave as many rows
         self._known: dict[tuple[int, str], Groupings] = {}
 
-    def strands(self, heads: Collection[int] | None = None) -> list[MergeRun]:
+    def runs(self, heads: Collection[int] | None = None) -> list[MergeRun]:
         """Where there may be something to merge, of these heads or of all."""
 
         def work(connection: Connection) -> list[MergeRun]:
@@ -130,48 +130,48 @@ class Compactor:
 
         return self._store.read(work)
 
-    def plan(self, strand: MergeRun) -> list[Group]:
+    def plan(self, run: MergeRun) -> list[Group]:
         """The groups of a strand to merge now."""
-        base = bases(self._groupings(strand)).get(strand.pane.grouping)
+        base = bases(self._groupings(run)).get(run.pane.grouping)
 
         def work(connection: Connection) -> tuple[list[Extent], list[int]]:
-            cuts = [] if base is None else _stood_for(connection, strand, base)
-            return _boxes(connection, strand), cuts
+            cuts = [] if base is None else _stood_for(connection, run, base)
+            return _extents(connection, run), cuts
 
-        boxes, cuts = self._store.read(work)
+        extents, cuts = self._store.read(work)
         groups = plan(
-            boxes,
+            extents,
             above=self._above,
             leave=self._leave,
             merge_bytes=self._merge_bytes,
             cuts=cuts,
         )
-        return [group for group in groups if frozenset(group.boxes) not in self._hopeless]
+        return [group for group in groups if frozenset(group.extents) not in self._hopeless]
 
-    def merge(self, strand: MergeRun, group: Group) -> Compacted | None:
+    def merge(self, run: MergeRun, group: Group) -> Compacted | None:
         """Merge one group; None where another was first or it cannot become smaller."""
-        found = self._store.read(lambda connection: _states(connection, strand, group))
+        found = self._store.read(lambda connection: _states(connection, run, group))
         if found is None:
             return None
         of, states = found
-        by = self._groupings(strand) if any(box.for_coarser for box in group.boxes) else ()
-        made = self._fold(strand.pane, group, states, by)
-        mine = sum(one.piece.pane == strand.pane for one in made)
-        is_cut = any(box.key_ranges < group.ranges for box in group.boxes)
-        if mine >= len(group.boxes) and not is_cut:
+        by = self._groupings(run) if any(extent.for_coarser for extent in group.extents) else ()
+        made = self._fold(run.pane, group, states, by)
+        mine = sum(one.shard.pane == run.pane for one in made)
+        is_cut = any(extent.key_ranges < group.ranges for extent in group.extents)
+        if mine >= len(group.extents) and not is_cut:
             if len(self._hopeless) >= _HOPELESS:
                 self._hopeless.clear()
-            self._hopeless.add(frozenset(group.boxes))
+            self._hopeless.add(frozenset(group.extents))
             return None
         try:
-            self._store.write(lambda connection, _: _exchange(connection, of, strand, group, made))
+            self._store.write(lambda connection, _: _exchange(connection, of, run, group, made))
         except _NotAsRead:
             return None
         return Compacted(
-            len(group.boxes),
+            len(group.extents),
             len(made),
-            sum(box.nbytes for box in group.boxes),
-            sum(len(one.piece.state) for one in made),
+            sum(extent.nbytes for extent in group.extents),
+            sum(len(one.shard.state) for one in made),
         )
 
     def steps(self, heads: Collection[int] | None = None) -> Iterator[Compacted]:
@@ -179,19 +179,19 @@ class Compactor:
         again = True
         while again:  # what comes of a finest grouping may be rows of coarser ones to merge
             again = False
-            for strand in self.strands(heads):
+            for run in self.runs(heads):
                 done = True
                 while done:
                     done = False
-                    for group in self.plan(strand):
-                        merged = self.merge(strand, group)
+                    for group in self.plan(run):
+                        merged = self.merge(run, group)
                         if merged is not None:
                             done = again = True
                             yield merged
 
-    def _groupings(self, strand: MergeRun) -> Groupings:
+    def _groupings(self, run: MergeRun) -> Groupings:
         """Those of the strand's metric."""
-        key = strand.generation, strand.pane.metric
+        key = run.generation, run.pane.metric
         if key not in self._known:
             found = self._store.read(
                 lambda connection: generation_of(connection, self._store.name, key[0])
@@ -205,41 +205,41 @@ class Compactor:
         total = load(states[0])
         for state in states[1:]:
             total.merge(load(state))
-        pieces = list(split(pane, total, self._row_bytes, group.ranges))
-        boxes = group.boxes
-        if len(boxes) > 1 and any(is_too_large(piece, self._row_bytes) for piece in pieces):
-            middle = len(boxes) // 2
-            older, newer = (replace(group, boxes=b) for b in (boxes[:middle], boxes[middle:]))
+        shards = list(split(pane, total, self._row_bytes, group.ranges))
+        extents = group.extents
+        if len(extents) > 1 and any(is_too_large(shard, self._row_bytes) for shard in shards):
+            middle = len(extents) // 2
+            older, newer = (replace(group, extents=b) for b in (extents[:middle], extents[middle:]))
             return [
                 *self._fold(pane, older, states[:middle], by),
                 *self._fold(pane, newer, states[middle:], by),
             ]
-        start = min(box.start_offset for box in boxes)
-        end = max(box.end_offset for box in boxes)
+        start = min(extent.start_offset for extent in extents)
+        end = max(extent.end_offset for extent in extents)
         if (
-            all(box.for_coarser for box in boxes)
+            all(extent.for_coarser for extent in extents)
             and isinstance(total, PerKey)
-            and can_stand_for_coarser(pieces, total)
+            and can_stand_for_coarser(shards, total)
         ):
-            pieces = [replace(pieces[0], for_coarser=True)]
-            return [_Merged(pieces[0], start, end)]
-        own = [_Merged(piece, start, end) for piece in pieces]
-        return own + self._apart(pane, boxes, states, by)
+            shards = [replace(shards[0], for_coarser=True)]
+            return [_Merged(shards[0], start, end)]
+        own = [_Merged(shard, start, end) for shard in shards]
+        return own + self._apart(pane, extents, states, by)
 
     def _apart(
-        self, pane: Pane, boxes: Sequence[Extent], states: list[bytes], by: Groupings
+        self, pane: Pane, extents: Sequence[Extent], states: list[bytes], by: Groupings
     ) -> list[_Merged]:
         """The rows of coarser groupings that these rows stand for."""
         found = []
-        for box, data in zip(boxes, states, strict=True):
-            if not box.for_coarser:
+        for extent, data in zip(extents, states, strict=True):
+            if not extent.for_coarser:
                 continue
             state = PerKey.from_bytes(data)
             for place in finest(by)[pane.grouping]:
                 one = summed(state, by, pane.grouping, place)
                 found += [
-                    _Merged(piece, box.start_offset, box.end_offset)
-                    for piece in split(pane.of_grouping(place), one, self._row_bytes)
+                    _Merged(shard, extent.start_offset, extent.end_offset)
+                    for shard in split(pane.of_grouping(place), one, self._row_bytes)
                 ]
         return found
 
@@ -255,20 +255,20 @@ def compact(
     return total
 
 
-def _of(strand: MergeRun) -> list[ColumnElement[bool]]:
-    pane = strand.pane
+def _of(run: MergeRun) -> list[ColumnElement[bool]]:
+    pane = run.pane
     start = delta.c.window_start_ms
     return [
-        delta.c.generation == strand.generation,
+        delta.c.generation == run.generation,
         delta.c.metric == pane.metric,
         delta.c.grouping == pane.grouping,
         start.is_(None) if pane.start_ms is None else start == pane.start_ms,
-        delta.c.head == strand.head,
+        delta.c.head == run.head,
         delta.c.retry.is_(None),  # the log's own
     ]
 
 
-_BOX: Final = (
+_EXTENT: Final = (
     delta.c.id,
     delta.c.key_range,
     delta.c.key_ranges,
@@ -278,76 +278,74 @@ _BOX: Final = (
     delta.c.for_coarser,
 )
 # An id alone says nothing: SQLite gives that of a deleted row to another.
-_SAME: Final = tuple(column == bindparam(f"of_{column.name}") for column in _BOX)
+_SAME: Final = tuple(column == bindparam(f"of_{column.name}") for column in _EXTENT)
 
 
-def _boxes(connection: Connection, strand: MergeRun) -> list[Extent]:
-    return [Extent(*row) for row in connection.execute(select(*_BOX).where(*_of(strand)))]
+def _extents(connection: Connection, run: MergeRun) -> list[Extent]:
+    return [Extent(*row) for row in connection.execute(select(*_EXTENT).where(*_of(run)))]
 
 
-def _stood_for(connection: Connection, strand: MergeRun, base: int) -> list[int]:
+def _stood_for(connection: Connection, run: MergeRun, base: int) -> list[int]:
     """Where those offsets begin for which rows of grouping `base` stand for this strand's, too. No
     such row ever comes between two rows that have none between them: new ones come at the end."""
-    of_base = _of(replace(strand, pane=strand.pane.of_grouping(base)))
+    of_base = _of(replace(run, pane=run.pane.of_grouping(base)))
     query = select(delta.c.start_offset).where(*of_base, delta.c.for_coarser.is_(True))
     return sorted(connection.scalars(query))
 
 
-def _states(
-    connection: Connection, strand: MergeRun, group: Group
-) -> tuple[Head, list[bytes]] | None:
+def _states(connection: Connection, run: MergeRun, group: Group) -> tuple[Head, list[bytes]] | None:
     """The head of these rows, and their states in their order; None if one of them is not there
     any more."""
-    heads = read_heads(connection, head.c.id == strand.head)
+    heads = read_heads(connection, head.c.id == run.head)
     found: dict[Extent, bytes] = {}
-    ids = [box.id for box in group.boxes]
+    ids = [extent.id for extent in group.extents]
     for at in range(0, len(ids), _ROWS_A_QUERY):
         some = delta.c.id.in_(ids[at : at + _ROWS_A_QUERY])
-        for row in connection.execute(select(*_BOX, delta.c.state).where(*_of(strand), some)):
+        for row in connection.execute(select(*_EXTENT, delta.c.state).where(*_of(run), some)):
             found[Extent(*row[:-1])] = row[-1]
-    if not heads or not found.keys() >= set(group.boxes):
+    if not heads or not found.keys() >= set(group.extents):
         return None
-    return heads[0], [found[box] for box in group.boxes]
+    return heads[0], [found[extent] for extent in group.extents]
 
 
 def _exchange(
-    connection: Connection, of: Head, strand: MergeRun, group: Group, made: Collection[_Merged]
+    connection: Connection, of: Head, run: MergeRun, group: Group, made: Collection[_Merged]
 ) -> None:
     """Delete what was merged and write what came of it, or roll back."""
     # The row of the generation is what a rising floor changes: while we hold it, no pane goes.
     connection.execute(
-        select(generation.c.id).where(generation.c.id == strand.generation)
+        select(generation.c.id).where(generation.c.id == run.generation)
         .with_for_update(read=True)
     ).one_or_none()  # fmt: skip
     if not read_heads(connection, *is_same(of)):
         raise _NotAsRead
-    gone = delete(delta).where(*_SAME, *_of(strand))
+    gone = delete(delta).where(*_SAME, *_of(run))
     deleted = 0
-    for box in group.boxes:
-        one = {f"of_{column.name}": getattr(box, column.name) for column in _BOX}
+    for extent in group.extents:
+        one = {f"of_{column.name}": getattr(extent, column.name) for column in _EXTENT}
         deleted += connection.execute(gone, one).rowcount
-    if deleted != len(group.boxes):
+    if deleted != len(group.extents):
         raise _NotAsRead
     if made:
-        connection.execute(insert(delta), [_row(strand, one) for one in made])
+        connection.execute(insert(delta), [_row(run, one) for one in made])
 
 
-def _row(strand: MergeRun, one: _Merged) -> dict[str, object]:
-    pane = one.piece.pane
+def _row(run: MergeRun, one: _Merged) -> dict[str, object]:
+    pane = one.shard.pane
     return {
-        "generation": strand.generation,
+        "generation": run.generation,
         "metric": pane.metric,
         "grouping": pane.grouping,
         "window_start_ms": pane.start_ms,
         "window_end_ms": pane.end_ms,
-        "key_range": one.piece.key_range,
-        "key_ranges": one.piece.key_ranges,
-        "head": strand.head,
+        "key_range": one.shard.key_range,
+        "key_ranges": one.shard.key_ranges,
+        "head": run.head,
         "start_offset": one.start,
         "end_offset": one.end,
-        "nbytes": len(one.piece.state),
-        "state": one.piece.state,
-        "for_coarser": one.piece.for_coarser,
+        "nbytes": len(one.shard.state),
+        "state": one.shard.state,
+        "for_coarser": one.shard.for_coarser,
     }
 
 

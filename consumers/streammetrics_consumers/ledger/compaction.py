@@ -47,23 +47,23 @@ class Extent:
 class Group:
     """Rows to merge, in order of offset. What comes of them has at least `ranges` key ranges."""
 
-    boxes: tuple[Extent, ...]
+    extents: tuple[Extent, ...]
     ranges: int
 
 
-def depth(boxes: Sequence[Extent]) -> int:
+def depth(extents: Sequence[Extent]) -> int:
     """How many rows hold one and the same key, at most."""
     changes: dict[int, int] = {}
-    for box in boxes:
-        unit = MAX_RANGES // box.key_ranges
-        first = box.key_range * unit
+    for extent in extents:
+        unit = MAX_RANGES // extent.key_ranges
+        first = extent.key_range * unit
         changes[first] = changes.get(first, 0) + 1
         changes[first + unit] = changes.get(first + unit, 0) - 1
     return max(accumulate(changes[at] for at in sorted(changes)), default=0)
 
 
 def plan(
-    boxes: Sequence[Extent],
+    extents: Sequence[Extent],
     *,
     above: int = ABOVE,
     leave: int = LEAVE,
@@ -76,57 +76,57 @@ def plan(
     that can be. No group lies across one of the `cuts`, offsets in order.
     """
     groups: list[Group] = []
-    for family in _families(boxes):
+    for family in _stacks(extents):
         if depth(family) <= above:
             continue
         runs = _runs(family)
         if above > 1:
             runs = _old(runs, leave)
-        chosen = [box for run in runs for box in run]
+        chosen = [extent for run in runs for extent in run]
         size = _size(chosen)
-        ranges = widest = min(box.key_ranges for box in family)
+        ranges = widest = min(extent.key_ranges for extent in family)
         while size * widest > merge_bytes * ranges and ranges < MAX_RANGES:
             ranges *= 2
-        if any(box.key_ranges < ranges for box in chosen):
+        if any(extent.key_ranges < ranges for extent in chosen):
             groups.extend(_refined(runs, ranges, merge_bytes, cuts))
             continue  # and those that are fine enough join them next time
         for node in _by_node(chosen, ranges):
             groups.extend(
-                Group(boxes, ranges)
-                for boxes in _packed(_runs(node), merge_bytes, cuts)
-                if len(boxes) == 2 or (boxes[2:] and _size(boxes) <= merge_bytes)
+                Group(extents, ranges)
+                for extents in _packed(_runs(node), merge_bytes, cuts)
+                if len(extents) == 2 or (extents[2:] and _size(extents) <= merge_bytes)
             )
     return groups
 
 
-def _families(boxes: Sequence[Extent]) -> Iterator[list[Extent]]:
+def _stacks(extents: Sequence[Extent]) -> Iterator[list[Extent]]:
     """Rows that share keys, directly or through others."""
     family: list[Extent] = []
     end = 0
     # Wide before narrow, so that a family begins with the range that holds all of it.
-    for box in sorted(boxes, key=lambda b: (b.key_range * (MAX_RANGES // b.key_ranges),
+    for extent in sorted(extents, key=lambda b: (b.key_range * (MAX_RANGES // b.key_ranges),
                                             b.key_ranges)):  # fmt: skip
-        unit = MAX_RANGES // box.key_ranges
-        first = box.key_range * unit
+        unit = MAX_RANGES // extent.key_ranges
+        first = extent.key_range * unit
         if family and first >= end:
             yield family
             family = []
         end = max(end, first + unit) if family else first + unit
-        family.append(box)
+        family.append(extent)
     if family:
         yield family
 
 
-def _runs(boxes: Sequence[Extent]) -> list[list[Extent]]:
+def _runs(extents: Sequence[Extent]) -> list[list[Extent]]:
     """Rows in order of offset; those whose offsets overlap stand together."""
     runs: list[list[Extent]] = []
     end = -1
-    for box in sorted(boxes, key=lambda b: (b.start_offset, b.key_range, b.id)):
-        if runs and box.start_offset < end:
-            runs[-1].append(box)
+    for extent in sorted(extents, key=lambda b: (b.start_offset, b.key_range, b.id)):
+        if runs and extent.start_offset < end:
+            runs[-1].append(extent)
         else:
-            runs.append([box])
-        end = max(end, box.end_offset)
+            runs.append([extent])
+        end = max(end, extent.end_offset)
     return runs
 
 
@@ -149,20 +149,22 @@ def _refined(
     for node, neighbours in groupby(runs, key=_node_of_one):
         if node is None:
             for run in neighbours:
-                yield from (Group((box,), ranges) for box in run if box.key_ranges < ranges)
+                yield from (
+                    Group((extent,), ranges) for extent in run if extent.key_ranges < ranges
+                )
         elif node[1] < ranges:
             packed = _packed(list(neighbours), merge_bytes, cuts)
-            yield from (Group(boxes, ranges) for boxes in packed)
+            yield from (Group(extents, ranges) for extents in packed)
 
 
 def _node_of_one(run: Sequence[Extent]) -> tuple[int, int] | None:
     return (run[0].key_range, run[0].key_ranges) if len(run) == 1 else None
 
 
-def _by_node(boxes: Sequence[Extent], ranges: int) -> Iterator[Sequence[Extent]]:
+def _by_node(extents: Sequence[Extent], ranges: int) -> Iterator[Sequence[Extent]]:
     nodes: dict[int, list[Extent]] = {}
-    for box in boxes:
-        nodes.setdefault(box.node(ranges), []).append(box)
+    for extent in extents:
+        nodes.setdefault(extent.node(ranges), []).append(extent)
     yield from (nodes[at] for at in sorted(nodes))
 
 
@@ -184,5 +186,5 @@ def _packed(
         yield tuple(group)
 
 
-def _size(boxes: Sequence[Extent]) -> int:
-    return sum(box.nbytes for box in boxes)
+def _size(extents: Sequence[Extent]) -> int:
+    return sum(extent.nbytes for extent in extents)

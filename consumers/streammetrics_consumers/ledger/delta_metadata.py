@@ -25,7 +25,7 @@ from streammetrics import Accumulator, JoinRows, PerKey, StateError
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.model.generation import Generation, Pane, StateShard
 
-PIECE_BYTES: Final = 8 << 20  # a reader holds one at a time, and a store likes rows of megabytes
+SHARD_BYTES: Final = 8 << 20  # a reader holds one at a time, and a store likes rows of megabytes
 MAX_RANGES: Final = 1 << 16
 # The columns of a `DeltaMetadata`: its id, the four of its pane, and the rest in order.
 METADATA: Final = (
@@ -45,7 +45,7 @@ METADATA: Final = (
 
 
 def split(
-    pane: Pane, state: Accumulator, limit: int = PIECE_BYTES, at_least: int = 1
+    pane: Pane, state: Accumulator, limit: int = SHARD_BYTES, at_least: int = 1
 ) -> Iterator[StateShard]:
     """One piece if it is small enough, else as few ranges of keys as it takes, from `at_least` on.
 
@@ -62,7 +62,7 @@ def split(
         parts = parts_of(state, ranges)
         found = [StateShard(pane, i, ranges, part.to_bytes()) for i, part in parts.items()]
         if ranges >= MAX_RANGES or all(
-            len(piece.state) <= limit or _is_one(parts[piece.key_range]) for piece in found
+            len(shard.state) <= limit or _is_one(parts[shard.key_range]) for shard in found
         ):
             yield from found
             return
@@ -85,15 +85,15 @@ def _is_one(part: Accumulator) -> bool:
     return isinstance(part, PerKey) and len(part.keys()) <= 1
 
 
-def can_stand_for_coarser(pieces: Sequence[StateShard], state: PerKey) -> bool:
+def can_stand_for_coarser(shards: Sequence[StateShard], state: PerKey) -> bool:
     """Whether the states of coarser groupings follow from these pieces of a state: it is one row,
     and keeps all its keys apart."""
-    return len(pieces) == 1 and pieces[0].key_ranges == 1 and state.overflow_state() is None
+    return len(shards) == 1 and shards[0].key_ranges == 1 and state.overflow_state() is None
 
 
-def is_too_large(piece: StateShard, limit: int = PIECE_BYTES) -> bool:
+def is_too_large(shard: StateShard, limit: int = SHARD_BYTES) -> bool:
     """Whether no range of keys is small enough: one key alone is larger than a row may be."""
-    return len(piece.state) > limit
+    return len(shard.state) > limit
 
 
 Groupings: TypeAlias = "Sequence[tuple[str, ...]]"
@@ -193,7 +193,7 @@ class DeltaMetadata:
     sum_of: SumOf | None = None
 
 
-def read_outlines(
+def read_metadata(
     connection: Connection, of: Generation, panes: Collection[Pane]
 ) -> Iterator[DeltaMetadata]:
     """Those of the rows of these panes."""

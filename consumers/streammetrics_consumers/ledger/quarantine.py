@@ -24,7 +24,7 @@ from streammetrics_consumers.ledger.write import (
     is_same,
     refuse_closed,
     refuse_floor,
-    write_pieces,
+    write_shards,
 )
 from streammetrics_consumers.model.commit import Commit, Head, QuarantineRow
 from streammetrics_consumers.model.generation import Generation
@@ -109,7 +109,7 @@ def _count(connection: Connection, number: int, one: Counted, floor_ms: int | No
         refuse_closed(connection, one.delta)
     except Fenced as fenced:
         raise NotOpen(str(fenced)) from fenced
-    write_pieces(connection, one.delta, number)
+    write_shards(connection, one.delta, number)
     found = connection.execute(
         update(head)
         .where(*is_same(known))

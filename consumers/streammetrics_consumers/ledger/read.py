@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 from streammetrics_consumers.ledger.delta_metadata import (
     coarser_of,
     pane_order,
-    read_outlines,
+    read_metadata,
     read_states,
     state_of,
 )
@@ -228,10 +228,10 @@ def read_deltas(
     connection: Connection, of: Generation, panes: Collection[Pane]
 ) -> Iterator[DeltaRow]:
     """The delta rows of these panes."""
-    for row, stored in read_states(connection, list(read_outlines(connection, of, panes))):
+    for row, stored in read_states(connection, list(read_metadata(connection, of, panes))):
         state = stored if row.sum_of is None else state_of(row, stored).to_bytes()
-        piece = StateShard(row.pane, row.key_range, row.key_ranges, state)
-        yield DeltaRow(row.id, piece, row.head, row.start_offset, row.end_offset)
+        shard = StateShard(row.pane, row.key_range, row.key_ranges, state)
+        yield DeltaRow(row.id, shard, row.head, row.start_offset, row.end_offset)
 
 
 def read_quarantine(

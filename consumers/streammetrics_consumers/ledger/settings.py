@@ -270,7 +270,7 @@ def refuse_unasked(
     known = {one.name: one for one in current.metrics}
     problems = [
         f"metric {name}: the store counts it, and it is not in the config. Put it back, or end it "
-        f"with --drop-metric {known[name].family or name}"
+        f"with --drop-metric {known[name].metric_set or name}"
         for name in found.ended
         if not _is_named(known[name], requested.drop)
     ]
@@ -292,7 +292,7 @@ def refuse_unasked(
 
 def _is_named(metric: Metric, names: Collection[str]) -> bool:
     """Whether one of these names means it: its own, or that of the family that it belongs to."""
-    return metric.name in names or (bool(metric.family) and metric.family in names)
+    return metric.name in names or (bool(metric.metric_set) and metric.metric_set in names)
 
 
 def more_variants(was: Mapping[str, object], now: Mapping[str, object]) -> frozenset[str] | None:
@@ -400,7 +400,7 @@ def _refuse_changes(
         if one.ended and not _is_named(one, resume):
             found.append(
                 f"metric {one.name}: it was taken out of the config earlier, and has missed events "
-                f"since; --resume-metric {one.family or one.name} goes on with it, and results "
+                f"since; --resume-metric {one.metric_set or one.name} goes on with it, and results "
                 "state what it missed; or give it another name"
             )
         elif one.fingerprint != fingerprints[one.name]:

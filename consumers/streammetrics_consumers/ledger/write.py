@@ -50,8 +50,8 @@ def after_commit(commit: Commit) -> Head:
         commit.greatest_event_ms,
         astuple(commit.counters),
         [
-            (*piece.pane, piece.key_range, piece.key_ranges, piece.for_coarser, _of(piece.state))
-            for piece in commit.pieces
+            (*shard.pane, shard.key_range, shard.key_ranges, shard.for_coarser, _of(shard.state))
+            for shard in commit.shards
         ],
         [(one.offset, one.index, one.reason, one.size, one.sha256) for one in commit.refused],
         None
@@ -141,8 +141,8 @@ def refuse_floor(commit: Commit, floor_ms: int | None) -> None:
     """Raise Fenced where the retention floor is not the one that this commit was made for: windows
     of its states are gone, or windows that it left events out of are kept (the store went back).
     """
-    for piece in commit.pieces:
-        start_ms = piece.pane.start_ms
+    for shard in commit.shards:
+        start_ms = shard.pane.start_ms
         if floor_ms is not None and start_ms is not None and start_ms < floor_ms:
             raise Fenced(f"windows before {floor_ms} ms are gone")
     left_out_ms = commit.floor_ms
@@ -272,7 +272,7 @@ def stands(connection: Connection, known: Head) -> bool:
 
 def write_delta(connection: Connection, commit: Commit) -> None:
     """The states and the refused events of the records that the head has moved over."""
-    write_pieces(connection, commit)
+    write_shards(connection, commit)
     if commit.seen is not None:
         write_seen(connection, commit.head, commit.seen)
     refused = [
@@ -296,9 +296,9 @@ def write_delta(connection: Connection, commit: Commit) -> None:
         connection.execute(insert(quarantine), refused)
 
 
-def write_pieces(connection: Connection, commit: Commit, retry: int | None = None) -> None:
+def write_shards(connection: Connection, commit: Commit, retry: int | None = None) -> None:
     """The states alone, under the number of a retry where they are not the log's own."""
-    rows = [{**_delta_row(commit, piece), "retry": retry} for piece in commit.pieces]
+    rows = [{**_delta_row(commit, shard), "retry": retry} for shard in commit.shards]
     for at in range(0, len(rows), _ROWS_A_STATEMENT):
         connection.execute(insert(delta), rows[at : at + _ROWS_A_STATEMENT])
 
@@ -308,21 +308,21 @@ def storable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
 
 
-def _delta_row(commit: Commit, piece: StateShard) -> dict[str, object]:
+def _delta_row(commit: Commit, shard: StateShard) -> dict[str, object]:
     return {
         "generation": commit.head.generation,
-        "metric": piece.pane.metric,
-        "grouping": piece.pane.grouping,
-        "window_start_ms": piece.pane.start_ms,
-        "window_end_ms": piece.pane.end_ms,
-        "key_range": piece.key_range,
-        "key_ranges": piece.key_ranges,
+        "metric": shard.pane.metric,
+        "grouping": shard.pane.grouping,
+        "window_start_ms": shard.pane.start_ms,
+        "window_end_ms": shard.pane.end_ms,
+        "key_range": shard.key_range,
+        "key_ranges": shard.key_ranges,
         "head": commit.head.id,
         "start_offset": commit.start,
         "end_offset": commit.end,
-        "nbytes": len(piece.state),
-        "state": piece.state,
-        "for_coarser": piece.for_coarser,
+        "nbytes": len(shard.state),
+        "state": shard.state,
+        "for_coarser": shard.for_coarser,
     }
 
 

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from streammetrics import Coded
+from streammetrics import DictionaryColumn
 from streammetrics_consumers.model.partition import Partition
 
 
@@ -20,7 +20,7 @@ class Texts:
 
     data: NDArray[np.uint8]
     offsets: NDArray[np.int64]
-    named: Callable[[int, int], Coded]
+    named: Callable[[int, int], DictionaryColumn]
     first: int = 0
 
     def __len__(self) -> int:
@@ -31,7 +31,7 @@ class Texts:
         start, end, _ = here.indices(len(self))
         return Texts(self.data, self.offsets[start : end + 1], self.named, self.first + start)
 
-    def coded(self) -> Coded:
+    def dictionary_column(self) -> DictionaryColumn:
         """Each different text named once."""
         return self.named(self.first, self.first + len(self))
 
@@ -40,7 +40,7 @@ Integers: TypeAlias = "Sequence[int] | NDArray[np.int64]"
 
 # One field of many events: plain values, numbers or times as they are stored, texts named once or
 # as they lie.
-Values: TypeAlias = "list[object] | NDArray[np.generic] | Coded | Texts"
+Values: TypeAlias = "list[object] | NDArray[np.generic] | DictionaryColumn | Texts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,11 @@ class Chunk:
 def _part(values: Values, here: slice) -> Values:
     if isinstance(values, Texts):
         return values.part(here)
-    return Coded(values.codes[here], values.values) if isinstance(values, Coded) else values[here]
+    return (
+        DictionaryColumn(values.codes[here], values.values)
+        if isinstance(values, DictionaryColumn)
+        else values[here]
+    )
 
 
 class SourceError(Exception):

@@ -161,7 +161,7 @@ class Commit:
     end: int
     greatest_event_ms: int | None
     counters: Counters
-    pieces: Sequence[StateShard] = ()
+    shards: Sequence[StateShard] = ()
     refused: Sequence[Refused] = ()
     closed_at_most: int | None = None
     seen: Seen | None = None

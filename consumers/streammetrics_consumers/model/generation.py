@@ -34,7 +34,7 @@ class Metric:
         return offset >= self.start_offsets.get(head, offset) and not is_missing
 
     @property
-    def family(self) -> str:
+    def metric_set(self) -> str:
         """What it is counted for: "" for a metric of the config, by its slices; before the last
         "/" of its name for others, which belong together and are no results by themselves."""
         return self.name.rpartition("/")[0]
@@ -119,7 +119,7 @@ class DeltaRow:
     """A piece as it is stored: it counts the offsets [start_offset, end_offset) of the head."""
 
     id: int
-    piece: StateShard
+    shard: StateShard
     head: int
     start_offset: int
     end_offset: int

@@ -40,7 +40,7 @@ def look_now(ledger: Ledger, generation: int, claimed_ms: int | None = None) -> 
 
 def _seen(now: View) -> tuple[Look, int | None, Experiment] | None:
     """Within the transaction: the states, and a look without readings."""
-    of, seen = declared(now.moment.generation), now.snapshot
+    of, seen = declared(now.version.generation), now.snapshot
     if of is None:
         return None
     panes = within(of.panes(size.pane for size in seen.panes), None, None)
@@ -52,8 +52,8 @@ def _seen(now: View) -> tuple[Look, int | None, Experiment] | None:
             f"{MAX_STATE_BYTES}"
         )
     states = ((row.pane, state_of(row, stored)) for row, stored in now.states(rows))
-    heads = heads_of(now.moment.heads, now.moment.retry)
-    look = Look.at(of.fingerprint, now.moment.generation.id, heads, {})
+    heads = heads_of(now.version.heads, now.version.retry)
+    look = Look.at(of.fingerprint, now.version.generation.id, heads, {})
     return look, seen.greatest_event_ms, experiment_of(of, states)
 
 

@@ -127,7 +127,7 @@ class Catalogue:
 
 def _bare(now: View) -> Snapshot:
     """The snapshot without the list of its panes."""
-    return Snapshot(now.moment.generation, now.moment.heads, ())
+    return Snapshot(now.version.generation, now.version.heads, ())
 
 
 def _metric(metric: Metric, known: Known, compared: set[str]) -> answers.StoreMetric:

@@ -28,7 +28,7 @@ from streammetrics_consumers.config.states import ROWS
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
 from streammetrics_consumers.ledger.looks import heads_of
-from streammetrics_consumers.ledger.view import Moment, View, view
+from streammetrics_consumers.ledger.view import StoreVersion, View, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.experiment_plan import (
@@ -76,7 +76,7 @@ Totals: TypeAlias = dict[int, Counted]  # of all time, by generation
 class _Found:
     """Of one moment: what is shown, and what it was made of but the looks."""
 
-    moment: Moment
+    version: StoreVersion
     offsets: dict[str, int]
     rows: tuple[ComparisonRow, ...] = ()
     srm: SampleRatioFound | None = None
@@ -95,7 +95,7 @@ class ComparisonReader:
     def __init__(self, ledger: Ledger, query: Query, totals: Totals | None = None) -> None:
         self._ledger, self._query = ledger, query
         self._totals: Totals = {} if totals is None else totals
-        self._last: tuple[Moment, int] | None = None
+        self._last: tuple[StoreVersion, int] | None = None
         self._found: _Found | None = None
         self._counted: dict[Span, Counted] = {}
 
@@ -123,15 +123,15 @@ class ComparisonReader:
         )
 
     def _at(self, now: View) -> _Found | None:
-        of = declared(now.moment.generation)
+        of = declared(now.version.generation)
         if of is None:
             return None
-        position = sum(heads_of(now.moment.heads, now.moment.retry).values())
+        position = sum(heads_of(now.version.heads, now.version.retry).values())
         looks = now.looks(of.fingerprint)
-        if self._found is not None and self._last == (now.moment, looks):
+        if self._found is not None and self._last == (now.version, looks):
             return self._found
         found = self._read(now, of, position)
-        self._last = now.moment, looks
+        self._last = now.version, looks
         return found
 
     def _read(self, now: View, of: Declared, position: int) -> _Found:
@@ -166,7 +166,7 @@ class ComparisonReader:
             del self._counted[gone]
         offsets = now.snapshot.offsets
         return _Found(
-            now.moment,
+            now.version,
             offsets,
             tuple(rows),
             report.srm,
@@ -197,8 +197,8 @@ class ComparisonReader:
         self, now: View, of: Declared, span: Span | None, rows: Sequence[DeltaMetadata]
     ) -> Counted:
         """One window, from its rows; None is the total. Raises TooLarge."""
-        made_of = now.moment.generation, frozenset(row.id for row in rows)
-        generation = now.moment.generation.id
+        made_of = now.version.generation, frozenset(row.id for row in rows)
+        generation = now.version.generation.id
         known = self._totals.get(generation) if span is None else self._counted.get(span)
         if known is not None and known.made_of == made_of:
             return known

@@ -67,7 +67,7 @@ def declared(generation: Generation) -> Declared | None:
     metrics = {
         metric.name: metric
         for metric in generation.metrics
-        if metric.family == FAMILY and not metric.ended and FAMILY in metric.description
+        if metric.metric_set == FAMILY and not metric.ended and FAMILY in metric.description
     }
     if not metrics:
         return None

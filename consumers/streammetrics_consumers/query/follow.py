@@ -24,7 +24,7 @@ from streammetrics import PerKey
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata, state_of
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger, TooLarge
-from streammetrics_consumers.ledger.view import Moment, View, view
+from streammetrics_consumers.ledger.view import StoreVersion, View, view
 from streammetrics_consumers.ledger.witness import identity, went_back
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.model.generation import Pane
@@ -56,7 +56,7 @@ WAIT_S: Final = 3.0
 class _News:
     """What one transaction found: rows to add to panes that are kept, and to begin others with."""
 
-    moment: Moment
+    version: StoreVersion
     snapshot: Snapshot
     planned: Mapping[str, Wanted]
     wanted: frozenset[Pane]
@@ -73,7 +73,7 @@ class IncrementalView:
 
     def __init__(self, ledger: Ledger, query: Query) -> None:
         self._ledger, self._query = ledger, query
-        self._last: tuple[Moment, Results] | None = None
+        self._last: tuple[StoreVersion, Results] | None = None
         self._taken: _News | None = None  # what `_panes` hold, without its rows
         self._panes: dict[Pane, PerKey] = {}
         self._retries: dict[Pane, set[int]] = {}
@@ -85,7 +85,7 @@ class IncrementalView:
         wanted = self._query.generation
         if wanted is not None:
             require_generation(wanted, [one.id for one in self._ledger.generations()])
-        seen = view(self._ledger, lambda now: now.moment, generation=wanted)
+        seen = view(self._ledger, lambda now: now.version, generation=wanted)
         if self._last is not None and self._last[0] == seen:
             return self._last[1]
         try:
@@ -97,7 +97,7 @@ class IncrementalView:
             self._last = seen, read_results(self._ledger, self._query)
             return self._last[1]
         results = self._answer(news)
-        self._last = news.moment, results
+        self._last = news.version, results
         return results
 
     def states(self) -> list[SliceState]:
@@ -129,7 +129,7 @@ class IncrementalView:
         size = sum(row.nbytes for row in new)
         if size > MAX_DELTA_BYTES:
             raise TooLarge(f"{size} bytes of new states are more than are kept")
-        return _News(now.moment, seen, planned, wanted, anew, list(now.states(new)))
+        return _News(now.version, seen, planned, wanted, anew, list(now.states(new)))
 
     def _cursor(self, seen: Snapshot) -> dict[int, int]:
         """The next offset of each head when we last looked; empty where nothing is of use: of

@@ -19,7 +19,7 @@ from streammetrics.results import OutcomeDelays, PendingRows
 from streammetrics_consumers.config.states import DELAYS, ROWS
 from streammetrics_consumers.ledger.delta_metadata import DeltaMetadata
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.view import Moment, View, view
+from streammetrics_consumers.ledger.view import StoreVersion, View, view
 from streammetrics_consumers.model.commit import Counters, Snapshot
 from streammetrics_consumers.model.formatting import count, percent, plain
 from streammetrics_consumers.model.generation import SHOWN, Generation, Metric, Pane
@@ -197,7 +197,7 @@ class JoinReader:
         self._ledger = ledger
         self._lock = Lock()
         self._panes: dict[Pane, _PanePending] = {}
-        self._last: tuple[Moment, JoinFound | None] | None = None
+        self._last: tuple[StoreVersion, JoinFound | None] | None = None
         self.panes_read = 0
 
     def found(self, generation: int | None = None) -> tuple[JoinFound | None, Mapping[str, int]]:
@@ -206,16 +206,16 @@ class JoinReader:
             return view(self._ledger, self._at, generation=generation)
 
     def _at(self, now: View) -> tuple[JoinFound | None, Mapping[str, int]]:
-        if _metric(now.moment.generation) is None:
+        if _metric(now.version.generation) is None:
             return None, {}
-        offsets = Snapshot(now.moment.generation, now.moment.heads, ()).offsets
-        if self._last is None or self._last[0] != now.moment:
-            self._last = now.moment, self._read(now)
+        offsets = Snapshot(now.version.generation, now.version.heads, ()).offsets
+        if self._last is None or self._last[0] != now.version:
+            self._last = now.version, self._read(now)
         return self._last[1], offsets
 
     def _read(self, now: View) -> JoinFound:
         seen = now.snapshot
-        of = _metric(now.moment.generation)
+        of = _metric(now.version.generation)
         assert of is not None
         panes = list(self._pending_panes(now))
         left = _delays(now)
@@ -284,7 +284,7 @@ def _delays(now: View) -> Mapping[str, OutcomeDelays]:
         assert isinstance(state, LabelDelays)
         whole = state if whole is None else whole + state
     if whole is None:  # no label window has closed
-        of = _metric(now.moment.generation, DELAYS)
+        of = _metric(now.version.generation, DELAYS)
         whole = LabelDelays(_names(of), label_window_ms=1)
     return whole.compute()
 

@@ -83,7 +83,7 @@ def _require_variants(metric: Metric, query: Query) -> None:
 
 def metrics_of(snapshot: Snapshot, query: Query) -> list[Metric]:
     """One metric by its name, or all that the config still has."""
-    known = [metric for metric in snapshot.generation.metrics if not metric.family]
+    known = [metric for metric in snapshot.generation.metrics if not metric.metric_set]
     if query.metric is None:
         return [metric for metric in known if not metric.ended]
     found = [metric for metric in known if metric.name == query.metric]

@@ -172,14 +172,14 @@ class Selection:
         by_state: dict[tuple[str, int], dict[Pane, list[DeltaRow]]] = defaultdict(dict)
         total = done = 0
         for row in self.snapshot.deltas:
-            pane = row.piece.pane
+            pane = row.shard.pane
             by_state[pane.metric, pane.grouping].setdefault(pane, []).append(row)
-            total += len(row.piece.state)
+            total += len(row.shard.state)
         for name, grouping in sorted(by_state):
             self.report(done, total)
             rows = by_state[name, grouping]
             panes = _merged(rows)
-            done += sum(len(row.piece.state) for some in rows.values() for row in some)
+            done += sum(len(row.shard.state) for some in rows.values() for row in some)
             yield from states_of(self.query, self.snapshot, self.wanted, (name, grouping), panes)
 
     def results(self) -> Results:
@@ -254,9 +254,9 @@ def _merged(rows: Mapping[Pane, Sequence[DeltaRow]]) -> dict[int | None, PerKey]
     panes: dict[int | None, PerKey] = {}
     nbytes = 0
     for pane, deltas in rows.items():
-        state = PerKey.from_bytes(deltas[0].piece.state)
+        state = PerKey.from_bytes(deltas[0].shard.state)
         for row in deltas[1:]:
-            state.merge(PerKey.from_bytes(row.piece.state))
+            state.merge(PerKey.from_bytes(row.shard.state))
             if nbytes + state.nbytes > MAX_STATE_BYTES:
                 raise TooLarge(
                     f"the merged states of {pane.metric}: expected at most {MAX_STATE_BYTES >> 20} "

@@ -99,7 +99,7 @@ class Watcher:
         names = [row.finding.contrast.name for row in results.comparisons[:MAX_EFFECTS]]
 
         def look(now: View) -> dict[str, list[float]]:
-            of = declared(now.moment.generation)
+            of = declared(now.version.generation)
             if of is None:
                 return {}
             return {name: [one.effect for one in now.points(of.fingerprint, name)]
@@ -110,7 +110,7 @@ class Watcher:
     def _verdict(self, results: Results) -> str:
         if results.srm is None:
             return ""
-        of = view(self._ledger, lambda now: declared(now.moment.generation),
+        of = view(self._ledger, lambda now: declared(now.version.generation),
                   generation=results.generation)  # fmt: skip
         total = self._answers.experiment(Query(generation=self._query.generation))
         return standing(*verdict(of, total.comparisons), total.contamination, total.recommendation)

@@ -84,13 +84,13 @@ class DryRun:
 
     def commit(self) -> Commit:
         """The delta of the good events, for the offsets that they lie between."""
-        pieces: list[StateShard] = []
+        shards: list[StateShard] = []
         counters = Counters()
         closable: list[int] = []
         floor_ms: int | None = None
         for later, delta in self._deltas.items():
             found = commit_of(self.head, delta)
-            pieces += [piece for piece in found.pieces if piece.pane.metric not in later]
+            shards += [piece for piece in found.shards if piece.pane.metric not in later]
             counters += found.counters
             closable += [] if found.closed_at_most is None else [found.closed_at_most]
             floor_ms = found.floor_ms if found.floor_ms is not None else floor_ms
@@ -100,7 +100,7 @@ class DryRun:
             self._end,
             self.head.greatest_event_ms,
             Counters(expired=counters.expired),
-            pieces,
+            shards,
             closed_at_most=min(closable, default=None),
             floor_ms=floor_ms,
         )

@@ -144,9 +144,9 @@ class Replay:
         config = scratch.config
         totals = [
             (one.name, i)
-            for family in (config.families if config.join is None else ())
-            for one in family.metrics
-            for i in range(len(family.slices.by))
+            for metric_set in (config.metric_sets if config.join is None else ())
+            for one in metric_set.metrics
+            for i in range(len(metric_set.slices.by))
         ]
         self.coverage = Coverage(covers(scratch.store, head), totals, metrics, head.id)
         dedup = config.dedup

@@ -36,7 +36,7 @@ from streammetrics_consumers.server.api import JSON, PARAMETERS, Api, refuse_oth
 from streammetrics_consumers.server.events import Events
 from streammetrics_consumers.server.health import NOBODY, Watched
 from streammetrics_consumers.server.health_monitor import HealthMonitor
-from streammetrics_consumers.server.middleware import Guard, Token
+from streammetrics_consumers.server.middleware import HostCheck, Token
 from streammetrics_consumers.server.openapi import openapi_json
 from streammetrics_consumers.server.probes import probes
 
@@ -73,7 +73,7 @@ def application(
             Route("/openapi.json", _openapi),
             *probes(ledger, watched, LatestResults(cache)),
         ],
-        middleware=[Middleware(Guard, hosts=hosts), Middleware(Token, token=token)],
+        middleware=[Middleware(HostCheck, hosts=hosts), Middleware(Token, token=token)],
         exception_handlers={
             QueryError: _bad_query,
             LedgerError: _no_answer,

@@ -88,7 +88,7 @@ def event(name: str, data: Json | Answer) -> bytes:
 
 def _moved(seen: HealthSnapshot) -> Json:
     return {
-        "moment": seen.moment,
+        "version": seen.version,
         "outline": seen.outline,
         "rows_read": seen.counters.rows,
         "looks": seen.looks,

@@ -13,7 +13,7 @@ from typing import Final
 from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.ledger.view import Moment, View, view
+from streammetrics_consumers.ledger.view import StoreVersion, View, view
 from streammetrics_consumers.model.commit import Counters
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.experiment_plan import declared
@@ -26,11 +26,11 @@ EVERY_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class HealthSnapshot:
-    """The store at one look. `moment`: what is counted, whatever number of `looks` was taken at it.
+    """The store at one look. `version`: what is counted, whatever number of `looks` was taken at it.
     `moved_s`: when it was first seen in this state, by the monotonic clock; None where that was the
     first look. `away`: why it did not answer."""
 
-    moment: str = ""
+    version: str = ""
     outline: str = ""
     looks: int = 0
     counters: Counters = NOTHING
@@ -46,7 +46,7 @@ class HealthMonitor:
     def __init__(self, ledger: Ledger, watched: Watched) -> None:
         self._ledger, self._watched = ledger, watched
         self._lock = Lock()
-        self._seen: tuple[Moment, int] | None = None
+        self._seen: tuple[StoreVersion, int] | None = None
         self._snapshot: HealthSnapshot | None = None
         self._looked_s = 0.0
         self._began_s = watched.monotonic()
@@ -64,16 +64,16 @@ class HealthMonitor:
             return self._snapshot
 
     def _read(self, now: View, now_s: float) -> HealthSnapshot:
-        of = declared(now.moment.generation)
+        of = declared(now.version.generation)
         looks = 0 if of is None else now.looks(of.fingerprint)
-        seen = now.moment, looks
+        seen = now.version, looks
         if self._snapshot is not None and seen == self._seen:
             return self._snapshot
         first, self._seen = self._snapshot is None or self._seen is None, seen
-        generation, heads = now.moment.generation, now.moment.heads
+        generation, heads = now.version.generation, now.version.heads
         panes = sorted({size.pane[2:] for size in now.snapshot.panes}, key=str)
         return HealthSnapshot(
-            moment=_hash(generation.id, heads, now.moment.retry),
+            version=_hash(generation.id, heads, now.version.retry),
             outline=_hash(generation, panes),
             looks=looks,
             counters=now.snapshot.counters,

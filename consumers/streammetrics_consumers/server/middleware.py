@@ -101,7 +101,7 @@ HEADERS: Final[dict[str, str]] = {
 }
 
 
-class Guard:
+class HostCheck:
     """ASGI middleware: refuses other hosts and methods, and sets the headers above, but one that an
     answer sets itself."""
 
@@ -142,7 +142,7 @@ class Guard:
     def knows(self, host: str) -> bool:
         """Whether a Host header names us. A numeric address cannot be rebound, a name can.
 
-        >>> guard = Guard(PlainTextResponse(""))
+        >>> guard = HostCheck(PlainTextResponse(""))
         >>> [guard.knows(h) for h in ("localhost:80", "127.0.0.1", "[::1]:80", "evil.example")]
         [True, True, True, False]
         """

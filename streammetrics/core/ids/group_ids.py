@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from streammetrics.core.bytes.codec import Reader, Writer, damaged
 from streammetrics.core.errors import StateError
 from streammetrics.core.ids.id_hashes import hashed_ids
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 
 MAX_IDS: Final = (1 << 31) - 2
 _INT: Final = getsizeof(1 << 20)
@@ -33,7 +33,7 @@ class Ids(ABC):
     n: int
 
     @abstractmethod
-    def index(self, ids: NDArray[np.int64] | Coded) -> Indices:
+    def index(self, ids: NDArray[np.int64] | DictionaryColumn) -> Indices:
         """uint32 [n]: the index of each id; ids not seen before get one."""
 
     @abstractmethod
@@ -73,7 +73,7 @@ class StringIds(Ids):
         """names: different strings, whose indices are 0 to n - 1."""
         self.names = list(names)
         # A name that is looked for and not there gets the next number.
-        self.places = defaultdict(count(len(self.names)).__next__, zip(self.names, count()))
+        self.positions = defaultdict(count(len(self.names)).__next__, zip(self.names, count()))
         self.strings = sum(map(getsizeof, self.names))
 
     @property
@@ -84,10 +84,10 @@ class StringIds(Ids):
     @property
     def nbytes(self) -> int:
         # The strings, the list and the dict of them, and the numbers in it.
-        return self.strings + getsizeof(self.names) + getsizeof(self.places) + _INT * self.n
+        return self.strings + getsizeof(self.names) + getsizeof(self.positions) + _INT * self.n
 
-    def index(self, ids: NDArray[np.int64] | Coded) -> Indices:
-        strings = cast("Coded", ids)
+    def index(self, ids: NDArray[np.int64] | DictionaryColumn) -> Indices:
+        strings = cast("DictionaryColumn", ids)
         names = cast("tuple[str, ...]", strings.values)
         if len(names) <= len(strings):
             return self._named(names)[strings.codes]
@@ -135,23 +135,23 @@ class StringIds(Ids):
         return cls(names), np.arange(n, dtype=np.uint32)
 
     def _named(self, names: Sequence[str]) -> Indices:
-        places = self.places
+        positions = self.positions
         # A list first: while numpy reads one number after the other, the processor waits for each.
-        found = list(map(places.__getitem__, names))
-        if len(places) > len(self.names):
-            if len(places) > MAX_IDS:
-                raise too_many(len(places))
-            new = _tail(places, len(self.names))
+        found = list(map(positions.__getitem__, names))
+        if len(positions) > len(self.names):
+            if len(positions) > MAX_IDS:
+                raise too_many(len(positions))
+            new = _tail(positions, len(self.names))
             self.names.extend(new)
             self.strings += sum(map(getsizeof, new))
         return np.array(found, np.uint32)
 
 
-def _tail(places: dict[str, int], known: int) -> list[str]:
+def _tail(positions: dict[str, int], known: int) -> list[str]:
     """The keys of a dict after the first `known`, newest last."""
     tail = []
-    for name in reversed(places):
-        if places[name] < known:
+    for name in reversed(positions):
+        if positions[name] < known:
             break
         tail.append(name)
     return tail[::-1]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 
 KEY: Final = b"streammetrics-id"
 LONGEST: Final = 128  # bytes of a text that is hashed as it is
@@ -40,7 +40,7 @@ _BEFORE: Final = np.array([(1 << 8 * n) - 1 for n in range(8)], np.uint64)  # th
 Words: TypeAlias = NDArray[np.uint64]
 
 # A pipeline hands the same column to each metric. What is known of it goes when it goes.
-_KNOWN: Final[WeakKeyDictionary[Coded, NDArray[np.int64]]] = WeakKeyDictionary()
+_KNOWN: Final[WeakKeyDictionary[DictionaryColumn, NDArray[np.int64]]] = WeakKeyDictionary()
 
 
 class HashedIds(np.ndarray[tuple[int], np.dtype[np.int64]]):
@@ -122,7 +122,7 @@ def hashed_texts(data: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray
     return out
 
 
-def hashes_of(column: Coded) -> NDArray[np.int64]:
+def hashes_of(column: DictionaryColumn) -> NDArray[np.int64]:
     """The hash of each value of a column of strings, computed once for all that are fed with it."""
     known = _KNOWN.get(column)
     if known is None:

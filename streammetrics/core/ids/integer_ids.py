@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from streammetrics.core.bytes.codec import Reader, Writer, damaged
 from streammetrics.core.ids.group_ids import MAX_IDS, Ids, Indices, too_many
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 
 U64 = NDArray[np.uint64]
 Found = NDArray[np.int32]
@@ -54,7 +54,7 @@ class IntegerIds(Ids):
     def nbytes(self) -> int:
         return self.ids.nbytes + self.table.nbytes
 
-    def index(self, ids: NDArray[np.int64] | Coded) -> Indices:
+    def index(self, ids: NDArray[np.int64] | DictionaryColumn) -> Indices:
         ids = cast("NDArray[np.int64]", ids)
         if not len(self.table):
             self._make_table()
@@ -116,18 +116,18 @@ class IntegerIds(Ids):
         for i in range(0, len(ids), _CHUNK):
             some, found = ids[i : i + _CHUNK], out[i : i + _CHUNK]
             words = self._words(some)
-            places = self._places(words)
-            self.table.take(places, out=found, mode="clip")  # clip: no copy, as none is outside
+            positions = self._positions(words)
+            self.table.take(positions, out=found, mode="clip")  # clip: no copy, as none is outside
             others = self._others(found, some)
-            steps, places = self._steps(words.take(others)), places.take(others)
+            steps, positions = self._steps(words.take(others)), positions.take(others)
             for _ in range(_PATH - 1):
                 if not len(others):
                     break
-                places = places + steps & self._last
-                here = self.table.take(places, mode="clip")
+                positions = positions + steps & self._last
+                here = self.table.take(positions, mode="clip")
                 found[others] = here
                 on = self._others(here, some.take(others))
-                others, places, steps = others.take(on), places.take(on), steps.take(on)
+                others, positions, steps = others.take(on), positions.take(on), steps.take(on)
             found[others] = _EMPTY  # at the end of their paths
 
     def _others(self, found: Found, ids: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -174,15 +174,15 @@ class IntegerIds(Ids):
         """
         indices = np.arange(start, self.n, dtype=np.int32)
         words = self._words(self.ids[start : self.n])
-        places, steps = self._places(words), self._steps(words)
+        positions, steps = self._positions(words), self._steps(words)
         for _ in range(_PATH):
-            empty = np.flatnonzero(self.table.take(places, mode="clip") == _EMPTY)
-            self.table[places.take(empty)] = indices.take(empty)
-            left = np.flatnonzero(self.table.take(places, mode="clip") != indices)
+            empty = np.flatnonzero(self.table.take(positions, mode="clip") == _EMPTY)
+            self.table[positions.take(empty)] = indices.take(empty)
+            left = np.flatnonzero(self.table.take(positions, mode="clip") != indices)
             if not len(left):
                 return True
             indices, steps = indices.take(left), steps.take(left)
-            places = places.take(left) + steps & self._last
+            positions = positions.take(left) + steps & self._last
         return False
 
     @property
@@ -197,14 +197,14 @@ class IntegerIds(Ids):
         words *= self.multiplier
         return words
 
-    def _places(self, words: U64) -> NDArray[np.int64]:
+    def _positions(self, words: U64) -> NDArray[np.int64]:
         """The first place of each path: the upper bits of the word."""
         return (words >> np.uint64(64 - self._last.bit_length())).view(np.int64)
 
     def _steps(self, words: U64) -> NDArray[np.int64]:
         """The step of each path from place to place: the bits that follow, made odd, so that a
         path comes to every place."""
-        return self._places(words << np.uint64(self._last.bit_length())) | 1
+        return self._positions(words << np.uint64(self._last.bit_length())) | 1
 
     def _own(self) -> None:
         if self.shared:

@@ -15,7 +15,7 @@ from streammetrics.core.bytes.codec import damaged
 from streammetrics.core.checks import integers
 from streammetrics.core.conversion import require_strings, vector
 from streammetrics.core.errors import InputError, shown
-from streammetrics.core.rows import Coded, Key, Scalar
+from streammetrics.core.rows import DictionaryColumn, Key, Scalar
 from streammetrics.core.slips import ids_instead
 
 MAX_KEY_BYTES: Final = 4096
@@ -53,12 +53,14 @@ def key_hash(encoded: bytes) -> int:
     return int.from_bytes(blake2b(encoded, digest_size=8, key=_HASH_NAME).digest(), "big")
 
 
-def coded(keys: ArrayLike | Coded | Sequence[Key], name: str = "keys") -> Coded:
+def dictionary_column(
+    keys: ArrayLike | DictionaryColumn | Sequence[Key], name: str = "keys"
+) -> DictionaryColumn:
     """Any column of keys, with each distinct key named once.
 
-    keys: [n] of integers, strings or None, a list of tuples of these, or `Coded`.
+    keys: [n] of integers, strings or None, a list of tuples of these, or `DictionaryColumn`.
     """
-    if isinstance(keys, Coded):
+    if isinstance(keys, DictionaryColumn):
         return _checked_codes(whole(keys, name), name)
     if isinstance(keys, list | tuple):
         return _from_objects(list(keys), name)
@@ -70,11 +72,13 @@ def coded(keys: ArrayLike | Coded | Sequence[Key], name: str = "keys") -> Coded:
         return _from_integers(array)
     if array.dtype.kind == "U":
         values, inverse = np.unique(array, return_inverse=True)
-        return _checked_codes(Coded(inverse.astype(np.intp), tuple(values.tolist())), name)
+        return _checked_codes(
+            DictionaryColumn(inverse.astype(np.intp), tuple(values.tolist())), name
+        )
     return _from_objects(array.tolist(), name)
 
 
-def whole(keys: Coded, name: str) -> Coded:
+def whole(keys: DictionaryColumn, name: str) -> DictionaryColumn:
     """The same column with codes of the one type, or InputError for codes that name nothing."""
     codes = integers(keys.codes, f"{name}.codes")
     bad = np.flatnonzero((codes < 0) | (codes >= len(keys.values)))
@@ -83,29 +87,29 @@ def whole(keys: Coded, name: str) -> Coded:
             expected=f"codes from 0 to {len(keys.values) - 1}, one for each value",
             got=f"{codes[bad[0]]}",
             where=f"{name}.codes[{bad[0]}]",
-            hint="pass Coded(codes, values) with codes that are places in values",
+            hint="pass DictionaryColumn(codes, values) with codes that are places in values",
             rows=bad,
         )
-    whole = Coded(codes.astype(np.intp, copy=False), tuple(keys.values))
+    whole = DictionaryColumn(codes.astype(np.intp, copy=False), tuple(keys.values))
     # A dictionary is often larger than a batch, and an update costs the batch.
     return _used(whole) if len(whole.values) > 2 * len(codes) + 8 else whole
 
 
-def _from_integers(array: NDArray[Any]) -> Coded:
+def _from_integers(array: NDArray[Any]) -> DictionaryColumn:
     if not len(array):
-        return Coded(np.empty(0, np.intp), ())
+        return DictionaryColumn(np.empty(0, np.intp), ())
     low, high = int(array.min()), int(array.max())
     if high - low < 4 * len(array) and high < 1 << 63:
         codes = array.astype(np.int64) - low
         present = np.flatnonzero(np.bincount(codes) != 0)
         place = np.zeros(high - low + 1, np.intp)
         place[present] = np.arange(len(present))
-        return Coded(place[codes], tuple((present + low).tolist()))
+        return DictionaryColumn(place[codes], tuple((present + low).tolist()))
     values, inverse = np.unique(array, return_inverse=True)
-    return Coded(inverse.astype(np.intp), tuple(values.tolist()))
+    return DictionaryColumn(inverse.astype(np.intp), tuple(values.tolist()))
 
 
-def _from_objects(values: list[Key], name: str) -> Coded:
+def _from_objects(values: list[Key], name: str) -> DictionaryColumn:
     known: dict[Key, int] = {}
     try:
         codes = [known.setdefault(_plain(v), len(known)) for v in values]
@@ -115,7 +119,7 @@ def _from_objects(values: list[Key], name: str) -> Coded:
     kinds = set(map(type, values))
     if not kinds <= {str, int, type(None)} and not all(_is_key(_plain(v)) for v in values):
         raise _bad_keys(values, name)
-    return _checked_codes(Coded(np.array(codes, np.intp), tuple(known)), name)
+    return _checked_codes(DictionaryColumn(np.array(codes, np.intp), tuple(known)), name)
 
 
 def _plain(value: Any) -> Any:
@@ -136,7 +140,7 @@ def _is_key(value: object) -> bool:
     return value is None or type(value) in (str, int)
 
 
-def _checked_codes(keys: Coded, name: str) -> Coded:
+def _checked_codes(keys: DictionaryColumn, name: str) -> DictionaryColumn:
     bad = [i for i, v in enumerate(keys.values) if not _is_key(v) or _too_long(v)]
     rows = np.flatnonzero(np.isin(keys.codes, bad)) if bad else np.empty(0, np.intp)
     if len(rows):
@@ -151,10 +155,12 @@ def _checked_codes(keys: Coded, name: str) -> Coded:
     return _used(keys) if bad else keys
 
 
-def _used(keys: Coded) -> Coded:
+def _used(keys: DictionaryColumn) -> DictionaryColumn:
     """Only the values that some row has."""
     used, codes = np.unique(keys.codes, return_inverse=True)
-    return Coded(codes.astype(np.intp, copy=False), tuple(keys.values[i] for i in used.tolist()))
+    return DictionaryColumn(
+        codes.astype(np.intp, copy=False), tuple(keys.values[i] for i in used.tolist())
+    )
 
 
 def _too_long(key: Key) -> bool:

@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 from streammetrics.core.bag_checks import group_ids
 from streammetrics.core.conversion import vector
 from streammetrics.core.ids.id_hashes import HashedIds
-from streammetrics.core.ids.keys import coded
-from streammetrics.core.rows import Coded
+from streammetrics.core.ids.keys import dictionary_column
+from streammetrics.core.rows import DictionaryColumn
 
 Words: TypeAlias = NDArray[np.uint64]
 
@@ -39,7 +39,7 @@ def salt_word(salt: str) -> np.uint64:
     return np.uint64(int.from_bytes(digest, "little"))
 
 
-def unit_hashes(ids: ArrayLike | Coded, salt: np.uint64, name: str) -> Words:
+def unit_hashes(ids: ArrayLike | DictionaryColumn, salt: np.uint64, name: str) -> Words:
     """uint64 [n]: the hash of each id under a salt; the same everywhere, for ever.
 
     As `mixed` makes them of `unit_words`.
@@ -47,7 +47,7 @@ def unit_hashes(ids: ArrayLike | Coded, salt: np.uint64, name: str) -> Words:
     return mixed(unit_words(ids, name), salt)
 
 
-def unit_words(ids: ArrayLike | Coded, name: str) -> Words:
+def unit_words(ids: ArrayLike | DictionaryColumn, name: str) -> Words:
     """uint64 [n]: the word of each id, of which hashes are made; those of integers are a view.
 
     ids: [n] integers of 64 bits or strings, one kind in a column, or what `hash_ids` made of
@@ -57,15 +57,15 @@ def unit_words(ids: ArrayLike | Coded, name: str) -> Words:
         return ids.view(np.uint64)
     if isinstance(ids, HashedIds):
         return _words(group_ids(ids, "hashed", name))
-    if not isinstance(ids, Coded):
+    if not isinstance(ids, DictionaryColumn):
         array: NDArray[Any] = vector(ids, name)
         if array.dtype.kind in "iu":
             return _words(group_ids(array, "integer", name))
-        ids = coded(array if array.dtype.kind != "O" else array.tolist(), name)
+        ids = dictionary_column(array if array.dtype.kind != "O" else array.tolist(), name)
     kind = "integer" if ids.values and isinstance(ids.values[0], int) else "hashed"
     if len(ids.values) > len(ids.codes):  # a dictionary larger than the batch
         return _words(group_ids(ids, kind, name))
-    used = Coded(np.arange(len(ids.values)), ids.values)
+    used = DictionaryColumn(np.arange(len(ids.values)), ids.values)
     return _words(group_ids(used, kind, name))[ids.codes]
 
 
@@ -86,5 +86,5 @@ def mixed(words: Words, salt: np.uint64) -> Words:
     return out
 
 
-def _words(ids: NDArray[np.int64] | Coded) -> Words:
+def _words(ids: NDArray[np.int64] | DictionaryColumn) -> Words:
     return np.ascontiguousarray(cast("NDArray[np.int64]", ids)).view(np.uint64)

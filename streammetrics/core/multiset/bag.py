@@ -21,9 +21,9 @@ from streammetrics.core.multiset.score_bits import TYPES, Scores, Values, in_typ
 from streammetrics.core.multiset.sorted_run import Run, Words
 from streammetrics.core.parts.counts import distinct, exact_total
 from streammetrics.core.parts.part import Column, Part, Slots
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from streammetrics.core.weight_units import Units
-from streammetrics.core.weights import add_excess
+from streammetrics.core.weights import add_surplus
 
 _PIECE: Final = 1 << 24  # rows of a huge batch that are sorted at once: 128 MB of keys
 _WAIT: Final = 1 << 18  # rows whose group ids are looked up at once
@@ -34,7 +34,7 @@ class BagColumn(Column):
     """The rows of each slot, as keys.
 
     `totals` counts all rows of a slot, also when it is past `max_rows` and holds none of them:
-    the total alone decides, so that the order of rows and merges does not show. `excess` is, of
+    the total alone decides, so that the order of rows and merges does not show. `surplus` is, of
     rows that are held, by how much their units of weight exceed them.
     """
 
@@ -42,7 +42,7 @@ class BagColumn(Column):
         self.rule, self.width = rule, width
         self.ids = rule.no_ids() if ids is None else ids
         self.totals = np.zeros(width, np.int64)
-        self.excess = np.zeros(width, np.int64)
+        self.surplus = np.zeros(width, np.int64)
         self.over = np.zeros(width, np.bool_)  # past `max_rows`
         self.dead = 0  # at most so many of the rows held belong to slots past `max_rows`
         self.waiting: list[Batch] = []  # rows whose ids have no index yet
@@ -52,14 +52,14 @@ class BagColumn(Column):
 
     # -- what is inside -------------------------------------------------------------------
     @property
-    def mass(self) -> int:
-        return exact_total(self.totals) + exact_total(self.excess)
+    def total_count(self) -> int:
+        return exact_total(self.totals) + exact_total(self.surplus)
 
     @property
     def nbytes(self) -> int:
         held = self.keys.nbytes + sum(rows.nbytes for rows in self.waiting)
         ids = 0 if self.ids is None else self.ids.nbytes
-        return held + ids + self.totals.nbytes + self.excess.nbytes + self.over.nbytes
+        return held + ids + self.totals.nbytes + self.surplus.nbytes + self.over.nbytes
 
     @property
     def total(self) -> int:
@@ -69,7 +69,7 @@ class BagColumn(Column):
     @property
     def units(self) -> int:
         """Units of weight in slot 0."""
-        return int(self.totals[0] + self.excess[0])
+        return int(self.totals[0] + self.surplus[0])
 
     @property
     def dropped(self) -> bool:
@@ -129,7 +129,7 @@ class BagColumn(Column):
         values: Values,
         labels: NDArray[np.uint8] | None,
         slots: Slots | None = None,
-        groups: NDArray[np.int64] | Coded | None = None,
+        groups: NDArray[np.int64] | DictionaryColumn | None = None,
         units: NDArray[np.int64] | None = None,
     ) -> None:
         """Add rows [n]; slots None: all to slot 0; labels None: all are 0; units, of weight, at
@@ -141,7 +141,7 @@ class BagColumn(Column):
         else:
             np.add.at(self.totals, slots, 1)
         if units is not None:
-            add_excess(self.excess, slots, units)
+            add_surplus(self.surplus, slots, units)
         self._drop()
         if self.rule.max_rows is not None and self.over.any():
             here = np.zeros(rows.n, np.intp) if slots is None else slots
@@ -177,7 +177,7 @@ class BagColumn(Column):
     def widen(self, width: int) -> None:
         more = width - self.width
         self.totals = np.concatenate([self.totals, np.zeros(more, np.int64)])
-        self.excess = np.concatenate([self.excess, np.zeros(more, np.int64)])
+        self.surplus = np.concatenate([self.surplus, np.zeros(more, np.int64)])
         self.over = np.concatenate([self.over, np.zeros(more, np.bool_)])
         self.width = width
         self._lay_out()
@@ -193,7 +193,7 @@ class BagColumn(Column):
                 self.ids = other.ids.twin()  # theirs will do, as they are
             self._lay_out()
         np.add.at(self.totals, to, other.totals)
-        np.add.at(self.excess, to, other.excess)
+        np.add.at(self.surplus, to, other.surplus)
         self._drop()
         self.keys.merge(other.keys, to, indices, self.over if self.over.any() else None)
         self._count()
@@ -201,7 +201,11 @@ class BagColumn(Column):
     def take(self, slots: Slots) -> Self:
         layout, _ = self.settled()
         new = type(self)(self.rule, len(slots))
-        new.totals, new.over, new.excess = self.totals[slots], self.over[slots], self.excess[slots]
+        new.totals, new.over, new.surplus = (
+            self.totals[slots],
+            self.over[slots],
+            self.surplus[slots],
+        )
         if len(slots) == self.width and bool((slots == np.arange(self.width)).all()):
             new.ids = None if self.ids is None else self.ids.twin()
             new.keys = self.keys.twin()
@@ -234,7 +238,7 @@ class BagColumn(Column):
         if rule.max_rows is not None:
             new.over = table.totals > rule.max_rows
         if table.held is not None:
-            new.excess = np.where(new.over, 0, table.held - table.totals)
+            new.surplus = np.where(new.over, 0, table.held - table.totals)
         new.keys.add_table(table)
         return new
 
@@ -268,7 +272,7 @@ class BagColumn(Column):
         limit = self.rule.max_rows
         if limit is None:
             return
-        self.excess[self.totals > limit] = 0
+        self.surplus[self.totals > limit] = 0
         passed = np.flatnonzero((self.totals > limit) & ~self.over)
         if not len(passed):
             return
@@ -344,8 +348,8 @@ class BagsColumn(Column):
         self.inner, self.n, self.width = inner, n, width
 
     @property
-    def mass(self) -> int:
-        return self.inner.mass
+    def total_count(self) -> int:
+        return self.inner.total_count
 
     @property
     def nbytes(self) -> int:
@@ -358,7 +362,7 @@ class BagsColumn(Column):
         bags: NDArray[np.intp],
         slots: Slots | None = None,
         units: Units | None = None,
-        groups: NDArray[np.int64] | Coded | None = None,
+        groups: NDArray[np.int64] | DictionaryColumn | None = None,
     ) -> None:
         """Add rows [m] to these bags of the states at `slots`; None: of state 0."""
         at = bags if slots is None else slots * self.n + bags
@@ -420,7 +424,7 @@ def bag_without(bag: BagColumn, hashes: Words, salt: np.uint64) -> BagColumn:
     is past `max_rows` stays so, with its total.
     """
     layout, _ = bag.settled()
-    assert bag.ids is not None and not bag.excess.any()
+    assert bag.ids is not None and not bag.surplus.any()
     gone: NDArray[np.bool_] = np.isin(mixed(bag.ids.words(), salt), hashes)
 
     def kept(lead: U64) -> tuple[U64, NDArray[np.intp]]:

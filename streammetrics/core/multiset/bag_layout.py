@@ -244,8 +244,8 @@ class Layout:
             return [Run(low, None, counts)]
         sign = (tail >> np.uint64(32) if over is None else over) != 0
         words: Words = tail.astype(self.kind)
-        places = np.flatnonzero(~sign), np.flatnonzero(sign)
-        return [Run(words, None, counts).take(at) for at in places]
+        positions = np.flatnonzero(~sign), np.flatnonzero(sign)
+        return [Run(words, None, counts).take(at) for at in positions]
 
     def codes(self, fields: Fields) -> tuple[U64, NDArray[np.uint8]]:
         """Codes of values, and labels."""

@@ -119,12 +119,12 @@ def write_table(table: Table, out: Writer) -> None:
         per_slot[table.slots] = sizes
         out.ints(per_slot)
     else:
-        present, places = distinct(table.groups.astype(np.intp), table.ids.n)
+        present, positions = distinct(table.groups.astype(np.intp), table.ids.n)
         used = present.astype(np.uint32)
         ranks = table.ids.ranks(used)
         in_order = np.empty(len(used), np.uint32)
         in_order[ranks] = used
-        by_rank = table.slots * np.int64(len(used)) + ranks[places]
+        by_rank = table.slots * np.int64(len(used)) + ranks[positions]
         order = np.argsort(by_rank)
         if not bool((order == np.arange(len(order))).all()):
             ends = np.cumsum(sizes)

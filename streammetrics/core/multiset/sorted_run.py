@@ -36,8 +36,8 @@ def equal_cuts(columns: Sequence[NDArray[np.unsignedinteger]], size: int) -> lis
     samples = np.concatenate([column[step - 1 :: step] for column in columns])
     samples.sort()
     starts = samples[size // step - 1 :: size // step]
-    places = np.stack([np.searchsorted(column, starts) for column in columns], axis=1)
-    return [cuts[0], *places.tolist(), ends]
+    positions = np.stack([np.searchsorted(column, starts) for column in columns], axis=1)
+    return [cuts[0], *positions.tolist(), ends]
 
 
 Words: TypeAlias = NDArray[np.unsignedinteger]

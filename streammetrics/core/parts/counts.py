@@ -30,8 +30,8 @@ def distinct(values: NDArray[np.intp], size: int) -> tuple[NDArray[np.intp], NDA
     values: [n], from 0 to below `size`.
     """
     if size > _SPARSE * len(values) + _FEW:
-        present, places = np.unique(values, return_inverse=True)
-        return present, places.astype(np.intp, copy=False)
+        present, positions = np.unique(values, return_inverse=True)
+        return present, positions.astype(np.intp, copy=False)
     there = np.zeros(size, np.bool_)
     there[values] = True
     present = np.flatnonzero(there)
@@ -97,7 +97,7 @@ class CountsColumn(Column):
             self.table = np.zeros((width, self.cells), np.int64)
 
     @property
-    def mass(self) -> int:
+    def total_count(self) -> int:
         cells: NDArray[np.integer] = self.counts
         if self.table is not None:
             cells = self.table[: self.width].reshape(-1)
@@ -106,7 +106,7 @@ class CountsColumn(Column):
     @property
     def bound(self) -> int:
         if self.top >= _UNKNOWN:
-            return self.mass
+            return self.total_count
         return self.top * (len(self.codes) if self.table is None else self.table.size)
 
     @property
@@ -226,15 +226,15 @@ class CountsColumn(Column):
         n = sum(sizes)
         if n > data.left or 4 * n > width * cells:
             raise damaged(f"{n} of {width * cells} cells in {data.left} bytes")
-        places, last = data.narrow(n)
+        positions, last = data.narrow(n)
         amounts, top = data.narrow(n)
         if self.table is None:
             self.top = top
         if not n:
             return
-        at, counts = places.astype(np.int64), amounts.astype(np.int64)
+        at, counts = positions.astype(np.int64), amounts.astype(np.int64)
         codes = at if width == 1 else np.repeat(np.arange(width) * cells, sizes) + at
-        in_order = places if width == 1 else codes
+        in_order = positions if width == 1 else codes
         ascending = bool((in_order[1:] > in_order[:-1]).all())
         if not (ascending and last < cells and amounts.min() > 0):
             raise damaged("cells out of order, out of range or empty")

@@ -60,7 +60,7 @@ class ExactSumColumn(Column):
         self.load = 0  # no limb is beyond load * 2**33 in size
 
     @property
-    def mass(self) -> int:
+    def total_count(self) -> int:
         return sum(self.infinities.ravel().tolist())
 
     @property

@@ -32,8 +32,8 @@ class ExactSumsColumn(Column):
         self.cells, self.width, self.sums = cells, width, sums
 
     @property
-    def mass(self) -> int:
-        return self.sums.mass
+    def total_count(self) -> int:
+        return self.sums.total_count
 
     @property
     def nbytes(self) -> int:

@@ -29,13 +29,13 @@ class Column(ABC):
 
     @property
     @abstractmethod
-    def mass(self) -> int:
+    def total_count(self) -> int:
         """An upper bound of the sum of all counts inside; 0 where nothing can overflow."""
 
     @property
     def bound(self) -> int:
-        """As `mass`, and perhaps larger where that takes less time."""
-        return self.mass
+        """As `total_count`, and perhaps larger where that takes less time."""
+        return self.total_count
 
     @property
     def stacks(self) -> bool:
@@ -109,7 +109,7 @@ class ExtremeColumn(Column):
         self.width = len(values)
 
     @property
-    def mass(self) -> int:
+    def total_count(self) -> int:
         return 0
 
     @property

@@ -14,7 +14,7 @@ from streammetrics.core.bytes.codec import Reader, Writer, damaged
 from streammetrics.core.checks import booleans, integers, scores
 from streammetrics.core.errors import InputError
 from streammetrics.core.ids.id_hashes import HashedIds
-from streammetrics.core.ids.keys import MAX_KEY_BYTES, coded, decode_key, encode_key
+from streammetrics.core.ids.keys import MAX_KEY_BYTES, decode_key, dictionary_column, encode_key
 from streammetrics.core.multiset.score_bits import (
     are_codes,
     codes_of,
@@ -23,9 +23,9 @@ from streammetrics.core.multiset.score_bits import (
     scores_of,
 )
 from streammetrics.core.parts.record_table import Field
-from streammetrics.core.rows import Coded, Key
+from streammetrics.core.rows import DictionaryColumn, Key
 
-Values: TypeAlias = "NDArray[np.generic] | Coded"
+Values: TypeAlias = "NDArray[np.generic] | DictionaryColumn"
 _DTYPES: Final[dict[str, type[np.unsignedinteger]]] = {
     "float32": np.uint32,
     "float64": np.uint64,
@@ -38,7 +38,7 @@ _DTYPES: Final[dict[str, type[np.unsignedinteger]]] = {
 KINDS: Final = ("float32", "float64", "int64", "bool", "key", "hashed")  # of columns
 
 
-def _hashes(values: ArrayLike | Coded, name: str) -> NDArray[np.generic]:
+def _hashes(values: ArrayLike | DictionaryColumn, name: str) -> NDArray[np.generic]:
     try:
         hashes = group_ids(values, "hashed", name)
     except InputError as error:
@@ -57,12 +57,12 @@ _CHECKS: Final[dict[str, Callable[..., Values]]] = {
     "float64": lambda values, name: in_type(scores(values, name), "float64"),
     "int64": integers,
     "bool": booleans,
-    "key": coded,
+    "key": dictionary_column,
     "hashed": _hashes,
 }
 
 
-def checked(values: ArrayLike | Coded, kind: str, name: str) -> Values:
+def checked(values: ArrayLike | DictionaryColumn, kind: str, name: str) -> Values:
     """A column [n] of this kind as its one type, or InputError."""
     return _CHECKS[kind](values, name)
 
@@ -78,7 +78,7 @@ def values_of(field: Field, kind: str, keys: KeyTable | None) -> Values:
     """What a field stands for."""
     if kind == "key":
         assert keys is not None
-        return Coded(field.astype(np.intp), tuple(keys.values))
+        return DictionaryColumn(field.astype(np.intp), tuple(keys.values))
     if kind in ("float32", "float64"):
         return scores_of(field)
     if kind == "bool":
@@ -92,19 +92,19 @@ def values_of(field: Field, kind: str, keys: KeyTable | None) -> Values:
 class KeyTable:
     """The different keys of a field, each with a number, in the order in which they came."""
 
-    __slots__ = ("places", "values")
+    __slots__ = ("positions", "values")
 
     def __init__(self, values: Iterable[Key] = ()) -> None:
         self.values = list(values)
-        self.places = {key: i for i, key in enumerate(self.values)}
+        self.positions = {key: i for i, key in enumerate(self.values)}
 
     def numbers(self, keys: Sequence[Key]) -> Field:
         """The number of each key; new ones get the next. In the narrowest type."""
         for key in keys:
-            if key not in self.places:
-                self.places[key] = len(self.values)
+            if key not in self.positions:
+                self.positions[key] = len(self.values)
                 self.values.append(key)
-        return self.narrowed(np.array([self.places[key] for key in keys], np.int64))
+        return self.narrowed(np.array([self.positions[key] for key in keys], np.int64))
 
     def narrowed(self, numbers: NDArray[np.integer]) -> Field:
         """Numbers of this table in the narrowest type that holds all of them."""

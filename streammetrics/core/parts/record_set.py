@@ -21,7 +21,7 @@ from streammetrics.core.parts.record_fields import (
     write_field,
 )
 from streammetrics.core.parts.record_table import MAX_TIME, Field, Table, is_ascending, united
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 
 _FEW: Final = 1 << 15  # records that may wait, however few are settled
 _BATCHES: Final = 1 << 11
@@ -132,7 +132,7 @@ class RecordSet:
         return made
 
     def _field(self, number: int, column: Values) -> Field:
-        if not isinstance(column, Coded):
+        if not isinstance(column, DictionaryColumn):
             return codes_of_kind(column, self.kinds[number])
         keys = self.keys[number]
         assert keys is not None
@@ -159,7 +159,7 @@ class RecordsColumn(Column):
         self.kinds, self.sets, self.width = kinds, sets, len(sets)
 
     @property
-    def mass(self) -> int:
+    def total_count(self) -> int:
         return 0
 
     @property
@@ -180,7 +180,10 @@ class RecordsColumn(Column):
         for slot in np.unique(slots).tolist():
             at = np.flatnonzero(slots == slot)
             some = [
-                Coded(c.codes[at], c.values) if isinstance(c, Coded) else c[at] for c in columns
+                DictionaryColumn(c.codes[at], c.values)
+                if isinstance(c, DictionaryColumn)
+                else c[at]
+                for c in columns
             ]
             self.sets[slot].add(ids[at], times[at], some)
 

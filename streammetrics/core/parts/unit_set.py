@@ -32,7 +32,7 @@ class UnitsColumn(Column):
         self.n_pending = 0
 
     @property
-    def mass(self) -> int:
+    def total_count(self) -> int:
         return 0
 
     @property

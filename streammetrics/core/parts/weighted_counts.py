@@ -12,67 +12,69 @@ from streammetrics.core.bytes.stack import Stack, Unlike
 from streammetrics.core.parts.counts import Counts, CountsColumn
 from streammetrics.core.parts.part import Part, Slots
 from streammetrics.core.weight_units import Units
-from streammetrics.core.weights import add_excess
+from streammetrics.core.weights import add_surplus
 
 if TYPE_CHECKING:
     from streammetrics.core.declared import Declared
 
 
 class WeightedCountsColumn(CountsColumn):
-    """Tables of units. `excess` is, for each state, by how much units exceed rows: each row has
+    """Tables of units. `surplus` is, for each state, by how much units exceed rows: each row has
     a unit at least, so this too only grows, and without weights it is 0."""
 
     def __init__(self, shape: tuple[int, ...], width: int) -> None:
         super().__init__(shape, width)
-        self.excess = np.zeros(width, np.int64)
+        self.surplus = np.zeros(width, np.int64)
 
     @property
     def stacks(self) -> bool:
-        return super().stacks and not self.excess.any()
+        return super().stacks and not self.surplus.any()
 
     @property
     def nbytes(self) -> int:
-        return super().nbytes + self.excess.nbytes
+        return super().nbytes + self.surplus.nbytes
 
     def add_rows(self, cells: NDArray[np.intp], slots: Slots | None, quanta: Units | None) -> None:
         """Add a row to each given cell; quanta: at least 1 each, None: one each."""
         self.add(cells, slots, quanta)
         if quanta is not None:
-            add_excess(self.excess, slots, quanta)
+            add_surplus(self.surplus, slots, quanta)
 
     def widen(self, width: int) -> None:
-        self.excess = np.concatenate([self.excess, np.zeros(width - self.width, np.int64)])
+        self.surplus = np.concatenate([self.surplus, np.zeros(width - self.width, np.int64)])
         super().widen(width)
 
     def merge(self, other: Self, to: Slots) -> None:
         if other.width == 1:
-            self.excess[to.item(0)] += other.excess.item(0)
+            self.surplus[to.item(0)] += other.surplus.item(0)
         else:
-            np.add.at(self.excess, to, other.excess)
+            np.add.at(self.surplus, to, other.surplus)
         super().merge(other, to)
 
     def take(self, slots: Slots) -> Self:
         new = super().take(slots)
-        new.excess = self.excess[slots]
+        new.surplus = self.surplus[slots]
         return new
 
     def encode(self, out: Writer) -> None:
         super().encode(out)
-        out.ints(self.excess)
+        out.ints(self.surplus)
 
     def read(self, data: Reader) -> None:
         super().read(data)
-        excess, most = data.narrow(self.width)
+        surplus, most = data.narrow(self.width)
         if not most:
             return
-        self.excess = excess.astype(np.int64)
+        self.surplus = surplus.astype(np.int64)
         codes, counts = self._sparse()
         # In two halves, since hostile counts may have a sum past 2**63.
         room = np.zeros((2, self.width), np.int64)
         for half, part in enumerate((counts >> 32, counts & 0xFFFFFFFF)):
             np.add.at(room[half], codes // self.cells, part)
         least = np.bincount(codes // self.cells, minlength=self.width).tolist()
-        for high, low, cells, more in zip(*room.tolist(), least, self.excess.tolist(), strict=True):
+        for high, low, cells, more in zip(
+            *room.tolist(), least, self.surplus.tolist(), strict=True
+        ):
             if more and (high << 32) + low - more < cells:
                 raise damaged("fewer rows than occupied cells")
 

@@ -67,14 +67,14 @@ def sums_of_shares(start: Ints, length: Ints, f: Ints) -> tuple[Pair, Pair]:
     long = length > _SHORT
     single = np.where(long, _FIRST, length).astype(np.int64)
     owners = np.repeat(np.arange(len(single)), single)
-    places = np.arange(len(owners)) - np.repeat(np.cumsum(single) - single, single) + 1
-    j = start[owners] + places
+    positions = np.arange(len(owners)) - np.repeat(np.cumsum(single) - single, single) + 1
+    j = start[owners] + positions
     low = _sums_by_owner(divided(whole(j), whole(j + f[owners])), single)
     at = np.flatnonzero(long)
     if not len(at):
         return low, low
-    ends = _remainders(start[at] + _FIRST, length[at] - _FIRST, f[at])
-    return _with(low, ends[0], at), _with(low, ends[1], at)
+    bounds = _remainders(start[at] + _FIRST, length[at] - _FIRST, f[at])
+    return _with(low, bounds[0], at), _with(low, bounds[1], at)
 
 
 def _with(sums: Pair, more: Pair, at: NDArray[np.intp]) -> Pair:
@@ -177,10 +177,10 @@ def trapezoid(found: Steps, *, bounded: bool) -> Figure:
     if not found.positives:
         return UNDEFINED
     t0, t1, f0, f1, p = _with_positives(found)
-    value = _mean_of_ends(t0, f0, t1, f1, p)
+    value = _mean_of_bounds(t0, f0, t1, f1, p)
     if not bounded or not f1.any():  # as in `_sums`: a precision of 1 throughout
         return _figure(found, value, value, value)
-    least = _mean_of_ends(t0, f1, t1, f1, p)
+    least = _mean_of_bounds(t0, f1, t1, f1, p)
     # Σ (g(j - 1) + g(j)) / 2 = Σ g(j) - (g(T₁) - g(T₀)) / 2
     rise = minus(_share(t1, f0), _share(t0, f0))
     halved = Pair(rise.high / 2, rise.low / 2)
@@ -188,7 +188,7 @@ def trapezoid(found: Steps, *, bounded: bool) -> Figure:
     return _figure(found, value, least, most)
 
 
-def _mean_of_ends(t0: Ints, f0: Ints, t1: Ints, f1: Ints, p: Ints) -> Fraction:
+def _mean_of_bounds(t0: Ints, f0: Ints, t1: Ints, f1: Ints, p: Ints) -> Fraction:
     return _weighed(add(_share(t0, f0), _share(t1, f1)), p) / 2
 
 

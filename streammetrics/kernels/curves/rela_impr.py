@@ -34,11 +34,11 @@ def improvement(measured: ExactArea, base: ExactArea) -> tuple[float, float, flo
         return value, -math.inf, math.inf
     # Monotone in each of the two, so that the extremes are at corners.
     corners = product((measured.low, measured.high), (base.low, base.high))
-    ends = [_Improvement(a, b) for a, b in corners]
+    bounds = [_Improvement(a, b) for a, b in corners]
     return (
         value,
-        min(rounded(end, rounded_down) for end in ends),
-        max(rounded(end, rounded_up) for end in ends),
+        min(rounded(end, rounded_down) for end in bounds),
+        max(rounded(end, rounded_up) for end in bounds),
     )
 
 
@@ -50,10 +50,10 @@ class _Improvement:
     base: FractionMean
 
     def between(self, bits: int) -> list[tuple[int, int]]:
-        ends = self.base.between(bits)
-        if _common_side(ends) is None:
+        bounds = self.base.between(bits)
+        if _common_side(bounds) is None:
             return []
-        return [_improved(a, b) for a, b in product(self.measured.between(bits), ends)]
+        return [_improved(a, b) for a, b in product(self.measured.between(bits), bounds)]
 
     def fraction(self) -> tuple[int, int]:
         return _improved(self.measured.fraction(), self.base.fraction())
@@ -74,7 +74,7 @@ def _side(area: FractionMean) -> int:
     return (2 * numerator > denominator) - (2 * numerator < denominator)
 
 
-def _common_side(ends: list[tuple[int, int]]) -> int | None:
+def _common_side(bounds: list[tuple[int, int]]) -> int | None:
     """The side of 1/2 that all of these are on, or None."""
-    sides = {(2 * a > b) - (2 * a < b) for a, b in ends}
+    sides = {(2 * a > b) - (2 * a < b) for a, b in bounds}
     return sides.pop() if len(sides) == 1 else None

@@ -61,8 +61,8 @@ def lifts(found: Steps, k: int, *, cumulative: bool, bounded: bool) -> list[Figu
             width, every = end.rows - start.rows, found.positives
             low, high = max(width - n, Fraction(0)) / every, min(width, Fraction(p)) / every
         times = Fraction(k, i if cumulative else 1)
-        ends = (v1 - v0) * times, low * times, high * times
-        figures.append(_figure(*ends, bounded))
+        bounds = (v1 - v0) * times, low * times, high * times
+        figures.append(_figure(*bounds, bounded))
     return figures
 
 
@@ -76,8 +76,8 @@ def _cut(found: Steps, share: Fraction) -> _Cut:
     rows = share * found.rows
     # The step in which the cut lies; a cut between two steps is at the end of the first. A few of
     # the millions of places are looked at, so their ranks are not summed for all.
-    places, rank = range(len(found.tp)), -(-rows.numerator // rows.denominator)
-    step = max(bisect_left(places, rank, key=lambda at: _rank(found, at)) - 1, 0)
+    positions, rank = range(len(found.tp)), -(-rows.numerator // rows.denominator)
+    step = max(bisect_left(positions, rank, key=lambda at: _rank(found, at)) - 1, 0)
     t0 = int(found.tp[step])
     p, n = _made_of(found, step)
     inside = rows - _rank(found, step)

@@ -34,7 +34,7 @@ class Steps:
 
     tp: Ints
     fp: Ints
-    places: NDArray[np.intp]
+    positions: NDArray[np.intp]
 
     @property
     def positives(self) -> int:
@@ -66,19 +66,19 @@ def steps(negatives: Ints, positives: Ints) -> Steps:
     """
     rows = negatives | positives  # 0 where both are
     if np.count_nonzero(rows) == len(rows):
-        places = np.arange(len(rows) - 1, -1, -1)
+        positions = np.arange(len(rows) - 1, -1, -1)
         n, p = negatives[::-1], positives[::-1]
     else:
-        places = np.flatnonzero(rows != 0)[::-1]
-        n, p = negatives[places], positives[places]
+        positions = np.flatnonzero(rows != 0)[::-1]
+        n, p = negatives[positions], positives[positions]
     # No sum is near int64 but in huge states, where adding Python integers does not matter.
     near = int(n.max(initial=0)) + int(p.max(initial=0)) > (1 << 62) // max(len(p), 1)
     if near and sum(n.tolist()) + sum(p.tolist()) >= 1 << 63:
         n, p = n.astype(object), p.astype(object)
-    tp, fp = np.zeros((2, len(places) + 1), p.dtype)
+    tp, fp = np.zeros((2, len(positions) + 1), p.dtype)
     np.cumsum(p, out=tp[1:])
     np.cumsum(n, out=fp[1:])
-    return Steps(tp, fp, places)
+    return Steps(tp, fp, positions)
 
 
 _FLOATS: Final = 1 << 53

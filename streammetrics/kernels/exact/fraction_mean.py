@@ -85,8 +85,8 @@ def mean_of(terms: Iterable[tuple[Fraction, int]]) -> FractionMean:
     sums: dict[int, int] = {}
     total = 0
     for value, weight in terms:
-        top, bottom = value.as_integer_ratio()
-        sums[bottom] = sums.get(bottom, 0) + weight * top
+        numerator, denominator = value.as_integer_ratio()
+        sums[denominator] = sums.get(denominator, 0) + weight * numerator
         total += weight
     return FractionMean(sums, total)
 

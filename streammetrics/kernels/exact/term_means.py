@@ -40,12 +40,12 @@ def jaccard(hits: Hits) -> tuple[int, int]:
 
 def f_alpha(weight: Fraction) -> Term:
     """1 / (a / P + (1 - a) / R) = TP / (TP + a FP + (1 - a) FN), of a."""
-    top, bottom = weight.as_integer_ratio()
+    numerator, denominator = weight.as_integer_ratio()
 
     def term(hits: Hits) -> tuple[int, int]:
         tp, fp, fn, _ = hits
-        true = bottom * tp
-        return true, true + top * fp + (bottom - top) * fn
+        true = denominator * tp
+        return true, true + numerator * fp + (denominator - numerator) * fn
 
     return term
 
@@ -71,11 +71,11 @@ def mean(terms: Iterable[tuple[tuple[int, int], int]], zero_division: float) -> 
     """
     sums: dict[int, int] = {}
     total = 0
-    for (top, bottom), weight in terms:
-        if not bottom:
+    for (numerator, denominator), weight in terms:
+        if not denominator:
             if math.isnan(zero_division):
                 continue
-            top, bottom = int(zero_division), 1
-        sums[bottom] = sums.get(bottom, 0) + weight * top
+            numerator, denominator = int(zero_division), 1
+        sums[denominator] = sums.get(denominator, 0) + weight * numerator
         total += weight
     return rounded(FractionMean(sums, total)) if total else zero_division

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from streammetrics.kernels.curves.area import sum_of_counts
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.inference.t_interval import EVERYTHING, Ends, critical, logit_ends
+from streammetrics.kernels.inference.t_interval import EVERYTHING, Bounds, critical, logit_bounds
 from streammetrics.kernels.inference.tails import last_inside
 
 # DeLong's variance of the area under the ROC curve, from buckets, in exact integers.
@@ -97,7 +97,7 @@ def placements(negatives: Ints, positives: Ints) -> Placements:
     (0.9166666666666666, (0.006944444444444444, 0.006944444444444444), 0.08333333333333333)
     """
     n, p = negatives.tolist(), positives.tolist()
-    w, v = (places.tolist() for places in _beaten(negatives, positives))
+    w, v = (positions.tolist() for positions in _beaten(negatives, positives))
     won, lost = list(map(mul, p, w)), map(mul, n, v)
     squares = _sum_of_products(won, w), _sum_of_products(lost, v)
     return Placements(sum(p), sum(n), sum(won), squares, _sum_of_products(p, n))
@@ -118,13 +118,13 @@ def placements_covariance(negatives: Ints, positives: Ints) -> float:
     p, n = (sum(counts.ravel().tolist()) for counts in (positives, negatives))
     if p < 2 or n < 2:
         return math.nan
-    product, places = 1, []
+    product, positions = 1, []
     for axis in (1, 0):
         of_n, of_p = negatives.sum(axis=axis), positives.sum(axis=axis)
         w, v = (side.tolist() for side in _beaten(of_n, of_p))
         product *= _sum_of_products(of_p.tolist(), w)
-        places.append((w, v))
-    (w_a, v_a), (w_b, v_b) = places
+        positions.append((w, v))
+    (w_a, v_a), (w_b, v_b) = positions
     pairs = 4 * p * p * n * n
     of_positives = Fraction(p * _bilinear(positives, w_a, w_b) - product, pairs * (p - 1))
     of_negatives = Fraction(n * _bilinear(negatives, v_a, v_b) - product, pairs * (n - 1))
@@ -158,7 +158,7 @@ def grouped_placements(negatives: Ints, positives: Ints) -> GroupedPlacements:
     met = negatives.any(axis=1) | positives.any(axis=1)
     negatives, positives = negatives[met], positives[met]
     all_n, all_p = negatives.sum(axis=0), positives.sum(axis=0)
-    w, v = (places.tolist() for places in _beaten(all_n, all_p))
+    w, v = (positions.tolist() for positions in _beaten(all_n, all_p))
     p, n, u = sum(all_p.tolist()), sum(all_n.tolist()), _sum_of_products(all_p.tolist(), w)
     own_w = _beaten(negatives, positives)[0]
     influences, replicates = [], []
@@ -193,7 +193,7 @@ GUARD: Final = 10.0  # rows of the scarcer class that pairs are lost by, below w
 COARSE: Final = 0.25  # standard errors that the buckets may hide before the interval says so
 
 
-class AreaEnds(NamedTuple):
+class AreaBounds(NamedTuple):
     """An interval of an area. guarded: Hanley and McNeil's is in it. widened: by the buckets."""
 
     lower: float
@@ -202,7 +202,7 @@ class AreaEnds(NamedTuple):
     widened: bool
 
 
-def area_ends(
+def area_bounds(
     area: float,
     variance: float,
     df: float,
@@ -211,7 +211,7 @@ def area_ends(
     *,
     resolution: float = 0.0,
     strict: bool = False,
-) -> AreaEnds:
+) -> AreaBounds:
     """The interval of an area with this variance and its degrees of freedom.
 
     classes: positives and negatives; of clustered rows, each divided by the design effect.
@@ -219,32 +219,32 @@ def area_ends(
     quarter of the standard error, or strict. Guarded where min(P, N) min(A, 1 - A) < 10, or the
     variance is 0 or not known. Infinite where a class has no rows.
 
-    >>> ends = area_ends(31 / 42, 0.022297808012094, 8.681519661, (6, 7), 0.95)
-    >>> round(ends.lower, 9), round(ends.upper, 9), ends.guarded
+    >>> bounds = area_bounds(31 / 42, 0.022297808012094, 8.681519661, (6, 7), 0.95)
+    >>> round(bounds.lower, 9), round(bounds.upper, 9), bounds.guarded
     (0.32713939, 0.942314634, True)
     """
     positives, negatives = classes
     if not (positives > 0 and negatives > 0 and 0 <= area <= 1):
-        return AreaEnds(*EVERYTHING, guarded=False, widened=False)
+        return AreaBounds(*EVERYTHING, guarded=False, widened=False)
     known = variance > 0 and df > 0 and 0 < area < 1
     guarded = not known or min(positives, negatives) * min(area, 1.0 - area) < GUARD
     se = math.sqrt(variance) if variance > 0 else 0.0
-    found = [logit_ends(area, se, critical(level, df))] if known else []
+    found = [logit_bounds(area, se, critical(level, df))] if known else []
     if guarded:
-        found.append(score_ends(area, positives, negatives, critical(level)))
+        found.append(score_bounds(area, positives, negatives, critical(level)))
     lower, upper = min(low for low, _ in found), max(high for _, high in found)
     widened = resolution > 0 and (strict or resolution > COARSE * se)
     if widened:
         lower, upper = max(lower - resolution, 0.0), min(upper + resolution, 1.0)
-    return AreaEnds(lower, upper, guarded, widened)
+    return AreaBounds(lower, upper, guarded, widened)
 
 
-def score_ends(area: float, positives: float, negatives: float, z: float) -> Ends:
+def score_bounds(area: float, positives: float, negatives: float, z: float) -> Bounds:
     """The areas θ with |area - θ| <= z √V(θ), V as Hanley and McNeil have it.
 
     (Hanley and McNeil 1982, Radiology 143, 29-36, for the variance.) At least one row of a class.
 
-    >>> lower, upper = score_ends(31 / 42, 6, 7, 1.959963984540054)
+    >>> lower, upper = score_bounds(31 / 42, 6, 7, 1.959963984540054)
     >>> round(lower, 9), round(upper, 9)
     (0.417899115, 0.91355616)
     """

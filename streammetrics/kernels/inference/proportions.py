@@ -10,10 +10,10 @@ import math
 from fractions import Fraction
 
 from streammetrics.kernels.exact.rounding import ratio
-from streammetrics.kernels.inference.t_interval import EVERYTHING, Ends
+from streammetrics.kernels.inference.t_interval import EVERYTHING, Bounds
 
 
-def wilson_ends(successes: int, n: int, q: float, *, n_eff: float | None = None) -> Ends:
+def wilson_bounds(successes: int, n: int, q: float, *, n_eff: float | None = None) -> Bounds:
     """The shares θ with |p - θ| <= q √(θ(1 - θ) / n), where p = successes / n.
 
     n_eff: how many independent rows these are worth, where that is not n (`effective_size`).
@@ -25,7 +25,7 @@ def wilson_ends(successes: int, n: int, q: float, *, n_eff: float | None = None)
     The ends are the roots of (1 + c) θ² - (2 p + c) θ + p², c = q² / n; the lower one is found
     from the upper, so that no digit is lost where p is small.
 
-    >>> lower, upper = wilson_ends(3, 10, 1.959963984540054)
+    >>> lower, upper = wilson_bounds(3, 10, 1.959963984540054)
     >>> round(lower, 12), round(upper, 12)
     (0.107791267406, 0.603221852539)
     """
@@ -70,7 +70,7 @@ def share_variance(successes: int, n: int) -> float:
     return ratio(successes * (n - successes), n**3)
 
 
-def newcombe_ends(a: float, ends_a: Ends, b: float, ends_b: Ends) -> Ends:
+def newcombe_bounds(a: float, bounds_a: Bounds, b: float, bounds_b: Bounds) -> Bounds:
     """The interval of b - a from those of the two shares a and b (Wilson's).
 
     (Newcombe 1998, Statistics in Medicine 17, 873-890, method 10.) D = b - a;
@@ -78,15 +78,15 @@ def newcombe_ends(a: float, ends_a: Ends, b: float, ends_b: Ends) -> Ends:
     Infinite where a share or its interval is.
 
     >>> z = 1.959963984540054
-    >>> lower, upper = newcombe_ends(
-    ...     0.052, wilson_ends(520, 10000, z), 0.0585, wilson_ends(585, 10000, z))
+    >>> lower, upper = newcombe_bounds(
+    ...     0.052, wilson_bounds(520, 10000, z), 0.0585, wilson_bounds(585, 10000, z))
     >>> round(lower, 12), round(upper, 12)
     (0.000164880491, 0.012844943543)
     """
-    if not all(map(math.isfinite, (a, *ends_a, b, *ends_b))):
+    if not all(map(math.isfinite, (a, *bounds_a, b, *bounds_b))):
         return EVERYTHING
-    down_b, up_a = b - ends_b[0], ends_a[1] - a
-    up_b, down_a = ends_b[1] - b, a - ends_a[0]
+    down_b, up_a = b - bounds_b[0], bounds_a[1] - a
+    up_b, down_a = bounds_b[1] - b, a - bounds_a[0]
     difference = b - a
     return (
         difference - math.sqrt(down_b * down_b + up_a * up_a),
@@ -94,18 +94,18 @@ def newcombe_ends(a: float, ends_a: Ends, b: float, ends_b: Ends) -> Ends:
     )
 
 
-def f1_ends(tp: int, fp: int, fn: int, q: float, *, n_eff: float | None = None) -> Ends:
+def f1_bounds(tp: int, fp: int, fn: int, q: float, *, n_eff: float | None = None) -> Bounds:
     """F1's interval: Wilson's of the Jaccard index J = tp / (tp + fp + fn), through 2J / (1 + J).
 
     Given that a row is positive, by label or by prediction, J is the share of those that are both.
     n_eff: of these rows. (Takahashi et al. 2022, Applied Intelligence 52, 4961-4972, for F1 as a
     function of counts.)
 
-    >>> lower, upper = f1_ends(40, 10, 30, 1.959963984540054)
+    >>> lower, upper = f1_bounds(40, 10, 30, 1.959963984540054)
     >>> round(lower, 12), round(upper, 12)
     (0.564223177606, 0.755464947206)
     """
-    lower, upper = wilson_ends(tp, tp + fp + fn, q, n_eff=n_eff)
+    lower, upper = wilson_bounds(tp, tp + fp + fn, q, n_eff=n_eff)
     if lower == -math.inf:
         return EVERYTHING
     return 2.0 * lower / (1.0 + lower), 2.0 * upper / (1.0 + upper)

@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 
 from streammetrics.kernels.inference.tails import t_isf, t_sf
 
-Ends: TypeAlias = tuple[float, float]
-EVERYTHING: Final[Ends] = (-math.inf, math.inf)
+Bounds: TypeAlias = tuple[float, float]
+EVERYTHING: Final[Bounds] = (-math.inf, math.inf)
 
 
 def critical(level: float, df: float = math.inf) -> float:
@@ -26,10 +26,10 @@ def critical(level: float, df: float = math.inf) -> float:
     return t_isf((1.0 - level) / 2.0, df)
 
 
-def symmetric_ends(estimate: float, se: float, q: float) -> Ends:
+def symmetric_bounds(estimate: float, se: float, q: float) -> Bounds:
     """The interval estimate - q se, estimate + q se; q from `critical`.
 
-    >>> symmetric_ends(1.0, 0.5, 2.0), symmetric_ends(1.0, math.nan, 2.0)
+    >>> symmetric_bounds(1.0, 0.5, 2.0), symmetric_bounds(1.0, math.nan, 2.0)
     ((0.0, 2.0), (-inf, inf))
     """
     half = q * se
@@ -38,12 +38,12 @@ def symmetric_ends(estimate: float, se: float, q: float) -> Ends:
     return estimate - half, estimate + half
 
 
-def logit_ends(estimate: float, se: float, q: float) -> Ends:
+def logit_bounds(estimate: float, se: float, q: float) -> Bounds:
     """The symmetric interval of ln(x / (1 - x)), which has error se / (x (1 - x)), taken back.
 
     estimate: in (0, 1); at 0 and at 1 the logit has no error that is known, and nothing is.
 
-    >>> lower, upper = logit_ends(0.5, 0.1, 1.959963984540054)
+    >>> lower, upper = logit_bounds(0.5, 0.1, 1.959963984540054)
     >>> round(lower, 9), round(upper, 9)
     (0.313461536, 0.686538464)
     """
@@ -96,9 +96,9 @@ def welch_df(variance_a: float, df_a: float, variance_b: float, df_b: float) -> 
 _MOST: Final = 700.0  # whose e-fold is still a float
 
 
-def fieller_ends(
+def fieller_bounds(
     control: float, variance_c: float, treatment: float, variance_t: float, q: float
-) -> Ends:
+) -> Bounds:
     """The lifts r with |treatment - (1 + r) control| <= q √(Vt + (1 + r)² Vc).
 
     (Fieller 1954, J. R. Stat. Soc. B 16, 175-185.) With s = treatment / control, g = q² Vc /
@@ -106,7 +106,7 @@ def fieller_ends(
     the control may be 0, and any lift is possible.
 
     >>> z, va, vb = 1.959963984540054, 0.052 * 0.948 / 9999, 0.0585 * 0.9415 / 9999
-    >>> lower, upper = fieller_ends(0.052, va, 0.0585, vb, z)
+    >>> lower, upper = fieller_bounds(0.052, va, 0.0585, vb, z)
     >>> round(lower, 12), round(upper, 12)
     (0.003048416175, 0.262821682082)
     """
@@ -130,15 +130,15 @@ def lift_variance(control: float, variance_c: float, treatment: float, variance_
     return error_t * error_t + s * s * error_c * error_c
 
 
-def log_lift_ends(
+def log_lift_bounds(
     control: float, variance_c: float, treatment: float, variance_t: float, q: float
-) -> Ends:
+) -> Bounds:
     """The symmetric interval of ln(treatment / control), taken back: wider than it need be.
 
     Infinite where the two are not of one sign.
 
     >>> z, va, vb = 1.959963984540054, 0.052 * 0.948 / 9999, 0.0585 * 0.9415 / 9999
-    >>> lower, upper = log_lift_ends(0.052, va, 0.0585, vb, z)
+    >>> lower, upper = log_lift_bounds(0.052, va, 0.0585, vb, z)
     >>> round(lower, 8), round(upper, 8)
     (0.00295253, 0.2618992)
     """

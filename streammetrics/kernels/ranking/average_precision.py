@@ -26,7 +26,7 @@ from streammetrics.kernels.exact.double_double import (
     totals_of_parts,
 )
 from streammetrics.kernels.ranking.graded_lists import Ranked
-from streammetrics.kernels.ranking.positions import alike
+from streammetrics.kernels.ranking.positions import deduplicate
 from streammetrics.kernels.ranking.rank_tables import harmonics
 from streammetrics.kernels.ranking.ties import Indices
 
@@ -44,7 +44,7 @@ def bpref(lists: Ranked, rel: int) -> Pair:
     most = np.maximum(np.minimum(relevant, others), 1)
     hits = lists.within(None, rel)
     unjudged = 0 if hits.unjudged is None else hits.unjudged
-    above = hits.ranks - hits.places - unjudged
+    above = hits.ranks - hits.positions - unjudged
     whole = most[hits.lists]
     kept = whole - np.minimum(above, relevant[hits.lists])
     terms, owners = quotient(kept.astype(np.float64), whole.astype(np.float64)), hits.lists
@@ -75,11 +75,11 @@ def average_precision(lists: Ranked, rel: int, cut: int | None, cut_denominator:
     """
     hits = lists.within(cut, rel)
     if not len(lists.ties) and hits.ranks.max(initial=0) < _SHORT:
-        cells = hits.places * _SHORT
+        cells = hits.positions * _SHORT
         cells += hits.ranks
         sums = totals_of_parts((part[cells] for part in _short()), hits.lists, lists.n)
     else:
-        above, ranks = (some.astype(np.float64) + 1 for some in (hits.places, hits.ranks))
+        above, ranks = (some.astype(np.float64) + 1 for some in (hits.positions, hits.ranks))
         terms, owners = quotient(above, ranks), hits.lists
         if len(lists.ties):
             more, of = _tied_terms(lists, rel, cut)
@@ -107,7 +107,7 @@ def _tied_terms(lists: Ranked, rel: int, cut: int | None) -> tuple[Pair, Indices
     above = ties.above(relevant)
     at = np.flatnonzero(relevant > 0 if cut is None else (relevant > 0) & (ties.begins < cut))
     owners = ties.lists[at]
-    different = alike(ties.begins[at], ties.sizes[at], relevant[at], above[at])
+    different = deduplicate(ties.begins[at], ties.sizes[at], relevant[at], above[at])
     at = at[different.firsts]
     begins, sizes, r = ties.begins[at], ties.sizes[at], relevant[at]
     last = begins + sizes if cut is None else np.minimum(begins + sizes, cut)

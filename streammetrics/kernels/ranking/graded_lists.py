@@ -98,7 +98,7 @@ class Relevant:
         return self.take(np.flatnonzero(new))
 
     @property
-    def places(self) -> Indices:
+    def positions(self) -> Indices:
         """How many of them are above each in its list."""
         return np.arange(len(self.lists)) - first_of_run(self.lists)
 

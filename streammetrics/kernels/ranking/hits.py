@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from streammetrics.kernels.exact.double_double import Pair, minus, quotient, times, totals
 from streammetrics.kernels.ranking.graded_lists import Cut, Ranked
 from streammetrics.kernels.ranking.list_sort import of_like_length
-from streammetrics.kernels.ranking.positions import alike
+from streammetrics.kernels.ranking.positions import deduplicate
 from streammetrics.kernels.ranking.rank_tables import GAINS, MAX_GRADE, Floats, reciprocals
 from streammetrics.kernels.ranking.ties import Indices
 
@@ -74,7 +74,7 @@ def _of_first_groups(
     first = np.ones(len(at), np.bool_)
     np.not_equal(owners[1:], owners[:-1], out=first[1:])
     at, owners = at[first], owners[first]
-    different = alike(ties.begins[at], ties.sizes[at], relevant[at])
+    different = deduplicate(ties.begins[at], ties.sizes[at], relevant[at])
     at = at[different.firsts]
     begins, sizes, relevant = ties.begins[at], ties.sizes[at], relevant[at]
     steps = sizes - relevant + 1  # after so many, one has come

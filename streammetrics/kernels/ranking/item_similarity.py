@@ -58,9 +58,9 @@ def by_length(
 # The mean over the pairs of each list, as twice the digits of a double.
 
 Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
+Positions = NDArray[np.intp]
 # items [m], and places of left and right ones [p] among them -> a value for each pair [p]
-OfPairs: TypeAlias = Callable[[Ints, Places, Places], Floats]
+OfPairs: TypeAlias = Callable[[Ints, Positions, Positions], Floats]
 
 
 def pair_means(
@@ -121,7 +121,9 @@ def _sums(terms: Floats) -> Pair:
     return Pair(left.high[0], left.low[0])
 
 
-def cosines(vectors: Floats, squares: Floats, items: Ints, left: Places, right: Places) -> Floats:
+def cosines(
+    vectors: Floats, squares: Floats, items: Ints, left: Positions, right: Positions
+) -> Floats:
     """v·w / √(v·v w·w), [p]; the products are added in the order of the dimensions.
 
     vectors: [n, d] as `scaled_vectors` gives them; squares: [n], their `squared_lengths`. The
@@ -154,7 +156,7 @@ def squared_lengths(vectors: Floats) -> Floats:
     return sums
 
 
-def equal_features(codes: Floats, items: Ints, left: Places, right: Places) -> Floats:
+def equal_features(codes: Floats, items: Ints, left: Positions, right: Positions) -> Floats:
     """In how many features two items have equal values; [p]. codes: [n, f]."""
     equal = np.zeros(len(left))
     for column in np.ascontiguousarray(codes[items].T):
@@ -162,7 +164,7 @@ def equal_features(codes: Floats, items: Ints, left: Places, right: Places) -> F
     return equal
 
 
-def looked_up(table: Floats, items: Ints, left: Places, right: Places) -> Floats:
+def looked_up(table: Floats, items: Ints, left: Positions, right: Positions) -> Floats:
     """The entry of a table [n, n] in the row of the left item and the column of the right; [p]."""
     rows = items * len(table)
     found: Floats = table.reshape(-1).take(rows.take(left) + items.take(right))

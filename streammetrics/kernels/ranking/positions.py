@@ -55,7 +55,7 @@ def below(found: NDArray[np.bool_], ends: NDArray[np.int64]) -> NDArray[np.int64
 _ODD: Final = np.int64(0x1E3779B97F4A7C15)  # mixes numbers; what it mixes up costs time alone
 
 
-class Alike(NamedTuple):
+class Deduplicated(NamedTuple):
     """firsts: places of rows that stand for all, ascending. which: [n], for each row the place in
     `firsts` of an equal one."""
 
@@ -63,14 +63,14 @@ class Alike(NamedTuple):
     which: NDArray[np.intp]
 
 
-def alike(*columns: NDArray[np.int64]) -> Alike:
+def deduplicate(*columns: NDArray[np.int64]) -> Deduplicated:
     """Rows of columns [n] that stand for all others; a few of them may be equal.
 
     Each row writes its place into a table, where the hash of the row says; who reads a place of an
     equal row is stood for by that one.
 
-    >>> alike(np.array([7, 7, 5, 7]), np.array([1, 2, 1, 1]))
-    Alike(firsts=array([1, 2, 3]), which=array([2, 0, 1, 2]))
+    >>> deduplicate(np.array([7, 7, 5, 7]), np.array([1, 2, 1, 1]))
+    Deduplicated(firsts=array([1, 2, 3]), which=array([2, 0, 1, 2]))
     """
     n = len(columns[0])
     bits = n.bit_length() + 1
@@ -90,4 +90,4 @@ def alike(*columns: NDArray[np.int64]) -> Alike:
     firsts, _ = nonzero(stands == place)
     numbers = np.empty(n, np.intp)
     numbers[firsts] = np.arange(len(firsts))
-    return Alike(firsts, numbers[stands])
+    return Deduplicated(firsts, numbers[stands])

@@ -29,13 +29,13 @@ _SEARCHED: Final = -1
 class EdgeSearch:
     """Of edges, finite and ascending. A score at an edge is above it; 0.0 and -0.0 are one score.
 
-    >>> EdgeSearch((0.1, 0.5)).places(np.array([0.05, 0.1, 0.45, 0.5, 7.0]))
+    >>> EdgeSearch((0.1, 0.5)).positions(np.array([0.05, 0.1, 0.45, 0.5, 7.0]))
     array([0, 1, 1, 2, 2])
     """
 
     edges: tuple[float, ...]
 
-    def places(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+    def positions(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """The edges at or below each score: intp [n]; no NaN."""
         first = (np.ascontiguousarray(scores).view(np.uint64) >> np.uint64(_LAST)).view(np.intp)
         found = self._table.take(first).astype(np.intp)
@@ -280,7 +280,7 @@ class EdgeGrid(Grid):
         if len(values) < _MANY:
             cells = np.searchsorted(self.edges, values, "right")
         else:
-            cells = self._search.places(values)
+            cells = self._search.positions(values)
         cells += labels * np.intp(self.n_buckets)
         return cells
 

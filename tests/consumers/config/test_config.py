@@ -96,7 +96,7 @@ def test_a_metric_of_lists_reads_arrays() -> None:
 
 
 def test_the_panel_takes_the_columns_of_the_fields() -> None:
-    takes = config(metrics=METRICS).families[0].panel().arguments()
+    takes = config(metrics=METRICS).metric_sets[0].panel().arguments()
     assert [name for name, needed in takes.items() if needed] == ["label:label", "score:real"]
 
 

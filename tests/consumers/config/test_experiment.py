@@ -82,7 +82,7 @@ def test_what_is_not_said_has_defaults_and_the_unit_is_the_user() -> None:
 
 def test_each_watched_metric_is_counted_once_beside_the_units() -> None:
     found = made(DECLARED)
-    own, experiment = found.families
+    own, experiment = found.metric_sets
     assert [metric.name for metric in own.metrics] == ["auc", "ctr"]
     names = [metric.name for metric in experiment.metrics]
     assert names == ["experiment/auc", "experiment/ctr", "experiment/units"]
@@ -95,7 +95,7 @@ def test_each_watched_metric_is_counted_once_beside_the_units() -> None:
 def test_guardrails_are_counted_too_and_a_name_with_a_dot_goes_before_a_view() -> None:
     metrics = METRICS + '\n"auc.gini" = { type = "Ratio" }'
     text = f'{PLAIN}\nguardrails = [{{ metric = "auc.gini", margin = 1 }}]'
-    names = [metric.name for metric in made(text, metrics=metrics).families[1].metrics]
+    names = [metric.name for metric in made(text, metrics=metrics).metric_sets[1].metrics]
     assert names == ["experiment/auc.gini", "experiment/ctr", "experiment/units"]
 
 

@@ -73,7 +73,7 @@ def counted(
             one = batch.slice(i, 1)
             key = (one.column("family")[0].as_py(), one.column("grouping")[0].as_py())
             groups.setdefault(key, []).append(one)
-    found = [piece for some in groups.values() for piece in merge_states(some, job.config)]
+    found = [shard for some in groups.values() for shard in merge_states(some, job.config)]
     return read_merged(pa.Table.from_batches(found)) if found else ([], [])  # no tasks at all
 
 
@@ -130,8 +130,8 @@ def panes(of: Config) -> dict[Pane, str]:
         seen = ledger.snapshot(lambda seen: [one.pane for one in seen.panes])
     found: dict[Pane, PerKey] = {}
     for row in seen.deltas:
-        state = PerKey.from_bytes(row.piece.state)
-        pane = row.piece.pane
+        state = PerKey.from_bytes(row.shard.state)
+        pane = row.shard.pane
         found[pane] = found[pane] + state if pane in found else state
     return {pane: state.digest() for pane, state in found.items()}
 

@@ -20,7 +20,7 @@ from tests.consumers.messages import (
     digests,
     in_chunks,
     of_format,
-    places,
+    positions,
     records,
     stream,
 )
@@ -48,7 +48,7 @@ def test_rows_count_as_the_same_events_in_json_do(
     found = counted(ARROW, in_chunks(records("arrow", events, cuts), chunks))
     assert digests(found) == digests(whole)
     assert found.counters == whole.counters
-    assert [r for _, _, r in places(found)] == [r for _, _, r in places(whole)]
+    assert [r for _, _, r in positions(found)] == [r for _, _, r in positions(whole)]
 
 
 @pytest.mark.parametrize("compression", [None, "lz4", "zstd"])
@@ -86,7 +86,7 @@ def test_a_bad_row_costs_itself_and_a_bad_message_is_one_entry() -> None:
     rows = [*ROWS[:3], ROWS[0] | {"variant": "z"}, ROWS[4]]
     values = [arrow(ROWS), arrow(rows), b"ARROW1 not", arrow(rows)[:300], arrow(ROWS)]
     delta = counted(ARROW, in_chunks(values, []))
-    assert places(delta) == [(1, 3, "unknown_variant"), (2, 0, "not_arrow"), (3, 0, "not_arrow")]
+    assert positions(delta) == [(1, 3, "unknown_variant"), (2, 0, "not_arrow"), (3, 0, "not_arrow")]
     assert (delta.counters.rows, delta.counters.quarantined) == (87, 3)
     read = {name: value for name, value in rows[3].items() if name != "user"}
     assert json.loads(delta.quarantine[0].payload) == read
@@ -121,7 +121,7 @@ def test_a_column_that_cannot_be_read_costs_its_message(
     batch: pa.RecordBatch, reason: str, said: str
 ) -> None:
     delta = counted(ARROW, in_chunks([arrow(ROWS), stream(batch), arrow(ROWS)], []))
-    assert places(delta) == [(1, 0, reason)]
+    assert positions(delta) == [(1, 0, reason)]
     assert said in delta.quarantine[0].detail
     assert delta.counters.rows == 2 * N + 1
 
@@ -141,7 +141,7 @@ def test_times_outside_of_the_calendar_are_bad_in_every_unit() -> None:
     for unit, far in [("s", 1 << 62), ("ms", 1 << 62), ("s", -(1 << 62)), ("s", 1 << 40)]:
         column = pa.array([0, far, None] + [0] * (N - 3), pa.timestamp(unit, "UTC"))
         delta = counted(ARROW, in_chunks([stream(changed("ts", column))], []))
-        assert places(delta) == [(0, 1, "out_of_range"), (0, 2, "missing_field")]
+        assert positions(delta) == [(0, 1, "out_of_range"), (0, 2, "missing_field")]
 
 
 def test_lists_and_structs_are_columns_too() -> None:
@@ -154,7 +154,7 @@ def test_lists_and_structs_are_columns_too() -> None:
     shown = [{"clicks": [0, 1], "scores": [0.5, 0.2]}, {"clicks": [1], "scores": [0.5, 0.1]}]
     rows = [{"ts": 1000, "shown": one} for one in shown]
     delta = counted(made, in_chunks([arrow(rows)], []))
-    assert places(delta) == [(0, 1, "wrong_type")]
+    assert positions(delta) == [(0, 1, "wrong_type")]
     assert delta.counters.rows == 2
 
 
@@ -168,13 +168,13 @@ def bomb() -> bytes:
 def test_what_a_compressed_body_opens_to_is_bounded() -> None:
     assert len(bomb()) < 1 << 20
     delta = counted(ARROW, in_chunks([bomb()], []))
-    assert places(delta) == [(0, 0, "too_large")]
+    assert positions(delta) == [(0, 0, "too_large")]
 
 
 def test_rows_are_bounded_before_they_are_made() -> None:
     nothing = stream(pa.record_batch([pa.nulls(10_000_000)], ["ts"]))
     assert len(nothing) < 1000
-    assert places(counted(ARROW, in_chunks([nothing], []))) == [(0, 0, "too_many_events")]
+    assert positions(counted(ARROW, in_chunks([nothing], []))) == [(0, 0, "too_many_events")]
 
 
 def test_a_column_needs_no_object_for_each_event() -> None:
@@ -231,4 +231,4 @@ def test_flipped_bytes_cost_their_message_alone() -> None:
         bad = bytearray(good)
         bad[rng.randrange(len(bad))] ^= 1 << rng.randrange(8)
         delta = counted(ARROW, in_chunks([good, bytes(bad), good], []))
-        assert {offset for offset, _, _ in places(delta)} <= {1}
+        assert {offset for offset, _, _ in positions(delta)} <= {1}

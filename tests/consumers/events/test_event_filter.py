@@ -26,7 +26,7 @@ from tests.consumers.messages import (
     in_chunks,
     message,
     of_format,
-    places,
+    positions,
     records,
 )
 from tests.consumers.small_config import LOG, chunk, config
@@ -122,7 +122,7 @@ def test_a_variant_that_is_missing_where_the_event_is_not_meant_is_no_refusal() 
 def test_an_event_that_cannot_be_parsed_is_refused_all_the_same(bad: bytes, reason: str) -> None:
     values = [bad, json.dumps({"ts": 1}).encode(), json.dumps(event()).encode()]
     found = counted(of_format("json", **parts('"exps.e00" = "present"')), in_chunks(values, []))
-    assert places(found) == [(0, 0, reason)]
+    assert positions(found) == [(0, 0, reason)]
     assert found.counters == Counters(rows=3, skipped=1, quarantined=1)
 
 
@@ -148,7 +148,7 @@ def test_events_of_a_csv_file_are_chosen_by_its_columns() -> None:
     rows = [b"7,1,a,7", b"7,1,,7", b"x,1,a,8", b'7,1,"a","7"', b"7,1", b"7,1,z,7"]
     decoder, delta = Decoder(made), Delta(made, LOG, 0)
     delta.add(decoder.decode(chunk(rows, fields=fields)))
-    assert places(delta) == [(4, 0, "not_csv"), (5, 0, "unknown_variant")]
+    assert positions(delta) == [(4, 0, "not_csv"), (5, 0, "unknown_variant")]
     assert delta.counters == Counters(rows=6, skipped=2, quarantined=2)
     with pytest.raises(SourceError, match="has no column 'n'"):
         decoder.decode(chunk(rows[:1], fields=("ts", "label", "exps.e00", "m")))
@@ -171,7 +171,7 @@ def test_rows_of_a_table_are_chosen_by_its_columns_and_refused_under_their_own_p
         **parts('"exps.e00" = "present", country = ["de"]'),
     )
     found = table(made, batch)
-    assert places(found) == [(3, 0, "unknown_variant")]
+    assert positions(found) == [(3, 0, "unknown_variant")]
     assert json.loads(found.quarantine[0].payload) == rows[3]
     assert found.counters == Counters(rows=6, skipped=3, quarantined=1)
     lacking = batch.select(["ts", "label", "exps"])
@@ -198,7 +198,7 @@ def test_an_arrow_message_without_the_columns_is_skipped_where_none_of_its_rows_
     made = of_format("arrow", **parts('kind = "click"'))
     found = counted(made, in_chunks([other, mixed, good], []))
     # A message that has an event that is meant, and lacks a column, is refused whole as ever.
-    assert places(found) == [(1, 0, "missing_field")]
+    assert positions(found) == [(1, 0, "missing_field")]
     assert found.counters == Counters(rows=7, skipped=5, quarantined=1)
 
 
@@ -217,7 +217,7 @@ def test_a_header_says_which_records_are_meant_before_its_lack_refuses_them(form
     n = 1 if format == "json" else 2
     twice = [("arm", b"a"), ("arm", b"b")]
     found = headed([value] * 4, [[("arm", b"a")], [], [("arm", None)], twice], made)
-    assert places(found) == [(3, 0, "bad_header")]
+    assert positions(found) == [(3, 0, "bad_header")]
     assert found.counters == Counters(rows=3 * n + 1, skipped=2 * n, quarantined=1)
 
 
@@ -227,7 +227,7 @@ def test_a_record_is_refused_for_its_headers_only_where_one_of_its_events_is_mea
     de, fr = (json.dumps(event(country=c)).encode() for c in ("de", "fr"))
     values = [b"\n".join(some) for some in ([fr, fr], [fr, de], [de, fr])]
     found = headed(values, [[], [], [("arm", b"a")]], made)
-    assert places(found) == [(1, 0, "missing_field")]
+    assert positions(found) == [(1, 0, "missing_field")]
     assert found.counters == Counters(rows=5, skipped=3, quarantined=1)
 
 
@@ -236,7 +236,7 @@ def test_a_field_of_the_key_says_which_records_are_meant() -> None:
     keys = [b'{"site":1}', b'{"site":"x"}', b'{"site":2}', b"{}", None, b"nine", b'{"site":{}}']
     value = json.dumps(event()).encode()
     found = headed([value] * 7, [[]] * 7, made, keys)
-    assert places(found) == [(5, 0, "bad_key")]
+    assert positions(found) == [(5, 0, "bad_key")]
     assert found.counters == Counters(rows=7, skipped=4, quarantined=1)
 
 
@@ -247,7 +247,7 @@ def test_what_is_skipped_is_neither_a_repeat_nor_a_reason_to_forget_ids() -> Non
     values = [json.dumps(one).encode() for one in events]
     found = Decoder(made).decode(chunk(values))
     assert found.event_ids is not None
-    assert (len(found.event_ids.ids), found.event_ids.places.tolist()) == (1, [0])
+    assert (len(found.event_ids.ids), found.event_ids.positions.tolist()) == (1, [0])
     assert found.chunk.offsets.tolist() == [1]  # type: ignore[union-attr]
 
 

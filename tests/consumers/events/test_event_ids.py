@@ -46,7 +46,7 @@ def test_ids_are_those_of_good_events_and_of_refused_ones_that_have_one() -> Non
         with_id(event(), 7),
         with_id(event(label='"x"'), "d"),  # another type: it is not read any further
     )
-    assert ids.places.tolist() == [0, 2, 5]
+    assert ids.positions.tolist() == [0, 2, 5]
     assert ids.ids.tolist() == hashes("a", "b", "7")
     assert ids.times_ms.tolist() == [MS] * 3
 

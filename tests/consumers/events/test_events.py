@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.model.chunk import Cut, SourceError
 
-from streammetrics import Coded, HashedIds, hash_ids
+from streammetrics import DictionaryColumn, HashedIds, hash_ids
 from tests.consumers.small_config import EVENT, SLICES, chunk, config, event
 
 METRICS = (
@@ -29,7 +29,7 @@ def reasons(decoded: Decoded) -> list[tuple[str, str | None]]:
     return [(entry.reason, entry.field) for entry in decoded.refused]
 
 
-def texts(column: Coded) -> list[object]:
+def texts(column: DictionaryColumn) -> list[object]:
     return [column.values[code] for code in column.codes.tolist()]
 
 
@@ -197,7 +197,7 @@ def test_ids_are_texts_unless_the_metric_wants_integers() -> None:
     exact = decode(event(user="7").replace(b'"7"', b"7"), event(user="x"),
                    metrics='g = { type = "GroupedAUC", ids = "exact" }')  # fmt: skip
     names = exact.columns["user:text_id"]
-    assert isinstance(names, Coded) and texts(names) == ["7", "x"]
+    assert isinstance(names, DictionaryColumn) and texts(names) == ["7", "x"]
     whole = decode(event(user="7").replace(b'"7"', b"7"), event(user="x"),
                    metrics='g = { type = "GroupedAUC", ids = "integer" }')  # fmt: skip
     assert np.asarray(whole.columns["user:int_id"]).tolist() == [7]

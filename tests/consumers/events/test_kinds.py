@@ -14,7 +14,7 @@ from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.events.fields import ID, VALUE
 from streammetrics_consumers.model.chunk import Values
 
-from streammetrics import Coded, hash_ids
+from streammetrics import DictionaryColumn, hash_ids
 from tests.consumers.small_config import chunk, config
 
 EVENT = 'time = "ts"\ntime_unit = "s"\nvariant = "variant"\nvariants = ["a", "b"]\nscore = "score"'
@@ -115,10 +115,10 @@ def test_rows_of_csv_have_empty_fields_where_their_kind_has_none() -> None:
 
 def test_rows_of_a_column_store_have_nulls_where_their_kind_has_none() -> None:
     columns: dict[str, Values] = {
-        "kind": Coded(np.array([0, 1, 0]), ("click", "shown")),
-        "id": Coded(np.array([0, 0, 1]), ("x", "y")),
+        "kind": DictionaryColumn(np.array([0, 1, 0]), ("click", "shown")),
+        "id": DictionaryColumn(np.array([0, 0, 1]), ("x", "y")),
         "ts": np.array([11, 10, 12]),
-        "variant": Coded(np.array([0, 1, 0]), (None, "b")),
+        "variant": DictionaryColumn(np.array([0, 1, 0]), (None, "b")),
         "score": [None, 0.5, None],
     }
     of = split(source='kind = "file"\npath = "events.parquet"')

@@ -15,7 +15,7 @@ from tests.consumers.messages import (
     in_chunks,
     message,
     of_format,
-    places,
+    positions,
     records,
 )
 from tests.consumers.small_config import chunk, event
@@ -45,7 +45,7 @@ GOOD = [
 def test_a_bad_event_in_a_message_costs_that_event_alone(format: str, reason: str) -> None:
     value = message(format, [event(), event(), BROKEN[reason], event(label=1)])
     delta = counted(CONFIGS[format], in_chunks([message(format, [event()]), value], []))
-    assert places(delta) == [(1, 2, reason)]
+    assert positions(delta) == [(1, 2, reason)]
     assert delta.counters == Counters(rows=5, quarantined=1)
     entry = delta.quarantine[0]
     assert (entry.payload, entry.size) == (BROKEN[reason], len(BROKEN[reason]))
@@ -71,14 +71,14 @@ def test_a_bad_event_in_a_message_costs_that_event_alone(format: str, reason: st
 def test_a_message_that_is_no_array_is_one_entry(value: bytes, reason: str) -> None:
     good = message("array", [event(), event()])
     delta = counted(CONFIGS["array"], in_chunks([good, value, good], []))
-    assert places(delta) == [(1, 0, reason)]
+    assert positions(delta) == [(1, 0, reason)]
     assert delta.counters == Counters(rows=5, quarantined=1)
 
 
 def test_an_array_may_be_empty_and_a_comma_too_many_is_an_empty_event() -> None:
     assert counted(CONFIGS["array"], in_chunks([b" [ ]\n"], [])).counters == Counters()
     delta = counted(CONFIGS["array"], in_chunks([b"[" + event() + b",]"], []))
-    assert places(delta) == [(0, 1, "empty")]
+    assert positions(delta) == [(0, 1, "empty")]
 
 
 @pytest.mark.parametrize(
@@ -103,19 +103,19 @@ def test_lines_may_end_with_cr_lf_and_an_empty_line_is_an_empty_event() -> None:
     value = event() + b"\r\n" + event() + b"\r\n"
     assert counted(CONFIGS["ndjson"], in_chunks([value], [])).counters == Counters(rows=2)
     delta = counted(CONFIGS["ndjson"], in_chunks([event() + b"\n\n" + event()], []))
-    assert places(delta) == [(0, 1, "empty")]
+    assert positions(delta) == [(0, 1, "empty")]
 
 
 def test_two_broken_lines_that_join_to_an_event_are_two_bad_events() -> None:
     whole = event()
     value = whole[:20] + b"\n" + whole[20:] + b"\n" + whole + whole + b"\n\n"
     delta = counted(CONFIGS["ndjson"], in_chunks([value], []))
-    assert [index for _, index, _ in places(delta)] == [0, 1, 2, 3]
+    assert [index for _, index, _ in positions(delta)] == [0, 1, 2, 3]
 
 
 def test_a_message_with_too_many_lines_is_refused_before_it_is_cut() -> None:
     delta = counted(CONFIGS["ndjson"], in_chunks([b"x\n" * 300_000, event()], []))
-    assert places(delta) == [(0, 0, "too_many_events")]
+    assert positions(delta) == [(0, 0, "too_many_events")]
     assert delta.counters == Counters(rows=2, quarantined=1)
 
 
@@ -125,7 +125,7 @@ def test_the_size_limit_is_that_of_an_event(format: str) -> None:
     small = replace(small, source=replace(small.source, max_event_bytes=200))
     values = [message(format, [event()] * 50 + [event(phase="x" * 200)] + [event()])]
     delta = counted(small, in_chunks(values, []))
-    assert places(delta) == [(0, 50, "too_large")]
+    assert positions(delta) == [(0, 50, "too_large")]
     assert delta.counters == Counters(rows=52, quarantined=1)
 
 
@@ -137,7 +137,7 @@ def test_a_message_has_a_size_limit_of_its_own(
     values = [message(format, [event()]), message(format, [event(user="u" * 99)] * 100)]
     assert len(values[0]) < 3000 < len(values[1])
     delta = counted(CONFIGS[format], in_chunks(values, []))
-    assert places(delta) == [(1, 0, "too_large")]
+    assert positions(delta) == [(1, 0, "too_large")]
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -152,7 +152,7 @@ def test_tombstones_are_counted_and_are_no_events(format: str) -> None:
 def test_an_empty_message_is_no_tombstone(format: str) -> None:
     delta = counted(CONFIGS[format], in_chunks([None, b"", message(format, [event()])], []))
     assert delta.counters == Counters(rows=2, quarantined=1, tombstones=1)
-    assert [(offset, index) for offset, index, _ in places(delta)] == [(1, 0)]
+    assert [(offset, index) for offset, index, _ in positions(delta)] == [(1, 0)]
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -186,23 +186,23 @@ CUTS = st.lists(st.integers(0, 30), max_size=6)
 @settings(deadline=None)
 @given(streams(), CUTS, CUTS, st.sampled_from(TEXTS), st.integers(1, 600))
 def test_no_cut_into_messages_or_pieces_leaves_a_trace(
-    events: list[bytes], cuts: list[int], chunks: list[int], format: str, piece: int
+    events: list[bytes], cuts: list[int], chunks: list[int], format: str, shard: int
 ) -> None:
     whole = counted(CONFIGS["json"], in_chunks(events, []))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(messages, "PIECE_BYTES", piece)
+        patch.setattr(messages, "SHARD_BYTES", shard)
         values = records(format, events, cuts)
         found = counted(CONFIGS[format], in_chunks(values, chunks))
     assert digests(found) == digests(whole)
     # A message whose only event is empty is an empty message, and an empty event.
     assert found.counters == whole.counters
-    assert [r for _, _, r in places(found)] == [r for _, _, r in places(whole)]
+    assert [r for _, _, r in positions(found)] == [r for _, _, r in positions(whole)]
 
 
 def test_the_last_piece_ends_where_the_chunk_does() -> None:
     made = replace(chunk([event()] * 5), offsets=[0, 2, 4, 6, 8], end=20)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(messages, "PIECE_BYTES", 1)
+        patch.setattr(messages, "SHARD_BYTES", 1)
         found = list(Decoder(CONFIGS["ndjson"]).pieces(made))
     assert [(d.chunk.start, d.chunk.end) for d in found] == [
         (0, 1),

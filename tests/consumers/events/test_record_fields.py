@@ -8,7 +8,7 @@ from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.model.commit import Counters
 
 from streammetrics import HashedIds, hash_ids
-from tests.consumers.messages import counted, digests, in_chunks, message, of_format, places
+from tests.consumers.messages import counted, digests, in_chunks, message, of_format, positions
 from tests.consumers.small_config import event
 
 Headers = list[tuple[str, bytes | None]]
@@ -94,7 +94,7 @@ def test_a_record_whose_key_or_headers_are_bad_is_refused_whole(
 ) -> None:
     value = event() if format == "json" else message(format, [event(), event()])
     found = fed(format, [value] * 3, [KEY, key, KEY], [HEADERS, headers, HEADERS])
-    assert places(found) == [(1, 0, reason)]
+    assert positions(found) == [(1, 0, reason)]
     assert found.quarantine[0].field == field
     assert found.quarantine[0].payload == value
     assert found.counters.rows == (3 if format == "json" else 5)

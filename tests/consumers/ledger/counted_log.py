@@ -7,7 +7,7 @@ import functools
 import random
 from collections.abc import Sequence
 
-from streammetrics_consumers.ledger.delta_metadata import PIECE_BYTES, split
+from streammetrics_consumers.ledger.delta_metadata import SHARD_BYTES, split
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Commit, Counters, Head, Snapshot
 from streammetrics_consumers.model.generation import DeltaRow, Generation, Pane
@@ -51,18 +51,18 @@ def committed(
     n: int,
     *,
     keys: int,
-    limit: int = PIECE_BYTES,
+    limit: int = SHARD_BYTES,
     panes: Sequence[Pane] = PANES,
 ) -> Head:
     """Commit the next `n` events."""
     offsets = range(head.next_offset, head.next_offset + n)
-    pieces = [
-        piece
+    shards = [
+        shard
         for pane in panes
         if any(counts(pane, offset) for offset in offsets)
-        for piece in split(pane, state_of(pane, offsets, keys, head.partition.number), limit)
+        for shard in split(pane, state_of(pane, offsets, keys, head.partition.number), limit)
     ]
-    commit = Commit(head, offsets.start, offsets.stop, offsets.stop, Counters(n), pieces)
+    commit = Commit(head, offsets.start, offsets.stop, offsets.stop, Counters(n), shards)
     return ledger.commit(of, commit)
 
 
@@ -73,7 +73,7 @@ def begun(ledger: Ledger) -> tuple[Generation, list[Head]]:
 
 
 def filled(
-    ledger: Ledger, commits: int, *, keys: int = 50, seed: int = 1, limit: int = PIECE_BYTES
+    ledger: Ledger, commits: int, *, keys: int = 50, seed: int = 1, limit: int = SHARD_BYTES
 ) -> tuple[Generation, list[Head]]:
     """A ledger after so many commits to its logs in turns."""
     rng = random.Random(seed)
@@ -94,8 +94,8 @@ def sums(seen: Snapshot) -> dict[tuple[Pane, int], bytes]:
     """The merged state of each pane and head, as bytes."""
     found: dict[tuple[Pane, int], PerKey] = {}
     for row in seen.deltas:
-        key = row.piece.pane, row.head
-        state = PerKey.from_bytes(row.piece.state)
+        key = row.shard.pane, row.head
+        state = PerKey.from_bytes(row.shard.state)
         if key in found:
             found[key].merge(state)
         else:
@@ -103,24 +103,24 @@ def sums(seen: Snapshot) -> dict[tuple[Pane, int], bytes]:
     return {key: state.to_bytes() for key, state in found.items()}
 
 
-def require_true_rows(seen: Snapshot, keys: int, limit: int = PIECE_BYTES) -> None:
+def require_true_rows(seen: Snapshot, keys: int, limit: int = SHARD_BYTES) -> None:
     """Every row counts the events of its offsets and keys, all of them and no others, each event
     is in one row of each pane that has it, and no row is too large."""
     logs = {head.id: head.partition.number for head in seen.heads}
     for row in seen.deltas:
-        pane, piece = row.piece.pane, row.piece
+        pane, shard = row.shard.pane, row.shard
         offsets = range(row.start_offset, row.end_offset)
-        parts = parts_of(pane, offsets, keys, logs[row.head], piece.key_ranges)
-        assert parts[piece.key_range] == piece.state, describe(row)
-        assert len(piece.state) <= limit, describe(row)
+        parts = parts_of(pane, offsets, keys, logs[row.head], shard.key_ranges)
+        assert parts[shard.key_range] == shard.state, describe(row)
+        assert len(shard.state) <= limit, describe(row)
     for (pane, head), data in sums(seen).items():
         (end,) = (one.next_offset for one in seen.heads if one.id == head)
         assert state_of(pane, range(end), keys, logs[head]).to_bytes() == data
 
 
 def describe(row: DeltaRow) -> str:
-    piece = row.piece
+    shard = row.shard
     return (
-        f"row {row.id}: {piece.pane}, head {row.head}, keys {piece.key_range}/{piece.key_ranges}, "
+        f"row {row.id}: {shard.pane}, head {row.head}, keys {shard.key_range}/{shard.key_ranges}, "
         f"offsets {row.start_offset} to {row.end_offset}"
     )

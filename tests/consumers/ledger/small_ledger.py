@@ -40,11 +40,11 @@ def opened(folder: Path) -> Ledger:
 
 
 def commit(head: Head, rows: int, *panes: Pane, greatest_event_ms: int = 5) -> Commit:
-    pieces = [StateShard(pane, 0, 1, b"state") for pane in panes]
+    shards = [StateShard(pane, 0, 1, b"state") for pane in panes]
     counters = Counters(rows, late=1, quarantined=1)
     start = head.next_offset
     return Commit(
-        head, start, start + rows, greatest_event_ms, counters, pieces, [Refusal(start)]
+        head, start, start + rows, greatest_event_ms, counters, shards, [Refusal(start)]
     )  # fmt: skip
 
 

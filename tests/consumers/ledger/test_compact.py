@@ -45,7 +45,7 @@ def counted(seen: Snapshot) -> object:
 def per_strand(seen: Snapshot) -> list[int]:
     found: dict[tuple[Pane, int], int] = {}
     for row in seen.deltas:
-        found[row.piece.pane, row.head] = found.get((row.piece.pane, row.head), 0) + 1
+        found[row.shard.pane, row.head] = found.get((row.shard.pane, row.head), 0) + 1
     return sorted(found.values())
 
 
@@ -127,19 +127,19 @@ def test_heads_stay_apart(ledger: Ledger) -> None:
 def test_a_row_that_is_gone_rolls_the_whole_group_back(ledger: Ledger) -> None:
     filled(ledger, 60)
     first, second = (Compactor(ledger.store, above=1) for _ in range(2))
-    strand = first.strands()[0]
-    (group,) = first.plan(strand)
-    half = replace(group, boxes=group.boxes[: len(group.boxes) // 2])
-    read = ledger.store.read(lambda c: compact_module._states(c, strand, group))
+    run = first.runs()[0]
+    (group,) = first.plan(run)
+    half = replace(group, extents=group.extents[: len(group.extents) // 2])
+    read = ledger.store.read(lambda c: compact_module._states(c, run, group))
     assert read is not None
     of, states = read
-    made = second._fold(strand.pane, group, states, ())
-    assert first.merge(strand, half) is not None
+    made = second._fold(run.pane, group, states, ())
+    assert first.merge(run, half) is not None
     before = rows_of(ledger)
     with pytest.raises(compact_module._NotAsRead):
-        ledger.store.write(lambda c, _: compact_module._exchange(c, of, strand, group, made))
+        ledger.store.write(lambda c, _: compact_module._exchange(c, of, run, group, made))
     assert rows_of(ledger) == before
-    assert second.merge(strand, group) is None
+    assert second.merge(run, group) is None
     require_true_rows(before, KEYS)
 
 
@@ -148,17 +148,17 @@ def test_an_id_that_was_given_again_is_another_row(ledger: Ledger) -> None:
     head, compactor = heads[0], Compactor(ledger.store, above=1)
     for _ in range(3):
         head = committed(ledger, generation, head, 14, keys=KEYS, panes=PANES[:1])
-    (strand,) = compactor.strands()
-    (group,) = compactor.plan(strand)
+    (run,) = compactor.runs()
+    (group,) = compactor.plan(run)
     compact(ledger.store)
     for _ in range(2):
         head = committed(ledger, generation, head, 14, keys=KEYS, panes=PANES[:1])
     seen = rows_of(ledger)
     if ledger.store.engine.dialect.name == "sqlite":
-        assert {box.id for box in group.boxes} == {row.id for row in seen.deltas}
-    assert compactor.merge(strand, group) is None
+        assert {extent.id for extent in group.extents} == {row.id for row in seen.deltas}
+    assert compactor.merge(run, group) is None
     with pytest.raises(compact_module._NotAsRead):
-        ledger.store.write(lambda c, _: compact_module._exchange(c, head, strand, group, []))
+        ledger.store.write(lambda c, _: compact_module._exchange(c, head, run, group, []))
     assert rows_of(ledger) == seen
 
 
@@ -166,13 +166,13 @@ def test_an_id_that_was_given_again_is_another_row(ledger: Ledger) -> None:
 def test_windows_below_the_floor_stay_gone_and_the_total_stays(ledger: Ledger) -> None:
     generation, _ = filled(ledger, 60)
     compactor = Compactor(ledger.store, above=1)
-    planned = [(strand, compactor.plan(strand)) for strand in compactor.strands()]
+    planned = [(run, compactor.plan(run)) for run in compactor.runs()]
     total = {key: data for key, data in sums(rows_of(ledger)).items() if key[0].is_total}
     generation = ledger.raise_floor(generation, HOUR)
-    for strand, groups in planned:
+    for run, groups in planned:
         for group in groups:
-            merged = compactor.merge(strand, group)
-            assert (merged is None) == (strand.pane == PANES[1])
+            merged = compactor.merge(run, group)
+            assert (merged is None) == (run.pane == PANES[1])
     seen = rows_of(ledger)
     assert {size.pane for size in seen.panes} == {PANES[0], PANES[2]}
     assert {key: data for key, data in sums(seen).items() if key[0].is_total} == total
@@ -203,21 +203,21 @@ def large(ledger: Ledger, commits: int, rows: int) -> None:
         state = PerKey(ExactAUC())
         state.update(["a"] * rows, labels=[1] * rows, scores=[rng.random() for _ in range(rows)])
         start = head.next_offset
-        pieces = list(split(pane, state))
-        commit = Commit(head, start, start + rows, 5, Counters(rows), pieces)
+        shards = list(split(pane, state))
+        commit = Commit(head, start, start + rows, 5, Counters(rows), shards)
         head = ledger.commit(generation, commit)
 
 
 def test_a_key_that_would_be_too_large_for_a_row_keeps_several(ledger: Ledger) -> None:
     large(ledger, 12, 100)
     before = rows_of(ledger)
-    size = len(before.deltas[0].piece.state)
+    size = len(before.deltas[0].shard.state)
     compactor = Compactor(ledger.store, above=1, row_bytes=4 * size)
     list(compactor.steps())
     after = rows_of(ledger)
     assert counted(after) == counted(before)
     assert 3 <= len(after.deltas) <= 6
-    assert all(len(row.piece.state) <= 4 * size for row in after.deltas)
+    assert all(len(row.shard.state) <= 4 * size for row in after.deltas)
     spans = sorted((row.start_offset, row.end_offset) for row in after.deltas)
     assert all(earlier[1] == later[0] for earlier, later in pairwise(spans))
     assert list(compactor.steps()) == [], "what cannot be merged is not tried again"
@@ -244,7 +244,7 @@ def test_rows_that_were_cut_for_the_memory_stay_in_their_ranges_of_keys(ledger: 
     before = rows_of(ledger)
     list(Compactor(ledger.store, above=1, merge_bytes=3000).steps())
     after = rows_of(ledger)
-    assert max(row.piece.key_ranges for row in after.deltas) > 1
+    assert max(row.shard.key_ranges for row in after.deltas) > 1
     assert counted(after) == counted(before)
     require_true_rows(after, KEYS)
 
@@ -255,6 +255,6 @@ def test_every_row_counts_its_offsets_and_keys_at_every_moment(ledger: Ledger) -
     compactor = Compactor(ledger.store, above=4, merge_bytes=3000, row_bytes=500)
     for _ in compactor.steps():
         require_true_rows(rows_of(ledger), 12, 500)
-    for strand in compactor.strands():
-        found = ledger.store.read(partial(compact_module._boxes, strand=strand))
+    for run in compactor.runs():
+        found = ledger.store.read(partial(compact_module._extents, run=run))
         assert depth(found) <= 4

@@ -52,7 +52,7 @@ def test_two_compactors_whose_steps_take_turns(ledger: Ledger, seed: int) -> Non
             log = rng.randrange(3)
             heads[log] = committed(ledger, generation, heads[log], 9, keys=KEYS, limit=900)
         if not plans[at]:
-            plans[at] = [(s, g) for s in compactor.strands() for g in compactor.plan(s)]
+            plans[at] = [(s, g) for s in compactor.runs() for g in compactor.plan(s)]
             rng.shuffle(plans[at])
         elif compactor.merge(*plans[at].pop()) is None:  # type: ignore[arg-type]
             lost += 1

@@ -18,12 +18,12 @@ def in_a_row(
     ]
 
 
-def done(boxes: Sequence[Extent], group: Group, next_id: int, size: int) -> list[Extent]:
+def done(extents: Sequence[Extent], group: Group, next_id: int, size: int) -> list[Extent]:
     """What stands after a group was merged, where its rows add up to `size` bytes a range."""
-    left = [box for box in boxes if box not in group.boxes]
-    start = min(box.start_offset for box in group.boxes)
-    end = max(box.end_offset for box in group.boxes)
-    coarsest = min(group.boxes, key=lambda box: box.key_ranges)
+    left = [extent for extent in extents if extent not in group.extents]
+    start = min(extent.start_offset for extent in group.extents)
+    end = max(extent.end_offset for extent in group.extents)
+    coarsest = min(group.extents, key=lambda extent: extent.key_ranges)
     ranges = max(coarsest.key_ranges, group.ranges)
     each = ranges // coarsest.key_ranges
     nodes = range(coarsest.key_range * each, coarsest.key_range * each + each)
@@ -40,30 +40,30 @@ def test_rows_up_to_the_limit_stay() -> None:
 
 
 def test_more_rows_are_merged_and_the_newest_stay_for_those_who_follow() -> None:
-    boxes = in_a_row(ABOVE + 1)
-    (group,) = plan(boxes)
-    assert group.boxes == tuple(boxes[:-LEAVE])
+    extents = in_a_row(ABOVE + 1)
+    (group,) = plan(extents)
+    assert group.extents == tuple(extents[:-LEAVE])
     assert group.ranges == 1
 
 
 def test_all_are_merged_on_request() -> None:
-    boxes = in_a_row(3)
-    assert plan(boxes, above=1) == [Group(tuple(boxes), 1)]
-    assert plan(boxes[:1], above=1) == []
+    extents = in_a_row(3)
+    assert plan(extents, above=1) == [Group(tuple(extents), 1)]
+    assert plan(extents[:1], above=1) == []
 
 
 def test_an_old_large_row_waits_until_those_after_it_are_half_as_large() -> None:
     old = Extent(1000, 0, 1, 0, 10, 10_000)
     (group,) = plan([old, *in_a_row(ABOVE + 1, first=1)])
-    assert old not in group.boxes
+    assert old not in group.extents
     (group,) = plan([old, *in_a_row(ABOVE + 1, nbytes=200, first=1)])
-    assert old in group.boxes
+    assert old in group.extents
 
 
 def test_ranges_of_keys_that_share_none_are_merged_apart() -> None:
-    boxes = [*in_a_row(40, ranges=2), *in_a_row(40, ranges=2, at=1, first=100)]
-    groups = plan(boxes)
-    assert [{box.key_range for box in group.boxes} for group in groups] == [{0}, {1}]
+    extents = [*in_a_row(40, ranges=2), *in_a_row(40, ranges=2, at=1, first=100)]
+    groups = plan(extents)
+    assert [{extent.key_range for extent in group.extents} for group in groups] == [{0}, {1}]
     assert [group.ranges for group in groups] == [2, 2]
 
 
@@ -75,63 +75,66 @@ def test_depth_counts_the_rows_over_one_key() -> None:
 
 
 def test_rows_too_large_for_the_memory_are_cut_into_ranges_first() -> None:
-    boxes = in_a_row(40, nbytes=100)
-    groups = plan(boxes, merge_bytes=1000)
+    extents = in_a_row(40, nbytes=100)
+    groups = plan(extents, merge_bytes=1000)
     assert {group.ranges for group in groups} == {4}
-    assert all(sum(box.nbytes for box in group.boxes) <= 1000 for group in groups)
-    assert sum(len(group.boxes) for group in groups) == 40 - LEAVE
+    assert all(sum(extent.nbytes for extent in group.extents) <= 1000 for group in groups)
+    assert sum(len(group.extents) for group in groups) == 40 - LEAVE
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_groups_share_no_row_and_keep_the_order_and_the_limit(seed: int) -> None:
     rng = random.Random(seed)
-    boxes: list[Extent] = []
+    extents: list[Extent] = []
     for i in range(120):
         ranges = rng.choice([1, 1, 2, 4, 8])
         for at in range(ranges):
             if rng.random() < 0.9:
-                boxes.append(
-                    Extent(len(boxes), at, ranges, 10 * i, 10 * i + 10, rng.randrange(500))
+                extents.append(
+                    Extent(len(extents), at, ranges, 10 * i, 10 * i + 10, rng.randrange(500))
                 )
-    rng.shuffle(boxes)
-    groups = plan(boxes, merge_bytes=3000)
+    rng.shuffle(extents)
+    groups = plan(extents, merge_bytes=3000)
     assert groups
-    used = [box for group in groups for box in group.boxes]
+    used = [extent for group in groups for extent in group.extents]
     assert len(set(used)) == len(used)
     for group in groups:
-        starts = [box.start_offset for box in group.boxes]
+        starts = [extent.start_offset for extent in group.extents]
         assert starts == sorted(starts)
-        assert len(group.boxes) <= 2 or sum(box.nbytes for box in group.boxes) <= 3000
-        coarse = {(b.key_range, b.key_ranges) for b in group.boxes if b.key_ranges < group.ranges}
-        fine = {b.node(group.ranges) for b in group.boxes if b.key_ranges >= group.ranges}
+        assert len(group.extents) <= 2 or sum(extent.nbytes for extent in group.extents) <= 3000
+        coarse = {(b.key_range, b.key_ranges) for b in group.extents if b.key_ranges < group.ranges}
+        fine = {b.node(group.ranges) for b in group.extents if b.key_ranges >= group.ranges}
         assert len(coarse) + len(fine) == 1, "one node each"
 
 
 def test_a_byte_is_written_a_few_times_however_long_it_goes_on() -> None:
-    boxes: list[Extent] = []
+    extents: list[Extent] = []
     written = 0
     for i in range(2000):
-        boxes.append(Extent(i, 0, 1, 10 * i, 10 * i + 10, 100))
-        for group in plan(boxes):
-            size = sum(box.nbytes for box in group.boxes)
+        extents.append(Extent(i, 0, 1, 10 * i, 10 * i + 10, 100))
+        for group in plan(extents):
+            size = sum(extent.nbytes for extent in group.extents)
             written += size
-            boxes = done(boxes, group, 10_000 + i, size)
-        assert depth(boxes) <= ABOVE + 1
+            extents = done(extents, group, 10_000 + i, size)
+        assert depth(extents) <= ABOVE + 1
     assert written <= 8 * 2000 * 100
 
 
 def test_it_comes_to_an_end_where_nothing_can_be_merged_within_the_limit() -> None:
-    boxes = in_a_row(40, nbytes=900)
+    extents = in_a_row(40, nbytes=900)
     for _ in range(100):
-        groups = plan(boxes, above=1, merge_bytes=1000)
+        groups = plan(extents, above=1, merge_bytes=1000)
         if not groups:
             break
         for group in groups:
-            boxes = done(boxes, group, 10_000 + len(boxes) * 100, 20)
-    assert depth(boxes) == 1
+            extents = done(extents, group, 10_000 + len(extents) * 100, 20)
+    assert depth(extents) == 1
 
 
 def test_no_group_lies_across_a_cut() -> None:
-    boxes = [Extent(i, 0, 1, 10 * i, 10 * i + 5, 100) for i in range(8)]
-    groups = plan(boxes, above=1, cuts=[35, 66])
-    assert [[box.id for box in group.boxes] for group in groups] == [[0, 1, 2, 3], [4, 5, 6]]
+    extents = [Extent(i, 0, 1, 10 * i, 10 * i + 5, 100) for i in range(8)]
+    groups = plan(extents, above=1, cuts=[35, 66])
+    assert [[extent.id for extent in group.extents] for group in groups] == [
+        [0, 1, 2, 3],
+        [4, 5, 6],
+    ]

@@ -58,12 +58,12 @@ def test_outlines_and_panes_are_read_from_the_index_alone(
 def test_so_are_the_rows_that_may_be_merged(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    strand = MergeRun(generation.id, PANES[1], head.id)
-    (plan,) = plans(ledger, lambda: Compactor(ledger.store).plan(strand))
+    run = MergeRun(generation.id, PANES[1], head.id)
+    (plan,) = plans(ledger, lambda: Compactor(ledger.store).plan(run))
     assert plan.startswith("SEARCH delta USING COVERING INDEX delta_outline (generation=?")
 
 
 def test_a_moment_needs_no_look_at_the_rows(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
-    assert plans(ledger, lambda: view(ledger, lambda now: now.moment)) == []
+    assert plans(ledger, lambda: view(ledger, lambda now: now.version)) == []

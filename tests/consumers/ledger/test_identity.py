@@ -129,16 +129,16 @@ def test_a_compactor_writes_no_state_of_one_log_into_another(ledger: Ledger) -> 
     for _ in range(2):
         head = committed(ledger, generation, head, 14, keys=3)
     compactor = Compactor(ledger.store, above=1)
-    (strand, *_) = compactor.strands()
-    (group,) = compactor.plan(strand)
-    read = ledger.store.read(lambda c: _states(c, strand, group))
+    (run, *_) = compactor.runs()
+    (group,) = compactor.plan(run)
+    read = ledger.store.read(lambda c: _states(c, run, group))
     assert read is not None
     of, states = read
-    made = compactor._fold(strand.pane, group, states, ())
+    made = compactor._fold(run.pane, group, states, ())
     change(ledger, lambda c: c.execute(
         update(schema.head).where(schema.head.c.id == head.id).values(partition=99)))  # fmt: skip
     with pytest.raises(_NotAsRead):
-        ledger.store.write(lambda c, _: _exchange(c, of, strand, group, made))
+        ledger.store.write(lambda c, _: _exchange(c, of, run, group, made))
 
 
 def test_label_windows_are_closed_by_who_knows_their_head(
@@ -273,8 +273,8 @@ def test_a_digest_says_what_was_committed(ledger: Ledger, head: Head) -> None:
         commit(head, 5, TOTAL),
         replace(plain, greatest_event_ms=6),
         replace(plain, counters=Counters(4)),
-        replace(plain, pieces=[replace(plain.pieces[0], state=b"other")]),
-        replace(plain, pieces=[replace(plain.pieces[0], pane=HOUR)]),
+        replace(plain, shards=[replace(plain.shards[0], state=b"other")]),
+        replace(plain, shards=[replace(plain.shards[0], pane=HOUR)]),
         replace(plain, refused=()),
         replace(plain, head=replace(head, digest="00" * 32)),
     ]

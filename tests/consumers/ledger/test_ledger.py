@@ -50,7 +50,7 @@ def test_a_commit_moves_the_head_and_writes_all_that_belongs_to_it(
         (HOUR, 1, 5),
     ]
     (row,) = seen.deltas
-    assert (row.piece, row.head) == (StateShard(TOTAL, 0, 1, b"state"), head.id)
+    assert (row.shard, row.head) == (StateShard(TOTAL, 0, 1, b"state"), head.id)
     assert (row.start_offset, row.end_offset) == (10, 14)
     (entry,) = ledger.quarantine()
     assert (entry.partition, entry.offset, entry.reason, entry.payload) == (
@@ -255,7 +255,7 @@ def test_many_panes_are_read_at_once(ledger: Ledger, generation: Generation, hea
     panes = [Pane("auc", g, i * 1000, i * 1000 + 1000) for g in range(2) for i in range(1200)]
     ledger.commit(generation, commit(head, 4, TOTAL, *panes))
     seen = ledger.snapshot(lambda seen: panes)
-    assert sorted(row.piece.pane for row in seen.deltas) == sorted(panes)
+    assert sorted(row.shard.pane for row in seen.deltas) == sorted(panes)
 
 
 def test_the_quarantine_is_read_by_pages(
@@ -293,10 +293,10 @@ def test_a_delta_of_many_megabytes_comes_back_as_it_was(
     ledger: Ledger, generation: Generation, head: Head
 ) -> None:
     states = [bytes(range(256)) * (1 << 15), b"\0" * (8 << 20), b""]
-    pieces = [StateShard(TOTAL, n, 4, state) for n, state in enumerate(states)]
-    ledger.commit(generation, Commit(head, 10, 14, None, Counters(4), pieces))
+    shards = [StateShard(TOTAL, n, 4, state) for n, state in enumerate(states)]
+    ledger.commit(generation, Commit(head, 10, 14, None, Counters(4), shards))
     seen = ledger.snapshot(lambda seen: [TOTAL])
-    assert sorted((row.piece.key_range, row.piece.state) for row in seen.deltas) == list(
+    assert sorted((row.shard.key_range, row.shard.state) for row in seen.deltas) == list(
         enumerate(states)
     )
     (size,) = seen.panes

@@ -213,7 +213,7 @@ def test_a_new_generation_starts_empty_and_the_old_one_stays_readable(
     assert ledger.snapshot().panes == ()
     assert ledger.resolve(begun.generation, LOG, 0).next_offset == 0
     old = ledger.snapshot(lambda seen: [TOTAL], generation=generation.id)
-    assert [row.piece.state for row in old.deltas] == [b"state"]
+    assert [row.shard.state for row in old.deltas] == [b"state"]
     assert [one.current for one in ledger.generations()] == [False, True]
 
 

@@ -53,7 +53,7 @@ def test_a_reader_changes_nothing_and_says_what_to_do(first: str, version: int) 
 def test_a_writer_brings_it_to_todays_version_and_all_is_still_there(first: str) -> None:
     with closing(Ledger.open(first, create=True)) as ledger:
         seen = ledger.snapshot(lambda seen: [TOTAL])
-        assert sorted(row.piece.state for row in seen.deltas)[-1] == b"total"
+        assert sorted(row.shard.state for row in seen.deltas)[-1] == b"total"
         assert (seen.counters.rows, seen.generation.lateness_ms) == (5, 60_000)
         (entry,) = ledger.quarantine()
         assert (entry.offset, entry.payload, entry.done) == (11, b"{", False)

@@ -152,7 +152,7 @@ def test_a_metric_that_the_config_has_no_more_is_shown_only_by_name(tmp_path: Pa
 def test_only_the_panes_of_the_answer_are_read(store: Path) -> None:
     with reading(store) as ledger:
         found = select(ledger, parse_query("latest", "variant", metric="ctr")).snapshot
-    assert {row.piece.pane for row in found.deltas} == {("ctr", 1, HOUR, 2 * HOUR)}
+    assert {row.shard.pane for row in found.deltas} == {("ctr", 1, HOUR, 2 * HOUR)}
     assert len(found.panes) > len(found.deltas)
 
 

@@ -59,9 +59,9 @@ def test_what_a_slice_is_cut_out_of_may_be_larger_than_memory_may_hold(
 def test_a_file_says_which_offsets_it_counted_for_which_piece(store: Path, tmp_path: Path) -> None:
     path = export(store, tmp_path / "s", "--metric", "ctr", "--where", "variant=b")
     (found,) = load(path).provenance
-    source, piece, start, end = found
+    source, shard, start, end = found
     assert source.startswith("file/") and source.endswith("/clicks.jsonl/0")
-    assert (piece, start, end) == ('total/{"variant": "b"}/ctr', 0, 10)
+    assert (shard, start, end) == ('total/{"variant": "b"}/ctr', 0, 10)
 
 
 def test_windows_add_up_to_the_total_and_slices_to_all_rows(

@@ -226,11 +226,11 @@ def test_a_metric_that_was_added_later_does_not_count_earlier_events(tmp_path: P
         seen = ledger.snapshot(lambda seen: [size.pane for size in seen.panes])
     of = {one.name: one for one in seen.generation.metrics}
     assert of["auc"].start_offsets
-    rows = {row.piece.pane.metric: row for row in seen.deltas if row.start_offset == 1}
+    rows = {row.shard.pane.metric: row for row in seen.deltas if row.start_offset == 1}
     totals = [
-        PerKey.from_bytes(row.piece.state)
+        PerKey.from_bytes(row.shard.state)
         for row in seen.deltas
-        if row.piece.pane[:3] == ("auc", 0, None)
+        if row.shard.pane[:3] == ("auc", 0, None)
     ]
     assert rows
     assert sum(totals[1:], totals[0]).state((0,)).compute().rows == 1  # type: ignore[attr-defined]

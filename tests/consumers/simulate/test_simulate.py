@@ -9,7 +9,7 @@ from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.simulate.stream import _CLICKS, Format, Simulation
 
-from streammetrics import Coded, ExactAUC
+from streammetrics import DictionaryColumn, ExactAUC
 from tests.consumers.small_config import LOG, chunk, config
 
 SIMULATED = {
@@ -136,4 +136,4 @@ def test_scores_are_click_probabilities_that_crowd_near_0() -> None:
     found = Decoder(config(**SIMULATED)).decode(chunk(stream(events=5000)))
     scores = np.asarray(found.columns["score:real"])
     assert scores.min() > 0 and scores.max() < 0.125 and np.median(scores) < 0.02
-    assert isinstance(found.keys["variant"], Coded)
+    assert isinstance(found.keys["variant"], DictionaryColumn)

@@ -189,9 +189,9 @@ def test_a_followed_file_is_assigned_with_its_first_record_and_stays_the_same_lo
     opened, listener = source(path, follow=True), From(0)
     opened.assign(listener)
     seen = []
-    for piece in growth:
+    for shard in growth:
         with path.open("ab") as file:
-            file.write(piece)
+            file.write(shard)
         seen += values(drained(opened))
         seen += [str(partition) for partition in listener.assigned]
         if listener.assigned:

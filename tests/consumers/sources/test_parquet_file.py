@@ -11,7 +11,7 @@ from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.model.chunk import Chunk, SourceError
 from streammetrics_consumers.sources.source import GapError
 
-from streammetrics import Coded
+from streammetrics import DictionaryColumn
 from tests.consumers.file_sources import From, close_all, drained, source
 from tests.consumers.small_config import EVENT, config
 
@@ -108,17 +108,17 @@ def test_a_bad_row_is_refused_alone_with_its_text(tmp_path: Path) -> None:
     assert json.loads(entry.payload)["phase"] == "p1"
 
 
-@pytest.mark.parametrize("coded", [False, True])
+@pytest.mark.parametrize("dictionary_column", [False, True])
 @pytest.mark.parametrize("field", ["variant", "phase"])
 def test_a_text_that_is_no_utf_8_costs_its_row_alone(
-    tmp_path: Path, field: str, coded: bool
+    tmp_path: Path, field: str, dictionary_column: bool
 ) -> None:
     ends = np.array([0, 1, 3, 4], np.int32)
     texts = pa.StringArray.from_buffers(3, pa.py_buffer(ends), pa.py_buffer(b"a\xff\xfeb"))
     column = (
         texts.cast(pa.binary()).dictionary_encode().cast(pa.dictionary(pa.int32(), pa.binary()))
     )
-    if coded:
+    if dictionary_column:
         texts = pa.DictionaryArray.from_arrays(column.indices, texts)
     found = decoded(write(tmp_path / "a.parquet", rows=3, **{field: texts}))
     assert found.at.tolist() == [0, 2]
@@ -129,7 +129,7 @@ def test_dictionaries_and_missing_slices_are_texts(tmp_path: Path) -> None:
     column = pa.array(["x", None, "x"]).dictionary_encode()
     found = decoded(write(tmp_path / "a.parquet", rows=3, phase=column))
     assert phases(found) == ["x", None, "x"]
-    assert isinstance(found.keys["variant"], Coded)
+    assert isinstance(found.keys["variant"], DictionaryColumn)
 
 
 def test_a_parquet_file_without_a_column_is_an_error(tmp_path: Path) -> None:

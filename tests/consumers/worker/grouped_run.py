@@ -17,7 +17,7 @@ from streammetrics_consumers.events.decoder import Decoder
 from streammetrics_consumers.ledger import schema
 from streammetrics_consumers.ledger.compact import Compactor
 from streammetrics_consumers.ledger.delta_metadata import (
-    PIECE_BYTES,
+    SHARD_BYTES,
     DeltaMetadata,
     split,
     state_of,
@@ -99,7 +99,7 @@ class GroupedRun:
 
     # -- what may happen ----------------------------------------------------------------------
     def commit(
-        self, log: Partition, n: int, limit: int = PIECE_BYTES, *, version_2: bool = False
+        self, log: Partition, n: int, limit: int = SHARD_BYTES, *, version_2: bool = False
     ) -> None:
         """Count the next `n` records of a log, in rows of at most `limit` bytes; as stores of an
         older version hold them, each grouping has rows of its own."""
@@ -116,9 +116,9 @@ class GroupedRun:
         commit = commit_of(head, delta, limit)
         if version_2:
             apart = [
-                piece
+                shard
                 for one in states_of(delta)
-                for piece in split(
+                for shard in split(
                     Pane(one.metric, one.grouping, one.start_ms, one.end_ms), one.state, limit
                 )
             ]

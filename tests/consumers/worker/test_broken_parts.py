@@ -165,12 +165,14 @@ def test_a_compactor_that_does_not_count_what_it_deletes_is_found_out(
     def exchange(
         connection: Connection,
         of: Head,
-        strand: MergeRun,
+        run: MergeRun,
         group: Rows,
         made: Sequence[ledger_compact._Merged],
     ) -> None:
-        connection.execute(delete(delta).where(delta.c.id.in_([box.id for box in group.boxes])))
-        connection.execute(insert(delta), [ledger_compact._row(strand, one) for one in made])
+        connection.execute(
+            delete(delta).where(delta.c.id.in_([extent.id for extent in group.extents]))
+        )
+        connection.execute(insert(delta), [ledger_compact._row(run, one) for one in made])
 
     monkeypatch.setattr(ledger_compact, "_exchange", exchange)
     assert is_found_out(of_sqlite)

@@ -49,7 +49,7 @@ def head(number: int, greatest_s: int | None) -> Head:
 def ctr(ledger: Ledger) -> tuple[float, int]:
     """The rate of clicks, and the impressions that were counted."""
     total = Pane("ctr", 1, None, None)
-    state = sum(load(row.piece.state) for row in ledger.snapshot(lambda seen: [total]).deltas)
+    state = sum(load(row.shard.state) for row in ledger.snapshot(lambda seen: [total]).deltas)
     (one,) = state.compute().values()  # type: ignore[union-attr]
     return one.ratio, one.rows
 
@@ -88,7 +88,7 @@ def test_later_than_the_lateness_may_still_be_joined_with_reopen_s(ledger: Ledge
 def test_an_outcome_without_an_impression_is_counted_with_its_delay(ledger: Ledger) -> None:
     count(ledger, [shown("x", 0), click("x", 5_000), click("x", 41_000), click("nobody", 42_000)])
     rows = ledger.snapshot(lambda seen: [Pane(DELAYS, 0, None, None)]).deltas
-    delays = sum(load(row.piece.state) for row in rows)
+    delays = sum(load(row.shard.state) for row in rows)
     assert isinstance(delays, LabelDelays)
     found = delays.compute()["click"]
     assert (found.attributed, found.unattributed, found.unknown) == (1, 2, 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.ledger.delta_metadata import PIECE_BYTES
+from streammetrics_consumers.ledger.delta_metadata import SHARD_BYTES
 
 from benchmarks.bench_commits import PANES, PARTITIONS, SLICES, costs, loaded
 
@@ -20,7 +20,7 @@ def test_rows_are_of_windows_and_bytes_are_of_new_events(tmp_path: Path) -> None
         for cost in found:
             assert cost.rows == METRICS * (PANES + 1)
             assert cost.nbytes <= most * cost.events
-            assert cost.largest <= PIECE_BYTES
+            assert cost.largest <= SHARD_BYTES
     # What the store holds by then does not show.
     assert sum(cost.nbytes for cost in again) == sum(cost.nbytes for cost in small)
 

@@ -91,7 +91,7 @@ def fed(made: Config, values: list[bytes | None], *cuts: int) -> Delta:
 
 
 def stored(delta: Delta) -> dict[tuple[object, ...], bytes]:
-    return {piece[:4]: piece.state.to_bytes() for piece in states_of(delta)}
+    return {shard[:4]: shard.state.to_bytes() for shard in states_of(delta)}
 
 
 def totals(delta: Delta) -> dict[str, bytes]:
@@ -129,9 +129,9 @@ def test_every_window_has_a_state_of_the_experiment() -> None:
 def test_an_event_before_the_first_start_is_in_the_epoch_start_and_one_at_it_is_not() -> None:
     times = ("2024-01-01T00:59:59.999Z", "2024-01-01T01:00:00Z", "2024-01-01T02:00:00Z")
     (one,) = (
-        piece.state
-        for piece in states_of(fed(config(metrics=WITH), [event(time) for time in times]))
-        if piece.metric == "experiment/ctr" and piece.start_ms is None
+        shard.state
+        for shard in states_of(fed(config(metrics=WITH), [event(time) for time in times]))
+        if shard.metric == "experiment/ctr" and shard.start_ms is None
     )
     assert set(one.keys()) == {(0, epoch, "a") for epoch in ("start", *STARTS)}
 
@@ -148,7 +148,7 @@ def test_each_set_of_metrics_checks_an_event_once(monkeypatch: pytest.MonkeyPatc
     delta = Delta(made, LOG, 0, floor_ms=time_of({"ts": STARTS[0]}))
     delta.add(Decoder(made).decode(chunk([event(), event(STARTS[0]), event(STARTS[1])])))
     assert (delta.counters.expired, delta.counters.quarantined) == (1, 0)
-    assert len(checked) == 2 * len(delta.families) > 2  # those below the floor, and the others
+    assert len(checked) == 2 * len(delta.metric_sets) > 2  # those below the floor, and the others
 
 
 def test_an_epoch_may_be_a_field_of_the_event() -> None:

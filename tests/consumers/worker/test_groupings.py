@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 from streammetrics_consumers.ledger import compact
 from streammetrics_consumers.ledger.compact import Compactor
-from streammetrics_consumers.ledger.delta_metadata import PIECE_BYTES
+from streammetrics_consumers.ledger.delta_metadata import SHARD_BYTES
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.replay.scratch import Findings
 from streammetrics_consumers.sources.memory_source import Log
@@ -42,7 +42,7 @@ def anything(run: GroupedRun, rng: random.Random) -> None:
     what = rng.choices(["commit", "compact", "floor", "retry"], [20, 5, 0.4, 0.8])[0]
     if what == "commit":
         log = rng.choice(list(run.heads))
-        limit = rng.choice((PIECE_BYTES, PIECE_BYTES, 1500))
+        limit = rng.choice((SHARD_BYTES, SHARD_BYTES, 1500))
         run.commit(log, rng.choice((1, 2, 3, 5, 8, 30)), limit, version_2=rng.random() < 0.1)
     elif what == "compact":
         run.compact(
@@ -176,16 +176,16 @@ def test_a_row_whose_flag_was_changed_since_is_not_merged(tmp_path: Path) -> Non
         for _ in range(2):
             run.commit(ONE, 2)
         compactor = Compactor(run.ledger.store, above=1)
-        (strand, *_) = compactor.strands()
-        (group,) = compactor.plan(strand)
-        read = run.ledger.store.read(lambda c: compact._states(c, strand, group))
+        (run, *_) = compactor.runs()
+        (group,) = compactor.plan(run)
+        read = run.ledger.store.read(lambda c: compact._states(c, run, group))
         assert read is not None
         of, states = read
-        made = compactor._fold(strand.pane, group, states, GROUPINGS)
+        made = compactor._fold(run.pane, group, states, GROUPINGS)
         change(run.run, lambda c: c.execute(update(delta).values(for_coarser=False)))
         with pytest.raises(compact._NotAsRead):
-            run.ledger.store.write(lambda c, _: compact._exchange(c, of, strand, group, made))
-        assert compactor.merge(strand, group) is None
+            run.ledger.store.write(lambda c, _: compact._exchange(c, of, run, group, made))
+        assert compactor.merge(run, group) is None
 
 
 OF_TOTAL = and_(delta.c.metric == "auc", delta.c.window_start_ms.is_(None), delta.c.retry.is_(None))

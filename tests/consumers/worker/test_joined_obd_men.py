@@ -108,7 +108,7 @@ def totals(config: Path) -> dict[Pane, str]:
     found: dict[Pane, Accumulator] = {}
     with closing(Ledger.open(str(config.with_suffix(".db")))) as ledger:
         for row in ledger.snapshot(choose).deltas:
-            state, pane = load(row.piece.state), row.piece.pane
+            state, pane = load(row.shard.state), row.shard.pane
             found[pane] = state if pane not in found else found[pane] + state
     return {pane: state.digest() for pane, state in found.items()}
 

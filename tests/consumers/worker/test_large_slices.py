@@ -13,7 +13,7 @@ from streammetrics_consumers.counting.commits import Limits
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.events.decoder import Decoder
-from streammetrics_consumers.ledger.delta_metadata import PIECE_BYTES
+from streammetrics_consumers.ledger.delta_metadata import SHARD_BYTES
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.schema import delta
 from streammetrics_consumers.model.chunk import Chunk
@@ -105,7 +105,7 @@ def test_a_slice_of_150_000_rows_that_is_over_8_mib(
     run = Run(tmp_path, {ONE: Log(list(events))}, slices=SLICES,
               metrics=CLASSES)  # fmt: skip
     run(UNTIL_END, [Deliver(8000)] * 30)
-    assert (PIECE_BYTES >> 3) < largest_row(run) <= PIECE_BYTES
+    assert (SHARD_BYTES >> 3) < largest_row(run) <= SHARD_BYTES
     assert run.seen().counters == Counters(rows=150_000)
     assert "is too large for a row" in caplog.text
 

@@ -67,7 +67,7 @@ def test_how_a_log_of_both_is_cut_leaves_no_trace(size: int) -> None:
         delta = Delta(TABLES, LOG, 0)
         for start in range(0, len(EVENTS), size):
             delta.add(Decoder(TABLES).decode(chunk(EVENTS[start : start + size], start)))
-        return {piece[:4]: piece.state.to_bytes() for piece in states_of(delta)}, delta.quarantine
+        return {shard[:4]: shard.state.to_bytes() for shard in states_of(delta)}, delta.quarantine
 
     states, refused = fed(size)
     assert (states, refused) == fed(20)

@@ -8,7 +8,7 @@ import pytest
 from streammetrics_consumers.counting.commits import commit_of
 from streammetrics_consumers.counting.delta import Delta
 from streammetrics_consumers.events.decoder import Decoder
-from streammetrics_consumers.ledger.delta_metadata import PIECE_BYTES, split
+from streammetrics_consumers.ledger.delta_metadata import SHARD_BYTES, split
 from streammetrics_consumers.model.commit import Counters, Head
 from streammetrics_consumers.model.generation import Pane, StateShard
 
@@ -26,7 +26,7 @@ def counted(keys: Sequence[str | tuple[int, str]], max_keys: int = 10_000) -> Pe
 
 
 def merged(pieces: list[StateShard]) -> PerKey:
-    states = [PerKey.from_bytes(piece.state) for piece in pieces]
+    states = [PerKey.from_bytes(shard.state) for shard in pieces]
     return sum(states[1:], states[0])
 
 
@@ -41,17 +41,17 @@ def test_pieces_keep_the_limit_and_merge_back_byte_for_byte(limit: int, max_keys
     state = counted([(1, f"key-{i}") for i in range(1000)], max_keys)
     pieces = list(split(PANE, state, limit))
     assert len(pieces) > 1
-    assert all(len(piece.state) <= limit for piece in pieces)
+    assert all(len(shard.state) <= limit for shard in pieces)
     assert merged(pieces) == state
 
 
 def test_ranges_are_a_power_of_two_and_each_key_lies_in_one() -> None:
     state = counted([f"key-{i}" for i in range(500)])
     pieces = list(split(PANE, state, 1000))
-    (ranges,) = {piece.key_ranges for piece in pieces}
+    (ranges,) = {shard.key_ranges for shard in pieces}
     assert ranges & (ranges - 1) == 0
-    assert [piece.key_range for piece in pieces] == sorted({piece.key_range for piece in pieces})
-    assert sum(len(PerKey.from_bytes(piece.state).keys()) for piece in pieces) == 500
+    assert [shard.key_range for shard in pieces] == sorted({shard.key_range for shard in pieces})
+    assert sum(len(PerKey.from_bytes(shard.state).keys()) for shard in pieces) == 500
 
 
 def test_a_single_key_stays_whole_however_large_it_is() -> None:
@@ -62,7 +62,7 @@ def test_a_single_key_stays_whole_however_large_it_is() -> None:
 
 
 def test_the_limit_of_a_row_is_8_mib() -> None:
-    assert PIECE_BYTES == 8 * 1024 * 1024
+    assert SHARD_BYTES == 8 * 1024 * 1024
 
 
 def test_one_slice_over_the_limit_is_a_row_of_its_own() -> None:
@@ -70,8 +70,8 @@ def test_one_slice_over_the_limit_is_a_row_of_its_own() -> None:
     delta = Delta(made, LOG, 0)
     delta.add(Decoder(made).decode(chunk([event(), event(variant="b")])))
     partition_head = Head(1, 1, LOG, False, 0, 0, None, Counters(), 0)
-    pieces = commit_of(partition_head, delta, limit=10).pieces
-    assert all(len(PerKey.from_bytes(piece.state).keys()) == 1 for piece in pieces)
+    pieces = commit_of(partition_head, delta, limit=10).shards
+    assert all(len(PerKey.from_bytes(shard.state).keys()) == 1 for shard in pieces)
 
 
 def test_a_commit_of_a_thousand_slices_and_three_windows_is_a_few_rows() -> None:
@@ -86,11 +86,11 @@ def test_a_commit_of_a_thousand_slices_and_three_windows_is_a_few_rows() -> None
     delta.add(Decoder(made).decode(chunk(events)))
     commit = commit_of(Head(1, 1, LOG, False, 0, 0, None, Counters(), 0), delta)
     metrics, finest, panes = 2, 1, 3 + 1
-    assert len(commit.pieces) == metrics * finest * panes
-    assert all(piece.for_coarser and piece.pane.grouping == 1 for piece in commit.pieces)
+    assert len(commit.shards) == metrics * finest * panes
+    assert all(shard.for_coarser and shard.pane.grouping == 1 for shard in commit.shards)
     # Of the new rows: a later commit of one event costs one event's slices.
     after = Delta(made, LOG, 3000)
     after.add(Decoder(made).decode(chunk(events[:1], 3000)))
     small = commit_of(Head(1, 1, LOG, False, 0, 3000, None, Counters(), 0), after)
-    assert len(small.pieces) == metrics * finest * 2
-    assert sum(len(piece.state) for piece in small.pieces) < 4000
+    assert len(small.shards) == metrics * finest * 2
+    assert sum(len(shard.state) for shard in small.shards) < 4000

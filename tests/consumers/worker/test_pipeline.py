@@ -22,8 +22,8 @@ SMALL = config()
 
 def at(seconds: float, **fields: object) -> bytes:
     """An event so many seconds after the day began."""
-    moment = datetime.fromtimestamp(DAY / 1000 + seconds, UTC)
-    return event(ts=moment.isoformat(), **fields)  # type: ignore[arg-type]
+    version = datetime.fromtimestamp(DAY / 1000 + seconds, UTC)
+    return event(ts=version.isoformat(), **fields)  # type: ignore[arg-type]
 
 
 def fed(
@@ -43,7 +43,7 @@ def fed(
 
 def stored(delta: Delta) -> dict[tuple[object, ...], bytes]:
     """All bytes that a delta would store."""
-    return {piece[:4]: piece.state.to_bytes() for piece in states_of(delta)}
+    return {shard[:4]: shard.state.to_bytes() for shard in states_of(delta)}
 
 
 def late(*seconds: float, lateness_s: int = 60, greatest: int | None = None) -> int:
@@ -72,7 +72,7 @@ def test_lateness_goes_on_from_the_last_commit() -> None:
 
 def test_a_late_row_adds_to_its_window() -> None:
     delta = fed([at(2 * 3600), at(5)])
-    starts = {piece.start_ms for piece in states_of(delta)}
+    starts = {shard.start_ms for shard in states_of(delta)}
     assert starts == {None, DAY, DAY + 2 * HOUR_MS}
     assert delta.counters == Counters(rows=2, late=1)
 
@@ -237,10 +237,10 @@ def test_deltas_of_a_log_add_up_to_one_delta_of_all() -> None:
     values = [at(i * 700, variant="ab"[i % 2], label=i % 3 == 0, score=i / 40) for i in range(40)]
     values = [v.replace(b"True", b"true").replace(b"False", b"false") for v in values]
     first, second = fed(values[:17]), fed(values[17:])
-    sums = {piece[:4]: piece.state for piece in states_of(first)}
-    for piece in states_of(second):
-        known = sums.get(piece[:4])
-        sums[piece[:4]] = piece.state if known is None else known + piece.state
+    sums = {shard[:4]: shard.state for shard in states_of(first)}
+    for shard in states_of(second):
+        known = sums.get(shard[:4])
+        sums[shard[:4]] = shard.state if known is None else known + shard.state
     assert {key: state.to_bytes() for key, state in sums.items()} == stored(fed(values))
 
 
@@ -262,14 +262,14 @@ def test_a_delta_equals_the_library_fed_directly() -> None:
         numerators=labels,
     )
     panes = {**direct.panes(), None: direct.total_state()}
-    found = [piece for piece in states_of(fed(values)) if piece.grouping == 1]
+    found = [shard for shard in states_of(fed(values)) if shard.grouping == 1]
     assert len(found) == 2 * len(panes)
-    for piece in found:
-        pane = panes[piece.start_ms]
+    for shard in found:
+        pane = panes[shard.start_ms]
         assert isinstance(pane, PerKey)
         keys = pane.keys()
         assert keys
         for key in keys:
             panel = pane.state(key)
             assert isinstance(panel, Panel)
-            assert piece.state.state(key) == panel.state(piece.metric)
+            assert shard.state.state(key) == panel.state(shard.metric)

@@ -32,7 +32,7 @@ BASE_MS = 1_704_067_200_000
 # Few times, so that most logs meet the edges of what is late.
 TIMES = (0, 1, -59_999, -LATENESS_MS, -60_001, 3_600_000, 3_540_000, 3_539_999)
 
-Moment = tuple[int, int]  # of an event, and of its record: what the broker's clock said
+StoreVersion = tuple[int, int]  # of an event, and of its record: what the broker's clock said
 moments = st.tuples(st.sampled_from(TIMES), st.sampled_from((0, -1, AHEAD_MS, AHEAD_MS + 1)))
 logs = st.lists(st.lists(moments, max_size=12), min_size=3, max_size=3)
 deliveries = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5)), max_size=20)
@@ -44,7 +44,7 @@ def value_of(partition: int, i: int, time_ms: int) -> bytes:
     return event(ts, "ab"[i % 2], (partition + i) % 2, (7 * i + partition) / 100)
 
 
-def log_of(partition: int, given: Sequence[Moment]) -> Log:
+def log_of(partition: int, given: Sequence[StoreVersion]) -> Log:
     times = [BASE_MS + time_ms for time_ms, _ in given]
     values: list[bytes | None] = [value_of(partition, i, ms) for i, ms in enumerate(times)]
     records = [time_ms - ahead for time_ms, (_, ahead) in zip(times, given, strict=True)]
@@ -77,7 +77,7 @@ def expected(made: dict[Partition, Log]) -> tuple[dict[Partition, tuple[int, int
 @settings(deadline=None, max_examples=tries(8, 200))
 @given(logs, deliveries, deliveries, st.sampled_from((0.0, 0.3, 2.0)))
 def test_no_interleaving_of_partitions_changes_a_value_or_what_is_late(
-    given_logs: list[list[Moment]],
+    given_logs: list[list[StoreVersion]],
     one: list[tuple[int, int]],
     other: list[tuple[int, int]],
     tick_s: float,

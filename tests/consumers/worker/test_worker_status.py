@@ -121,8 +121,8 @@ def test_what_the_ledger_refuses_is_counted_by_its_reason(tmp_path: Path) -> Non
 
 
 def commit_of(head: Head) -> Commit:
-    piece = StateShard(Pane("ctr", 0, None, None), 0, 1, b"abc")
-    return Commit(head, 0, 5, None, Counters(5, late=2), [piece])
+    shard = StateShard(Pane("ctr", 0, None, None), 0, 1, b"abc")
+    return Commit(head, 0, 5, None, Counters(5, late=2), [shard])
 
 
 def test_the_parent_is_told_about_every_second() -> None:

@@ -23,7 +23,7 @@ from streammetrics import (
     StateError,
     load,
 )
-from streammetrics.core.accumulator import MAX_MASS
+from streammetrics.core.accumulator import MAX_TOTAL_COUNT
 from streammetrics.core.bytes import stacked as module
 from streammetrics.core.bytes.codec import STATE_MAGIC, frame, unframe
 from streammetrics.core.bytes.stack import Stack, Unlike
@@ -142,8 +142,10 @@ def test_a_state_with_a_byte_altered_is_taken_among_others_if_it_is_alone(make: 
     good = make().to_bytes()
     head, body = unframe(STATE_MAGIC, good)
     refused = 0
-    places = range(len(body)) if len(body) < 80 else [*range(12), *range(len(body) - 70, len(body))]
-    for at in places:
+    positions = (
+        range(len(body)) if len(body) < 80 else [*range(12), *range(len(body) - 70, len(body))]
+    )
+    for at in positions:
         for new in {0, 1, 2, 0x7F, 0x80, 0xFF} - {body[at]}:
             bad = frame(STATE_MAGIC, head, body[:at].tobytes() + bytes((new,)) + body[at + 1 :])
             states = [good, good, bad, good, good, good]
@@ -248,9 +250,9 @@ def test_counts_past_an_int64_are_refused_together_as_one_by_one() -> None:
     def heavy(rows: int) -> bytes:
         return empty.from_counts([0] * 4 + [1] * 4, [*whole] * 2, [rows // 8] * 8).to_bytes()
 
-    near = heavy(MAX_MASS // 7)
-    assert len({len(near), len(heavy(MAX_MASS // 40))}) == 1
+    near = heavy(MAX_TOTAL_COUNT // 7)
+    assert len({len(near), len(heavy(MAX_TOTAL_COUNT // 40))}) == 1
     assert merged([near] * 7) == one_by_one([near] * 7)
-    for states in ([near] * 8, [heavy(MAX_MASS // 2)] * 9, [near] * 20):
+    for states in ([near] * 8, [heavy(MAX_TOTAL_COUNT // 2)] * 9, [near] * 20):
         with pytest.raises(StateError, match=r"at most \d+ rows"):
             merged(states)

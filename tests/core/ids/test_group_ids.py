@@ -9,7 +9,7 @@ from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.errors import StateError
 from streammetrics.core.ids.group_ids import StringIds
 from streammetrics.core.ids.integer_ids import IntegerIds
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 
 
 def through_bytes(found: IntegerIds | StringIds, used: np.ndarray) -> tuple[bytes, list[object]]:
@@ -27,15 +27,15 @@ def through_bytes(found: IntegerIds | StringIds, used: np.ndarray) -> tuple[byte
 
 def test_each_string_has_one_index() -> None:
     found = StringIds()
-    first = found.index(Coded(np.array([0, 1, 0]), ("u", "é")))
-    again = found.index(Coded(np.array([1, 1, 0]), ("", "é")))
+    first = found.index(DictionaryColumn(np.array([0, 1, 0]), ("u", "é")))
+    again = found.index(DictionaryColumn(np.array([1, 1, 0]), ("", "é")))
     assert first.tolist() == [0, 1, 0] and again.tolist() == [1, 1, 2]
     assert found.names == ["u", "é", ""] and found.n == 3
 
 
 def test_strings_that_no_row_has_get_no_index_when_there_are_many() -> None:
     found = StringIds()
-    found.index(Coded(np.array([3]), tuple("abcdef")))
+    found.index(DictionaryColumn(np.array([3]), tuple("abcdef")))
     assert found.names == ["d"]
 
 
@@ -62,7 +62,7 @@ def test_memory_of_strings_is_near_what_they_take() -> None:
 def test_a_copy_gives_new_strings_numbers_of_its_own() -> None:
     first = StringIds(["a"])
     second = first.twin()
-    second.index(Coded(np.array([0]), ("b",)))
-    first.index(Coded(np.array([0, 1]), ("c", "d")))
+    second.index(DictionaryColumn(np.array([0]), ("b",)))
+    first.index(DictionaryColumn(np.array([0, 1]), ("c", "d")))
     assert (first.names, second.names) == (["a", "c", "d"], ["a", "b"])
-    assert second.index(Coded(np.array([0, 1]), ("c", "a"))).tolist() == [2, 0]
+    assert second.index(DictionaryColumn(np.array([0, 1]), ("c", "a"))).tolist() == [2, 0]

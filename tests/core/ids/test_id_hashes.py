@@ -13,7 +13,7 @@ from streammetrics import GroupedAUC, InputError, hash_ids, hash_texts
 from streammetrics.core.bag_checks import group_ids
 from streammetrics.core.ids import id_hashes
 from streammetrics.core.ids.id_hashes import KEY, LONGEST, hashed_ids, hashes_of
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 
 # Of the empty text, a short one, and one that is hashed as its digest.
 KNOWN = {
@@ -126,7 +126,7 @@ def test_a_column_is_hashed_once_for_all_metrics_that_are_fed_with_it(
         return hashed_ids(names)
 
     monkeypatch.setattr(id_hashes, "hashed_ids", counted)
-    column, codes = Coded(np.array([0, 1, 0]), ("ann", "bo")), [0, 1, 0]
+    column, codes = DictionaryColumn(np.array([0, 1, 0]), ("ann", "bo")), [0, 1, 0]
     expected = hashed_ids(["ann", "bo"])[codes].tolist()
     for _ in range(3):
         found = group_ids(column, "hashed")
@@ -140,7 +140,7 @@ def test_a_column_is_hashed_once_for_all_metrics_that_are_fed_with_it(
 def test_what_is_known_of_a_column_goes_with_it() -> None:
     gc.collect()
     before = len(id_hashes._KNOWN)
-    columns = [Coded(np.array([0]), (f"u{i}",)) for i in range(10)]
+    columns = [DictionaryColumn(np.array([0]), (f"u{i}",)) for i in range(10)]
     for column in columns:
         hashes_of(column)
     assert len(id_hashes._KNOWN) == before + 10
@@ -151,7 +151,7 @@ def test_what_is_known_of_a_column_goes_with_it() -> None:
 
 def test_nobody_can_change_hashes_that_others_read() -> None:
     with pytest.raises(ValueError, match="read-only"):
-        hashes_of(Coded(np.array([0]), ("ann",)))[0] = 1
+        hashes_of(DictionaryColumn(np.array([0]), ("ann",)))[0] = 1
 
 
 def test_ids_that_are_no_strings_are_refused_with_their_row() -> None:

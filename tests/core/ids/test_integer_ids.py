@@ -97,8 +97,8 @@ def test_ids_on_one_anothers_paths_are_told_apart(grown: bool, rest: int) -> Non
     if grown:
         found.index(np.arange(50) + 12_345)
     bits = 8 if grown else 6
-    places = [p << (64 - bits) for p in (0, 7, 8, 9, 10)]
-    words = [p | s << (64 - 2 * bits) | rest | e for p in places for s in (0, 5) for e in (0, 2)]
+    positions = [p << (64 - bits) for p in (0, 7, 8, 9, 10)]
+    words = [p | s << (64 - 2 * bits) | rest | e for p in positions for s in (0, 5) for e in (0, 2)]
     ids = of_words(words[:20])
     for x in (*ids, *ids[::-1]):
         found.index(np.array([x]))

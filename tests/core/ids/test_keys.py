@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streammetrics.core.errors import InputError, StateError
-from streammetrics.core.ids.keys import MAX_KEY_BYTES, coded, decode_key, encode_key, key_hash
-from streammetrics.core.rows import Coded
+from streammetrics.core.ids.keys import (
+    MAX_KEY_BYTES,
+    decode_key,
+    dictionary_column,
+    encode_key,
+    key_hash,
+)
+from streammetrics.core.rows import DictionaryColumn
 
 scalars = st.none() | st.integers() | st.text(max_size=8)
 keys = scalars | st.lists(scalars, max_size=3).map(tuple)
@@ -20,7 +26,7 @@ keys = scalars | st.lists(scalars, max_size=3).map(tuple)
 
 def column(given: Any) -> list[Any]:
     """The keys of each row again."""
-    made = coded(given)
+    made = dictionary_column(given)
     assert made.codes.dtype == np.intp
     assert all(type(v) in (str, int, type(None), tuple) for v in made.values)
     return [made.values[code] for code in made.codes]
@@ -98,7 +104,7 @@ def test_lists_may_mix_text_numbers_none_and_tuples() -> None:
     given = ["a", 1, None, ("a", None, 3), 1, "a", 2**100, (), -1]
     assert column(given) == given
     assert column(tuple(given)) == given
-    assert len(coded(given).values) == 7
+    assert len(dictionary_column(given).values) == 7
 
 
 def test_numpys_strings_and_object_arrays_are_keys() -> None:
@@ -123,7 +129,7 @@ def test_what_is_no_key_is_refused_with_its_row_and_no_other(bad: object) -> Non
     # 1 and np.int64(1) are equal to True and 1.0, and must hide neither.
     for rows in ([1, np.int64(1), "a", bad], ["a", np.str_("a"), None, bad, 1]):
         with pytest.raises(InputError) as caught:
-            coded(rows)
+            dictionary_column(rows)
         assert caught.value.rows.tolist() == [3]
         assert caught.value.where.startswith("keys")
 
@@ -140,14 +146,14 @@ def test_what_is_no_key_is_refused_with_its_row_and_no_other(bad: object) -> Non
 )
 def test_arrays_of_what_is_no_key_are_refused(array: np.ndarray[Any, Any]) -> None:
     with pytest.raises(InputError) as caught:
-        coded(array)
+        dictionary_column(array)
     assert caught.value.rows.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("scalar", [5, "a", np.array("a"), {"a": 1}, np.ones((2, 2), int)])
 def test_what_is_no_column_is_refused(scalar: Any) -> None:
     with pytest.raises(InputError, match="one-dimensional"):
-        coded(scalar)
+        dictionary_column(scalar)
 
 
 @pytest.mark.parametrize(
@@ -167,33 +173,33 @@ def test_a_key_is_at_most_4096_bytes(fits: Any, too_long: Any) -> None:
     assert len(encode_key(fits)) <= MAX_KEY_BYTES < len(encode_key(too_long))
     assert column([fits]) == [fits]
     with pytest.raises(InputError) as caught:
-        coded(["a", too_long])
+        dictionary_column(["a", too_long])
     assert caught.value.rows.tolist() == [1]
     assert len(str(caught.value)) < 400
 
 
 def test_an_integer_too_long_to_be_printed_is_refused() -> None:
     with pytest.raises(InputError):
-        coded([10**5000])
+        dictionary_column([10**5000])
 
 
 def test_a_coded_column_passes_and_names_its_bad_rows() -> None:
-    given = Coded(np.array([1, 0, 1]), ("a", 7))
+    given = DictionaryColumn(np.array([1, 0, 1]), ("a", 7))
     assert column(given) == [7, "a", 7]
     with pytest.raises(InputError) as caught:
-        coded(Coded(np.array([1, 0, 1]), ("a", 7.0)))  # type: ignore[arg-type]
+        dictionary_column(DictionaryColumn(np.array([1, 0, 1]), ("a", 7.0)))  # type: ignore[arg-type]
     assert caught.value.rows.tolist() == [0, 2]
     assert caught.value.where == "keys[0]"
 
 
 def test_values_that_no_row_has_do_not_matter() -> None:
     odd = ("a", 7.0, [1], "x" * 5000, "b")
-    assert column(Coded(np.array([4, 0]), odd)) == ["b", "a"]  # type: ignore[arg-type]
-    assert coded(Coded(np.array([4, 0]), odd)).values == ("a", "b")  # type: ignore[arg-type]
+    assert column(DictionaryColumn(np.array([4, 0]), odd)) == ["b", "a"]  # type: ignore[arg-type]
+    assert dictionary_column(DictionaryColumn(np.array([4, 0]), odd)).values == ("a", "b")  # type: ignore[arg-type]
 
 
 def test_a_large_dictionary_is_cut_to_what_a_batch_uses() -> None:
-    made = coded(Coded(np.array([700, 3, 700]), tuple(range(1000))))
+    made = dictionary_column(DictionaryColumn(np.array([700, 3, 700]), tuple(range(1000))))
     assert made.values == (3, 700)
     assert made.codes.tolist() == [1, 0, 1]
 
@@ -201,10 +207,10 @@ def test_a_large_dictionary_is_cut_to_what_a_batch_uses() -> None:
 @pytest.mark.parametrize("codes", [[0, 2], [-1, 0], [0.0, 1.0], [[0, 1]]])
 def test_codes_that_name_nothing_are_refused(codes: list[Any]) -> None:
     with pytest.raises(InputError):
-        coded(Coded(np.array(codes), ("a", "b")))
+        dictionary_column(DictionaryColumn(np.array(codes), ("a", "b")))
 
 
 def test_codes_of_any_integer_type_and_values_in_a_list_will_do() -> None:
-    made = Coded(np.array([1, 0], np.uint8), ["a", "b"])  # type: ignore[arg-type]
+    made = DictionaryColumn(np.array([1, 0], np.uint8), ["a", "b"])  # type: ignore[arg-type]
     assert column(made) == ["b", "a"]
-    assert column(Coded(np.empty(0, np.intp), ())) == []
+    assert column(DictionaryColumn(np.empty(0, np.intp), ())) == []

@@ -7,7 +7,7 @@ import pytest
 
 from streammetrics import InputError
 from streammetrics.core.ids.unit_hashes import mixed, salt_word, unit_hashes, unit_words
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from tests.oracles.users import hash_of, splitmix64
 
 
@@ -37,9 +37,16 @@ def test_the_ids_that_are_given_do_not_change() -> None:
 def test_words_of_integers_are_their_bits_whatever_holds_them() -> None:
     ids = [5, -1, 5, 2**62]
     bits = [5, 2**64 - 1, 5, 2**62]
-    coded = Coded(np.array([0, 1, 0, 2]), (5, -1, 2**62))
-    of_more = Coded(np.array([0, 1, 0, 2]), (5, -1, 2**62, 7, 8, 9))
-    for given in (ids, np.array(ids), np.array(ids, object), np.array(ids)[::1], coded, of_more):
+    dictionary_column = DictionaryColumn(np.array([0, 1, 0, 2]), (5, -1, 2**62))
+    of_more = DictionaryColumn(np.array([0, 1, 0, 2]), (5, -1, 2**62, 7, 8, 9))
+    for given in (
+        ids,
+        np.array(ids),
+        np.array(ids, object),
+        np.array(ids)[::1],
+        dictionary_column,
+        of_more,
+    ):
         assert unit_words(given, "users").tolist() == bits
     assert unit_words(np.array(ids)[::2], "users").tolist() == bits[::2]
     assert unit_hashes(np.array(ids)[::2], salt_word("s"), "users").tolist() == [

@@ -17,7 +17,7 @@ from streammetrics.core.multiset import bag_keys, bag_layout, bag_table, sorted_
 from streammetrics.core.multiset.bag import BagColumn
 from streammetrics.core.multiset.bag_layout import Layout, Rule, layout_for
 from streammetrics.core.multiset.bag_table import read_table
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 from tests.bags import (
     RULES,
     Row,
@@ -92,7 +92,7 @@ def test_bytes_are_those_of_the_rows_however_they_came(rule: Rule, width: int) -
             merged.merge(part, np.arange(width))
         assert held(whole) == expected(rule, rows)
         assert data(whole) == data(streamed) == data(merged)
-        assert whole.mass == len(rows)
+        assert whole.total_count == len(rows)
         back = BagColumn.of(rule, read_table(rule, width, Reader(data(whole))))
         assert data(back) == data(whole)
 
@@ -169,7 +169,7 @@ def test_counts_past_32_bits_are_counts(rule: Rule) -> None:
     column.merge(bystander, np.zeros(1, np.intp))
     found = held(column)
     assert found == Counter(dict.fromkeys(expected(rule, rows), 2**40) | dict(held(bystander)))
-    assert column.mass == column.total == 3 * 2**40 + 5 and column.nbytes < 10_000
+    assert column.total_count == column.total == 3 * 2**40 + 5 and column.nbytes < 10_000
 
 
 @any_rule
@@ -214,9 +214,9 @@ def test_what_was_fed_can_change_afterwards() -> None:
         column = BagColumn(rule, 1)
         values = np.array([2, 1]) if rule.values == "int64" else np.array([0.5, 0.25])
         labels = None if rule.labels == 1 else np.array([0, rule.labels - 1], np.uint8)
-        groups: np.ndarray | Coded | None = None
+        groups: np.ndarray | DictionaryColumn | None = None
         if rule.ids == "exact":
-            groups = Coded(np.array([0, 1]), ("a", "b"))
+            groups = DictionaryColumn(np.array([0, 1]), ("a", "b"))
         elif rule.ids:
             groups = np.array([1, 2])
         column.add(values, labels, None, groups)

@@ -27,7 +27,7 @@ def scores(held: BagsColumn, slot: int) -> list[list[float]]:
 def test_each_state_has_its_own_bags() -> None:
     held = filled(4)
     assert [scores(held, slot) for slot in (0, 3)] == [[[0], [1], [2]], [[30], [31], [32]]]
-    assert held.mass == 12
+    assert held.total_count == 12
 
 
 def test_states_are_taken_merged_and_appended_with_all_of_their_bags() -> None:
@@ -53,4 +53,4 @@ def test_rows_have_units_in_the_bag_that_they_go_to() -> None:
     taken = held.take(np.array([1]))
     assert [taken.bag(number).units for number in range(3)] == [4, 0, 4]
     assert [taken.bag(number).total for number in range(3)] == [1, 0, 2]
-    assert held.mass == 8
+    assert held.total_count == 8

@@ -55,7 +55,7 @@ def check(column: CountsColumn, model: Model) -> None:
     """All that anyone can see of a column is what the model says."""
     cells = column.cells
     assert column.width == len(model)
-    assert column.mass == sum(sum(state.values()) for state in model)
+    assert column.total_count == sum(sum(state.values()) for state in model)
     for slot, state in enumerate(model):
         dense = column.dense(slot)
         assert dense.tolist() == [state.get(c, 0) for c in range(cells)]
@@ -157,12 +157,12 @@ def test_tables_that_were_read_add_up_past_every_width_of_their_cells() -> None:
         fed = empty(WIDE)
         fed.add(np.arange(WIDE), None, np.full(WIDE, count, np.int64))
         read = Counts("size").decode(Tally(WIDE), 1, Reader(encoded(fed)))
-        assert read.bound >= read.mass == fed.mass
+        assert read.bound >= read.total_count == fed.total_count
         total.merge(read, np.zeros(1, np.intp))
         for cell in range(WIDE):
             model[cell] += count
         assert encoded(read) == encoded(fed)
-        assert total.bound >= total.mass
+        assert total.bound >= total.total_count
         assert total.nbytes == WIDE * next(w for w in (1, 2, 4, 8) if model[0] < 256**w)
         check(total, [model])
 
@@ -256,19 +256,19 @@ def test_counts_are_exact_where_a_float_would_stop() -> None:
     for weight in (2**24, 1, 2**53, 1, 2**62, 1):
         column.add(np.array([3]), None, np.array([weight]))
     assert column.dense()[3] == 2**24 + 2**53 + 2**62 + 3
-    assert column.mass == 2**24 + 2**53 + 2**62 + 3
+    assert column.total_count == 2**24 + 2**53 + 2**62 + 3
 
 
 def test_the_mass_of_counts_beyond_int64_is_right() -> None:
     column = empty(SMALL, 3)
     column.add(np.array([0, 1, 2]), np.arange(3), np.full(3, 2**63 - 1))
-    assert column.mass == 3 * (2**63 - 1)
+    assert column.total_count == 3 * (2**63 - 1)
 
 
 def test_the_bound_of_added_rows_is_their_mass() -> None:
     column = empty(SMALL)
     column.add(np.array([3, 4]))
-    assert column.bound == column.mass == 2
+    assert column.bound == column.total_count == 2
 
 
 def test_it_says_how_many_bytes_it_holds_and_whether_it_can_be_stacked() -> None:

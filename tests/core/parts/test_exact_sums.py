@@ -76,14 +76,16 @@ def test_states_widen_merge_and_come_back_from_bytes() -> None:
     back = ExactSums(CELLS).decode(None, 3, reader)  # type: ignore[arg-type]
     reader.finish()
     assert back.width == 3 and encoded(back) == encoded(one)
-    assert back.mass == 0 and back.nbytes > 0
+    assert back.total_count == 0 and back.nbytes > 0
 
 
 def test_a_table_without_cells_has_as_many_states_and_no_bytes_of_sums() -> None:
     column = ExactSums(0, CELLS).empty(None, 2)  # type: ignore[arg-type]
     column.merge(column.take(np.array([1, 0])), np.array([0, 1]))
     column.widen(4)
-    assert column.width == 4 and column.fractions(3) == () and column.nbytes == column.mass == 0
+    assert (
+        column.width == 4 and column.fractions(3) == () and column.nbytes == column.total_count == 0
+    )
     reader = Reader(encoded(column))
     back = ExactSums(0).decode(None, 4, reader)  # type: ignore[arg-type]
     reader.finish()

@@ -9,7 +9,7 @@ from streammetrics.core.bytes.codec import Reader, Writer
 from streammetrics.core.errors import StateError
 from streammetrics.core.parts.record_set import RecordSet
 from streammetrics.core.parts.record_table import Table, is_ascending, united
-from streammetrics.core.rows import Coded
+from streammetrics.core.rows import DictionaryColumn
 
 KINDS = ("float32", "key")
 
@@ -22,7 +22,7 @@ def filled(*records: tuple[int, int, float, str | None]) -> RecordSet:
     """A set of (id, time, value, key)."""
     made = RecordSet(KINDS)
     for id_, time, value, key in records:
-        column = Coded(np.zeros(1, np.intp), (key,))
+        column = DictionaryColumn(np.zeros(1, np.intp), (key,))
         made.add(words(id_), np.array([time]), (np.array([value], np.float32), column))
     return made
 
@@ -39,7 +39,7 @@ def test_records_stand_by_id_then_time_then_fields_whatever_came_first() -> None
     assert one.settled().ids.tolist() == [1, 1, 1, 2]
     assert one.settled().times.tolist() == [-9, 9, 9, 0]
     keys = one.column(1, slice(None))
-    assert isinstance(keys, Coded)
+    assert isinstance(keys, DictionaryColumn)
     assert [keys.values[i] for i in keys.codes.tolist()] == [None, "a", "b", "b"]
     assert written(one) == written(other)
     one.unite(other)
@@ -58,7 +58,7 @@ def test_what_is_picked_forgets_keys_that_it_has_not() -> None:
 def test_keys_that_came_with_no_record_are_not_written() -> None:
     one, none = filled((1, 0, 0.0, "a")), RecordSet(KINDS)
     before = written(one)
-    of_none = Coded(np.zeros(0, np.intp), (None,))  # as of an update with outcomes alone
+    of_none = DictionaryColumn(np.zeros(0, np.intp), (None,))  # as of an update with outcomes alone
     none.add(words(), np.zeros(0, np.int64), (np.zeros(0, np.float32), of_none))
     one.unite(none)
     assert written(one) == before

@@ -133,7 +133,7 @@ def test_a_batch_of_one_slot_that_is_not_the_first_goes_to_its_slot() -> None:
 
 
 def test_sets_have_no_mass() -> None:
-    assert filled([(0, 5)]).mass == 0
+    assert filled([(0, 5)]).total_count == 0
 
 
 @pytest.mark.parametrize("limit", [None, 2])

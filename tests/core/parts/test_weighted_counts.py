@@ -61,8 +61,8 @@ def test_units_and_rows_are_those_that_came_however_they_came(cells: int, width:
         for slot in range(width):
             mine = [row for row in rows if row[0] == slot]
             taken = whole.take(np.array([slot]))
-            assert taken.mass - int(taken.excess[0]) == len(mine)
-            assert taken.mass == sum(units for *_, units in mine)
+            assert taken.total_count - int(taken.surplus[0]) == len(mine)
+            assert taken.total_count == sum(units for *_, units in mine)
         back = empty(cells, width)
         reader = Reader(encoded(whole))
         back.read(reader)
@@ -75,9 +75,9 @@ def test_rows_of_one_unit_cost_a_byte() -> None:
     assert encoded(column) == b"\1\1\0\2\1\0\0\0\0\0"
 
 
-@pytest.mark.parametrize(("excess", "good"), [(1, True), (3, True), (4, False), (9, False)])
-def test_fewer_rows_than_occupied_cells_are_refused(excess: int, good: bool) -> None:
-    data = b"\1\1" + bytes([0, 3, 2, 0, 0, 0, 0]) + bytes([1, excess])
+@pytest.mark.parametrize(("surplus", "good"), [(1, True), (3, True), (4, False), (9, False)])
+def test_fewer_rows_than_occupied_cells_are_refused(surplus: int, good: bool) -> None:
+    data = b"\1\1" + bytes([0, 3, 2, 0, 0, 0, 0]) + bytes([1, surplus])
     if good:
         empty(7, 1).read(Reader(data))
         return
@@ -90,4 +90,4 @@ def test_hostile_sums_past_an_int64_do_not_wrap_around() -> None:
     data = b"\1\x08" + 7 * most + b"\x08" + most
     column = empty(7, 1)
     column.read(Reader(data))  # the accumulator refuses it: it is more than one state may hold
-    assert column.mass == 7 * (2**63 - 1)
+    assert column.total_count == 7 * (2**63 - 1)

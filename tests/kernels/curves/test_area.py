@@ -17,8 +17,8 @@ def counted(negatives: list[int], positives: list[int]) -> Pairs:
 
 
 def by_score(rows: list[binary.Row]) -> Pairs:
-    places = sorted({s for _, s in rows})
-    return counted([rows.count((0, s)) for s in places], [rows.count((1, s)) for s in places])
+    positions = sorted({s for _, s in rows})
+    return counted([rows.count((0, s)) for s in positions], [rows.count((1, s)) for s in positions])
 
 
 @pytest.mark.parametrize(

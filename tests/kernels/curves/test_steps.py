@@ -15,7 +15,7 @@ def test_steps_go_from_high_to_low_and_leave_out_empty_places() -> None:
     found = steps(np.array([3, 0, 1, 0]), np.array([0, 0, 2, 5]))
     assert found.tp.tolist() == [0, 5, 7, 7]
     assert found.fp.tolist() == [0, 0, 1, 4]
-    assert found.places.tolist() == [3, 2, 0]
+    assert found.positions.tolist() == [3, 2, 0]
     assert (found.positives, found.negatives, found.rows, found.pairs) == (7, 4, 11, 28)
 
 

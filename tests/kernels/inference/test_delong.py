@@ -41,13 +41,19 @@ def joint(rows: Rows) -> tuple[Ints, Ints]:
 
 def components(rows: Rows, model: int) -> tuple[list[Fraction], list[Fraction]]:
     """V10 of each positive and V01 of each negative, by comparing every pair."""
-    places = [[row[1 + model] for row in rows if row[0] == label] for label in (0, 1)]
+    positions = [[row[1 + model] for row in rows if row[0] == label] for label in (0, 1)]
 
     def won(p: int, n: int) -> Fraction:
         return Fraction((p > n) * 2 + (p == n), 2)
 
-    of_p = [sum((won(p, n) for n in places[0]), Fraction(0)) / len(places[0]) for p in places[1]]
-    of_n = [sum((won(p, n) for p in places[1]), Fraction(0)) / len(places[1]) for n in places[0]]
+    of_p = [
+        sum((won(p, n) for n in positions[0]), Fraction(0)) / len(positions[0])
+        for p in positions[1]
+    ]
+    of_n = [
+        sum((won(p, n) for p in positions[1]), Fraction(0)) / len(positions[1])
+        for n in positions[0]
+    ]
     return of_p, of_n
 
 
@@ -157,9 +163,9 @@ def test_groups_without_rows_are_left_out() -> None:
 def test_users_alone_in_their_groups_have_about_delongs_variance() -> None:
     rng = np.random.default_rng(4)
     labels = rng.integers(0, 2, 600)
-    places = np.clip(np.rint(rng.normal(labels, 1.0) * 4 + 16), 0, 31).astype(int)
+    positions = np.clip(np.rint(rng.normal(labels, 1.0) * 4 + 16), 0, 31).astype(int)
     counts = np.zeros((2, 600, 32), np.int64)
-    counts[labels, np.arange(600), places] = 1
+    counts[labels, np.arange(600), positions] = 1
     rows, groups = placements(*counts.sum(axis=1)), grouped_placements(*counts)
     assert math.isclose(spread_variance(groups.influences).variance, rows.variance, rel_tol=0.01)
     assert math.isclose(jackknife_variance(groups.replicates).variance, rows.variance, rel_tol=0.02)

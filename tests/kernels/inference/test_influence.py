@@ -79,14 +79,14 @@ def test_it_is_the_derivative_of_the_mean(term: Term, by_rows: bool) -> None:
     psi = mean_influence(*CELLS, hits_of(MATRIX), term, by_rows=by_rows)
     scale, step = 10**6, 10**2
     for cell in np.flatnonzero(MATRIX):
-        ends = []
+        bounds = []
         for side in (step, -step):
             moved = (MATRIX * scale).ravel()
             moved[cell] += side
             hits = hits_of(moved.reshape(4, 4))
             weighed = ((term(one), one[0] + one[2] if by_rows else 1) for one in hits)
-            ends.append(term_means.mean(weighed, math.nan))
-        assert psi[cell] == approx((ends[0] - ends[1]) * scale / 2 / step, rel=1e-5, abs=1e-9)
+            bounds.append(term_means.mean(weighed, math.nan))
+        assert psi[cell] == approx((bounds[0] - bounds[1]) * scale / 2 / step, rel=1e-5, abs=1e-9)
 
 
 def test_the_error_of_macro_f1_of_the_published_example() -> None:

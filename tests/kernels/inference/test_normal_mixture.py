@@ -106,14 +106,14 @@ def ever_crossing(bounds: list[tuple[float, float]]) -> float:
     def placed(low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
         return low + (high - low) * (nodes + 1) / 2, weights * (high - low) / 2
 
-    at, mass = placed(*bounds[0])
+    at, total_count = placed(*bounds[0])
     density = np.exp(-at * at / 2) / math.sqrt(2 * math.pi)
     for low, high in bounds[1:]:
         following, its_mass = placed(low, high)
         steps = np.exp(-((following[:, None] - at) ** 2) / 2) / math.sqrt(2 * math.pi)
-        density = (steps * (density * mass)).sum(axis=1)
-        at, mass = following, its_mass
-    return 1 - float((density * mass).sum())
+        density = (steps * (density * total_count)).sum(axis=1)
+        at, total_count = following, its_mass
+    return 1 - float((density * total_count).sum())
 
 
 @pytest.mark.parametrize(

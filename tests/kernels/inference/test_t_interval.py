@@ -9,8 +9,8 @@ import pytest
 from streammetrics.kernels.inference.t_interval import (
     EVERYTHING,
     critical,
-    logit_ends,
-    symmetric_ends,
+    logit_bounds,
+    symmetric_bounds,
     two_sided_p,
     welch_df,
 )
@@ -27,7 +27,7 @@ def test_the_critical_value_is_that_of_the_tables() -> None:
 
 
 def test_eight_users_have_the_interval_of_t_with_seven_degrees_of_freedom() -> None:
-    lower, upper = symmetric_ends(17 / 70, 0.052712918267, critical(0.95, 7))
+    lower, upper = symmetric_bounds(17 / 70, 0.052712918267, critical(0.95, 7))
     assert (round(lower, 11), round(upper, 11)) == (0.11821089795, 0.36750338776)
 
 
@@ -43,35 +43,35 @@ def test_eight_users_have_the_interval_of_t_with_seven_degrees_of_freedom() -> N
 def test_the_logit_keeps_to_the_worked_values(
     estimate: float, se: float, lower: float, upper: float
 ) -> None:
-    found = logit_ends(estimate, se, Z)
+    found = logit_bounds(estimate, se, Z)
     assert (round(found[0], 9), round(found[1], 9)) == (lower, upper)
 
 
 def test_the_logit_of_one_minus_is_mirrored() -> None:
-    lower, upper = logit_ends(0.2, 0.05, Z)
-    other_lower, other_upper = logit_ends(0.8, 0.05, Z)
+    lower, upper = logit_bounds(0.2, 0.05, Z)
+    other_lower, other_upper = logit_bounds(0.8, 0.05, Z)
     assert math.isclose(lower, 1 - other_upper, rel_tol=1e-14)
     assert math.isclose(upper, 1 - other_lower, rel_tol=1e-14)
 
 
 def test_a_large_error_on_the_logit_is_nearly_everything() -> None:
-    lower, upper = logit_ends(0.5, 1e9, Z)
+    lower, upper = logit_bounds(0.5, 1e9, Z)
     assert 0 <= lower < 1e-300 and upper == 1.0
-    assert logit_ends(0.5, math.inf, Z) == (lower, upper)
+    assert logit_bounds(0.5, math.inf, Z) == (lower, upper)
 
 
 @pytest.mark.parametrize("unknown", [math.nan, -1.0])
 def test_without_an_error_nothing_is_known(unknown: float) -> None:
-    assert symmetric_ends(0.5, unknown, Z) == EVERYTHING
-    assert logit_ends(0.5, unknown, Z) == EVERYTHING
+    assert symmetric_bounds(0.5, unknown, Z) == EVERYTHING
+    assert logit_bounds(0.5, unknown, Z) == EVERYTHING
     assert two_sided_p(0.5, unknown) == 1.0
 
 
 def test_without_an_estimate_nothing_is_known() -> None:
-    assert symmetric_ends(math.nan, 1.0, Z) == EVERYTHING
+    assert symmetric_bounds(math.nan, 1.0, Z) == EVERYTHING
     assert two_sided_p(math.nan, 1.0) == two_sided_p(1.0, 1.0, math.nan) == 1.0
     for edge in (0.0, 1.0, math.nan):
-        assert logit_ends(edge, 0.1, Z) == EVERYTHING
+        assert logit_bounds(edge, 0.1, Z) == EVERYTHING
 
 
 def test_the_p_value_and_the_interval_agree() -> None:

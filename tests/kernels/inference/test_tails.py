@@ -61,9 +61,9 @@ def test_the_quantile_of_t_is_known_to_13_digits(p: float, df: float) -> None:
 @pytest.mark.parametrize("df", [4000.0, 4096.0, 1e4, 1e6, 1e9])
 @pytest.mark.parametrize("t", [0.01, 0.7, 1.96, 5.0, 12.0])
 def test_many_degrees_of_freedom(t: float, df: float) -> None:
-    f, ends = mpf(df), [t, t + 1, t + 3, t + 10, t + 40]
+    f, bounds = mpf(df), [t, t + 1, t + 3, t + 10, t + 40]
     log_height = mp.loggamma((f + 1) / 2) - mp.loggamma(f / 2) - mp.log(f * mp.pi) / 2
-    wanted = mp.exp(log_height) * mp.quad(lambda u: (1 + u * u / f) ** (-(f + 1) / 2), ends)
+    wanted = mp.exp(log_height) * mp.quad(lambda u: (1 + u * u / f) ** (-(f + 1) / 2), bounds)
     assert abs(t_sf(t, df) - wanted) <= 1e-12 * wanted
 
 

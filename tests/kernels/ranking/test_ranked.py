@@ -186,7 +186,7 @@ def test_hits_within_a_cut_of_each_list() -> None:
 def test_the_first_hits_and_how_many_are_above_each() -> None:
     lists = Lists(np.array([0, 1, 1, 0, 2, 0, 1], np.uint8), None, np.array([0, 3, 4, 7]))
     found = only(lists).hits
-    assert found.places.tolist() == [0, 1, 0, 1]
+    assert found.positions.tolist() == [0, 1, 0, 1]
     assert (found.firsts().lists.tolist(), found.firsts().ranks.tolist()) == ([0, 2], [1, 0])
 
 

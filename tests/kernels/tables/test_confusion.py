@@ -95,9 +95,9 @@ def test_every_row_of_few_scores_is_ranked_by_score_and_then_by_class() -> None:
 def test_wide_rows_are_ranked_in_pieces() -> None:
     scores = np.random.default_rng(1).random((50, CHUNK // 10))
     truth = np.arange(50)
-    places = (scores > scores[truth, truth][:, None]).sum(axis=1)
+    positions = (scores > scores[truth, truth][:, None]).sum(axis=1)
     found = among_first(truth, scores, (100, 2000))
-    assert (found == np.stack([places < 100, places < 2000], axis=1)).all()
+    assert (found == np.stack([positions < 100, positions < 2000], axis=1)).all()
 
 
 def test_codes_are_truth_and_whether_the_score_is_at_least_the_threshold() -> None:

@@ -50,14 +50,14 @@ def test_a_place_is_how_many_edges_lie_at_or_below(edges: tuple[float, ...]) -> 
     scores = around(edges)
     # A search takes -0.0 for 0.0, as `<=` does.
     expected = [sum(edge <= score for edge in edges) for score in scores.tolist()]
-    assert EdgeSearch(edges).places(scores).tolist() == expected
+    assert EdgeSearch(edges).positions(scores).tolist() == expected
 
 
 @pytest.mark.slow
 @given(many, st.lists(st.floats(allow_nan=False), min_size=1, max_size=40))
 def test_any_edges_and_any_scores(edges: list[float], scores: list[float]) -> None:
     values = np.array([*scores, *edges])
-    found = EdgeSearch(tuple(edges)).places(values)
+    found = EdgeSearch(tuple(edges)).positions(values)
     assert found.tolist() == np.searchsorted(edges, values, "right").tolist()
     assert found.dtype == np.intp
 

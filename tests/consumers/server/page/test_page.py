@@ -173,6 +173,6 @@ def test_nothing_lies_beyond_the_edge_and_health_stays_in_view(
     assert page.page.evaluate("document.documentElement.scrollWidth") <= width
     page.page.evaluate("scrollTo(0, document.body.scrollHeight)")
     page.page.wait_for_timeout(200)
-    box = page.page.locator("#health").bounding_box()
-    assert box is not None and box["y"] >= 0
-    assert box["y"] + box["height"] <= 250
+    extent = page.page.locator("#health").bounding_box()
+    assert extent is not None and extent["y"] >= 0
+    assert extent["y"] + extent["height"] <= 250
