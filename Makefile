@@ -17,7 +17,7 @@ SUITE := --doctest-modules streammetrics consumers tests \
   --ignore=streammetrics/figures.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup check test test-faults test-engines test-cluster chaos peers docs screenshots demo bench coverage mutants
+.PHONY: help setup check types fast-tests test test-faults test-engines test-cluster chaos peers docs screenshots demo bench coverage mutants
 
 help:  ## list the commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -27,7 +27,12 @@ setup: .venv/.dev  ## make .venv and install what development needs
 check: .venv/.dev  ## ruff, ruff format --check, mypy and the fast tests, in about a minute
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@$(MAKE) --no-print-directory -j 2 --output-sync=target types fast-tests
+
+types:
 	$(BIN)/mypy
+
+fast-tests:
 	$(PYTEST) -n 2 -m "not kafka and not postgres and not slow" $(SUITE)
 
 test: .venv/.dev  ## all tests but those below; those that skip say why, and how to enable them

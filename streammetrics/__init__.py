@@ -9,6 +9,8 @@
 True
 """
 
+import warnings
+
 from streammetrics.classification import (
     BinaryConfusion,
     Calibration,
@@ -122,3 +124,11 @@ __all__ = [
     "recalibrated",
     "register_similarity",
 ]
+
+
+def __getattr__(name: str) -> object:
+    """The former name of `DictionaryColumn`, for one release."""
+    if name == "Coded":
+        warnings.warn("`Coded` is `DictionaryColumn` now", DeprecationWarning, stacklevel=2)
+        return DictionaryColumn
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

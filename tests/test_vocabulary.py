@@ -7,6 +7,9 @@ import importlib.util
 import re
 from collections.abc import Iterator
 
+import pytest
+
+import streammetrics
 from tests.requirements import ROOT
 
 PAGE = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
@@ -84,3 +87,10 @@ def test_a_replaced_word_is_found() -> None:
         (3, "Pulse"),
         (2, "recount"),
     ]
+
+
+def test_a_former_public_name_works_and_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="`Coded` is `DictionaryColumn` now"):
+        assert streammetrics.Coded is streammetrics.DictionaryColumn  # type: ignore[comparison-overlap]
+    with pytest.raises(AttributeError, match="no attribute 'Encoded'"):
+        assert streammetrics.Encoded

@@ -34,7 +34,7 @@ def bucket_curves(
     weight_unit: Fraction,
     rows_rounded: int | None,
 ) -> Iterator[ScoreCurve]:
-    """The curve of each class, from counts [class, truth, bucket] whose `surplus` is of the rows."""
+    """The curve of each class, from counts [class, truth, bucket] with the surplus of the rows."""
     grid = grid_of(metric)
     b, surplus = grid.n_buckets, int(counts.surplus[0])
     cells, held = counts.occupied()

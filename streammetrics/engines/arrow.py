@@ -93,8 +93,10 @@ def _table(column: str, values: Values, sizes: NDArray[np.int64]) -> NDArray[np.
 
 
 def plain_values(array: pa.Array, column: str) -> Values:
-    """Numbers as an array, texts as DictionaryColumn, times with a zone as milliseconds since 1970; a null
-    among numbers stays None, which metrics refuse by its row."""
+    """Numbers as an array, texts as DictionaryColumn, times with a zone as milliseconds since 1970.
+
+    A null among numbers stays None, which metrics refuse by its row.
+    """
     import pyarrow.types as kinds
 
     kind = array.type

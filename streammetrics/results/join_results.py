@@ -144,8 +144,9 @@ class ClosedRows:
     """What `JoinRows.close` takes out: n impressions by ascending id, and m outcomes.
 
     ids: uint64 [n], the mixed words of the ids. times_ms: int64 [n]. columns: each [n], an array
-    of its kind, or `DictionaryColumn` for keys; of "hashed" columns what `hash_ids` makes. labels: of each
-    outcome [n]: uint8 0 or 1 ("once"), int64 ("count") or float64 ("sum", correctly rounded).
+    of its kind, or `DictionaryColumn` for keys; of "hashed" columns what `hash_ids` makes.
+    labels: of each outcome [n]: uint8 0 or 1 ("once"), int64 ("count") or float64 ("sum",
+    correctly rounded).
     conflicts: impressions left out, since one of their id and of other content stands before them.
     outcomes: the kinds of the m outcomes that left, [m]; delays_ms: int64 [m], the time from the
     last impression of the id to each, or -1 where none is known. A delay below the label window

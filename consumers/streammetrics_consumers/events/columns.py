@@ -294,7 +294,7 @@ def encoded_texts(
 
 
 def hashed_texts(values: list[object], path: str) -> Converted:
-    """Texts of ids that only their hashes are kept of; as `encoded_texts` takes and refuses them."""
+    """The hashes of texts that are ids; takes and refuses what `encoded_texts` does."""
     if set(map(type, values)) <= {str}:
         texts = cast("list[str]", values)
         if max(map(len, texts), default=0) <= MAX_TEXT:

@@ -26,7 +26,7 @@ EVERY_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class HealthSnapshot:
-    """The store at one look. `version`: what is counted, whatever number of `looks` was taken at it.
+    """The store at one look. `version`: what is counted, however many `looks` were taken at it.
     `moved_s`: when it was first seen in this state, by the monotonic clock; None where that was the
     first look. `away`: why it did not answer."""
 
