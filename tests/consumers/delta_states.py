@@ -20,9 +20,9 @@ class PaneState(NamedTuple):
 
 
 def states_of(delta: Delta) -> Iterator[PaneState]:
-    for s_metric_set in delta.metric_sets if delta.has_states else ():
-        slices = s_metric_set.s_metric_set.slices
-        for whole, metric, base, coarser, spans in s_metric_set.whole_states():
+    for metric_set in delta.metric_sets if delta.has_states else ():
+        slices = metric_set.metric_set.slices
+        for whole, metric, base, coarser, spans in metric_set.whole_states():
             for place in (base, *coarser):
                 state = whole if place == base else summed(whole, slices.by, base, place)
                 for span in spans:

@@ -190,7 +190,7 @@ def test_no_cut_into_messages_or_pieces_leaves_a_trace(
 ) -> None:
     whole = counted(CONFIGS["json"], in_chunks(events, []))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(messages, "SHARD_BYTES", shard)
+        patch.setattr(messages, "PIECE_BYTES", shard)
         values = records(format, events, cuts)
         found = counted(CONFIGS[format], in_chunks(values, chunks))
     assert digests(found) == digests(whole)
@@ -202,7 +202,7 @@ def test_no_cut_into_messages_or_pieces_leaves_a_trace(
 def test_the_last_piece_ends_where_the_chunk_does() -> None:
     made = replace(chunk([event()] * 5), offsets=[0, 2, 4, 6, 8], end=20)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(messages, "SHARD_BYTES", 1)
+        patch.setattr(messages, "PIECE_BYTES", 1)
         found = list(Decoder(CONFIGS["ndjson"]).pieces(made))
     assert [(d.chunk.start, d.chunk.end) for d in found] == [
         (0, 1),

@@ -32,8 +32,8 @@ def scraped(store: Path) -> Samples:
         text = exposition(ledger, NOBODY).decode()
     samples = [
         ((one.name, frozenset((k, v) for k, v in one.labels.items() if v)), one.value)
-        for s_metric_set in text_string_to_metric_families(text)
-        for one in s_metric_set.samples
+        for metric_set in text_string_to_metric_families(text)
+        for one in metric_set.samples
     ]
     assert len(dict(samples)) == len(samples)
     return dict(samples)

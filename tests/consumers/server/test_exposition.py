@@ -35,8 +35,8 @@ def scraped(store: Path, watched: Watched) -> Samples:
         text = exposition(ledger, watched).decode()
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for s_metric_set in text_string_to_metric_families(text)
-        for sample in s_metric_set.samples
+        for metric_set in text_string_to_metric_families(text)
+        for sample in metric_set.samples
     }
 
 

@@ -122,7 +122,7 @@ class GroupedRun:
                     Pane(one.metric, one.grouping, one.start_ms, one.end_ms), one.state, limit
                 )
             ]
-            commit = replace(commit, pieces=apart)
+            commit = replace(commit, shards=apart)
         self.heads[log] = self.ledger.commit(self.generation, commit)
 
     def compact(self, steps: int | None = None, **settings: int) -> None:

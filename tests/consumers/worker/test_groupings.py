@@ -176,16 +176,16 @@ def test_a_row_whose_flag_was_changed_since_is_not_merged(tmp_path: Path) -> Non
         for _ in range(2):
             run.commit(ONE, 2)
         compactor = Compactor(run.ledger.store, above=1)
-        (run, *_) = compactor.runs()
-        (group,) = compactor.plan(run)
-        read = run.ledger.store.read(lambda c: compact._states(c, run, group))
+        (merge_run, *_) = compactor.runs()
+        (group,) = compactor.plan(merge_run)
+        read = run.ledger.store.read(lambda c: compact._states(c, merge_run, group))
         assert read is not None
         of, states = read
-        made = compactor._fold(run.pane, group, states, GROUPINGS)
+        made = compactor._fold(merge_run.pane, group, states, GROUPINGS)
         change(run.run, lambda c: c.execute(update(delta).values(for_coarser=False)))
         with pytest.raises(compact._NotAsRead):
-            run.ledger.store.write(lambda c, _: compact._exchange(c, of, run, group, made))
-        assert compactor.merge(run, group) is None
+            run.ledger.store.write(lambda c, _: compact._exchange(c, of, merge_run, group, made))
+        assert compactor.merge(merge_run, group) is None
 
 
 OF_TOTAL = and_(delta.c.metric == "auc", delta.c.window_start_ms.is_(None), delta.c.retry.is_(None))
