@@ -77,7 +77,7 @@ def windows_below_the_floor(patch: pytest.MonkeyPatch) -> None:
     refuse = ledger_write.refuse_floor
 
     def only_left_out(commit: Commit, floor_ms: int | None) -> None:
-        refuse(replace(commit, pieces=()), floor_ms)
+        refuse(replace(commit, shards=()), floor_ms)
 
     patch.setattr(ledger_module, "refuse_floor", only_left_out)
 

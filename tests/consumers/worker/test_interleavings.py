@@ -101,7 +101,7 @@ class TwoSteps(FusedLedger):
 
     def commit(self, of: Generation, commit: Commit) -> Head:
         self.at("before the transaction")
-        moved = super().commit(of, replace(commit, pieces=(), refused=()))
+        moved = super().commit(of, replace(commit, shards=(), refused=()))
         self.at("inside it")
         self._store.write(lambda connection, _: ledger_write.write_delta(connection, commit))
         return moved
