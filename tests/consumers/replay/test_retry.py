@@ -133,7 +133,7 @@ def test_a_crash_in_the_middle_leaves_all_open(run: Run, monkeypatch: pytest.Mon
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr("streammetrics_consumers.ledger.quarantine.write_pieces", crash)
+        patched.setattr("streammetrics_consumers.ledger.quarantine.write_shards", crash)
         tried(config(event=WITH_C), run)
     assert (states(run), run.seen().counters) == before
     with closing(Ledger.open(run.config.store.url)) as ledger:
