@@ -54,8 +54,8 @@ peers: .cache/torch/.made .cache/ranx/.made  ## torchmetrics, torcheval and ranx
 
 docs: .venv/.dev  ## write what pages have from docstrings, config keys and docs/performance.json, and what a new metric adds
 	$(BIN)/python docs/new_metrics.py
-	$(BIN)/python docs/metrics_page.py
-	$(BIN)/python docs/config_table.py
+	$(BIN)/python -m docs.metrics_page
+	$(BIN)/python -m docs.config_table
 	$(BIN)/python -m benchmarks.page
 
 screenshots: .venv/.dev  ## pictures of the page, three sizes and two themes; ARGS=--help

@@ -28,9 +28,9 @@ from streammetrics_consumers.config.keys import (
 )
 from streammetrics_consumers.sources import confluent_client, kafka_client
 
-PAGE = Path(__file__).with_name("interface.md")
+from docs.marked_part import MarkedPart
+
 START = "<!-- `make docs` writes the keys from their declarations, down to the next mark -->\n"
-END = "<!-- written by hand from here on -->\n"
 
 
 def value_of(key: Key) -> str:
@@ -96,26 +96,7 @@ def written() -> str:
     return text
 
 
-def page(text: str) -> str:
-    """The page with its written part as it must be now."""
-    before, start, rest = text.partition(START)
-    _, end, after = rest.partition(END)
-    if not start or not end:
-        raise SystemExit(f"{PAGE.name} has lost its marks: {START.strip()} and {END.strip()}")
-    return f"{before}{start}\n{written()}\n{end}{after}"
-
-
-def main() -> int:
-    """Write the page, or say whether it is stale."""
-    text = PAGE.read_text(encoding="utf-8")
-    made = page(text)
-    if "--check" in sys.argv[1:]:
-        if made != text:
-            sys.stderr.write(f"{PAGE.name} is stale: run `make docs`\n")
-        return int(made != text)
-    PAGE.write_text(made, encoding="utf-8")
-    return 0
-
+PART = MarkedPart(Path(__file__).with_name("interface.md"), START, written)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(PART.main())

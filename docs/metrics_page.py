@@ -16,12 +16,11 @@ from pathlib import Path
 from types import UnionType
 from typing import get_args, get_origin, get_type_hints
 
+from docs.marked_part import MarkedPart
 from streammetrics import classification, combine, join, ranking
 from streammetrics.ranking.measures import MEASURES
 
-PAGE = Path(__file__).with_name("metrics.md")
 START = "<!-- `make docs` writes what follows from the docstrings, down to the next mark -->\n"
-END = "<!-- written by hand from here on -->\n"
 HEADINGS = ["Settings", "Rows", "State", "Result", "Undefined", "Exactness", "Cost", "Source"]
 
 
@@ -126,26 +125,7 @@ def written() -> str:
     return "\n".join(piece for piece in pieces if piece.strip()) + "\n"
 
 
-def page(text: str) -> str:
-    """The page with its written part as it must be now."""
-    before, start, rest = text.partition(START)
-    _, end, after = rest.partition(END)
-    if not start or not end:
-        raise SystemExit(f"{PAGE.name} has lost its marks: {START.strip()} and {END.strip()}")
-    return f"{before}{start}\n{written()}\n{end}{after}"
-
-
-def main() -> int:
-    """Write the page, or say whether it is stale."""
-    text = PAGE.read_text(encoding="utf-8")
-    made = page(text)
-    if "--check" in sys.argv[1:]:
-        if made != text:
-            sys.stderr.write(f"{PAGE.name} is stale: run `make docs`\n")
-        return int(made != text)
-    PAGE.write_text(made, encoding="utf-8")
-    return 0
-
+PART = MarkedPart(Path(__file__).with_name("metrics.md"), START, written)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(PART.main())

@@ -22,9 +22,8 @@ from rich.text import Text
 from streammetrics_consumers.cli.main import main as streammetrics
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.query import Query
-from streammetrics_consumers.render.terminal import screen
+from streammetrics_consumers.render.terminal import Watcher, screen
 from streammetrics_consumers.render.text import Style
-from streammetrics_consumers.render.watching import Watcher
 
 from benchmarks.browser import Unavailable, running_browser
 from tests.consumers.running import Running
@@ -37,6 +36,8 @@ if TYPE_CHECKING:
 SIZES: Final = {"phone": (400, 1400, 1.0), "laptop": (1280, 1140, 1.0), "wall": (2560, 1440, 0.75)}
 READ: Final = "20,000"  # events of obd_men
 THEMES: Final = ("light", "dark")
+DRAWN: Final = """() => [...document.querySelectorAll("figure")].every((one) =>
+  one.getBoundingClientRect().top > innerHeight || one.ariaBusy === "false")"""
 COLUMNS: Final = 84  # of the terminal
 REPORT: Final = (900, 1150)  # of the report, from its beginning
 CONFIG: Final = """\
@@ -112,7 +113,7 @@ def _shoot(browser: Browser, url: str, size: str, theme: str, folder: Path) -> N
     page.goto(url)
     page.wait_for_selector(f'#health [data-field=read] dd:text-is("{READ}")')
     page.wait_for_selector("html[data-state=ready]", state="attached")
-    page.wait_for_timeout(4000)  # charts in view are drawn one by one, while nothing else is to do
+    page.wait_for_function(DRAWN)  # charts in view, one by one, while nothing else is to do
     path = folder / f"page-{size}-{theme}.png"
     page.screenshot(path=path)
     sys.stderr.write(f"{path}\n")

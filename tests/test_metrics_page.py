@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import doctest
-import importlib.util
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 import pytrec_eval
 import sklearn.metrics
 
 import streammetrics
+from docs import metrics_page
+from docs.marked_part import END
 from streammetrics.ranking.measures import MEASURES
 from streammetrics.registry import metric_types
 
@@ -37,16 +37,6 @@ OTHER_KINDS = (
 )
 
 
-def script() -> ModuleType:
-    """The script that writes the page."""
-    spec = importlib.util.spec_from_file_location("metrics_page", PAGE.with_name("metrics_page.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
-
-
 def table(head: str) -> list[Mapping[str, str]]:
     """The rows of the table whose first column has this title, by titles."""
     lines = TEXT.partition(f"\n| {head} |")[2].partition("\n\n")[0].splitlines()
@@ -57,14 +47,14 @@ def table(head: str) -> list[Mapping[str, str]]:
 
 def views(metric: type) -> set[str]:
     """What the usual result of a metric has: its public attributes and methods."""
-    result, *_ = script().results_of(metric)
+    result, *_ = metrics_page.results_of(metric)
     known = {*dir(result), *getattr(result, "__dataclass_fields__", ())}
     return {name for name in known if not name.startswith("_")}
 
 
 def is_count(metric: type, view: str) -> bool:
     """Whether a field or property says that it is a whole number."""
-    result, *_ = script().results_of(metric)
+    result, *_ = metrics_page.results_of(metric)
     getter = getattr(getattr(result, view, None), "fget", None)
     said = [vars(base).get("__annotations__", {}).get(view) for base in result.__mro__]
     return "int" in (*said, getattr(getter, "__annotations__", {}).get("return"))
@@ -87,18 +77,18 @@ def test_every_measure_has_a_line_that_defines_it() -> None:
 
 
 def test_the_page_is_what_the_docstrings_say() -> None:
-    assert script().page(TEXT) == TEXT, "run `make docs`"
+    assert metrics_page.PART.page(TEXT) == TEXT, "run `make docs`"
 
 
 def test_a_page_that_lost_its_marks_is_not_written() -> None:
-    made = script()
-    for mark in (made.START, made.END):
+    made = metrics_page
+    for mark in (made.START, END):
         with pytest.raises(SystemExit, match="lost its marks"):
-            made.page(TEXT.replace(mark, ""))
+            made.PART.page(TEXT.replace(mark, ""))
 
 
 def test_every_metric_measure_and_result_is_on_the_page() -> None:
-    made = script()
+    made = metrics_page
     assert set(made.metrics()) == {*metric_types(), "SlidingAUC"}
     for name, metric in made.metrics().items():
         assert f"\n### {name}\n" in TEXT
@@ -126,7 +116,7 @@ def test_what_stands_under_a_heading_is_told_from_what_stands_before_it() -> Non
         >>> 1
         """
 
-    intro, found = script().sections(Metric)
+    intro, found = metrics_page.sections(Metric)
     assert intro == [r"Counts \*rows\*.", "More about `a*b`."]
     assert found == {"Settings": "one: a second line.", "State": r"Of 2\*\*3 bytes."}
 
@@ -144,7 +134,7 @@ def test_every_name_that_the_page_gives_for_a_known_one_is_there() -> None:
 
 def test_every_figure_is_to_be_found_by_a_usual_name() -> None:
     named = {span for row in table(USUAL) for span in spans(row["here"])}
-    for name, metric in script().metrics().items():
+    for name, metric in metrics_page.metrics().items():
         counts = {view for view in views(metric) if is_count(metric, view)}
         figures = {view for view in views(metric) - counts if not re.match(NO_FIGURES, view)}
         assert {view for view in figures if f"{name}.{view}" not in named} == set(), name

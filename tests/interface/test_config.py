@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import get_args
 
 import pytest
@@ -29,19 +27,9 @@ from streammetrics_consumers.config.tables import (
 )
 from streammetrics_consumers.events.refusals import PAYLOAD_BYTES, Reason
 
+from docs import config_table
+from docs.marked_part import END
 from tests.interface.page import PAGE, block, spans, table
-from tests.requirements import ROOT
-
-
-def script() -> ModuleType:
-    """The script that writes the tables of the page."""
-    path = ROOT / "docs" / "config_table.py"
-    spec = importlib.util.spec_from_file_location("config_table", path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
 
 
 def test_every_key_that_is_declared_is_read_and_no_other(tmp_path: Path) -> None:
@@ -61,11 +49,11 @@ def test_every_key_that_is_declared_is_read_and_no_other(tmp_path: Path) -> None
 
 
 def test_the_page_has_the_keys_as_they_are_declared() -> None:
-    made = script()
-    assert made.page(PAGE) == PAGE, "run `make docs`"
-    for mark in (made.START, made.END):
+    part = config_table.PART
+    assert part.page(PAGE) == PAGE, "run `make docs`"
+    for mark in (part.start, END):
         with pytest.raises(SystemExit, match="lost its marks"):
-            made.page(PAGE.replace(mark, ""))
+            part.page(PAGE.replace(mark, ""))
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_the_page_has_every_route_and_no_other_is_there(store: Path) -> None:
         assert all(client.request("HEAD", route).status_code == 200 for route in asked)
         assert all(client.request("POST", route).status_code == 405 for route in routes)
         [row] = [row for row in table("route") if "/api/results" in row[0]]
-        assert spans(row[1])[1:] == [*PARAMETERS, "views"]
+        assert spans(row[1])[1:] == [*PARAMETERS, "views", "texts"]
         assert set(PARAMETERS) < {flag.name for c in COMMANDS for flag in c.flags}
 
 

@@ -113,7 +113,3 @@ def _run(arguments: Arguments) -> int:
 def _failed(text: str, code: int) -> int:
     logs.say(f"streammetrics: {text}", logging.ERROR)
     return code
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -54,7 +54,7 @@ def read(arguments: Arguments, monotonic: Clock) -> int:
 
 
 def _results(arguments: Arguments, monotonic: Clock) -> None:
-    store, query = arguments.words[0], _query(arguments)
+    store, query = arguments.words[0], query_of(arguments)
     known = arguments.text("views") == "headline" if arguments.on("json") else query.metric is None
     query = replace(query, headlines=known)
     logs.to_stderr("text")
@@ -71,16 +71,12 @@ def _results(arguments: Arguments, monotonic: Clock) -> None:
 
 def _status(arguments: Arguments) -> None:
     store, wanted = arguments.words[0], parse_generation(arguments.number("generation"))
-    ledger = Ledger.open(store)
-    try:
+    with closing(Ledger.open(store)) as ledger:
         if arguments.on("json"):
             _write(status_json(ledger, wanted))
-        else:
-            _print(
-                [status_text(ledger, Style.of(sys.stdout), title=ledger.store.name, wanted=wanted)]
-            )
-    finally:
-        ledger.close()
+            return
+        title = ledger.store.name
+        _print([status_text(ledger, Style.of(sys.stdout), title=title, wanted=wanted)])
 
 
 def _quarantine(arguments: Arguments, monotonic: Clock) -> None:
@@ -90,20 +86,17 @@ def _quarantine(arguments: Arguments, monotonic: Clock) -> None:
         raise UsageError(
             f"quarantine: expected [{'|'.join(ACTIONS)}] STORE, got {' '.join(words)!r}"
         )
-    ledger = Ledger.open(store)
-    try:
+    with closing(Ledger.open(store)) as ledger:
         if action == "export":
             _export_quarantine(ledger, arguments.text("output"), monotonic)
         elif arguments.on("json"):
             _write(quarantine.as_json(ledger))
         else:
             _print(f"{line}\n" for line in quarantine.listing(ledger))
-    finally:
-        ledger.close()
 
 
 def _export(arguments: Arguments, monotonic: Clock) -> None:
-    output, query = _output(arguments), _query(arguments)
+    output, query = _output(arguments), query_of(arguments)
     logs.to_stderr("text")
     with (
         closing(Ledger.open(arguments.words[0])) as ledger,
@@ -138,7 +131,7 @@ def _report(arguments: Arguments, monotonic: Clock) -> None:
     from streammetrics_consumers.render.html import report_html
     from streammetrics_consumers.render.material import gather
 
-    output, query = arguments.text("output"), _query(arguments)
+    output, query = arguments.text("output"), query_of(arguments)
     if not output:
         raise UsageError("report: expected -o FILE, got nothing; name the file, or - for stdout")
     logs.to_stderr("text")
@@ -163,7 +156,8 @@ def _report(arguments: Arguments, monotonic: Clock) -> None:
     logs.say(f"{output}: {formatting.count(len(data) // 1000)} kB")
 
 
-def _query(arguments: Arguments) -> Query:
+def query_of(arguments: Arguments) -> Query:
+    """The query of these flags."""
     return parse_query(
         arguments.text("window") or "total",
         arguments.text("by"),

@@ -10,7 +10,7 @@ import select
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from typing import TextIO
 
@@ -20,12 +20,11 @@ from rich.text import Text
 
 from streammetrics_consumers.cli.arguments import Arguments, UsageError
 from streammetrics_consumers.cli.exit_codes import DONE
+from streammetrics_consumers.cli.read import query_of
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.query import parse_query
-from streammetrics_consumers.render.terminal import BARS, PLAIN, Shown, screen, speed
+from streammetrics_consumers.render.terminal import BARS, PLAIN, Shown, Watcher, screen, speed
 from streammetrics_consumers.render.text import Style
-from streammetrics_consumers.render.watching import Watcher
 
 Wait = Callable[[float], bool]  # wait so many seconds; whether to go on
 
@@ -35,25 +34,14 @@ def watch(arguments: Arguments, monotonic: Callable[[], float]) -> int:
     every_s = arguments.real("every") or 0.0
     if not 0.1 <= every_s <= 3600:
         raise UsageError(f"--every: expected 0.1 to 3600 seconds, got {every_s:g}; correct it")
-    query = parse_query(
-        arguments.text("window") or "total",
-        arguments.text("by"),
-        arguments.several("where"),
-        arguments.text("metric"),
-        arguments.number("generation"),
-    )
-    ledger = Ledger.open(arguments.words[0])
-    try:
+    query = query_of(arguments)
+    with closing(Ledger.open(arguments.words[0])) as ledger, suppress(KeyboardInterrupt):
         watcher = Watcher(ledger, query, monotonic)
         if sys.stdout.isatty():
             with _keys() as wait:
                 live(watcher, wait, every_s)
         else:
             lines(watcher, _sleep, every_s)
-    except KeyboardInterrupt:
-        pass  # that is how one ends it
-    finally:
-        ledger.close()
     return DONE
 
 

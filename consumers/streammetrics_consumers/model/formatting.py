@@ -1,8 +1,8 @@
 """Names and numbers as text, the same on every surface.
 
 Names come from the stream and may hold anything, so a character that cannot be printed is shown by
-its code. Certain bounds are rounded outward: the printed ones still contain the exact value.
-`page/printed.js` has the same rules; a test compares them.
+its code; `page/printed.js` has the same rule for names. Certain bounds are rounded outward: the
+printed ones still contain the exact value.
 """
 
 from __future__ import annotations

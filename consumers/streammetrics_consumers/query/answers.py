@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, to_builtins
 
 from streammetrics.experiments import Action, Verdict
+from streammetrics_consumers.query import answer_texts as texts
 from streammetrics_consumers.query.query import Slice, WindowState
 
 Json = str | int | float | bool | None | Sequence["Json"] | Mapping[str, "Json"]
@@ -90,7 +91,10 @@ class Interval(Answer, frozen=True):
 
 
 class Result(Answer, frozen=True):
-    """One view of one metric in one slice of one window. The exact value lies in [low, high]."""
+    """One view of one metric in one slice of one window. The exact value lies in [low, high].
+
+    text: where `texts=tables` asks for it, here and in the other objects.
+    """
 
     window: Window
     slice: Names
@@ -103,6 +107,7 @@ class Result(Answer, frozen=True):
     counts: Counts
     digest: Digest
     interval: Annotated[Interval | None, Meta(description="null where there is no formula")]
+    text: texts.ResultText | UnsetType = UNSET
 
 
 class Direction(Answer, frozen=True):
@@ -162,6 +167,7 @@ class Comparison(_Contrast, frozen=True):
     margin: Number
     looks: Count
     sentence: str
+    text: texts.ComparisonText | UnsetType = UNSET
 
 
 class Recommendation(Answer, frozen=True):
@@ -204,6 +210,7 @@ class JoinOutcome(Answer, frozen=True):
     share_last_tenth: Share
     delays_s: tuple[Bin, ...]
     unattributed_delays_s: tuple[Bin, ...]
+    text: texts.OutcomeText | UnsetType = UNSET
 
 
 class Join(Answer, frozen=True):
@@ -222,6 +229,7 @@ class Join(Answer, frozen=True):
     share_repeated: Share
     outcomes: Mapping[str, JoinOutcome]
     warnings: tuple[str, ...]
+    text: Annotated[str, Meta(description="its counts and shares in a line")] | UnsetType = UNSET
 
 
 class _Counted(Answer, frozen=True):
@@ -367,6 +375,7 @@ class Experiment(Answer, frozen=True, tag_field="format", tag="streammetrics-exp
     srm: SampleRatio | None
     contamination: Contamination | None
     notes: tuple[str, ...]
+    text: texts.ExperimentText | UnsetType = UNSET
 
 
 class HealthWorker(Answer, frozen=True):
@@ -390,6 +399,7 @@ class Health(_Counted, frozen=True, tag_field="format", tag="streammetrics-healt
     committed_s: float | None
     since_s: float
     workers: tuple[HealthWorker, ...]
+    text: texts.HealthText
 
 
 class StatusLog(Answer, frozen=True):

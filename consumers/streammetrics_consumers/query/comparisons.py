@@ -331,25 +331,23 @@ def verdict(of: Declared | None, rows: Sequence[ComparisonRow]) -> tuple[State, 
     return state, " ".join((*broken, *sentences))
 
 
-def experiment_json(results: Results, of: Declared | None, looks: int) -> bytes:
-    """The bytes of `GET /api/experiment`; results: an answer over the total."""
+def experiment_answer(results: Results, of: Declared | None, looks: int) -> answers.Experiment:
+    """The answer of `GET /api/experiment`; results: an answer over the total."""
     rows = [row for row in results.comparisons if row.window.start_ms is None]
     state, sentence = verdict(of, rows)
-    return answers.dumps(
-        answers.Experiment(
-            generation=results.generation,
-            offsets=results.offsets,
-            incomplete=results.incomplete,
-            state=state,
-            sentence=sentence,
-            recommendation=recommendation_answer(results.recommendation),
-            plan=None if of is None else _plan(of.plan),
-            looks=looks,
-            comparisons=tuple(comparison_answer(row) for row in rows),
-            srm=sample_ratio_answer(results.srm),
-            contamination=contamination_answer(results.contamination),
-            notes=results.notes,
-        )
+    return answers.Experiment(
+        generation=results.generation,
+        offsets=results.offsets,
+        incomplete=results.incomplete,
+        state=state,
+        sentence=sentence,
+        recommendation=recommendation_answer(results.recommendation),
+        plan=None if of is None else _plan(of.plan),
+        looks=looks,
+        comparisons=tuple(comparison_answer(row) for row in rows),
+        srm=sample_ratio_answer(results.srm),
+        contamination=contamination_answer(results.contamination),
+        notes=results.notes,
     )
 
 

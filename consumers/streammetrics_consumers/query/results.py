@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from streammetrics import Accumulator, Interval
 from streammetrics.experiments import Contamination, Finding, Recommendation, SampleRatioFound
@@ -160,27 +160,30 @@ def slice_key(slice_: Slice) -> tuple[object, ...]:
 
 def to_json(results: Results) -> bytes:
     """The bytes of `results --json` and of `GET /api/results`."""
-    return answers.dumps(
-        answers.Results(
-            generation=results.generation,
-            offsets=results.offsets,
-            incomplete=results.incomplete,
-            rows_read=results.rows_read,
-            quarantined=results.quarantined,
-            late=results.late,
-            future=results.future,
-            expired=results.expired,
-            repeated=results.repeated,
-            skipped=results.skipped,
-            watermark_ms=results.watermark_ms,
-            results=tuple(_result(row) for row in results.rows),
-            comparisons=tuple(comparison_answer(row) for row in results.comparisons),
-            recommendation=recommendation_answer(results.recommendation),
-            contamination=contamination_answer(results.contamination),
-            srm=sample_ratio_answer(results.srm),
-            notes=results.notes,
-            join=None if results.join is None else results.join.answer(),
-        )
+    return answers.dumps(results_answer(results))
+
+
+def results_answer(results: Results) -> answers.Results:
+    """The answer that they are made of."""
+    return answers.Results(
+        generation=results.generation,
+        offsets=results.offsets,
+        incomplete=results.incomplete,
+        rows_read=results.rows_read,
+        quarantined=results.quarantined,
+        late=results.late,
+        future=results.future,
+        expired=results.expired,
+        repeated=results.repeated,
+        skipped=results.skipped,
+        watermark_ms=results.watermark_ms,
+        results=tuple(_result(row) for row in results.rows),
+        comparisons=tuple(comparison_answer(row) for row in results.comparisons),
+        recommendation=recommendation_answer(results.recommendation),
+        contamination=contamination_answer(results.contamination),
+        srm=sample_ratio_answer(results.srm),
+        notes=results.notes,
+        join=None if results.join is None else results.join.answer(),
     )
 
 
@@ -193,6 +196,7 @@ def comparison_answer(row: ComparisonRow) -> answers.Comparison:
     margin = None
     if rail is not None:
         margin = number(-rail.margin if rail.higher_is_better else rail.margin)
+    compared: dict[str, Any] = {name: number(getattr(found, name)) for name in _COMPARED}
     return answers.Comparison(
         window=row.window,
         metric=contrast.metric,
@@ -200,7 +204,7 @@ def comparison_answer(row: ComparisonRow) -> answers.Comparison:
         control_variant=contrast.control_variant,
         treatment_variant=contrast.treatment_variant,
         guardrail=rail is not None,
-        **{name: number(getattr(found, name)) for name in _COMPARED},
+        **compared,
         method=found.method,
         reason=found.reason,
         anytime_lower=number(finding.anytime_lower),

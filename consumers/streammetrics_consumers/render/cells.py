@@ -21,11 +21,12 @@ from typing import Final
 
 from streammetrics.experiments import Finding, Safeguard, SampleRatioFound
 from streammetrics_consumers.model import formatting
+from streammetrics_consumers.query.answer_texts import Tone
 from streammetrics_consumers.query.answers import Window
 from streammetrics_consumers.query.join_status import JoinedOutcome, JoinFound
 from streammetrics_consumers.query.query import OTHER, Slice, SliceValue, iso_utc
 from streammetrics_consumers.query.results import ComparisonRow, ResultRow, Results, slice_key
-from streammetrics_consumers.render.verdict_words import SYMBOLS, TONES, Tone, words
+from streammetrics_consumers.render.verdict_words import SYMBOLS, TONES, words
 
 VARIANT: Final = "variant"  # the role whose values stand side by side
 NONE: Final = "none"
@@ -234,6 +235,13 @@ class Units:
     p: str
     e_value: str
     alarm: bool
+
+    @property
+    def line(self) -> tuple[str, str]:
+        """The counts, and whether they are as planned; "" where they are not compared."""
+        counts = ", ".join(f"{variant} {n}" for variant, n in self.counts) or "not counted"
+        planned = f"; as planned: p {self.p}, e-value {self.e_value}" if self.p else ""
+        return counts, planned
 
 
 def units_of(found: SampleRatioFound) -> Units:

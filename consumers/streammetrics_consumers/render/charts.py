@@ -6,8 +6,8 @@ over time is drawn from its history.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final, Literal, cast
+from collections.abc import Sequence
+from typing import Final, Literal
 
 from streammetrics.present import (
     EffectValue,
@@ -18,7 +18,6 @@ from streammetrics.present import (
     placed,
 )
 from streammetrics.results import figure_by_series
-from streammetrics_consumers.query.answers import Json, dumps
 from streammetrics_consumers.query.history import History
 from streammetrics_consumers.query.query import OTHER, Slice
 from streammetrics_consumers.query.reader import SliceState
@@ -43,16 +42,16 @@ def series_name(slice_: Slice) -> str:
 
 def figure_of_states(
     states: Sequence[SliceState], variants: Sequence[str], kind: str, title: str, theme: Theme
-) -> bytes:
+) -> dict[str, object]:
     """The figure of one kind of these states of one metric, in one window."""
     order: dict[object, int] = {name: i for i, name in enumerate(variants)}
     ordered = sorted(states, key=lambda one: order.get(one.slice.get("variant"), len(order)))
     shown = {series_name(one.slice): one.state.compute() for one in ordered[:MAX_SERIES]}
     spec = figure_by_series(shown, kind, title=_counted(title, len(ordered)), theme=theme)
-    return _bytes(placed(spec, _places([one.slice for one in ordered[:MAX_SERIES]], variants)))
+    return placed(spec, _places([one.slice for one in ordered[:MAX_SERIES]], variants))
 
 
-def figure_of_history(history: History, title: str, theme: Theme) -> bytes:
+def figure_of_history(history: History, title: str, theme: Theme) -> dict[str, object]:
     """Values by window, a series for each slice."""
     values = [
         WindowValue(
@@ -72,10 +71,10 @@ def figure_of_history(history: History, title: str, theme: Theme) -> bytes:
     count = len(history.series) + history.more_series
     spec = over_time(values, title=_counted(title, count), y=history.view, theme=theme)
     slices = [series.slice for series in history.series[:MAX_SERIES]]
-    return _bytes(placed(spec, _places(slices, history.variants)))
+    return placed(spec, _places(slices, history.variants))
 
 
-def figure_of_effects(history: History, title: str, theme: Theme) -> bytes:
+def figure_of_effects(history: History, title: str, theme: Theme) -> dict[str, object]:
     """The effect since the start, look by look, with its always-valid interval against zero."""
     values = [
         EffectValue(
@@ -93,7 +92,7 @@ def figure_of_effects(history: History, title: str, theme: Theme) -> bytes:
     title = _counted(title, len(history.effects))
     spec = effect_over_time(values, title=title, y=history.view, x="time", theme=theme)
     slices: list[Slice] = [{"variant": one.contrast.treatment_variant} for one in history.effects]
-    return _bytes(placed(spec, _places(slices, history.variants)))
+    return placed(spec, _places(slices, history.variants))
 
 
 def _places(slices: Sequence[Slice], variants: Sequence[str]) -> dict[str, Place]:
@@ -120,7 +119,3 @@ def _places(slices: Sequence[Slice], variants: Sequence[str]) -> dict[str, Place
 def _counted(title: str, series: int) -> str:
     """A title that says how many series are left out."""
     return title if series <= MAX_SERIES else f"{title} ({MAX_SERIES} of {series} are drawn)"
-
-
-def _bytes(spec: Mapping[str, object]) -> bytes:
-    return dumps(cast("Json", spec))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
@@ -11,7 +10,6 @@ from typing import Final
 from streammetrics.present import svg
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.query.catalogue import Catalogue, Known, watched_by
-from streammetrics_consumers.query.comparisons import verdict
 from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import HistoryReader
@@ -19,7 +17,7 @@ from streammetrics_consumers.query.query import Query, QueryError, store_name
 from streammetrics_consumers.query.results import Results
 from streammetrics_consumers.render import charts
 from streammetrics_consumers.render.cells import names_of, rows_shown
-from streammetrics_consumers.render.verdict_words import standing
+from streammetrics_consumers.render.verdict_words import standing_over
 
 MAX_FIGURES: Final = 120
 WIDTH: Final = 560  # of a figure, in pixels
@@ -104,9 +102,7 @@ class _Reader:
         if self.of is None:
             return ""
         total = self._answers.experiment(Query(generation=self._query.generation))
-        return standing(
-            *verdict(self.of, total.comparisons), total.contamination, total.recommendation
-        )
+        return standing_over(self.of, total)
 
     def wanted(self) -> Iterator[tuple[str, str]]:
         """(metric, kind) of each figure, the effects first."""
@@ -124,20 +120,15 @@ class _Reader:
         query = replace(self._query, by=self._by, metric=metric)
         if kind == WINDOWS:
             _, history = self._histories.read(query, metric, effects="none")
-            return _parsed(charts.figure_of_history(history, metric, "light"))
+            return charts.figure_of_history(history, metric, "light")
         if kind == EFFECTS:
             _, history = self._histories.read(query, metric, effects="total")
-            return _parsed(charts.figure_of_effects(history, metric, "light"))
-        return _parsed(self._answers.states(query, lambda states: charts.figure_of_states(
-            states, self.results.variants, kind, metric, "light")))  # fmt: skip
+            return charts.figure_of_effects(history, metric, "light")
+        return self._answers.states(query, lambda states: charts.figure_of_states(
+            states, self.results.variants, kind, metric, "light"))  # fmt: skip
 
     def _known(self, metric: str) -> Known:
         return self._catalogue.known(metric, self._query.generation)
-
-
-def _parsed(data: bytes) -> dict[str, object]:
-    spec: dict[str, object] = json.loads(data)
-    return spec
 
 
 def _image(spec: dict[str, object]) -> str:

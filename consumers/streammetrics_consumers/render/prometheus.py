@@ -87,7 +87,7 @@ def result_gauges(found: Mapping[str, Results]) -> Iterator[Metric]:
 
 
 def _row_gauges(rows: Sequence[tuple[str, ResultRow]]) -> Iterator[Metric]:
-    families = _families(_ROW_GAUGES, _ROW)
+    families = families_of(_ROW_GAUGES, _ROW)
     seen: set[tuple[str, ...]] = set()
     for window, row in rows:
         labels = (row.metric, row.view, window, *slice_labels(row.slice))
@@ -103,7 +103,7 @@ def _row_gauges(rows: Sequence[tuple[str, ResultRow]]) -> Iterator[Metric]:
 
 
 def _effect_gauges(rows: Sequence[ComparisonRow]) -> Iterator[Metric]:
-    families = _families(_EFFECT_GAUGES, _EFFECT)
+    families = families_of(_EFFECT_GAUGES, _EFFECT)
     verdicts = GaugeMetricFamily(
         "streammetrics_effect_verdict", "1 for the verdict on it, and 0 for each other",
         labels=[*_EFFECT, "verdict"],
@@ -158,7 +158,7 @@ def _outcome_families(found: JoinFound) -> Iterator[Metric]:
         "streammetrics_join_outcomes", "Outcomes since the start, by what became of them",
         labels=["outcome", "state"],
     )  # fmt: skip
-    after, last = _families(
+    after, last = families_of(
         {
             "streammetrics_join_share_after_window":
                 "Share of outcomes that came after their label window, at least",
@@ -202,7 +202,8 @@ def _by(name: str, what: str, label: str, values: Iterable[tuple[str, float]]) -
     return family
 
 
-def _families(gauges: Mapping[str, str], labels: Sequence[str]) -> list[GaugeMetricFamily]:
+def families_of(gauges: Mapping[str, str], labels: Sequence[str]) -> list[GaugeMetricFamily]:
+    """A family for each of these gauges, by its name and what it says."""
     return [GaugeMetricFamily(name, what, labels=labels) for name, what in gauges.items()]
 
 

@@ -1,17 +1,5 @@
 """The screen of `watch`: how the stream is read, what may be concluded, and each value with its
-bounds and its course from window to window.
-
-    obd.db, generation 1
-    20,000 read, 0 quarantined, 0 late, 0 future, 0 expired
-    newest event 2019-11-30T23:59:58Z
-    Ship: ctr is better ...
-    bts is better: ...
-
-    since the start, by variant
-
-    metric  variant   value           certain          interval  windows
-    auc     random   0.5432  [0.5401, 0.5462]  0.4801 to 0.6065  ▃▄▂▅▁
-            bts      0.7011  [0.7007, 0.7016]  0.6312 to 0.7710  ▆▇▅█▇
+bounds and its course from window to window; tests/consumers/render/snapshots/terminal.txt shows it.
 
 How the stream is read stands above all, so that it is seen however low the terminal is.
 """
@@ -19,8 +7,9 @@ How the stream is read stands above all, so that it is seen however low the term
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from rich.cells import cell_len
@@ -28,8 +17,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.view import View, view
 from streammetrics_consumers.model import formatting
-from streammetrics_consumers.query.history import thinned
+from streammetrics_consumers.query.experiment_plan import declared
+from streammetrics_consumers.query.follow import QueryCache
+from streammetrics_consumers.query.history import MAX_WINDOWS, thinned
+from streammetrics_consumers.query.query import Query, store_name
 from streammetrics_consumers.query.results import ComparisonRow, ResultRow, Results, slice_key
 from streammetrics_consumers.render.cells import (
     Block,
@@ -37,6 +31,7 @@ from streammetrics_consumers.render.cells import (
     blocks_of,
     effects_of,
     join_line,
+    names_of,
     rows_shown,
 )
 from streammetrics_consumers.render.text import (
@@ -48,6 +43,7 @@ from streammetrics_consumers.render.text import (
     health,
     rendered,
 )
+from streammetrics_consumers.render.verdict_words import standing_over
 
 MAX_BLOCKS: Final = 20
 NAME: Final = 12  # letters of a metric or variant
@@ -59,6 +55,10 @@ PLAIN: Final = "_.-=+*#@"  # where a terminal has no such letters
 GONE: Final = " "  # nothing was counted, or it has no value
 CERTAIN, INTERVAL = 3, 4
 VERDICT, P = 4, 5
+HISTORY_S: Final = 10.0  # between two readings of the values by window
+SPEED_S: Final = 10.0  # over which the rate of events is taken
+MAX_EFFECTS: Final = 10  # comparisons whose looks are shown
+MAX_METRICS: Final = 40  # whose values are shown by window
 FIGURES: Final = {2: "value", CERTAIN: "certain", INTERVAL: "interval"}  # cells of a line
 
 # (metric, view, slice) to its values, window by window
@@ -256,3 +256,96 @@ def _bar(value: float, low: float, high: float, bars: str) -> str:
     size = high / 2 - low / 2
     share = (value / 2 - low / 2) / size if size else 0.5
     return bars[min(int(share * len(bars)), len(bars) - 1)]
+
+
+# -- what is shown, read from the store again and again -----------------------------------------
+
+
+class Watcher:
+    """Looks at a store, by the clock that it is given. One thread may use it.
+
+    The values by window are read for the rows that are shown alone, and every few seconds at most:
+    there may be a month of windows.
+    """
+
+    def __init__(self, ledger: Ledger, query: Query, monotonic: Callable[[], float]) -> None:
+        self._ledger, self._monotonic = ledger, monotonic
+        self._query = replace(query, headlines=True)
+        self._answers = QueryCache(ledger)
+        self._history: History = {}
+        self._looks: dict[str, list[float]] = {}
+        self._read: tuple[float, int, int] | None = None  # when, generation and rows
+        self._seen: deque[tuple[float, int]] = deque()
+        self._moved_s = monotonic()
+        self.rate = 0.0
+
+    @property
+    def quiet_s(self) -> float:
+        """Since the last look at which there was something new."""
+        return self._monotonic() - self._moved_s
+
+    def look(self) -> Shown:
+        """What there is to show now. Raises LedgerError where the store does not answer."""
+        results = self._answers.results(self._query)
+        now_s = self._monotonic()
+        self._measure(now_s, results.rows_read)
+        if self._is_old(now_s, results):
+            self._history = self._read_history(results)
+            self._looks = self._read_looks(results)
+            self._read = now_s, results.generation, results.rows_read
+        title = f"{store_name(self._ledger.store.name)}, generation {results.generation}"
+        said = self._verdict(results)
+        return Shown(title, results, said, history=self._history, looks=self._looks)
+
+    def _measure(self, now_s: float, rows: int) -> None:
+        if self._seen and rows != self._seen[-1][1]:
+            self._moved_s = now_s
+        self._seen.append((now_s, rows))
+        while len(self._seen) > 2 and now_s - self._seen[1][0] >= SPEED_S:
+            self._seen.popleft()
+        then_s, before = self._seen[0]
+        self.rate = max(rows - before, 0) / (now_s - then_s) if now_s > then_s else 0.0
+
+    def _is_old(self, now_s: float, results: Results) -> bool:
+        if self._read is None:
+            return True
+        then_s, *read = self._read
+        return read != [results.generation, results.rows_read] and now_s - then_s >= HISTORY_S
+
+    def _read_history(self, results: Results) -> History:
+        rows = rows_shown(results)
+        found: dict[tuple[str, str, tuple[object, ...]], list[float]] = {}
+        for metric in list(dict.fromkeys(row.metric for row in rows))[:MAX_METRICS]:
+            one = next(row for row in rows if row.metric == metric)
+            query = Query("all", names_of(one), self._query.where, metric, self._query.generation,
+                          headlines=True)  # fmt: skip
+            answer = self._answers.rows(query)
+            inside = [row for row in answer.rows if row.window.start_ms is not None]
+            windows = list(dict.fromkeys(row.window for row in inside))[-MAX_WINDOWS:]
+            place = {window: i for i, window in enumerate(windows)}
+            for row in inside:
+                if row.headline and row.window in place:
+                    key = history_key(row)
+                    values = found.setdefault(key, [math.nan] * len(windows))
+                    values[place[row.window]] = row.value
+        return found
+
+    def _read_looks(self, results: Results) -> dict[str, list[float]]:
+        names = [row.finding.contrast.name for row in results.comparisons[:MAX_EFFECTS]]
+
+        def look(now: View) -> dict[str, list[float]]:
+            of = declared(now.version.generation)
+            if of is None:
+                return {}
+            return {name: [one.effect for one in now.points(of.fingerprint, name)]
+                    for name in dict.fromkeys(names)}  # fmt: skip
+
+        return view(self._ledger, look, generation=results.generation) if names else {}
+
+    def _verdict(self, results: Results) -> str:
+        if results.srm is None:
+            return ""
+        of = view(self._ledger, lambda now: declared(now.version.generation),
+                  generation=results.generation)  # fmt: skip
+        total = self._answers.experiment(Query(generation=self._query.generation))
+        return standing_over(of, total)

@@ -1,15 +1,5 @@
-"""Answers as text: for a terminal with colours, and plain for a pipe, a file or HTTP.
-
-    Wait: no difference of ctr is shown yet.
-
-    since the start, by variant
-
-                              random              bts
-    rows                      10,000           10,000
-    positives                     46               69
-
-    auc                       0.5432           0.7011
-                    [0.5401, 0.5462] [0.7007, 0.7016]
+"""Answers as text: for a terminal with colours, and plain for a pipe, a file or HTTP;
+tests/consumers/render/snapshots/text.txt shows them.
 
 Unless one metric was asked for, only headline views are shown. Counts that metrics share stand
 above them, once; other counts of a metric stand below it.
@@ -32,6 +22,7 @@ from rich.text import Text
 
 from streammetrics.experiments import Contamination, Recommendation, SampleRatioFound
 from streammetrics_consumers.model import formatting
+from streammetrics_consumers.query.answer_texts import Tone
 from streammetrics_consumers.query.join_status import JoinFound
 from streammetrics_consumers.query.query import Query, store_name
 from streammetrics_consumers.query.results import Results
@@ -51,7 +42,7 @@ from streammetrics_consumers.render.cells import (
     units_of,
     window_text,
 )
-from streammetrics_consumers.render.verdict_words import ACTION_TONES, Tone, parted
+from streammetrics_consumers.render.verdict_words import ACTION_TONES, parted
 
 WIDTH: Final = 80  # columns of a text whose reader's width is not known
 GAP: Final = 2  # spaces between columns
@@ -395,12 +386,8 @@ def _comparison(effect: Effect) -> Table:
 
 def _sample_ratio(found: SampleRatioFound) -> Text:
     units = units_of(found)
-    counts = ", ".join(f"{variant} {n}" for variant, n in units.counts)
-    line = Text(f"units: {counts or 'not counted'}")
-    if units.p:
-        said = f"; as planned: p {units.p}, e-value {units.e_value}"
-        line.append(said, "bold red" if units.alarm else "")
-    return line
+    counts, planned = units.line
+    return Text(f"units: {counts}").append(planned, "bold red" if units.alarm else "")
 
 
 def _marked(sentence: str, mixed: Contamination | None, style: str) -> Text:

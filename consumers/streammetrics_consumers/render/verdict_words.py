@@ -2,19 +2,19 @@
 
 Every surface shows the same verdict by these, and colours by the tone alone: "good" is green, "bad"
 red, "warn" amber, and "neutral" has the colour of the text. Whoever sees no colours has the word.
-`page/verdicts.js` has the same tables; a test compares them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 from streammetrics.experiments import Action, Contamination, Recommendation, Verdict
-from streammetrics_consumers.query.comparisons import State
-
-Tone = Literal["good", "bad", "warn", "neutral"]
+from streammetrics_consumers.query.answer_texts import Tone
+from streammetrics_consumers.query.comparisons import State, verdict
+from streammetrics_consumers.query.experiment_plan import Declared
+from streammetrics_consumers.query.results import Results
 
 _VERDICTS: Final[Mapping[Verdict, tuple[str, Tone]]] = {
     "better": ("✓", "good"),
@@ -77,3 +77,11 @@ def standing(
     rest = sentence.replace(said, "").strip() if said else sentence
     advice = "" if found is None else found.sentence
     return " ".join(one for one in _ENDS.split(rest) if one not in advice)
+
+
+def standing_over(of: Declared | None, total: Results) -> str:
+    """The same of an answer over the total; "" where no experiment is declared."""
+    if of is None:
+        return ""
+    state, sentence = verdict(of, total.comparisons)
+    return standing(state, sentence, total.contamination, total.recommendation)

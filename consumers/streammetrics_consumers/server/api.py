@@ -15,9 +15,9 @@ from starlette.routing import Route
 
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.ledger.view import View, view
-from streammetrics_consumers.query.answers import dumps
+from streammetrics_consumers.query.answers import Json, dumps
 from streammetrics_consumers.query.catalogue import EFFECT, OVER_TIME, Catalogue
-from streammetrics_consumers.query.comparisons import experiment_json
+from streammetrics_consumers.query.comparisons import experiment_answer
 from streammetrics_consumers.query.experiment_plan import declared
 from streammetrics_consumers.query.follow import QueryCache
 from streammetrics_consumers.query.history import Effects, HistoryReader, history_json
@@ -28,17 +28,18 @@ from streammetrics_consumers.query.query import (
     parse_query,
     store_name,
 )
-from streammetrics_consumers.query.results import to_json
+from streammetrics_consumers.query.results import results_answer, to_json
 from streammetrics_consumers.query.status import status_json
+from streammetrics_consumers.render.page_answers import experiment_with_texts, results_with_texts
 from streammetrics_consumers.render.text import Style, results_text
-from streammetrics_consumers.server.health_monitor import HealthMonitor
+from streammetrics_consumers.server.health import HealthMonitor
 
 CHARTS: Final = 1  # worked out at once: they compute, and two take each other's time
 TABLES: Final = 8  # other answers: fewer than there are threads, so that probes find one
 JSON: Final = "application/json"
 VARIANT: Final = frozenset({"variant"})
 PARAMETERS: Final = ("window", "by", "where", "metric", "generation")  # flags of `results`
-REPEATED: Final = ("where",)
+TEXTS: Final = ("none", "tables")
 
 
 class Api:
@@ -70,11 +71,13 @@ class Api:
         return _json(self._catalogue.to_json(generation_of(request.query_params)))
 
     def results(self, request: Request) -> Response:
-        """As `results --json`, to the byte."""
-        query = query_of(request.query_params, "views")
+        """As `results --json`, to the byte; with texts where they are asked for."""
+        query = query_of(request.query_params, "views", "texts")
         views = choice(request.query_params, "views", ("all", "headline"))
-        asked = replace(query, headlines=views == "headline")
-        return _json(to_json(self._cache.results(asked)))
+        results = self._cache.results(replace(query, headlines=views == "headline"))
+        if choice(request.query_params, "texts", TEXTS) == "none":
+            return _json(to_json(results))
+        return _json(dumps(results_with_texts(results_answer(results), results)))
 
     def results_txt(self, request: Request) -> Response:
         """As `results` prints them, without colours."""
@@ -95,14 +98,18 @@ class Api:
 
     def experiment(self, request: Request) -> Response:
         """What may be concluded."""
-        wanted = generation_of(request.query_params)
+        wanted = generation_of(request.query_params, "texts")
         results = self._cache.experiment(Query(generation=wanted))
 
         def looks(now: View) -> int:
             return now.looks(of.fingerprint) if of is not None else 0
 
         of = declared(self._ledger.generation(results.generation))
-        return _json(experiment_json(results, of, view(self._ledger, looks, generation=wanted)))
+        count = view(self._ledger, looks, generation=wanted)
+        answer = experiment_answer(results, of, count)
+        if choice(request.query_params, "texts", TEXTS) != "none":
+            answer = experiment_with_texts(answer, results)
+        return _json(dumps(answer))
 
     def history(self, request: Request) -> Response:
         """One view over time."""
@@ -129,7 +136,7 @@ class Api:
             draw = charts.figure_of_effects if kind == EFFECT else charts.figure_of_history
             asked, slices = parameters.get("view"), self._grouped(query)
             _, history = self._histories.read(slices, metric, asked, effects=effects)
-            return _json(draw(history, metric, theme))
+            return _json(dumps(cast("Json", draw(history, metric, theme))))
         if query.window == "all":
             raise QueryError(
                 expected="one window", got="'all'", where="window",
@@ -137,11 +144,10 @@ class Api:
             )  # fmt: skip
         query = self._grouped(query)
         variants = self._cache.rows(query).variants
-        return _json(
-            self._cache.states(
-                query, lambda states: charts.figure_of_states(states, variants, kind, metric, theme)
-            )
+        spec = self._cache.states(
+            query, lambda states: charts.figure_of_states(states, variants, kind, metric, theme)
         )
+        return _json(dumps(cast("Json", spec)))
 
     def _grouped(self, query: Query) -> Query:
         """The same with one grouping: by variant where `by` is not said and that is one."""
@@ -193,9 +199,9 @@ def query_of(parameters: QueryParams, *more: str) -> Query:
     )
 
 
-def generation_of(parameters: QueryParams) -> int | None:
-    """The generation, where an address may name nothing else."""
-    refuse_others(parameters, ("generation",))
+def generation_of(parameters: QueryParams, *more: str) -> int | None:
+    """The generation, where an address may name nothing else but `more`."""
+    refuse_others(parameters, ("generation", *more))
     return parse_generation(parameters.get("generation"))
 
 
@@ -229,7 +235,7 @@ def refuse_others(parameters: QueryParams, known: tuple[str, ...]) -> None:
                 hint="correct the name or leave it out",
             )
         count = len(parameters.getlist(name))
-        if count > 1 and name not in REPEATED:
+        if count > 1 and name != "where":
             raise QueryError(
                 expected="one value",
                 got=f"{count}",

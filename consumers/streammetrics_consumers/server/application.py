@@ -1,23 +1,16 @@
 """The HTTP face of a store: read-only, and the same bytes as the command line prints.
 
-    /              the page, which asks what is below; /assets has its files
-    /api/results   `results --json`; parameters window, by, where (again for and), metric
-    /api/status    `status --json`
-    /api/store     what may be asked; /api/history, /api/experiment, /api/figure, /api/health
-    /api/events    what has changed, as it does
-    /openapi.json  all of this, as a schema
-    /results.txt   `results`
-    /healthz       whether the workers live
-    /readyz        whether they know what to read, and the store answers and is the one they know
-    /metrics       counts and times, as Prometheus reads them
-
-Names in a store come from a stream and may be hostile: they are data in JSON or plain text, no
-answer of ours is HTML with a name in it, and no script but ours may run.
+docs/interface.md lists the routes. Names in a store come from a stream and may be hostile: they are
+data in JSON or plain text, no answer of ours is HTML with a name in it, and no script but ours may
+run.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from threading import Thread
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -32,15 +25,12 @@ from streammetrics_consumers.query.answers import Error, Problem, dumps
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query import QueryError
 from streammetrics_consumers.server import assets
-from streammetrics_consumers.server.api import JSON, PARAMETERS, Api, refuse_others
+from streammetrics_consumers.server.api import JSON, Api, refuse_others
 from streammetrics_consumers.server.events import Events
-from streammetrics_consumers.server.health import NOBODY, Watched
-from streammetrics_consumers.server.health_monitor import HealthMonitor
+from streammetrics_consumers.server.exposition import CONTENT_TYPE_LATEST, exposition
+from streammetrics_consumers.server.health import NOBODY, HealthMonitor, Watched, unready
 from streammetrics_consumers.server.middleware import HostCheck, Token
 from streammetrics_consumers.server.openapi import openapi_json
-from streammetrics_consumers.server.probes import probes
-
-__all__ = ["PARAMETERS", "application"]
 
 
 def application(
@@ -71,7 +61,7 @@ def application(
             *api.routes(),
             Route("/api/events", events),
             Route("/openapi.json", _openapi),
-            *probes(ledger, watched, LatestResults(cache)),
+            *_probes(ledger, watched, LatestResults(cache)),
         ],
         middleware=[Middleware(HostCheck, hosts=hosts), Middleware(Token, token=token)],
         exception_handlers={
@@ -128,3 +118,56 @@ def _broken(request: Request, error: Exception) -> Response:
 
 def _error(status: int, problem: Problem, headers: Mapping[str, str] = {}) -> Response:
     return Response(dumps(Error(problem)), status, headers, media_type=JSON)
+
+
+# -- what orchestrators and Prometheus ask: answered whatever else the server is asked for ------
+#
+# None of them takes a thread that other answers take. `/healthz` takes none at all; the others have
+# one thread each, and whoever asks while it is at work gets its answer.
+
+
+def _probes(ledger: Ledger, watched: Watched, latest: LatestResults) -> list[Route]:
+    """The routes of a server over a ledger, and over those who count into it."""
+
+    async def healthz(request: Request) -> Response:
+        return _told(watched.unhealthy(), "ok")
+
+    def readyz() -> Response:
+        return _told(unready(ledger, watched), "ready")
+
+    def metrics() -> Response:
+        headers = {"content-type": CONTENT_TYPE_LATEST}
+        return Response(exposition(ledger, watched, latest), headers=headers)
+
+    return [
+        Route("/healthz", healthz),
+        Route("/readyz", _Shared(readyz).answer),
+        Route("/metrics", _Shared(metrics).answer),
+    ]
+
+
+class _Shared:
+    """An answer that is worked out once for all who ask at a time, in a thread of its own."""
+
+    def __init__(self, work: Callable[[], Response]) -> None:
+        self._work = work
+        self._begun: asyncio.Future[Response] | None = None
+
+    async def answer(self, request: Request) -> Response:
+        """The answer that is being worked out, or a new one."""
+        if self._begun is None or self._begun.done():
+            found: Future[Response] = Future()
+            # A daemon: a store that never answers does not hold up the end of the process.
+            Thread(target=self._work_out, args=(found,), name="probe", daemon=True).start()
+            self._begun = asyncio.wrap_future(found)
+        return await asyncio.shield(self._begun)
+
+    def _work_out(self, found: Future[Response]) -> None:
+        try:
+            found.set_result(self._work())
+        except Exception as error:
+            found.set_exception(error)
+
+
+def _told(why: str | None, well: str) -> Response:
+    return PlainTextResponse(f"{well if why is None else why}\n", 200 if why is None else 503)

@@ -20,10 +20,7 @@ from uvicorn import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-from streammetrics_consumers.server.probes import PROBES
-
-# How many connections a server keeps open, in all and for each peer.
-
+PROBES: Final = ("/healthz", "/readyz", "/metrics")  # answered however many are busy
 PER_PEER: Final = 64
 IN_ALL: Final = 256
 SILENT_S: Final = 10.0

@@ -23,18 +23,14 @@ from prometheus_client.core import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from streammetrics_consumers.counting.worker_status import (
-    COMMIT_BOUNDS_S,
-    PartitionStatus,
-    WorkerStatus,
-)
+from streammetrics_consumers.counting.worker_status import COMMIT_BOUNDS_S, WorkerStatus
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.model.commit import Snapshot
 from streammetrics_consumers.query.follow import LatestResults, QueryCache
 from streammetrics_consumers.query.query_plan import watermark_ms
-from streammetrics_consumers.render.prometheus import result_gauges
-from streammetrics_consumers.server.health import Watched
+from streammetrics_consumers.render.prometheus import families_of, result_gauges
+from streammetrics_consumers.server.health import Watched, messages_behind
 
 __all__ = ["CONTENT_TYPE_LATEST", "exposition"]
 
@@ -123,44 +119,34 @@ def _ages(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
         "streammetrics_assigned_partitions": "Partitions that this worker reads",
         "streammetrics_memory_bytes": "Resident memory of the worker's process",
     }
-    families = {
-        name: GaugeMetricFamily(name, what, labels=["worker"]) for name, what in gauges.items()
-    }
+    families = families_of(gauges, ["worker"])
     for worker, reported in workers.items():
         values = (
             now_s - reported.polled_s, now_s - reported.fetched_s, reported.delta_bytes,
             len(reported.places), _resident_bytes(reported.pid),
         )  # fmt: skip
-        for family, value in zip(families.values(), values, strict=True):
+        for family, value in zip(families, values, strict=True):
             if value is not None:
                 family.add_metric([worker], value)
-    yield from families.values()
+    yield from families
 
 
 def _lags(workers: dict[str, WorkerStatus], now_s: float) -> Iterator[Metric]:
-    labels = ["worker", "topic", "partition"]
-    messages = GaugeMetricFamily(
-        "streammetrics_lag_messages", "Offsets from where reading stands to the log's end",
-        labels=labels,
-    )  # fmt: skip
-    seconds = GaugeMetricFamily(
-        "streammetrics_lag_seconds",
-        "Age of the record that reading stands at, 0 at the log's end", labels=labels,
-    )  # fmt: skip
+    gauges = {
+        "streammetrics_lag_messages": "Offsets from where reading stands to the log's end",
+        "streammetrics_lag_seconds": "Age of the record that reading stands at, 0 at the log's end",
+    }
+    messages, seconds = families_of(gauges, ["worker", "topic", "partition"])
     for worker, reported in workers.items():
         known = [place for place in reported.places if place.end is not None]
-        for place in sorted(known, key=_lag, reverse=True)[:PLACES]:
-            named, lag = [worker, place.topic, str(place.number)], _lag(place)
+        for place in sorted(known, key=messages_behind, reverse=True)[:PLACES]:
+            named, lag = [worker, place.topic, str(place.number)], messages_behind(place)
             messages.add_metric(named, lag)
             if not lag:
                 seconds.add_metric(named, 0.0)
             elif place.record_ms is not None:
                 seconds.add_metric(named, max(now_s - place.record_ms / 1000, 0.0))
     yield from (messages, seconds)
-
-
-def _lag(place: PartitionStatus) -> int:
-    return max((place.end or 0) - place.position, 0)
 
 
 def _stored(ledger: Ledger) -> Iterator[Metric]:

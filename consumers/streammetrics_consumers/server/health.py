@@ -1,21 +1,34 @@
-"""Whether the workers live, and whether they are ready: None, or why not, in one sentence."""
+"""Whether the workers live and are ready, whether the store has moved, and what a page is told.
+
+However many clients ask, the store is looked at once a second.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from threading import Lock
 from typing import Final, TypeAlias
 
 from streammetrics_consumers.counting.worker_status import PartitionStatus, WorkerStatus
 from streammetrics_consumers.ledger.failures import LedgerError
 from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.ledger.view import StoreVersion, View, view
 from streammetrics_consumers.ledger.witness import read_now
-from streammetrics_consumers.model.commit import Head
+from streammetrics_consumers.model import formatting
+from streammetrics_consumers.model.commit import Counters, Head
+from streammetrics_consumers.query import answers
+from streammetrics_consumers.query.answer_texts import HealthText
+from streammetrics_consumers.query.experiment_plan import declared
+from streammetrics_consumers.query.query_plan import watermark_ms
 
 Workers: TypeAlias = Mapping[str, WorkerStatus | None]  # by name; None: it has not spoken yet
 
 POLL_LIMIT_S: Final = 60.0
 FETCH_LIMIT_S: Final = 120.0
+NOTHING: Final = Counters()
+EVERY_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +80,6 @@ def _zero() -> float:
 NOBODY: Final = Watched(dict, _zero, _zero)  # of a process that shows and does not count
 
 
-# Whether what is shown may be relied on: the workers live, and the store is the one they know.
-
-
 def unready(ledger: Ledger, watched: Watched) -> str | None:
     """Why what a server shows may stand still, or be less than what was counted; None where it
     may be relied on.
@@ -117,3 +127,160 @@ def _lost(place: PartitionStatus, head: Head | None) -> str | None:
     if head.digest != place.digest:
         return f"it has counted {name} up to {place.counted}, and the store has other commits there"
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class HealthSnapshot:
+    """The store at one look. `version`: what is counted, however many `looks` were taken at it.
+    `moved_s`: when it was first seen in this state, by the monotonic clock; None where that was the
+    first look. `away`: why it did not answer."""
+
+    version: str = ""
+    outline: str = ""
+    looks: int = 0
+    counters: Counters = NOTHING
+    watermark_ms: int | None = None
+    newest_ms: int | None = None
+    moved_s: float | None = None
+    away: str | None = None
+
+
+class HealthMonitor:
+    """Looks at a store, for any number of threads."""
+
+    def __init__(self, ledger: Ledger, watched: Watched) -> None:
+        self._ledger, self._watched = ledger, watched
+        self._lock = Lock()
+        self._seen: tuple[StoreVersion, int] | None = None
+        self._snapshot: HealthSnapshot | None = None
+        self._looked_s = 0.0
+        self._began_s = watched.monotonic()
+
+    def snapshot(self) -> HealthSnapshot:
+        """The last look, or a new one where that is older than a second."""
+        with self._lock:
+            now_s = self._watched.monotonic()
+            if self._snapshot is None or now_s - self._looked_s >= EVERY_S:
+                self._looked_s = now_s
+                try:
+                    self._snapshot = view(self._ledger, lambda now: self._read(now, now_s))
+                except LedgerError as error:
+                    self._seen, self._snapshot = None, HealthSnapshot(away=str(error))
+            return self._snapshot
+
+    def _read(self, now: View, now_s: float) -> HealthSnapshot:
+        of = declared(now.version.generation)
+        looks = 0 if of is None else now.looks(of.fingerprint)
+        seen = now.version, looks
+        if self._snapshot is not None and seen == self._seen:
+            return self._snapshot
+        first, self._seen = self._snapshot is None or self._seen is None, seen
+        generation, heads = now.version.generation, now.version.heads
+        panes = sorted({size.pane[2:] for size in now.snapshot.panes}, key=str)
+        return HealthSnapshot(
+            version=_hash(generation.id, heads, now.version.retry),
+            outline=_hash(generation, panes),
+            looks=looks,
+            counters=now.snapshot.counters,
+            watermark_ms=watermark_ms(now.snapshot),
+            newest_ms=now.snapshot.greatest_event_ms,
+            moved_s=None if first else now_s,
+        )
+
+    def health(self) -> answers.Health:
+        """The answer of `GET /api/health`."""
+        seen, watched = self.snapshot(), self._watched
+        now_s, now = watched.monotonic(), watched.clock()
+        workers = watched.workers()
+        lags = [_lag(reported, now) for reported in workers.values() if reported is not None]
+        messages = [lag for lag, _ in lags if lag is not None]
+        seconds = [lag for _, lag in lags if lag is not None]
+        moves = [v.committed_s for v in workers.values() if v and v.committed_s is not None]
+        moves += [] if seen.moved_s is None else [seen.moved_s]
+        problem = None if seen.away is not None else unready(self._ledger, watched)
+        behind_s = max(seconds, default=None)
+        state, sentence = _state(seen, problem, bool(workers), behind_s)
+        lag = sum(messages) if messages else None
+        return answers.Health(
+            state=state,
+            sentence=sentence,
+            watermark_ms=seen.watermark_ms,
+            newest_event_ms=seen.newest_ms,
+            rows_read=seen.counters.rows,
+            late=seen.counters.late,
+            future=seen.counters.future,
+            expired=seen.counters.expired,
+            quarantined=seen.counters.quarantined,
+            repeated=seen.counters.repeated,
+            skipped=seen.counters.skipped,
+            lag_messages=lag,
+            lag_seconds=behind_s,
+            committed_s=round(now_s - max(moves), 1) if moves else None,
+            since_s=round(now_s - self._began_s, 1),
+            workers=tuple(_worker(name, one, watched, now) for name, one in workers.items()),
+            text=_text(seen.counters, lag, behind_s),
+        )
+
+
+def _state(
+    seen: HealthSnapshot, problem: str | None, counts: bool, behind_s: float | None
+) -> tuple[answers.HealthState, str]:
+    if seen.away is not None:
+        return "broken", f"The store does not answer: {seen.away}."
+    if not counts:
+        return "idle", "This server shows the store, and does not know who counts into it."
+    if problem is not None:
+        return "stale", f"What is shown may stand still: {problem}."
+    if not behind_s:
+        return "live", "Counting."
+    return "live", f"Counting, {behind_s:.0f} s behind."
+
+
+def _text(counted: Counters, lag: int | None, behind_s: float | None) -> HealthText:
+    count = formatting.count
+    behind = "unknown" if lag is None else f"{count(lag)} events" if lag else "none"
+    if lag and behind_s is not None:
+        behind += f", {formatting.duration(behind_s)}"
+    return HealthText(
+        lag=behind,
+        read=count(counted.rows),
+        skipped=count(counted.skipped),
+        late=count(counted.late),
+        quarantined=count(counted.quarantined),
+        others=", ".join(
+            f"{name} {count(getattr(counted, name))}" for name in ("future", "expired", "repeated")
+        ),
+    )
+
+
+def _worker(
+    name: str, reported: WorkerStatus | None, watched: Watched, now: float
+) -> answers.HealthWorker:
+    if reported is None:
+        return answers.HealthWorker(name, "it has not started yet", None, 0)
+    alone = Watched(lambda: {name: reported}, watched.monotonic, watched.clock)
+    return answers.HealthWorker(name, alone.unready(), _lag(reported, now)[0], len(reported.places))
+
+
+def _lag(reported: WorkerStatus, now: float) -> tuple[int | None, float | None]:
+    """The messages that a worker has not read, and the age of the record that it stands at."""
+    known = [place for place in reported.places if place.end is not None]
+    if not known:
+        return None, None
+    ages = [age for place in known if (age := _age_s(place, now)) is not None]
+    return sum(messages_behind(place) for place in known), max(ages, default=None)
+
+
+def messages_behind(place: PartitionStatus) -> int:
+    """The offsets from where reading stands to the end of the log, if that is known."""
+    return max((place.end or 0) - place.position, 0)
+
+
+def _age_s(place: PartitionStatus, now: float) -> float | None:
+    if not messages_behind(place):
+        return 0.0
+    return None if place.record_ms is None else max(now - place.record_ms / 1000, 0.0)
+
+
+def _hash(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:16]

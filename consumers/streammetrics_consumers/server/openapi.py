@@ -13,6 +13,7 @@ from msgspec.json import schema_components
 
 from streammetrics_consumers.query import answers
 from streammetrics_consumers.query.answers import Json, dumps
+from streammetrics_consumers.server.api import PARAMETERS as QUERY
 
 Schema = dict[str, Json]
 
@@ -23,14 +24,15 @@ PARAMETERS: Final = {
     "metric": "the name of a metric",
     "generation": "results of older settings; without it the newest",
     "views": "all (default), or headline: only what a metric is known by",
+    "texts": "none (default), or tables: each number also as tables show it",
     "view": "a view of the metric; without it what it is known by",
     "kind": "what to draw, as /api/store lists; without it the first",
     "theme": "light (default) or dark",
 }
-QUERY: Final = ("window", "by", "where", "metric", "generation")
 OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # what, answer, parameters
     "/api/results": (
-        "what `results --json` prints, to the byte", answers.Results, (*QUERY, "views"),
+        "what `results --json` prints, to the byte", answers.Results,
+        (*QUERY, "views", "texts"),
     ),
     "/api/status": (
         "what `status --json` prints, to the byte", answers.Status, ("generation",),
@@ -41,7 +43,8 @@ OF_JSON: Final[dict[str, tuple[str, object, tuple[str, ...]]]] = {  # what, answ
         ("metric", "view", "by", "where", "generation"),
     ),
     "/api/experiment": (
-        "what to do now, and what may be concluded", answers.Experiment, ("generation",),
+        "what to do now, and what may be concluded", answers.Experiment,
+        ("generation", "texts"),
     ),
     "/api/figure": ("a figure with its data", answers.Figure, (*QUERY, "kind", "view", "theme")),
     "/api/health": ("how far and how well the log is read", answers.Health, ()),
@@ -138,6 +141,7 @@ _PRECISE: Final[dict[str, Schema]] = {  # parameters that are more than texts
     "where": {"type": "array", "items": _TEXT},
     "generation": {"type": "integer", "minimum": 1},
     "views": {"enum": ["all", "headline"]},
+    "texts": {"enum": ["none", "tables"]},
     "theme": {"enum": ["light", "dark"]},
 }
 _ERRORS: Final = {

@@ -13,22 +13,15 @@ from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.counting.options import Progress
 
 
-def test_where_the_end_is_known_the_share_and_the_time_left_are_told() -> None:
-    told = progress.described(Progress(rows=25_000, seconds=5.0, remaining=75_000))
-    assert told == "25,000 events, 5,000/s, 25%, 15 s left"
-
-
-def test_where_the_end_is_not_known_only_the_rate_is_told() -> None:
-    assert progress.described(Progress(10, 2.0, None)) == "10 events, 5/s"
-
-
-def test_before_the_first_event_there_is_no_time_left() -> None:
-    assert progress.described(Progress(0, 0.0, 100)) == "0 events, 0/s, 0%"
-    assert progress.described(Progress(0, 0.0, 0)) == "0 events, 0/s"
-
-
-def test_at_the_end_all_is_done() -> None:
-    assert progress.described(Progress(100, 1.0, 0)) == "100 events, 100/s, 100%"
+def test_the_share_and_the_time_left_are_told_where_the_end_is_known() -> None:
+    for rows, seconds, remaining, told in (
+        (25_000, 5.0, 75_000, "25,000 events, 5,000/s, 25%, 15 s left"),
+        (10, 2.0, None, "10 events, 5/s"),
+        (0, 0.0, 100, "0 events, 0/s, 0%"),
+        (0, 0.0, 0, "0 events, 0/s"),
+        (100, 1.0, 0, "100 events, 100/s, 100%"),
+    ):
+        assert progress.described(Progress(rows, seconds, remaining)) == told
 
 
 def test_without_a_terminal_a_line_comes_every_few_seconds(

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
-import signal
 import socket
 import sqlite3
-import subprocess
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from streammetrics_consumers.cli.main import main
 
-from tests.consumers.stores import EVENTS, event, make_store, write_config, write_events
+from tests.consumers.stores import EVENTS, make_store, write_config, write_events
 
 Capture = pytest.CaptureFixture[str]
 
@@ -31,22 +24,17 @@ def test_a_config_says_all_that_is_wrong_with_it_at_once(tmp_path: Path, capsys:
     assert all(key in err for key in ("slde_s", "max_ahead_s", "stor"))
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
+def test_a_config_that_cannot_be_read_is_said_once(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "broken.toml").write_text("[source\n")
+    for name, said in (
         ("none.toml", "expected a readable file, got No such file or directory; check the path"),
         ("broken.toml", "expected TOML 1.0 in UTF-8, got Expected"),
-    ],
-)
-def test_a_config_that_cannot_be_read_is_said_once(
-    tmp_path: Path, capsys: Capture, name: str, said: str
-) -> None:
-    path = tmp_path / name
-    (tmp_path / "broken.toml").write_text("[source\n")
-    assert main(["run", str(path)]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith(f"streammetrics: {path}: {said}")
-    assert err.count(str(path)) == err.count("\n") == 1
+    ):
+        path = tmp_path / name
+        assert main(["run", str(path)]) == 2
+        err = capsys.readouterr().err
+        assert err.startswith(f"streammetrics: {path}: {said}")
+        assert err.count(str(path)) == err.count("\n") == 1
 
 
 def test_a_file_of_events_that_is_not_there_is_exit_1_and_makes_no_store(
@@ -85,29 +73,26 @@ def test_a_bad_value_is_named_as_it_was_given(
     assert "STREAMMETRICS_PORT: expected a whole number, got 'eighty'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("flag", "said"),
-    [
-        (["--from", "yesterday"], "--from: expected a time in ISO UTC"),
-        (["--partitions", "a"], "--partitions: expected numbers, such as 0,1, or names of"),
-        (["-X", "linger"], "-X: expected KEY=VALUE, got 'linger'"),
-        (["-X", "linger_ms=5"], "-X linger_ms: expected a setting that applies here"),
-        (["--workers", "0"], "--workers: expected 1 or more, got 0"),
-        (["--topic", "clicks"], '--topic: expected nothing, since kind is "file"'),
-        (["--partitions", "0,5"], "--partitions: expected some of 0, which are there, got 5"),
-        (["--from", "2024-01-01"], "--from: expected beginning or latest, since a file has no"),
-    ],
-)
 def test_a_flag_of_run_that_cannot_be_is_exit_2_and_makes_no_store(
-    tmp_path: Path, capsys: Capture, flag: list[str], said: str
+    tmp_path: Path, capsys: Capture
 ) -> None:
     write_events(tmp_path)
-    assert main(["run", str(write_config(tmp_path)), "--no-serve", "--until-end", *flag]) == 2
-    assert said in capsys.readouterr().err
-    assert not (tmp_path / "store.db").exists()
+    run = ["run", str(write_config(tmp_path)), "--no-serve", "--until-end"]
+    for flag, value, said in (
+        ("--from", "yesterday", "--from: expected a time in ISO UTC"),
+        ("--partitions", "a", "--partitions: expected numbers, such as 0,1, or names of"),
+        ("-X", "linger", "-X: expected KEY=VALUE, got 'linger'"),
+        ("-X", "linger_ms=5", "-X linger_ms: expected a setting that applies here"),
+        ("--workers", "0", "--workers: expected 1 or more, got 0"),
+        ("--topic", "clicks", '--topic: expected nothing, since kind is "file"'),
+        ("--partitions", "0,5", "--partitions: expected some of 0, which are there, got 5"),
+        ("--from", "2024-01-01", "--from: expected beginning or latest, since a file has no"),
+    ):
+        assert main([*run, flag, value]) == 2
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "store.db").exists()
 
 
-@pytest.mark.usefixtures("each_store")
 def test_changed_settings_are_exit_3_and_the_change_is_named(
     tmp_path: Path, capsys: Capture
 ) -> None:
@@ -120,66 +105,15 @@ def test_changed_settings_are_exit_3_and_the_change_is_named(
     assert json.loads(capsys.readouterr().out)["generation"] == 2
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("each_store")
-def test_more_variants_go_on_and_are_told_by_a_check_and_fewer_are_exit_3(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    store = make_store(tmp_path, [*EVENTS, event(80, "c", 1, 0.9)])
-    path = str(write_config(tmp_path, variants='variants = ["a", "b", "c"]'))
-    run = ["run", path, "--until-end", "--no-serve"]
-    assert main([*run, "--check"]) == 0
-    assert "variant c: new; a run counts it" in capsys.readouterr().err
-    write_events(tmp_path, [*EVENTS, event(80, "c", 1, 0.9), event(81, "c", 0, 0.9)])
-    assert main(run) == 0
-    assert main(["results", str(store), "--json", "--by", "variant", "--metric", "ctr"]) == 0
-    results = json.loads(capsys.readouterr().out)
-    rows = {row["slice"]["variant"]: row["counts"]["rows"] for row in results["results"]}
-    assert (rows["c"], results["generation"]) == (1, 1)
-    assert main(["verify", path]) == 0
-    out = capsys.readouterr().out
-    assert "note: clicks.jsonl/0: 1 events are open in quarantine as unknown_variant" in out
-    assert main(["quarantine", "retry", str(store), "--config", path]) == 0
-    assert "1 counted now" in capsys.readouterr().out
-    assert main(["verify", path]) == 0
-    assert "note" not in capsys.readouterr().out
-    write_config(tmp_path)
-    assert main(run) == 3
-    said = capsys.readouterr().err
-    assert 'variant was ["variant", ["a", "b", "c"]], is ["variant", ["a", "b"]]' in said
-    assert main(["quarantine", "retry", str(store), "--config", path]) == 3
-    assert 'is ["variant", ["a", "b"]]' in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("each_store")
-def test_a_file_that_lost_its_end_is_exit_4(tmp_path: Path) -> None:
+def test_a_file_that_lost_its_end_is_exit_4(tmp_path: Path, capsys: Capture) -> None:
     make_store(tmp_path)
     write_events(tmp_path, EVENTS[:3])
-    path = str(tmp_path / "clicks.toml")
-    assert main(["run", path, "--until-end", "--no-serve"]) == 4
-
-
-@pytest.mark.slow
-def test_a_file_that_is_empty_at_first_is_the_same_log_once_it_has_lines(
-    tmp_path: Path, capsys: Capture
-) -> None:
-    events = write_events(tmp_path)
-    lines = events.read_bytes().splitlines(keepends=True)
-    events.write_bytes(b"")
-    run = ["run", str(write_config(tmp_path)), "--until-end", "--no-serve"]
-    for n in (0, 0, 3, 3, len(lines)):
-        events.write_bytes(b"".join(lines[:n]))
-        assert main(run) == 0
-        assert main(["results", str(tmp_path / "store.db"), "--json"]) == 0
-        assert json.loads(capsys.readouterr().out)["rows_read"] == n
-    events.write_bytes(b"")
-    assert main([*run, "--check"]) == 4
-    assert main(run) == 4
-    assert "reading stands at offset 10, but the log holds 0 to 0" in capsys.readouterr().err
+    run = ["run", str(tmp_path / "clicks.toml"), "--until-end", "--no-serve"]
+    assert main([*run, "--check"]) == main(run) == 4
+    assert "reading stands at offset 10, but the log holds 0 to 3" in capsys.readouterr().err
     assert main([*run, "--on-gap", "skip"]) == 0
 
 
-@pytest.mark.usefixtures("each_store")
 def test_too_many_bad_events_are_exit_5(tmp_path: Path, capsys: Capture) -> None:
     write_events(tmp_path, [*EVENTS[:2], b"x", b"y"])
     path = write_config(tmp_path)
@@ -188,29 +122,26 @@ def test_too_many_bad_events_are_exit_5(tmp_path: Path, capsys: Capture) -> None
     assert "2 of 4 events were refused" in capsys.readouterr().err
 
 
-def test_a_dry_run_prints_the_results_and_leaves_no_store(tmp_path: Path, capsys: Capture) -> None:
-    write_events(tmp_path)
-    assert main(["run", str(write_config(tmp_path)), "--dry-run"]) == 0
-    assert "10 read, 2 quarantined, 1 late" in capsys.readouterr().out
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["clicks.jsonl", "clicks.toml"]
-
-
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("flag", ["--check", "--dry-run"])
-@pytest.mark.parametrize("more", [[], ["--new-generation"]])
-def test_a_check_and_a_dry_run_leave_everything_as_it_was(
-    tmp_path: Path, flag: str, more: list[str]
+def test_a_check_and_a_dry_run_say_what_is_there_and_leave_everything_as_it_was(
+    tmp_path: Path, capsys: Capture
 ) -> None:
     run = ["run", str(write_config(tmp_path)), "--no-serve"]
     write_events(tmp_path)
-    for _ in range(2):  # without a store, and with one
+    for begun in (False, True):
         before = contents(tmp_path)
-        assert main([*run, flag, *more]) == 0
-        assert contents(tmp_path) == before
+        for more in ([], ["--new-generation"])[: 1 + begun]:
+            capsys.readouterr()
+            assert main([*run, "--check", *more]) == 0
+            out, err = capsys.readouterr()
+            assert out == "" and "clicks.jsonl/0: offsets 0 to 10" in err
+            assert ("store.db: not there yet; a run makes it" in err) is not begun
+            assert main([*run, "--dry-run", *more]) == 0
+            assert "10 read, 2 quarantined, 1 late" in capsys.readouterr().out
+            assert contents(tmp_path) == before
         assert main([*run, "--until-end"]) == 0
 
 
@@ -233,57 +164,13 @@ def test_a_check_of_an_older_store_says_what_a_run_does_with_it_and_changes_noth
     assert "its schema has version 99" in capsys.readouterr().err
 
 
-def test_a_check_says_what_is_there(tmp_path: Path, capsys: Capture) -> None:
-    write_events(tmp_path)
-    assert main(["run", str(write_config(tmp_path)), "--check"]) == 0
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert "clicks.jsonl/0: offsets 0 to 10" in err
-    assert "store.db: not there yet; a run makes it" in err
-
-
-def becomes_ready(url: str) -> bool:
-    """Whether the worker soon knows which partitions are its own."""
-    for _ in range(100):
-        try:
-            with urllib.request.urlopen(url, timeout=10) as answer:
-                return bool(answer.status == 200)
-        except urllib.error.HTTPError as error:
-            assert error.code == 503
-            error.close()
-        time.sleep(0.1)
-    return False
-
-
 @pytest.mark.slow
-def test_run_serves_at_the_address_that_it_prints_until_it_is_asked_to_end(
-    tmp_path: Path, spawn: Callable[..., subprocess.Popen[str]]
-) -> None:
-    write_events(tmp_path)
-    process = spawn("run", str(write_config(tmp_path)), "--port", "0")
-    try:
-        assert process.stderr is not None
-        line = next(line for line in process.stderr if line.startswith("serving "))
-        address = line.removeprefix("serving ").strip()
-        assert re.fullmatch(r"http://127\.0\.0\.1:[1-9]\d*/", address)
-        assert becomes_ready(address + "readyz")
-        process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    assert (process.returncode, out) == (0, "")
-
-
-@pytest.mark.slow
-def test_a_port_that_is_taken_is_said_and_is_exit_1(
-    tmp_path: Path, spawn: Callable[..., subprocess.Popen[str]]
-) -> None:
+def test_a_port_that_is_taken_is_said_and_is_exit_1(tmp_path: Path, capsys: Capture) -> None:
     write_events(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        process = spawn("run", str(write_config(tmp_path)), "--port", port)
-        _, err = process.communicate(timeout=30)
-    assert process.returncode == 1
+        assert main(["run", str(write_config(tmp_path)), "--port", port]) == 1
+    err = capsys.readouterr().err
     assert f"http://127.0.0.1:{port}/ cannot be served: " in err
     assert "choose another with --port" in err
     assert "Traceback" not in err

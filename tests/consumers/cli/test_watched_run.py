@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 import time
@@ -12,8 +11,6 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from streammetrics_consumers.cli.arguments import parse
-from streammetrics_consumers.cli.run import worker_command
 from streammetrics_consumers.config.keys import LIBRARIES
 from streammetrics_consumers.counting.options import Options
 from streammetrics_consumers.counting.worker_status import StatusRecorder
@@ -52,7 +49,7 @@ def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
     run = Run(tmp_path, {ONE: log(3)})
     source, stop = Spinning(run.logs), PatientStop(Clock())
     watch = StatusRecorder(time.monotonic)
-    watched = Watched(lambda: {"0": watch.snapshot()}, time.monotonic, time.time, poll_limit_s=0.5)
+    watched = Watched(lambda: {"0": watch.snapshot()}, time.monotonic, time.time, poll_limit_s=0.2)
 
     def work() -> None:
         service.run(run.config, Options(), stop=stop, opener=lambda *_: source, status=watch)
@@ -64,7 +61,7 @@ def test_a_poll_that_never_returns_is_seen_from_outside(tmp_path: Path) -> None:
         with urllib.request.urlopen(url + "healthz") as answer:
             assert answer.read() == b"ok\n"
         thread.start()
-        time.sleep(1.5)
+        time.sleep(0.6)
         with pytest.raises(urllib.error.HTTPError) as caught:
             urllib.request.urlopen(url + "healthz")
         with caught.value as answer:
@@ -92,15 +89,13 @@ def test_a_run_of_a_file_tells_how_it_stands(tmp_path: Path) -> None:
         assert running.process.returncode == 0
 
 
-def config_of(
-    folder: Path, kafka: str, topic: str, library: str = LIBRARIES[0], rest: str = ""
-) -> Path:
+def config_of(folder: Path, kafka: str, topic: str) -> Path:
     path = folder / "config.toml"
     source = (
-        f'kind = "kafka"\nlibrary = "{library}"\nbootstrap_servers = "{kafka}"\n'
+        f'kind = "kafka"\nlibrary = "{LIBRARIES[0]}"\nbootstrap_servers = "{kafka}"\n'
         f'topic = "{topic}"\ngroup = "{unique_topic("group")}"'
     )
-    rest = f'[store]\nurl = "store.db"\ncommit_interval_s = 0.2\n[server]\nport = 0\n{rest}'
+    rest = '[store]\nurl = "store.db"\ncommit_interval_s = 0.2\n[server]\nport = 0\n'
     path.write_text(toml(source=source, rest=rest), encoding="utf-8")
     return path
 
@@ -117,11 +112,8 @@ def counted(config: Path) -> int:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("library", LIBRARIES)
-def test_several_workers_have_one_place_where_their_numbers_are(
-    kafka: str, tmp_path: Path, library: str
-) -> None:
-    config = config_of(tmp_path, kafka, filled(kafka, 3000), library)
+def test_several_workers_have_one_place_where_their_numbers_are(kafka: str, tmp_path: Path) -> None:
+    config = config_of(tmp_path, kafka, filled(kafka, 3000))
     with Running(config, "--workers", "2") as running:
         until(running.is_ready, running)
         until(lambda: running.total("streammetrics_events_total") >= 3000, running)
@@ -150,10 +142,7 @@ def restarted(config: Path, workers: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("after", "workers"),
-    [("at once", 2), ("while it counts", 1), ("while it counts", 2), ("at the end", 2)],
-)
+@pytest.mark.parametrize(("after", "workers"), [("at once", 2), ("while it counts", 2)])
 def test_sigterm_ends_a_run_in_time_whatever_it_does(
     kafka: str, tmp_path: Path, after: str, workers: int
 ) -> None:
@@ -161,10 +150,8 @@ def test_sigterm_ends_a_run_in_time_whatever_it_does(
     with Running(config, "--workers", str(workers)) as running:
         if after == "at once":
             assert running.url  # workers start, join and share the partitions out
-        elif after == "while it counts":
-            until(lambda: running.total("streammetrics_store_events") > 0, running)
         else:
-            until(lambda: running.total("streammetrics_store_events") == 20_000, running)
+            until(lambda: running.total("streammetrics_store_events") > 0, running)
         assert running.end() < LIMIT_S
         assert running.process.returncode == 0, running.log
     restarted(config, workers)
@@ -180,23 +167,3 @@ def test_a_second_signal_ends_it_at_once_and_costs_nothing(kafka: str, tmp_path:
         assert running.process.returncode in (0, -signal.SIGTERM)
     restarted(config, 1)
     assert counted(config) == 20_000
-
-
-@pytest.mark.slow
-def test_json_logs_are_an_object_a_line(tmp_path: Path) -> None:
-    write_events(tmp_path)
-    with Running(write_config(tmp_path), "--until-end", "--no-serve", "--log", "json") as running:
-        running.process.wait(30)
-    lines = [json.loads(line) for line in running.lines]
-    assert {"time", "level", "logger", "message"} <= set(lines[0])
-    assert lines[0]["message"] == "generation 1 starts"
-
-
-def test_a_secret_of_the_environment_is_not_in_the_words_of_a_worker() -> None:
-    environ = {
-        "STREAMMETRICS_CLIENT": "sasl_plain_password=x1",
-        "STREAMMETRICS_STORE": "postgresql://u:x2@h/d",
-    }
-    words = worker_command(parse(["run", "c.toml", "-X", "linger_ms=5"], {}))
-    assert "--client=linger_ms=5" in words
-    assert not any("x1" in w or "x2" in w for w in worker_command(parse(["run", "c"], environ)))

@@ -26,13 +26,18 @@ from streammetrics_consumers.render.text import Style, table
 
 from streammetrics.experiments import Monitor
 from tests.consumers.experiment_run import run, write
-
-pytestmark = pytest.mark.usefixtures("each_store")
+from tests.consumers.stores import filled_once
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    return run(write(tmp_path))
+    config, path = write(tmp_path), tmp_path / "store.db"
+
+    def fill() -> None:
+        run(config)
+
+    filled_once(path, ("looking",), fill)
+    return path
 
 
 @pytest.fixture
@@ -83,6 +88,7 @@ def test_who_reads_never_looks(
     assert "always valid" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("each_store")
 def test_the_same_look_is_one_whoever_takes_it(ledger: Ledger) -> None:
     assert not look_now(ledger, 1)
     assert looks(ledger) == 1
@@ -109,6 +115,7 @@ def test_a_look_is_due_every_so_often(ledger: Ledger) -> None:
     assert found == [0, 0, 0, 0, 1]
 
 
+@pytest.mark.usefixtures("each_store")
 def test_of_two_who_look_at_once_one_does(
     ledger: Ledger, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +141,7 @@ def test_of_two_who_look_at_once_one_does(
     assert (len(taken), looks(ledger)) == (1, 1)
 
 
+@pytest.mark.usefixtures("each_store")
 @pytest.mark.slow
 def test_who_dies_between_claim_and_look_costs_one_look(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
@@ -171,9 +179,11 @@ def test_where_nothing_was_counted_nobody_looks(tmp_path: Path) -> None:
         assert looks(ledger) == 0
 
 
-@pytest.mark.slow
-def test_results_say_what_may_be_concluded(ledger: Ledger) -> None:
-    found = json.loads(to_json(read_results(ledger, Query())))
+def test_results_say_what_may_be_concluded_of_all_rows_and_of_a_window_by_itself(
+    ledger: Ledger,
+) -> None:
+    results = read_results(ledger, Query())
+    found = json.loads(to_json(results))
     (one,) = found["comparisons"]
     assert (one["metric"], one["view"], one["looks"]) == ("ctr", "ratio", 1)
     assert (one["control"], one["treatment"], one["effect_size"]) == (0.25, 0.5, 0.25)
@@ -184,33 +194,19 @@ def test_results_say_what_may_be_concluded(ledger: Ledger) -> None:
     assert found["srm"]["counts"] == {"new": 1000, "old": 1000}
     assert found["srm"]["pvalue"] == 1.0
     ratio = next(row for row in found["results"] if row["view"] == "ratio")
-    assert ratio["interval"]["method"] == "jackknife, wilson"
-    assert ratio["interval"]["reason"] == ""
+    assert (ratio["interval"]["method"], ratio["interval"]["reason"]) == ("jackknife, wilson", "")
     assert all(row["interval"] is None for row in found["results"] if row["view"] == "numerator")
     assert not [row for row in found["results"] if "/" in row["metric"]]
-
-
-@pytest.mark.slow
-def test_a_window_is_compared_by_what_it_says_now(ledger: Ledger) -> None:
-    rows = read_results(ledger, parse_query("all")).comparisons
-    assert [row.window.start_ms for row in rows] == [None, 0, 3_600_000]
-    assert [row.looks for row in rows] == [1, 0, 0]
-    assert sum(row.finding.contrast.comparison.n for row in rows[1:]) == (
-        rows[0].finding.contrast.comparison.n
-    )
-
-
-def test_an_experiment_is_about_all_rows(ledger: Ledger) -> None:
-    asked = read_results(ledger, parse_query("total", where=["variant=new"]))
-    assert asked.comparisons == ()
-    assert asked.srm is not None
-
-
-def test_a_person_reads_effect_intervals_and_a_sentence(ledger: Ledger) -> None:
-    text = table(read_results(ledger, Query()), Style(), title="clicks")
+    text = table(results, Style(), title="clicks")
     for said in ("ctr (ratio): new - old", "+0.2500", "p, always valid", "design effect",
                  "new is better", "units: new 1,000, old 1,000"):  # fmt: skip
         assert said in text, text
+    rows = read_results(ledger, parse_query("all")).comparisons
+    assert [(row.window.start_ms, row.looks) for row in rows] == [(None, 1), (0, 0), (3_600_000, 0)]
+    total, *others = (row.finding.contrast.comparison.n for row in rows)
+    assert sum(others) == total
+    asked = read_results(ledger, parse_query("total", where=["variant=new"]))
+    assert asked.comparisons == () and asked.srm is not None
 
 
 @pytest.mark.slow

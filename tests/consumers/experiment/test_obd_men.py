@@ -29,7 +29,6 @@ epochs = []
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("each_store")
 def test_obd_men_convinces_at_one_look_and_not_at_all_looks(data: Path, tmp_path: Path) -> None:
     source = f'kind = "file"\npath = "{data / FILE}"'
     config = tmp_path / "obd.toml"

@@ -9,7 +9,7 @@ import pytest
 from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.config.config import load_config
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.experiment_plan import declared, plan_of
+from streammetrics_consumers.query.experiment_plan import Declared, declared, plan_of
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
 
@@ -27,10 +27,15 @@ level = 0.9
 """
 
 
+def counted(config: Path) -> Declared | None:
+    """The plan that the store of a config has."""
+    with closing(Ledger.open(str(run(config)))) as ledger:
+        return declared(ledger.generation())
+
+
 def test_a_plan_comes_back_out_of_the_store(tmp_path: Path) -> None:
     config = write(tmp_path, WHOLE)
-    with closing(Ledger.open(str(run(config)))) as ledger:
-        found = declared(ledger.generation())
+    found = counted(config)
     assert found is not None
     plan = found.plan
     assert (plan.control, plan.variants, plan.level) == ("old", ("old", "new"), 0.9)
@@ -53,8 +58,7 @@ def test_without_an_experiment_there_is_none(tmp_path: Path) -> None:
     config = write(tmp_path)
     text = config.read_text(encoding="utf-8").partition("[experiment]")[0]
     config.write_text(text, encoding="utf-8")
-    with closing(Ledger.open(str(run(config)))) as ledger:
-        assert declared(ledger.generation()) is None
+    assert counted(config) is None
 
 
 def test_a_plan_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
@@ -67,16 +71,18 @@ def test_a_plan_that_contradicts_itself_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_metrics_have_their_own_horizons_where_the_config_says_so(tmp_path: Path) -> None:
+def test_metrics_have_horizons_and_levels_of_their_own(tmp_path: Path) -> None:
     rails = 'guardrails = [{ metric = "ctr.numerator", margin = 1 }]'
-    own = f'{rails}\nmde = 0.1\nmdes = {{ "ctr.numerator" = 20 }}\nlevel = 0.9'
-    config = write(tmp_path, own)
-    with closing(Ledger.open(str(run(config)))) as ledger:
-        found = declared(ledger.generation())
+    config = write(tmp_path, f'{rails}\nmde = 0.1\nmdes = {{ "ctr.numerator" = 20 }}\nlevel = 0.9')
+    text = config.read_text(encoding="utf-8").replace('["ctr"]', '["ctr", "ctr.denominator"]')
+    config.write_text(text, encoding="utf-8")
+    found = counted(config)
     assert found is not None
-    alpha = 1 - 0.9
-    assert found.plan.horizon_of("ctr", "new") == Horizon(mde=0.1, alpha=alpha)
-    assert found.plan.horizon_of("ctr.numerator", "new") == Horizon(mde=20.0, alpha=alpha)
+    assert found.plan.horizon_of("ctr", "new") == Horizon(mde=0.1, alpha=1 - 0.9)
+    assert found.plan.horizon_of("ctr.numerator", "new") == Horizon(mde=20.0, alpha=1 - 0.9)
+    # Decisions share one level, and each guardrail has one of its own.
+    alphas = {"ctr": 0.05, "ctr.denominator": 0.05, "ctr.numerator": 0.1}
+    assert found.alphas == {name: pytest.approx(a, rel=1e-14) for name, a in alphas.items()}
 
 
 @pytest.mark.slow
@@ -89,21 +95,6 @@ def test_another_least_effect_is_another_plan(
         write(tmp_path, other)
         assert main(["run", str(config), "--until-end", "--no-serve"]) == 3
         assert "mdes" in capsys.readouterr().err
-
-
-def test_each_guardrail_has_a_level_of_its_own_and_decisions_share_one(tmp_path: Path) -> None:
-    decision = 'mde = 0.1\nguardrails = [{ metric = "ctr.numerator", margin = 1 }]'
-    config = write(tmp_path, decision)
-    text = config.read_text(encoding="utf-8").replace('["ctr"]', '["ctr", "ctr.denominator"]')
-    config.write_text(text, encoding="utf-8")
-    with closing(Ledger.open(str(run(config)))) as ledger:
-        found = declared(ledger.generation())
-    assert found is not None
-    assert found.alphas == {
-        "ctr": pytest.approx(0.025, rel=1e-15),
-        "ctr.denominator": pytest.approx(0.025, rel=1e-15),
-        "ctr.numerator": pytest.approx(0.05, rel=1e-15),
-    }
 
 
 def test_a_direction_that_is_declared_later_is_read_of_the_same_experiment(tmp_path: Path) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
 from streammetrics_consumers.ledger.ledger import Ledger
-from streammetrics_consumers.query.comparisons import experiment_json, verdict
+from streammetrics_consumers.query.comparisons import experiment_answer, verdict
 from streammetrics_consumers.query.experiment_plan import Declared, declared
 from streammetrics_consumers.query.query import Query
 from streammetrics_consumers.query.reader import read_results
@@ -86,5 +85,6 @@ def test_a_broken_guardrail_is_said_first(found: tuple[Declared, ComparisonRow])
 def test_the_plan_and_the_looks_stand_beside_it(found: tuple[Declared, ComparisonRow]) -> None:
     of, row = found
     results = Results(1, {}, 0, 0, 0, 0, 0, None, (), (), (row,))
-    told = json.loads(experiment_json(results, of, 3))
-    assert (told["looks"], told["plan"]["control"], told["state"]) == (3, "old", "decided")
+    told = experiment_answer(results, of, 3)
+    assert told.plan is not None
+    assert (told.looks, told.plan.control, told.state) == (3, "old", "decided")

@@ -171,6 +171,9 @@ def corpus() -> Mapping[str, Results]:
         ),
         "more variants than fit": results(*seven),
         "hostile names": results(*hostile),
+        "names that look alike once they are cut": results(
+            *(rows({"variant": "x" * 30 + end}, n) for n, end in enumerate("ab"))
+        ),
         "small figures": results(iter(small)),
         "huge figures": results(iter(huge)),
         "nothing": results(),

@@ -1,4 +1,4 @@
-"""Every answer is what it was, to the byte. Where one changes on purpose,
+"""Every answer is what it was, to the byte, and fits its schema. Where one changes on purpose,
 `python -m tests.consumers.server.test_answer_snapshots` writes `answers.txt` again."""
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from streammetrics_consumers.server.application import application
 from streammetrics_consumers.server.health import Watched
 
 from tests.consumers import joined_stream
-from tests.consumers.server.asking import Client
-from tests.consumers.server.test_api import EXPERIMENT
+from tests.consumers.server.asking import EXPERIMENT, Client, fits
 from tests.consumers.stores import make_store
 
 FILE: Final = Path(__file__).with_name("answers.txt")
@@ -39,6 +38,8 @@ PATHS: Final = (
     "/api/experiment",
     "/api/health",
     "/api/figure?metric=ctr&kind=effect",
+    "/api/results?views=headline&window=all&texts=tables",
+    "/api/experiment?texts=tables",
     "/api/results?window=nope",
     "/api/history",
     "/assets/nothing",
@@ -55,7 +56,9 @@ def told(folder: Path) -> Iterator[tuple[str, str]]:
         with closing(Ledger.open(str(store))) as ledger:
             client = Client(application(ledger, watched, store=str(store)))
             for path in PATHS if more else PLAIN:
-                yield f"{name} {path}", client.get(path).text
+                answer = client.get(path)
+                fits(path, answer.status_code, answer.content)
+                yield f"{name} {path}", answer.text
     state = str(folder / "all.state")
     assert main(["export", str(store), "-o", state]) == 0
     yield "show", printed("show", state)
@@ -65,8 +68,10 @@ def told(folder: Path) -> Iterator[tuple[str, str]]:
         parts = joined_stream.logs_of(joined_stream.stream(5, 40).parts)
         joined_stream.run(joined_stream.SPLIT, ledger, parts, close=False)
         client = Client(application(ledger, store=path))
-        for asked in ("/api/results", "/api/status"):
-            yield f"joined {asked}", client.get(asked).text
+        for asked in ("/api/results", "/api/results?texts=tables", "/api/status"):
+            answer = client.get(asked)
+            fits(asked, answer.status_code, answer.content)
+            yield f"joined {asked}", answer.text
 
 
 def printed(*words: str) -> str:
@@ -78,7 +83,7 @@ def printed(*words: str) -> str:
     return out.buffer.getvalue().decode()  # type: ignore[attr-defined]
 
 
-def test_no_answer_has_changed_by_a_byte(tmp_path: Path) -> None:
+def test_no_answer_has_changed_by_a_byte_and_each_fits_its_schema(tmp_path: Path) -> None:
     lines = FILE.read_text(encoding="utf-8").splitlines(keepends=True)
     known = dict(zip((line.rstrip("\n") for line in lines[::2]), lines[1::2], strict=True))
     found = dict(told(tmp_path))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from sqlalchemy.pool import QueuePool
@@ -15,15 +15,11 @@ from streammetrics_consumers.cli.main import main
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.server.application import application
 
+from streammetrics.present.spec import drawable
 from tests.consumers.server.asking import Client
 from tests.consumers.stores import EVENTS, HOSTILE, event, make_store, write_events
 
-
-@pytest.fixture(scope="module")
-def client(store: Path) -> Iterator[Client]:
-    with closing(Ledger.open(str(store))) as ledger:
-        yield Client(application(ledger, store=str(store)))
-
+Asked = Callable[[Path], Client]
 
 QUERIES = [
     [],
@@ -36,33 +32,32 @@ QUERIES = [
 ]
 
 
-def parameters(words: list[str]) -> list[tuple[str, str]]:
-    """Flags of the command line as parameters of an address."""
-    return [
-        (flag.removeprefix("--"), value) for flag, value in zip(*[iter(words)] * 2, strict=True)
-    ]
-
-
-@pytest.mark.parametrize("words", QUERIES, ids=" ".join)
+@pytest.mark.parametrize(
+    ("path", "command", "more"),
+    [
+        ("/api/results", ["results", "--json"], []),
+        ("/api/results", ["results", "--json"], ["--views", "headline"]),
+        ("/results.txt", ["results"], []),
+    ],
+    ids=["json", "headlines", "text"],
+)
 def test_the_results_are_those_of_the_command_line_to_the_byte(
-    client: Client, store: Path, capfdbinary: pytest.CaptureFixture[bytes], words: list[str]
-) -> None:
-    assert main(["results", str(store), "--json", *words]) == 0
-    answer = client.get("/api/results", params=parameters(words))
-    assert answer.status_code == 200
-    assert answer.content == capfdbinary.readouterr().out
-    assert answer.headers["content-type"] == "application/json"
-    assert json.loads(answer.content)["results"]
-
-
-@pytest.mark.parametrize("words", QUERIES, ids=" ".join)
-def test_the_text_is_that_of_the_command_line_in_a_pipe(
-    client: Client, store: Path, capfdbinary: pytest.CaptureFixture[bytes], words: list[str]
-) -> None:
-    assert main(["results", str(store), *words]) == 0
-    answer = client.get("/results.txt", params=parameters(words))
-    assert answer.content == capfdbinary.readouterr().out
-    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    client: Client, store: Path, capfdbinary: pytest.CaptureFixture[bytes],
+    path: str, command: list[str], more: list[str],
+) -> None:  # fmt: skip
+    for flags in QUERIES if path == "/api/results" and not more else QUERIES[1:4]:
+        words = [*flags, *more]
+        assert main([command[0], str(store), *command[1:], *words]) == 0
+        named = [(flag.removeprefix("--"), value)
+                 for flag, value in zip(*[iter(words)] * 2, strict=True)]  # fmt: skip
+        answer = client.get(path, params=named)
+        assert answer.content == capfdbinary.readouterr().out, words
+        if path == "/results.txt":
+            assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+            continue
+        assert answer.headers["content-type"] == "application/json"
+        views = {(row["metric"], row["view"]) for row in answer.json()["results"]}
+        assert views and (not more or views <= {("auc", "auc"), ("ctr", "ratio")})
 
 
 def test_the_status_is_that_of_the_command_line(
@@ -72,48 +67,50 @@ def test_the_status_is_that_of_the_command_line(
     assert client.get("/api/status").content == capfdbinary.readouterr().out
 
 
-@pytest.mark.parametrize("words", QUERIES, ids=" ".join)
-def test_the_headlines_are_those_of_the_command_line_to_the_byte(
-    client: Client, store: Path, capfdbinary: pytest.CaptureFixture[bytes], words: list[str]
+def test_the_page_is_the_same_whatever_its_address_asks_and_loads_what_is_ours_alone(
+    client: Client,
 ) -> None:
-    words = [*words, "--views", "headline"]
-    assert main(["results", str(store), "--json", *words]) == 0
-    answer = client.get("/api/results", params=parameters(words))
-    assert answer.content == capfdbinary.readouterr().out
-    views = {(row["metric"], row["view"]) for row in answer.json()["results"]}
-    assert views <= {("auc", "auc"), ("ctr", "ratio")} and views
-
-
-def test_the_page_is_the_same_whatever_its_address_asks(client: Client) -> None:
     page = client.get("/?window=latest&metric=nope")
-    assert page.status_code == 200
-    assert page.content == client.get("/").content
-
-
-def test_the_page_loads_what_is_ours_and_nothing_else(client: Client) -> None:
-    policy = client.get("/").headers["content-security-policy"]
+    assert (page.status_code, page.content) == (200, client.get("/").content)
+    policy = page.headers["content-security-policy"]
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert rules.pop("img-src") == "'self' data:"
     assert {name: value for name, value in rules.items() if value != "'none'"} == dict.fromkeys(
         ("script-src", "style-src", "connect-src"), "'self'"
     )
-    assert rules["default-src"] == "'none'"
+    assert rules["default-src"] == rules["frame-ancestors"] == "'none'"
 
 
-def test_health_and_readiness_are_told(client: Client) -> None:
-    assert (client.get("/healthz").status_code, client.get("/readyz").status_code) == (200, 200)
+def test_only_get_and_head_of_our_own_names_are_answered(client: Client) -> None:
+    for path in ("/", "/api/results", "/api/status", "/results.txt", "/healthz"):
+        answer = client.request("HEAD", path)
+        assert (answer.status_code, answer.content) == (200, b""), path
+    for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
+        answer = client.request(method, "/api/results")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+    for host in ("localhost:80", "127.0.0.1:8765", "[::1]:8765", "LOCALHOST"):
+        assert client.get("/healthz", headers={"host": host}).status_code == 200, host
+    for host in (
+        "evil.example",
+        "localhost.evil.example:80",
+        "127.0.0.1.nip.io",
+        "",
+        "a b",
+        "[::1",
+    ):
+        for path in ("/", "/api/results", "/api/events", "/assets/main.js", "/healthz"):
+            answer = client.get(path, headers={"host": host})
+            assert answer.status_code == 400, (host, path)
+            assert answer.text.startswith("this name is not served here")
 
 
-@pytest.mark.parametrize("path", ["/", "/api/results", "/api/status", "/results.txt", "/healthz"])
-def test_head_is_answered_without_a_body(client: Client, path: str) -> None:
-    answer = client.request("HEAD", path)
-    assert (answer.status_code, answer.content) == (200, b"")
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
-def test_nothing_can_be_written(client: Client, method: str) -> None:
-    answer = client.request(method, "/api/results")
-    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, HEAD")
+def test_every_answer_carries_the_headers_of_the_guard(client: Client) -> None:
+    for path in ("/", "/nothing", "/api/results?window=x"):
+        headers = client.get(path, headers={"origin": "http://evil.example"}).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cache-control"] == ("no-cache" if path == "/" else "no-store")
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert "access-control-allow-origin" not in headers
 
 
 @pytest.mark.parametrize(
@@ -147,66 +144,57 @@ def test_an_unknown_path_is_a_json_error(client: Client) -> None:
     assert (answer.status_code, answer.json()) == (404, {"error": {"came": "Not Found"}})
 
 
-@pytest.mark.parametrize("path", ["/", "/nothing", "/api/results?window=x"])
-def test_every_answer_carries_the_guard_s_headers(client: Client, path: str) -> None:
-    headers = client.get(path).headers
-    assert headers["x-content-type-options"] == "nosniff"
-    assert headers["cache-control"] == ("no-cache" if path == "/" else "no-store")
-    assert "frame-ancestors 'none'" in headers["content-security-policy"]
+def test_a_hostile_address_costs_a_short_error(client: Client) -> None:
+    for target in (
+        "/api/results?" + "&".join(f"where=a{i}=b" for i in range(1500)),
+        "/api/results?metric=" + "x" * 20_000,
+        "/api/figure?metric=auc&kind=%00%ff%fe",
+        "/api/figure?metric=auc&where=" + quote("variant='; drop table delta; --"),
+        "/api/results?generation=" + "9" * 4000,
+        "/api/results?window=" + quote("0001-01-01/9999-12-31"),
+        "/api/store?generation=-1",
+        "/assets/..%2f..%2fguard.py",
+        "/%2e%2e/%2e%2e",
+    ):
+        answer = client.get(target)
+        assert answer.status_code in (400, 404), target[:80]
+        assert len(answer.content) < 2000 and answer.json()["error"]["came"]
 
 
-@pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "", "a b", "[::1"])
-def test_another_host_name_is_refused(client: Client, host: str) -> None:
-    answer = client.get("/api/results", headers={"host": host})
-    assert answer.status_code == 400
-    assert b"generation" not in answer.content
-
-
-@pytest.mark.parametrize("host", ["localhost:80", "127.0.0.1:8765", "[::1]:8765", "LOCALHOST"])
-def test_our_names_are_answered(client: Client, host: str) -> None:
-    assert client.get("/healthz", headers={"host": host}).status_code == 200
-
-
-def test_hostile_names_are_data_and_never_a_page(tmp_path: Path) -> None:
-    store = make_store(tmp_path, [event(0, HOSTILE, 1, 0.5)], variants="")
-    with closing(Ledger.open(str(store))) as ledger:
-        client = Client(application(ledger, store=str(store)))
-        page, text = client.get("/"), client.get("/results.txt")
-        answer = client.get("/api/results?by=variant")
-    found = answer.json()["results"]
+def test_hostile_names_are_data_and_never_a_page(tmp_path: Path, asked: Asked) -> None:
+    client = asked(make_store(tmp_path, [event(0, HOSTILE, 1, 0.5)], variants=""))
+    page, text = client.get("/"), client.get("/results.txt")
     assert "alert" not in page.text
     assert "\x1b" not in page.text + text.text
     assert text.headers["content-type"].startswith("text/plain")
+    answer = client.get("/api/results?by=variant")
     assert answer.headers["content-type"] == "application/json"
-    assert found[0]["slice"] == {"variant": HOSTILE}
+    assert answer.json()["results"][0]["slice"] == {"variant": HOSTILE}
+    found = client.get("/api/history?metric=ctr").json()
+    assert {series["slice"]["variant"] for series in found["series"]} == {HOSTILE}
+    spec = client.get("/api/figure?metric=ctr&kind=history").json()
+    assert {row["series"] for row in spec["data"]["values"]} == {drawable(HOSTILE)}
 
 
 @pytest.mark.slow
-def test_a_commit_shows_in_the_next_answer(tmp_path: Path) -> None:
-    store = make_store(tmp_path, EVENTS[:2])
-    with closing(Ledger.open(str(store))) as ledger:
-        client = Client(application(ledger, store=str(store)))
-        first = client.get("/api/results").json()
-        again = client.get("/api/results").json()
-        write_events(tmp_path, EVENTS)
-        config = str(tmp_path / "clicks.toml")
-        assert main(["run", config, "--until-end", "--no-serve"]) == 0
-        later = client.get("/api/results").json()
-    assert first == again
+def test_a_commit_shows_in_the_next_answer(tmp_path: Path, asked: Asked) -> None:
+    client = asked(make_store(tmp_path, EVENTS[:2]))
+    first = client.get("/api/results").json()
+    assert client.get("/api/results").json() == first
+    write_events(tmp_path, EVENTS)
+    assert main(["run", str(tmp_path / "clicks.toml"), "--until-end", "--no-serve"]) == 0
+    later = client.get("/api/results").json()
     assert (first["rows_read"], later["rows_read"]) == (2, len(EVENTS))
 
 
-@pytest.mark.parametrize("path", ["/", "/api/results", "/results.txt", "/api/status", "/metrics"])
 def test_no_transaction_lasts_while_a_client_reads(
-    store: Path, path: str, monkeypatch: pytest.MonkeyPatch
+    store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("streammetrics_consumers.query.follow.MAX_DELTA_BYTES", 10)
-    monkeypatch.setattr(
-        "streammetrics_consumers.query.reader.MAX_DELTA_BYTES", 10
-    )  # so that it is streamed
-    open_at: list[int] = []
+    for module in ("follow", "reader"):  # so that it is streamed
+        monkeypatch.setattr(f"streammetrics_consumers.query.{module}.MAX_DELTA_BYTES", 10)
     with closing(Ledger.open(str(store))) as ledger:
         app = application(ledger, store=str(store))
+        open_at: list[int] = []
 
         async def watched(scope: Scope, receive: Receive, send: Send) -> None:
             async def noted(message: Message) -> None:
@@ -217,19 +205,20 @@ def test_no_transaction_lasts_while_a_client_reads(
 
             await app(scope, receive, noted)
 
-        client = Client(watched)
-        assert client.get(path).status_code == 200
-    assert len(open_at) >= 2 and not any(open_at)
+        for path in ("/", "/api/results", "/results.txt", "/api/status", "/metrics"):
+            open_at.clear()
+            assert Client(watched).get(path).status_code == 200
+            assert len(open_at) >= 2 and not any(open_at), path
 
 
-def test_a_store_that_is_gone_is_an_error_and_not_a_crash(tmp_path: Path, store: Path) -> None:
+def test_a_store_that_is_gone_is_an_error_and_not_a_crash(
+    tmp_path: Path, store: Path, asked: Asked
+) -> None:
     copy = tmp_path / "copy.db"
-    shutil.copy(store, copy)
-    with closing(Ledger.open(str(copy))) as ledger:
-        app = application(ledger, store=str(copy))
-        client = Client(app)
-        assert client.get("/readyz").status_code == 200
-        copy.write_bytes(b"not a database" * 1000)
-        ready, page = client.get("/readyz"), client.get("/")
-    assert ready.status_code in (500, 503)
-    assert "Traceback" not in page.text
+    copy.write_bytes(store.read_bytes())
+    client = asked(copy)
+    assert client.get("/readyz").status_code == client.get("/healthz").status_code == 200
+    copy.write_bytes(b"not a database" * 1000)
+    assert client.get("/readyz").status_code in (500, 503)
+    answer = client.get("/api/results")
+    assert answer.status_code in (500, 503) and json.loads(answer.text)["error"]["came"]

@@ -16,7 +16,6 @@ from streammetrics_consumers.counting.worker_status import (
 )
 from streammetrics_consumers.ledger.ledger import Ledger
 from streammetrics_consumers.server import exposition as module
-from streammetrics_consumers.server.application import application
 from streammetrics_consumers.server.exposition import exposition
 from streammetrics_consumers.server.health import Watched
 
@@ -40,23 +39,31 @@ def scraped(store: Path, watched: Watched) -> Samples:
     }
 
 
-def test_each_worker_has_its_series_and_they_add_up(store: Path) -> None:
+def test_each_worker_has_its_series_and_the_store_its_own(store: Path) -> None:
     one, two = WorkerStatus(1, 99.0, 98.0, rows=5), WorkerStatus(2, 97.0, 96.0, rows=7, rebuilds=3)
+    two.commit_s, two.commits[0], two.commits[-1] = 3.5, 2, 1
+    two.quarantined = {"empty": 1}
     found = scraped(store, watched(a=one, b=two, c=None))
-    rows = {k: v for k, v in found.items() if k[0] == "streammetrics_events_total"}
-    assert set(rows.values()) == {5.0, 7.0}
-    assert found["streammetrics_source_rebuilds_total", (("worker", "b"),)] == 3
-    assert found["streammetrics_poll_age_seconds", (("worker", "a"),)] == 1
-    assert found["streammetrics_fetch_age_seconds", (("worker", "b"),)] == 4
-    assert found["streammetrics_memory_bytes", (("worker", "a"),)] > 0
 
+    def of(name: str, **labels: str) -> float:
+        return found[f"streammetrics_{name}", tuple(sorted(labels.items()))]
 
-def test_the_store_tells_what_goes_on_over_restarts(store: Path) -> None:
-    found = scraped(store, watched())
-    assert found["streammetrics_store_up", ()] == 1
-    assert found["streammetrics_store_events", ()] == len(EVENTS)
-    assert found["streammetrics_store_state_bytes", ()] > 0
-    assert found["streammetrics_watermark_timestamp_seconds", ()] > 0
+    rows = {labels: value for (name, labels), value in found.items() if name.endswith("ts_total")}
+    assert rows[("worker", "a"),] == 5 and rows[("worker", "b"),] == 7
+    assert of("source_rebuilds_total", worker="b") == 3
+    assert (of("poll_age_seconds", worker="a"), of("fetch_age_seconds", worker="b")) == (1, 4)
+    assert of("memory_bytes", worker="a") > 0
+    # The time of commits is a histogram.
+    commits = "commit_duration_seconds"
+    bounds = (*map(str, COMMIT_BOUNDS_S), "+Inf")
+    buckets = [of(f"{commits}_bucket", le=le, worker="b") for le in bounds]
+    assert buckets == [2] * len(COMMIT_BOUNDS_S) + [3]
+    assert (of(f"{commits}_count", worker="b"), of(f"{commits}_sum", worker="b")) == (3, 3.5)
+    # What the store says goes on over restarts.
+    assert (of("store_up"), of("store_events")) == (1, len(EVENTS))
+    assert of("store_state_bytes") > 0 and of("watermark_timestamp_seconds") > 0
+    # No name of a client library's own: nothing global is registered.
+    assert all(name.startswith("streammetrics_") for name, _ in found)
 
 
 def test_a_store_that_is_away_costs_only_what_it_knows(tmp_path: Path, store: Path) -> None:
@@ -88,20 +95,6 @@ def test_lag_is_told_in_messages_and_in_seconds(store: Path) -> None:
     assert [lag("seconds", n) for n in range(4)] == [30, 0, None, None]
 
 
-def test_the_time_of_commits_is_a_histogram(store: Path) -> None:
-    reported = WorkerStatus(1, 0.0, 0.0, commit_s=3.5)
-    reported.commits[0], reported.commits[-1] = 2, 1
-    found = scraped(store, watched(a=reported))
-    name = "streammetrics_commit_duration_seconds"
-    buckets = [
-        found[f"{name}_bucket", (("le", le), ("worker", "a"))]
-        for le in (*map(str, COMMIT_BOUNDS_S), "+Inf")
-    ]
-    assert buckets == [2] * len(COMMIT_BOUNDS_S) + [3]
-    assert found[f"{name}_count", (("worker", "a"),)] == 3
-    assert found[f"{name}_sum", (("worker", "a"),)] == 3.5
-
-
 def test_labels_are_escaped_and_their_number_is_bounded(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,18 +109,7 @@ def test_labels_are_escaped_and_their_number_is_bounded(
     assert {dict(labels)["topic"] for labels in lags} == {hostile}
 
 
-def test_it_is_served_as_text_of_prometheus(store: Path) -> None:
-    with closing(Ledger.open(str(store))) as ledger:
-        answer = Client(application(ledger, watched(), store="s")).get("/metrics")
+def test_it_is_served_as_text_of_prometheus(client: Client) -> None:
+    answer = client.get("/metrics")
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith("text/plain; version=")
-
-
-def test_every_name_is_ours_and_says_its_unit_where_it_has_one(store: Path) -> None:
-    reported = WorkerStatus(
-        1, 0.0, 0.0, places=[PartitionStatus("t", 0, 0, 1)], quarantined={"empty": 1}
-    )
-    names = {name for name, _ in scraped(store, watched(a=reported))}
-    assert all(name.startswith("streammetrics_") for name in names)
-    # No name of a client library's own: nothing global is registered.
-    assert not any(name.startswith(("python_", "process_")) for name in names)

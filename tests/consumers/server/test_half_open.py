@@ -17,14 +17,14 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from streammetrics_consumers.server import assets
+from streammetrics_consumers.server import events as events_module
 from streammetrics_consumers.server.connections import Limits
-from streammetrics_consumers.server.health import Watched
 from streammetrics_consumers.server.process import serving
 
-from tests.consumers.server.test_events import heard, until
+from tests.consumers.server.test_events import ALONE, heard, until
 from tests.requirements import ROOT
 
-ALONE = Watched(dict, time.monotonic, time.time)
+pytestmark = pytest.mark.slow
 PROBES = ("healthz", "readyz", "metrics")
 HALF = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\nx-half: "
 WHOLE = b"GET /%s HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
@@ -57,9 +57,9 @@ def quickest_s(url: str) -> float:
     return min(times)
 
 
-def closes(connection: socket.socket, says: Iterator[bytes]) -> bool:
+def closes(connection: socket.socket, more: bytes) -> bool:
     """Whether the server closes a connection that goes on talking."""
-    for more in says:
+    for _ in range(200):
         try:
             connection.sendall(more)
             readable, _, _ = select.select([connection], [], [], 0.05)
@@ -79,26 +79,16 @@ def files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@pytest.mark.slow
 def test_probes_are_answered_in_a_second_whoever_holds_connections_half_open(
     store: Path, files: None
 ) -> None:
-    def few_files() -> None:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
-
-    command = [
-        sys.executable,
-        "-m",
-        "streammetrics_consumers.cli",
-        "serve",
-        str(store),
-        "--port",
-        "0",
-    ]
+    few_files = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))"
+    words = f"sys.argv[1:] = ['serve', {str(store)!r}, '--port', '0']"
+    run = f"import sys; {few_files}; {words}; from streammetrics_consumers.cli import main; main()"
     with ExitStack() as stack:
         process = stack.enter_context(
             subprocess.Popen(
-                command, cwd=ROOT, stderr=subprocess.PIPE, text=True, preexec_fn=few_files
+                [sys.executable, "-c", run], cwd=ROOT, stderr=subprocess.PIPE, text=True
             )
         )
         stack.callback(process.terminate)
@@ -107,7 +97,7 @@ def test_probes_are_answered_in_a_second_whoever_holds_connections_half_open(
         assert httpx.get(url + "metrics", timeout=60).status_code == 200
         page = stack.enter_context(httpx.stream("GET", url + "api/events", timeout=30))
         until(events := heard(page), "health")
-        half = [connected(stack, url, HALF[: 1 + i % len(HALF)]) for i in range(600)]
+        half = [connected(stack, url, HALF[: 1 + i % len(HALF)]) for i in range(300)]
         for probe in PROBES:
             drip(half)
             assert quickest_s(url + probe) < 1
@@ -117,30 +107,22 @@ def test_probes_are_answered_in_a_second_whoever_holds_connections_half_open(
         assert len(os.listdir(f"/proc/{process.pid}/fd")) < 200
 
 
-@pytest.mark.slow
-def test_a_request_that_is_not_completed_in_time_is_closed(store: Path) -> None:
-    limits = Limits(silent_s=0.5)
+def test_a_request_that_is_not_complete_in_time_is_closed_and_a_stream_goes_on(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events_module, "HEALTH_S", 2.0)
+    limits = Limits(silent_s=0.3)
     body = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1000000\r\n\r\n"
     with ExitStack() as stack:
         url = stack.enter_context(serving(str(store), "127.0.0.1", 0, ALONE, limits=limits))
+        page = stack.enter_context(httpx.stream("GET", url + "api/events", timeout=30))
+        until(events := heard(page), "health")
         for says, more in ((b"", b""), (HALF, b"x"), (body, b"x"), (WHOLE % b"healthz", b"")):
-            assert closes(connected(stack, url, says), iter([more] * 200))
-
-
-@pytest.mark.slow
-def test_a_stream_outlives_the_limit_of_a_request(store: Path) -> None:
-    limits = Limits(silent_s=0.5)
-    with (
-        serving(str(store), "127.0.0.1", 0, ALONE, limits=limits) as url,
-        httpx.stream("GET", url + "api/events", timeout=30) as page,
-    ):
-        events = heard(page)
-        until(events, "health")
-        until(events, "health")  # five seconds later
+            assert closes(connected(stack, url, says), more)
+        until(events, "health")  # after more than the limit
         events.close()
 
 
-@pytest.mark.slow
 def test_more_requests_at_once_than_the_limit_are_refused_and_probes_are_not(store: Path) -> None:
     limits = Limits(per_peer=8)
     with ExitStack() as stack:
@@ -158,24 +140,29 @@ def test_more_requests_at_once_than_the_limit_are_refused_and_probes_are_not(sto
             time.sleep(0.05)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("reads", [False, True])
-def test_an_answer_goes_to_whoever_reads_it_however_slowly(
-    store: Path, monkeypatch: pytest.MonkeyPatch, reads: bool
+def test_an_answer_goes_to_whoever_reads_it_however_slowly_and_to_nobody_else(
+    store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large = assets.Asset(b"x" * 10_000_000, b"", '"large"', "text/javascript")
     monkeypatch.setattr(assets, "asset", lambda name: large)
-    limits, taken = Limits(silent_s=0.2), 0
     with ExitStack() as stack:
+        limits = Limits(silent_s=0.2)
         url = stack.enter_context(serving(str(store), "127.0.0.1", 0, ALONE, limits=limits))
-        reader = connected(stack, url, WHOLE % b"assets/large.js")
-        reader.settimeout(60)
-        if not reads:
-            time.sleep(3)
-        try:
-            while found := reader.recv(1 << 17):
-                taken += len(found)
-                time.sleep(0.02 if reads else 0)
-        except ConnectionResetError:
-            assert not reads
-        assert (taken > len(large.data)) is reads
+        ask = WHOLE % b"assets/large.js"
+        sleeper, reader = connected(stack, url, ask), connected(stack, url, ask)
+        # It reads for longer than the sleeper is awaited.
+        assert taken(reader, pause_s=0.02) > len(large.data)
+        assert taken(sleeper) < len(large.data)
+
+
+def taken(connection: socket.socket, pause_s: float = 0.0) -> int:
+    """How many bytes a connection gets until it ends."""
+    connection.settimeout(60)
+    count = 0
+    try:
+        while found := connection.recv(1 << 17):
+            count += len(found)
+            time.sleep(pause_s)
+    except ConnectionResetError:
+        pass
+    return count

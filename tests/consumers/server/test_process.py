@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import socket
 import threading
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -13,13 +15,29 @@ from streammetrics_consumers.server import ServeError
 from streammetrics_consumers.server.process import serving
 
 
+def status(url: str, target: str, **headers: str) -> int:
+    """The status of one request, sent as it is written."""
+    host = urlsplit(url).netloc
+    connection = http.client.HTTPConnection(host, timeout=30)
+    try:
+        connection.putrequest("GET", target, skip_host=True)
+        for name, value in {"host": host, **headers}.items():
+            connection.putheader(name, value)
+        connection.endheaders()
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
 @pytest.mark.slow
 def test_the_address_is_the_real_one_and_ends_with_the_block(store: Path) -> None:
     with serving(str(store), "127.0.0.1", 0) as url:
         assert not url.endswith(":0/")
-        with httpx.Client() as client:
-            assert client.get(url + "readyz").text == "ready\n"
-            assert client.get(url).headers["content-type"] == "text/html; charset=utf-8"
+        assert status(url, "/readyz") == status(url, "/api/results") == 200
+        assert status(url, "/", host="evil.example") == 400
+        assert status(url, "/assets/..%2f..%2fguard.py") == 404
+        assert status(url, "//evil.example/%2e%2e") == 404
+        assert status(url, "/api/results?metric=" + "x" * 20_000) == 400
     with pytest.raises(httpx.ConnectError):
         httpx.get(url)
     assert not any(thread.name == "http" for thread in threading.enumerate())

@@ -27,13 +27,11 @@ from streammetrics_consumers.query.status import status_json
 from streammetrics_consumers.render.html import report_html
 from streammetrics_consumers.render.material import gather
 from streammetrics_consumers.render.store_text import status_text
-from streammetrics_consumers.render.terminal import screen
+from streammetrics_consumers.render.terminal import Watcher, screen
 from streammetrics_consumers.render.text import Style, table
-from streammetrics_consumers.render.watching import Watcher
 from streammetrics_consumers.replay.retry import retry
 from streammetrics_consumers.server.exposition import exposition
-from streammetrics_consumers.server.health import Watched
-from streammetrics_consumers.server.health_monitor import HealthMonitor
+from streammetrics_consumers.server.health import HealthMonitor, Watched
 from streammetrics_consumers.sources.memory_source import Deliver, Log, MemorySource
 
 from tests.consumers.replay.verified_run import EACH, change, tried, verified

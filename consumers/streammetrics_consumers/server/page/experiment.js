@@ -1,9 +1,8 @@
 // The experiment: one recommendation, and below it what it rests on.
 
 import { byId, h, put } from "/assets/elements.js";
-import { chance, count, evidence, name, value } from "/assets/printed.js";
-import { effects } from "/assets/tables.js";
-import { ACTION_SYMBOLS, ACTION_TONES, standing, symbol, toneOf } from "/assets/verdicts.js";
+import { count } from "/assets/printed.js";
+import { effects, symbol } from "/assets/tables.js";
 
 const MOST = 40; // comparisons that are shown here; each metric's card has its own
 
@@ -19,47 +18,30 @@ export function show(body) {
   if (next === mark) return false;
   mark = next;
   if (section.hidden) return false;
-  section.dataset.tone = toneOf(advice, body.contamination);
+  const { text } = body;
+  section.dataset.tone = text.worst;
   const changed = section.dataset.action !== advice.action;
   section.dataset.action = advice.action;
   const rows = body.comparisons.slice(0, MOST);
   const rest = body.comparisons.length - rows.length;
-  const said = standing(body.state, body.sentence, body.contamination, advice);
   const sentences = rows.map((one) => one.sentence);
   put(
     byId("experiment-body"),
     h(
       "p",
-      { class: "sentence", "data-tone": ACTION_TONES[advice.action] },
-      symbol(ACTION_SYMBOLS[advice.action]),
-      h("span", { id: "sentence" }, ...advised(advice.sentence, body.contamination)),
+      { class: "sentence", "data-tone": text.tone },
+      symbol(text.symbol),
+      h("span", { id: "sentence" }, ...advised(text.advice)),
     ),
-    ...(said ? [h("p", { id: "standing" }, said)] : []),
+    ...(text.standing ? [h("p", { id: "standing" }, text.standing)] : []),
     ...(rows.length ? [effects(rows, "Effects since the start", true)] : []),
     ...(rest > 0 ? [h("p", {}, `${count(rest)} more comparisons stand with their metrics.`)] : []),
-    ...[sampleRatio(body.srm)].filter(Boolean),
+    text.units ? h("p", { class: "note" }, `Units: ${text.units}`) : null,
     ...body.notes.filter((note) => !sentences.includes(note)).map((note) => h("p", { class: "note" }, note)),
   );
   return changed;
 }
 
 /** A sentence, in which what is said of units of several variants is amber. */
-function advised(sentence, contamination) {
-  const said = contamination?.sentence.replace(/\.$/, "");
-  const at = said ? sentence.indexOf(said) : -1;
-  if (at < 0) return [h("span", {}, sentence)];
-  return [
-    h("span", {}, sentence.slice(0, at)),
-    h("span", { class: "attention" }, said),
-    h("span", {}, sentence.slice(at + said.length)),
-  ];
-}
-
-function sampleRatio(srm) {
-  if (!srm) return null;
-  const arms = Object.entries(srm.counts).map(([arm, n]) => `${name(arm)} ${count(n)}`);
-  const said = srm.reason
-    ? ""
-    : `; as planned: p ${chance(value(srm.pvalue))}, e-value ${evidence(value(srm.e_value))}`;
-  return h("p", { class: "note" }, `Units: ${arms.join(", ") || "not counted"}${said}`);
-}
+const advised = (parts) =>
+  parts.map((part, i) => (part || i === 0 ? h("span", { class: i === 1 ? "attention" : null }, part) : null));

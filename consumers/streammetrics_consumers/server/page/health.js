@@ -1,7 +1,7 @@
 // The strip that is never hidden: whether events are counted, how far behind, and how well.
 
 import { byId, h, say } from "/assets/elements.js";
-import { count, duration, time } from "/assets/printed.js";
+import { duration, time } from "/assets/printed.js";
 
 const MARKS = { live: "●", idle: "◌", stale: "▲", broken: "✕", lost: "✕", unknown: "…" };
 const WORDS = {
@@ -45,18 +45,13 @@ export function begin() {
 export function show(body) {
   last = { body, atMs: Date.now() };
   look(body.state, body.sentence);
-  say(fields.lag, lag(body));
+  for (const key of ["lag", "read", "skipped", "late", "quarantined"]) say(fields[key], body.text[key]);
   say(fields.watermark, body.watermark_ms === null ? "none yet" : time(body.watermark_ms));
-  say(fields.read, count(body.rows_read));
-  say(fields.skipped, count(body.skipped));
   fields.skipped.parentElement.hidden = body.skipped === 0; // where the config means every event
-  say(fields.late, count(body.late));
-  say(fields.quarantined, count(body.quarantined));
   for (const key of ["late", "quarantined"]) {
     fields[key].parentElement.toggleAttribute("data-attention", body[key] > 0);
   }
-  const more = ["future", "expired", "repeated"].map((key) => `${key} ${count(body[key])}`).join(", ");
-  fields.late.parentElement.title = more;
+  fields.late.parentElement.title = body.text.others;
   tick();
 }
 
@@ -70,12 +65,6 @@ function look(kind, why) {
   byId("health").dataset.state = known;
   say(state, `${MARKS[known]} ${WORDS[known]}`);
   say(sentence, why.replace(/^Counting[.,] ?/, "")); // which the word before it says
-}
-
-function lag(body) {
-  if (body.lag_messages === null) return "unknown";
-  const behind = body.lag_seconds === null ? "" : `, ${duration(body.lag_seconds)}`;
-  return body.lag_messages === 0 ? "none" : `${count(body.lag_messages)} events${behind}`;
 }
 
 function tick() {

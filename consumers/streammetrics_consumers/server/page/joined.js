@@ -1,7 +1,7 @@
 // What became of events that are joined: which impressions wait, and how late their outcomes come.
 
 import { byId, h } from "/assets/elements.js";
-import { count, duration, name, number, value } from "/assets/printed.js";
+import { count, duration, name } from "/assets/printed.js";
 
 const BARS = "▁▂▃▄▅▆▇█";
 
@@ -15,21 +15,10 @@ export function show(join) {
   if (join === null || next === mark) return;
   mark = next;
   byId("joined-body").replaceChildren(
-    h("p", { id: "joined-counts" }, counts(join)),
+    h("p", { id: "joined-counts" }, join.text),
     outcomes(join),
     ...join.warnings.map((why) => h("p", { class: "note", "data-attention": true }, `▲ ${why}`)),
   );
-}
-
-function counts(join) {
-  const late = join.late_impressions + join.late_outcomes;
-  return [
-    `${count(join.closed)} impressions counted`,
-    `${count(join.pending)} pending${share(join.share_pending)}`,
-    ...(join.conflicts ? [`${count(join.conflicts)} in conflict and left out`] : []),
-    `${count(join.repeated)} events repeated${share(join.share_repeated)}`,
-    `${count(late)} too late to be joined`,
-  ].join(", ");
 }
 
 function outcomes(join) {
@@ -50,9 +39,9 @@ function line(outcome, one, window) {
     "tr",
     {},
     h("th", { scope: "row" }, name(outcome)),
-    cell(count(one.attributed)),
-    cell(`${count(one.unattributed)}${share(one.share_unattributed)}`),
-    cell(one.attributed ? percent(one.share_after_window) : ""),
+    cell(one.text.attributed),
+    cell(one.text.unattributed),
+    cell(one.text.after_window),
     h("td", {}, delays(one.delays_s, window)),
   );
 }
@@ -71,11 +60,4 @@ function delays(bins, window) {
   const ends = `${duration(first[0])} to ${duration(Math.min(last[1], window))}`;
   const said = bins.map(([start, end, n]) => `${count(n)} in ${start} to ${end} s`).join("; ");
   return h("span", { title: said }, h("span", { "aria-hidden": "true" }, `${bars} `), ends);
-}
-
-const share = (found) => (value(found) > 0 ? ` (${percent(found)})` : "");
-
-function percent(found) {
-  const exact = value(found);
-  return exact > 0 && exact < 0.001 ? "<0.1 %" : `${number(100 * exact, 1)} %`;
 }

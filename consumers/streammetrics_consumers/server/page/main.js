@@ -50,15 +50,16 @@ async function showView(signal) {
   view.by ??= grouping(store);
   const words = question(view, ["window", "by", "where", "metric", "generation"], {
     views: view.metric === null ? "headline" : null,
+    texts: "tables",
   });
   // The server says at once where it stands. What is asked after that need not be asked again.
   if (heard === null) await Promise.race([connected.promise, pause(CONNECT_MS)]);
   signal.throwIfAborted();
-  const same = due === LOOKS && words === latest.words;
+  const same = due === LOOKS && words === latest.words && view.window !== "all";
   due = NOTHING;
   const [counted, found] = await Promise.all([
     same ? latest.results : answer("/api/results", words, signal),
-    answer("/api/experiment", question(view, ["generation"]), signal),
+    answer("/api/experiment", question(view, ["generation"], { texts: "tables" }), signal),
   ]);
   signal.throwIfAborted();
   const results = same ? looked(counted, view, found) : counted;
@@ -73,7 +74,7 @@ async function showView(signal) {
   const many = cards.show(store, view, results, change);
   say(byId("metrics-title"), many === 1 ? "1 metric" : `${count(many)} metrics`);
   byId("as-text").href = `/results.txt?${question(view, ["window", "by", "where", "metric", "generation"])}`;
-  byId("as-json").href = `/api/results?${words}`;
+  byId("as-json").href = `/api/results?${words.replace("&texts=tables", "")}`;
   if (many === 0) notice.empty(isFiltered(view), addressOf(EVERYTHING));
   else notice.ready();
   performance.mark("shown");

@@ -2,8 +2,7 @@
 
 import { h } from "/assets/elements.js";
 import { intervalBar, scaleOf } from "/assets/interval_bar.js";
-import { between, bounds, chance, count, decimalsFor, name, number, value } from "/assets/printed.js";
-import { pColumn, symbol, SYMBOLS, TONES, words } from "/assets/verdicts.js";
+import { name, value } from "/assets/printed.js";
 
 const OTHER = "(other)";
 const PLACES = 8; // colours; each variant has its name and its mark beside the colour
@@ -15,6 +14,9 @@ function swatch(at) {
   const [place, shape] = [at % PLACES, at % SHAPES];
   return h("span", { class: "swatch", "data-place": place, "data-shape": shape, "aria-hidden": "true" });
 }
+
+/** The symbol for those who see it, before words that all have. */
+export const symbol = (text) => h("span", { class: "symbol", "aria-hidden": "true" }, text);
 
 /** What a slice is called by, without the variant. */
 export function sliceName(slice) {
@@ -37,20 +39,16 @@ export function figures(rows, caption, place) {
       body.append(h("tr", {}, h("th", { scope: "rowgroup", colspan: 6 }, name(view))));
     }
     const found = mine.map(read);
-    const decimals = decimalsFor(found.flatMap((one) => [one.value, one.low, one.high]));
     const scale = scaleOf(found.flatMap((one) => [one.value, one.lower, one.upper]));
     mine.forEach((row, i) =>
-      body.append(line(row, found[i], { decimals, scale, approximate, intervals, place })),
+      body.append(line(row, found[i], { scale, approximate, intervals, place })),
     );
     table.append(body);
   }
   return table;
 }
 
-const level = (rows) => {
-  const one = rows.find((row) => row.interval !== null);
-  return `${one ? 100 * one.interval.level : 95} %`;
-};
+const level = (rows) => rows.find((row) => row.interval !== null)?.text.level;
 
 /** A mark where something is to be said of the intervals, such as that they know no users. */
 function doubt(rows) {
@@ -70,20 +68,20 @@ function read(row) {
   };
 }
 
-function line(row, found, { decimals, scale, approximate, intervals, place }) {
+function line(row, found, { scale, approximate, intervals, place }) {
   const variant = row.slice.variant;
   const at = variant === undefined && !(OTHER in row.slice) ? null : place(variant);
   const label = OTHER in row.slice ? OTHER : variant === undefined ? "all rows" : name(variant, 24);
-  const bound = found.low < found.high ? bounds(found.low, found.high, decimals) : "exact";
+  const { text } = row;
   return h(
     "tr",
     { "data-place": at === null ? null : at % PLACES },
     h("th", { scope: "row" }, h("span", { class: "who" }, swatch(at), h("span", {}, label))),
-    h("td", { class: "number value" }, data(row.value, number(found.value, decimals))),
-    approximate ? h("td", { class: "number" }, bound) : null,
-    intervals ? h("td", { class: "number" }, ends(found.lower, found.upper, decimals)) : null,
+    h("td", { class: "number value" }, data(row.value, text.value)),
+    approximate ? h("td", { class: "number" }, text.certain || "exact") : null,
+    intervals ? h("td", { class: "number" }, text.interval || "none") : null,
     h("td", { class: "drawn" }, intervalBar(scale, found)),
-    h("td", { class: "number" }, count(row.counts.rows ?? 0)),
+    h("td", { class: "number" }, text.rows || "0"),
   );
 }
 
@@ -91,7 +89,7 @@ function line(row, found, { decimals, scale, approximate, intervals, place }) {
  * on each. `named`: with the metric in front. */
 export function effects(comparisons, caption, named) {
   const always = comparisons.some((one) => !one.anytime_reason);
-  const [pTitle, adjusted] = pColumn(comparisons);
+  const pTitle = comparisons[0].text.p_title;
   const pairs = new Set(comparisons.map(armsOf));
   const apart = !named || pairs.size > 1; // else all rows compare the same, which the caption says
   const title = apart ? caption : `${caption}, ${[...pairs][0]}`;
@@ -104,12 +102,11 @@ export function effects(comparisons, caption, named) {
     const numbers = mine.flatMap((one) => [...span(one, always), value(one.effect_size), value(one.margin)]);
     scales.set(metric, scaleOf(numbers, true));
   }
-  comparisons.forEach((one, i) => {
+  for (const one of comparisons) {
     const [lower, upper] = span(one, always);
     const [effect, margin] = [value(one.effect_size), value(one.margin)];
-    const decimals = decimalsFor([one.control, one.treatment, one.effect_size].map(value));
-    const rail = one.guardrail ? h("small", {}, ` guardrail, margin ${margined(one, decimals)}`) : null;
-    const p = always ? adjusted[i] : value(one.pvalue);
+    const { text } = one;
+    const rail = one.guardrail ? h("small", {}, ` guardrail, margin ${text.margin}`) : null;
     body.append(
       h(
         "tr",
@@ -118,16 +115,16 @@ export function effects(comparisons, caption, named) {
         apart
           ? h(named ? "td" : "th", named ? {} : { scope: "row" }, armsOf(one), named ? null : rail)
           : null,
-        h("td", { class: "verdict", "data-tone": TONES[one.verdict] },
-          symbol(SYMBOLS[one.verdict]), h("span", {}, words(one.verdict))),
-        h("td", { class: "number value" }, data(one.effect_size, number(effect, decimals, true))),
-        h("td", { class: "number" }, ends(lower, upper, decimals, true)),
+        h("td", { class: "verdict", "data-tone": text.tone },
+          symbol(text.symbol), h("span", {}, text.verdict)),
+        h("td", { class: "number value" }, data(one.effect_size, text.effect)),
+        h("td", { class: "number" }, always ? text.always : text.once),
         h("td", { class: "drawn" },
           intervalBar(scales.get(keyOf(one)), { value: effect, lower, upper, margin })),
-        h("td", { class: "number" }, Number.isNaN(p) ? "none" : chance(p)),
+        h("td", { class: "number" }, always ? text.p : text.p_once),
       ),
     );
-  });
+  }
   table.append(body);
   const reasons = new Set(comparisons.map((one) => one.anytime_reason).filter(Boolean));
   const notes = [...reasons].map((why) => h("p", { class: "note" }, `Not always valid: ${why}.`));
@@ -138,9 +135,6 @@ const armsOf = (one) => `${name(one.treatment_variant, 20)} − ${name(one.contr
 
 const keyOf = (one) => `${one.metric}\n${one.view}`;
 
-/** The effect at which a guardrail is broken. */
-const margined = (one, decimals) => number(value(one.margin), decimals, true);
-
 /** The ends that a row shows: all of one kind, as the title of their column says. */
 function span(one, always) {
   if (always && one.anytime_reason) return [NaN, NaN];
@@ -149,9 +143,6 @@ function span(one, always) {
     : ["effect_size_ci_lower", "effect_size_ci_upper"];
   return names.map((key) => value(one[key]));
 }
-
-const ends = (lower, upper, decimals, signed = false) =>
-  Number.isNaN(lower) && Number.isNaN(upper) ? "none" : between(lower, upper, decimals, signed);
 
 /** A rounded number, with the one of the answer in its `value`. */
 const data = (exact, text) => h("data", { value: String(exact) }, text);

@@ -45,6 +45,34 @@ class Seen:
         page.goto(url)
         return seen
 
+    def go(self, url: str) -> Seen:
+        """The page at another address, in the same tab, once this one is checked."""
+        self.check()
+        self.requests.clear()
+        self.host = urlsplit(url).netloc
+        self.page.goto(url)
+        return self
+
+    def settled(self, quiet_ms: int = 700) -> Seen:
+        """Wait until the page has asked for nothing for a while, and has drawn what came."""
+        count = -1
+        while count != len(self.requests):
+            count = len(self.requests)
+            self.page.wait_for_timeout(quiet_ms)
+        return self
+
+    def drawings(self, before: list[str] | None = None) -> list[str]:
+        """The pictures of the charts, once they stay as they are, and are not those of before."""
+        found, last = before, None
+        while found == before or found != last:
+            last = found
+            self.page.wait_for_timeout(300)
+            found = self.page.evaluate(
+                "[...document.querySelectorAll('figure canvas')].map((one) => one.toDataURL())"
+            )
+        assert found is not None
+        return found
+
     def check(self) -> None:
         """Nothing was asked of another host, and the console is empty."""
         others = [url for url in self.requests if urlsplit(url).netloc not in ("", self.host)]

@@ -26,7 +26,7 @@ def test_pending_repeats_delays_and_the_warning_are_shown(tmp_path: Path, open_p
     text = JOINED_CONFIG.replace("label_window_s = 1800", "label_window_s = 300")
     config.write_text(text, encoding="utf-8")
     events = str(tmp_path / "events.jsonl")
-    assert main(["simulate", "--join", "--events", "20000", "-o", events]) == 0
+    assert main(["simulate", "--join", "--events", "5000", "-o", events]) == 0
     assert main(["run", str(config), "--until-end", "--no-serve"]) == 0
     watched = Watched(dict, time.monotonic, time.time)
     with serving(str(tmp_path / "demo.db"), "127.0.0.1", 0, watched) as url:
@@ -34,12 +34,12 @@ def test_pending_repeats_delays_and_the_warning_are_shown(tmp_path: Path, open_p
         join = json.loads(httpx.get(url + "api/results").text)["join"]
         said = page.text("#joined-counts")
         assert f"{join['closed']:,} impressions counted, {join['pending']:,} pending (" in said
-        assert f"{join['repeated']:,} events repeated" in said
+        assert f"{join['repeated']:,} events repeated (" in said
         rows = page.page.locator("#joined tbody tr").all_inner_texts()
         assert [row.split()[:2] for row in rows] == [
             [name, f"{one['attributed']:,}"] for name, one in join["outcomes"].items()
         ]
-        assert "█" in rows[0] and "1 s to 5 min" in rows[0]
+        assert "█" in rows[0] and "1 s to 4 min" in rows[0]
         assert [text[2:] for text in page.page.locator("#joined .note").all_inner_texts()] == (
             join["warnings"]
         )

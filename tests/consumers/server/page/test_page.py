@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from streammetrics_consumers.model import formatting
 
 from tests.consumers.server.page.seen import Seen
 from tests.consumers.server.page.stream import Stream
@@ -30,9 +32,13 @@ def test_the_page_shows_the_numbers_of_the_api_to_the_bit(served: Stream, open_p
     assert page.text("#standing") == told["sentence"]
 
 
-def test_an_update_arrives_by_itself(growing: Stream, open_page: Open) -> None:
+def test_an_update_arrives_by_itself_and_leaves_what_a_person_has_marked(
+    growing: Stream, open_page: Open
+) -> None:
     page = open_page(growing.url).until("ready")
     assert "1,200" in page.text("#health")
+    page.page.wait_for_selector(".card table.figures")
+    page.page.locator(".card .scroll").first.focus()
     growing.write(50, day=2)
     growing.count()
     page.page.wait_for_selector('#health [data-field=read] dd:text-is("1,300")')
@@ -41,44 +47,35 @@ def test_an_update_arrives_by_itself(growing: Stream, open_page: Open) -> None:
     assert page.numbers('.card[data-metric="auc"] table') == [
         row["value"] for row in answer["results"]
     ]
+    assert page.page.evaluate("document.activeElement.className") == "scroll"
 
 
 def test_a_chart_that_was_updated_is_that_which_is_drawn_anew(
     growing: Stream, open_page: Open
 ) -> None:
-    drawn = "[...document.querySelectorAll('figure canvas')].map((one) => one.toDataURL())"
     page = open_page(growing.url + "?metric=ctr", height=1400).until("ready").chart()
-    seen = []
+    drawn = page.drawings()
+    assert len(drawn) == 2  # over time, and the effect
     for counted in (700, 800):  # the first update has all rows, and later ones what has changed
         growing.write(100, day=2)
         growing.count()
         page.page.wait_for_selector(f'table.figures td:text-is("{counted}")')
-        page.page.wait_for_timeout(2500)
-        seen.append(page.page.evaluate(drawn))
-    assert len(seen[0]) == 2  # over time, and the effect
-    assert seen[0] != seen[1]
+        drawn = page.settled().drawings(drawn)
     page.page.reload()
     page.until("ready").chart()
-    page.page.wait_for_timeout(1500)
-    assert page.page.evaluate(drawn) == seen[1]
+    assert page.settled().drawings() == drawn
 
 
-def test_an_update_leaves_what_a_person_has_marked(growing: Stream, open_page: Open) -> None:
-    page = open_page(growing.url).until("ready")
-    page.page.wait_for_selector(".card table.figures")
-    page.page.locator(".card .scroll").first.focus()
-    growing.write(50, day=2)
-    growing.count()
-    page.page.wait_for_selector('.card[data-metric="auc"] td:text-is("650")')
-    assert page.page.evaluate("document.activeElement.className") == "scroll"
-
-
-def test_the_page_marks_intervals_that_take_rows_as_independent(
+def test_texts_are_those_of_the_server_and_intervals_that_take_rows_as_independent_are_marked(
     served: Stream, open_page: Open
 ) -> None:
-    found = served.get("api/results?by=variant&views=headline&metric=ctr")["results"]
-    said = {row["interval"]["reason"] for row in found}  # type: ignore[index]
+    found: Any = served.get("api/results?by=variant&metric=ctr&texts=tables")["results"]
+    said = {row["interval"]["reason"] for row in found if row["interval"]}
     page = open_page(served.url + "?metric=ctr").until("ready")
+    cells = page.page.locator("table.figures td.number").all_inner_texts()
+    for row in found:
+        text = row["text"]
+        assert {text["value"], text["interval"] or "none", text["rows"]} <= set(cells)
     mark = page.page.locator("table.figures .doubt").first
     assert mark.get_attribute("title") in said
     assert "independent" in str(mark.get_attribute("title"))
@@ -135,8 +132,7 @@ def test_hostile_names_are_text(tmp_path: Path, open_page: Open) -> None:
     hostile = "<script>alert(1)</script>", "<img src=x onerror=alert(2)>"
     with Stream.counted(tmp_path, hostile, phase='"><svg onload=alert(3)>').serve() as stream:
         page = open_page(stream.url + "?by=variant,phase&metric=auc").until("ready")
-        page.chart()
-        page.page.wait_for_timeout(300)
+        page.chart().settled()
         assert "<script>alert(1)</scr..." in page.text("table.figures")
         assert '"><svg onload=alert(3)>' in page.text("table.figures caption")
         assert page.page.locator("main script, main img, main [onload]").count() == 0
@@ -165,14 +161,29 @@ def test_the_theme_follows_the_system_until_a_person_chooses(
     assert page.page.evaluate(ground) == dark
 
 
-@pytest.mark.parametrize("width", [400, 1280, 2560])
 def test_nothing_lies_beyond_the_edge_and_health_stays_in_view(
-    served: Stream, open_page: Open, width: int
+    served: Stream, open_page: Open
 ) -> None:
-    page = open_page(served.url, width, 700).until("ready")
-    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
-    page.page.evaluate("scrollTo(0, document.body.scrollHeight)")
-    page.page.wait_for_timeout(200)
-    extent = page.page.locator("#health").bounding_box()
-    assert extent is not None and extent["y"] >= 0
-    assert extent["y"] + extent["height"] <= 250
+    page = open_page(served.url).until("ready").page
+    for width in (400, 1280, 2560):
+        page.set_viewport_size({"width": width, "height": 700})
+        page.evaluate("scrollTo(0, 0)")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.evaluate("scrollTo(0, document.body.scrollHeight)")
+        page.wait_for_timeout(100)
+        extent = page.locator("#health").bounding_box()
+        assert extent is not None and extent["y"] >= 0
+        assert extent["y"] + extent["height"] <= 250
+
+
+def test_names_are_shown_as_the_command_line_shows_them(served: Stream, open_page: Open) -> None:
+    names = ["", "plain", "<b>&amp;", "a\x1b[31m\n\t", "\u202eabc", "\u00a0\u2028", "\U000e0001",
+             "ß🎈", "x" * 41, "\n" * 39, "é" * 60]  # fmt: skip
+    found = open_page(served.url).page.evaluate(
+        """async (names) => {
+          const { name } = await import("/assets/printed.js");
+          return names.map((one) => name(one));
+        }""",
+        names,
+    )
+    assert found == [formatting.name(name) for name in names]

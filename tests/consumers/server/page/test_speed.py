@@ -25,7 +25,7 @@ VARIANTS = tuple(f"v{i}" for i in range(10))
 def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stream]:
     """The size that is promised."""
     folder = tmp_path_factory.mktemp("big")
-    with Stream.counted(folder, VARIANTS, METRICS, days=30, events=10).serve() as stream:
+    with Stream.counted(folder, VARIANTS, METRICS, days=30, events=5).serve() as stream:
         yield stream
 
 
@@ -36,21 +36,18 @@ def figures(page: Seen) -> int:
 
 @pytest.mark.timeout(300)
 def test_what_is_not_in_view_is_neither_drawn_nor_asked_for(big: Stream, open_page: Open) -> None:
-    page = open_page(big.url).until("ready")
-    page.page.wait_for_timeout(1500)  # the server has said where it stands
+    page = open_page(big.url).until("ready").settled(1200)  # the server has said where it stands
     paths = Counter(urlsplit(url).path for url in page.requests)
     assert [paths[f"/api/{name}"] for name in ("store", "results", "experiment")] == [1, 1, 1]
     assert page.page.locator(".card").count() == len(METRICS)
-    page.page.wait_for_timeout(1000)
-    first = figures(page)
-    assert first <= 6
+    assert figures(page) <= 6
     assert page.page.locator("*").count() < 3000
     for _ in range(30):
         page.page.mouse.wheel(0, 800)
-        page.page.wait_for_timeout(100)
+        page.page.wait_for_timeout(30)
     page.page.locator(".card").last.scroll_into_view_if_needed()
     page.page.wait_for_selector(".card:last-child table")
-    page.page.wait_for_timeout(1000)
+    page.settled()
     # What was seen on the way is given back.
     assert page.page.locator("*").count() < 3000
     assert page.page.locator("figure canvas").count() <= 12
@@ -62,14 +59,14 @@ def test_an_update_asks_for_the_results_and_for_the_charts_in_view_alone(
     big: Stream, open_page: Open
 ) -> None:
     page = open_page(big.url).until("ready").chart()
-    page.page.wait_for_timeout(2000)
+    page.settled(1200)
     nodes = page.page.locator("*").count()
     canvases = page.page.query_selector_all("figure canvas")
     page.requests.clear()
     big.write(1, day=29)
     big.count()
-    page.page.wait_for_selector('.card[data-metric="ctr"] td:text-is("301")')
-    page.page.wait_for_timeout(3000)
+    page.page.wait_for_selector('.card[data-metric="ctr"] td:text-is("151")')
+    page.settled(1200)  # a look at the experiment may follow
     asked = Counter(page.requests)
     kinds = Counter(urlsplit(url).path for url in asked)
     assert kinds.pop("/api/figure") <= 4
