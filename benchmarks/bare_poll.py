@@ -9,9 +9,12 @@ from contextlib import closing
 from typing import Final, TypeVar
 
 from streammetrics_consumers.config.tables import SourceConfig
-from streammetrics_consumers.sources import confluent_client, kafka_client
-from streammetrics_consumers.sources.confluent_source.client import made
-from streammetrics_consumers.sources.kafka_source.client import DEFAULTS, Shipped
+from streammetrics_consumers.sources.kafka.client_settings import (
+    kafka_python_settings,
+    librdkafka_settings,
+)
+from streammetrics_consumers.sources.kafka.confluent_client import made
+from streammetrics_consumers.sources.kafka.kafka_client import DEFAULTS, Shipped
 
 PATIENCE_S: Final = 60.0
 T = TypeVar("T", bound=Sized)
@@ -36,7 +39,7 @@ def bare_poll(source: SourceConfig, records: int) -> int:
     """Poll until so many records have come, with the settings of our source."""
     group, done, patience = uuid.uuid4().hex, 0, Patience()
     if source.library == "kafka-python":
-        settings = kafka_client.client_settings(source, DEFAULTS)
+        settings = kafka_python_settings(source, DEFAULTS)
         named = {**settings, "group_id": group, "auto_offset_reset": "earliest"}
         with closing(Shipped(**named)) as consumer:
             consumer.subscribe(list(source.topics))
@@ -44,7 +47,7 @@ def bare_poll(source: SourceConfig, records: int) -> int:
                 found = patience.polled(consumer.poll(timeout_ms=500))
                 done += sum(map(len, found.values()))
         return done
-    texts, limit = confluent_client.client_settings(source)
+    texts, limit = librdkafka_settings(source)
     texts |= {"group.id": group, "auto.offset.reset": "earliest", "enable.partition.eof": "false"}
     with closing(made(texts, lambda error: None)) as client:
         client.subscribe(list(source.topics))

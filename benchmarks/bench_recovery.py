@@ -29,13 +29,13 @@ from streammetrics_consumers.model.partition import Partition
 from streammetrics_consumers.process import service
 from streammetrics_consumers.simulate.output import write
 from streammetrics_consumers.simulate.stream import Simulation
-from streammetrics_consumers.sources.file_source import FileSource
+from streammetrics_consumers.sources.files import FileSource
 
 EVENTS = 1_000_000  # of the file that is counted
 ROUNDS = 5
 SIZES = (1 << 20, 1 << 30)
 LIMIT_S = 60.0
-IMPORTS = "import streammetrics_consumers.cli.run, streammetrics_consumers.sources.file_source"
+IMPORTS = "import streammetrics_consumers.cli.run, streammetrics_consumers.sources.files"
 
 
 def first_delta(config: Config, rows: int) -> Delta:

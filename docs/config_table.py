@@ -26,7 +26,7 @@ from streammetrics_consumers.config.keys import (
     Whole,
     default_of,
 )
-from streammetrics_consumers.sources import confluent_client, kafka_client
+from streammetrics_consumers.sources.kafka.client_settings import KEYS
 
 from docs.marked_part import MarkedPart
 
@@ -89,9 +89,9 @@ def written() -> str:
     text += "but for additions that the table allows.\n\n"
     text += "| key of an entry | value | default | meaning |\n|---|---|---|---|\n"
     text += "".join(rows(ENTRIES, states=False))
-    for library, of in ("kafka-python", kafka_client), ("confluent-kafka", confluent_client):
+    for library, keys in KEYS.items():
         text += f"\n| setting of {library} | default here | meaning |\n|---|---|---|\n"
-        for name, key in of.KEYS.items():
+        for name, key in keys.items():
             text += f"| `source.client.{name}` | {shown_default(key)} | {key.doc} |\n"
     return text
 

@@ -161,7 +161,7 @@ def data() -> Path:
 def kafka() -> Iterator[str]:
     """The bootstrap servers of a real Apache Kafka broker, shared by the whole run."""
     from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
-    from streammetrics_consumers.sources.kafka_source.client import Client
+    from streammetrics_consumers.sources.kafka.kafka_client import Client
 
     from tests.kafka_broker import Unavailable, running_broker
 

@@ -43,8 +43,7 @@ FEEDING = {"accumulator.py", "stage.py", "buffer.py"}  # of core: what a row pas
 SHAPES = (
     "RecordBatch",  # of Kafka
     "PlainRecord",
-    "Chunk",
-    "Opened",  # messages, opened into events
+    "Chunk",  # of messages, and of the events in them
     "Decoded",  # columns by role
     "Batch",  # checked, for a metric
     "Windows",  # of states

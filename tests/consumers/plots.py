@@ -288,7 +288,7 @@ def differences(
         expected = replace(expected, states=states)
         lowest = min(found.heads[log][1] or 0 for log in plot.logs)
         # What is refused as closed moves no time: it may be other events in an emptied store.
-        is_too_high = floor_ms > plot.before.floor_ms(lowest)
+        is_too_high = floor_ms > plot.before.windows.floor_ms(lowest)
         if whole and is_too_high and not isinstance(plot, Joined):
             yield f"floor {floor_ms} is higher than the retention allows"
     for partition, one in found.counters.items():

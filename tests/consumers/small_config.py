@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from streammetrics_consumers.config.config import Config, load_config
+from streammetrics_consumers.config.section import ConfigError
 from streammetrics_consumers.model.chunk import Chunk
 from streammetrics_consumers.model.partition import Partition
 
@@ -49,6 +51,19 @@ def config(text: str | None = None, **parts: str) -> Config:
         path = Path(folder) / "config.toml"
         path.write_text(toml(**parts) if text is None else text, encoding="utf-8")
         return load_config(path)
+
+
+def problems(**parts: str) -> dict[str, str]:
+    """What is wrong with the small config with these tables replaced, by where."""
+    with pytest.raises(ConfigError) as caught:
+        config(**parts)
+    return {problem.where: str(problem) for problem in caught.value.problems}
+
+
+def refused(where: str, said: str, **parts: str) -> None:
+    """Assert that the small config with these tables replaced is refused there, in these words."""
+    found = problems(**parts)
+    assert said in found.get(where, ""), f"{parts}: {where} is not refused with {said!r}: {found}"
 
 
 def chunk(

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from streammetrics_consumers.config.event import EventConfig, Field, check_record_paths, read_event
+from streammetrics_consumers.config.event import EventConfig, read_event
 from streammetrics_consumers.config.experiment import (
     ExperimentConfig,
-    GuardrailConfig,
     experiment_family,
     experiment_metrics,
     paths_of,
@@ -56,28 +55,6 @@ from streammetrics_consumers.config.tables import (
     read_store,
     read_windows,
 )
-
-__all__ = [
-    "Config",
-    "ConfigError",
-    "DedupConfig",
-    "EventConfig",
-    "ExperimentConfig",
-    "Field",
-    "GuardrailConfig",
-    "JoinConfig",
-    "MetricConfig",
-    "MetricSet",
-    "Override",
-    "Problem",
-    "QuarantineConfig",
-    "ServerConfig",
-    "SlicesConfig",
-    "SourceConfig",
-    "StoreConfig",
-    "WindowsConfig",
-    "load_config",
-]
 
 MAX_FILE_BYTES = 1 << 20
 
@@ -148,12 +125,6 @@ class Config:
         agree may add to one state; where they do not, the descriptions say why."""
         return {name: fingerprint(found) for name, found in self.descriptions.items()}
 
-    def floor_ms(self, greatest_event_ms: int) -> int:
-        """The retention floor after this event time: the start of a pane, so that a window
-        is above it as a whole or not at all."""
-        pane_ms = self.windows.pane_ms
-        return (greatest_event_ms - self.windows.retention_s * 1000) // pane_ms * pane_ms
-
 
 def load_config(
     path: str | Path, overrides: Mapping[str, Override | Value] | None = None
@@ -168,10 +139,10 @@ def load_config(
     problems: list[Problem] = []
     document = _read_toml(path)
     given = _by_table(overrides or {}, problems)
-    directory = path.resolve().parent
+    directory, kind = path.resolve().parent, ""
 
     def section(name: str) -> Section:
-        return Section(name, document.get(name, {}), problems, given.get(name))
+        return Section(name, document.get(name, {}), problems, given.get(name), source=kind)
 
     for name in document:
         if name not in TABLES:
@@ -179,6 +150,7 @@ def load_config(
                 Problem(f"[{name}]", "a known table", name, did_you_mean(name, list(TABLES)))
             )
     source = read_source(section("source"), directory)
+    kind = source.kind
     windows = read_windows(section("windows"), joined="join" in document or "join" in given)
     event = read_event(section("event"))
     slices = read_slices(section("slices"), event)
@@ -200,7 +172,6 @@ def load_config(
     if "experiment" in document or "experiment" in given:
         experiment = read_experiment(section("experiment"), event, metrics)
     refuse_clashes(section("metrics"), event, slices, metrics, paths_of(experiment, event))
-    check_record_paths(document, source.kind, problems)
     if problems:
         raise ConfigError(str(path), problems)
     more = experiment_metrics(experiment, event, metrics)

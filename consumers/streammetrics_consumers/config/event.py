@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, cast
 
-from streammetrics_consumers.config.section import Problem, Section, is_path, shown
+from streammetrics_consumers.config.section import Section
 
 Kind = Literal[
     "label",
@@ -49,7 +49,6 @@ ARGUMENT_ROLES: Final = {a: role for role, names in ROLE_ARGUMENTS.items() for a
 ROLES: Final = ("time", "variant", "epoch", *ROLE_ARGUMENTS)
 MAX_VARIANTS: Final = 1000
 MAX_TEXT: Final = 1024  # characters of an id, or of a value in `where`
-BESIDE: Final = ("key.", "header.")
 _INT64: Final = 1 << 63
 
 PRESENT: Final = "present"
@@ -173,9 +172,9 @@ def read_where(section: Section, roles: Mapping[str, str | None]) -> tuple[Condi
     for name, value in entries_of(table):
         where = f"[event] where.{name}"
         values = _values(value)
-        if not is_path(name):
-            section.problem(where, "a role of [event] or a dotted path", name, "name the field")
-        elif value not in (PRESENT, ABSENT) and values is None:
+        if not section.takes_path(where, name, "a role of [event] or a dotted path"):
+            continue
+        if value not in (PRESENT, ABSENT) and values is None:
             section.problem(where, _EXPECTED, value, _HINT)
         else:
             path = roles.get(name) or name
@@ -240,58 +239,3 @@ def plain_text(value: object) -> str | None:
         case float() if value.is_integer() and abs(value) < 2**53:
             return str(int(value))
     return None
-
-
-def check_record_paths(document: Mapping[str, object], kind: str, problems: list[Problem]) -> None:
-    """Note each path of a config, as it stands in the file, that this source cannot have.
-
-    Only records of Kafka have a key and headers. In a file `key.NAME` and `header.NAME` are errors:
-    a config that reads them as fields of the event would mean something else once its events come
-    from Kafka, and its results would change in silence.
-    """
-    for where, path in _paths(document):
-        if not isinstance(path, str):
-            continue
-        if kind != "kafka" and path.startswith(BESIDE):
-            problems.append(
-                Problem(
-                    where,
-                    "a path in the event",
-                    shown(path),
-                    f"only a record of Kafka has a {path.partition('.')[0]}, and this source is a "
-                    f"{kind}; name a field of the event",
-                )
-            )
-        elif kind == "kafka" and path == "header":
-            problems.append(
-                Problem(where, "header.NAME", shown(path), "say which header of the record")
-            )
-
-
-def _paths(document: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    for role, path in _table(document.get("event")).items():
-        yield f"[event] {role}", path
-    for name, _ in entries_of(_table(_table(document.get("event")).get("where"))):
-        yield f"[event] where.{name}", name
-    yield "[experiment] unit", _table(document.get("experiment")).get("unit")
-    yield "[dedup] event_id", _table(document.get("dedup")).get("event_id")
-    yield from _of_join(_table(document.get("join")))
-    by = _table(document.get("slices")).get("by")
-    for i, names in enumerate(by if isinstance(by, list) else ()):
-        for name in names if isinstance(names, list) else ():
-            yield f"[slices] by[{i}]", name
-    for metric, table in _table(document.get("metrics")).items():
-        for argument, path in _table(_table(table).get("inputs")).items():
-            yield f"[metrics] {metric}.inputs.{argument}", path
-
-
-def _of_join(join: Mapping[str, object]) -> Iterator[tuple[str, object]]:
-    yield "[join] id", join.get("id")
-    yield "[join] impression", _table(join.get("impression")).get("field")
-    for name, mark in _table(join.get("outcomes")).items():
-        yield f"[join.outcomes] {name}.field", _table(mark).get("field")
-        yield f"[join.outcomes] {name}.value", _table(mark).get("value")
-
-
-def _table(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}

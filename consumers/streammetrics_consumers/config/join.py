@@ -16,7 +16,7 @@ import numpy as np
 from streammetrics import Accumulator, InputError, hash_ids
 from streammetrics_consumers.config.event import ROLE_ARGUMENTS, Field
 from streammetrics_consumers.config.keys import ENTRIES
-from streammetrics_consumers.config.section import Problem, Section, did_you_mean, is_path, shown
+from streammetrics_consumers.config.section import Problem, Section, shown
 from streammetrics_consumers.config.tables import SourceConfig, WindowsConfig
 
 Counts = Literal["once", "count", "sum"]
@@ -129,23 +129,17 @@ def read_join(section: Section, source: SourceConfig, windows: WindowsConfig) ->
     _check_marks(section, found, source)
     least = windows.size_s + window + windows.lateness_s + reopen
     if windows.retention_s < least:
-        section.problem(
-            "[windows] retention_s",
-            f"at least {least}: size_s, label_window_s, lateness_s and reopen_s together",
-            windows.retention_s,
-            "keep windows until the impressions in them are counted",
-        )
+        expected = f"at least {least}: size_s, label_window_s, lateness_s and reopen_s together"
+        hint = "keep windows until the impressions in them are counted"
+        section.problem("[windows] retention_s", expected, windows.retention_s, hint)
     return found
 
 
 def _read_outcomes(section: Section) -> tuple[OutcomeConfig, ...]:
     table = section.raw("outcomes")
     if not isinstance(table, dict) or not 0 < len(table) <= MAX_OUTCOMES:
-        section.bad(
-            "outcomes",
-            f"a table [join.outcomes] of 1 to {MAX_OUTCOMES} outcomes",
-            'write click = { field = "kind", equals = "click" } in it',
-        )
+        hint = 'write click = { field = "kind", equals = "click" } in it'
+        section.bad("outcomes", f"a table [join.outcomes] of 1 to {MAX_OUTCOMES} outcomes", hint)
         return ()
     found = []
     for name, given in table.items():
@@ -157,22 +151,13 @@ def _read_outcomes(section: Section) -> tuple[OutcomeConfig, ...]:
             continue
         counts, value = given.get("counts", "once"), given.get("value")
         if counts not in COUNTS:
-            section.problem(
-                f"{where}.counts",
-                '"once", "count" or "sum"',
-                counts,
-                did_you_mean(str(counts), COUNTS),
-            )
+            section.unknown(f"{where}.counts", '"once", "count" or "sum"', counts, COUNTS)
         elif (counts == "sum") != (value is not None):
+            hint = 'it goes with counts = "sum", and that with it'
             section.problem(
-                f"{where}.value",
-                "a field to add up" if counts == "sum" else "nothing",
-                value,
-                'it goes with counts = "sum", and that with it',
+                f"{where}.value", "a field to add up" if counts == "sum" else "nothing", value, hint
             )
-        elif value is not None and not is_path(value):
-            section.problem(f"{where}.value", "a dotted path in an event", value, "name a field")
-        else:
+        elif value is None or section.takes_path(f"{where}.value", value):
             found.append(OutcomeConfig(name, mark, counts, value))
     return tuple(found)
 
@@ -180,29 +165,20 @@ def _read_outcomes(section: Section) -> tuple[OutcomeConfig, ...]:
 def _read_mark(section: Section, where: str, given: object, keys: Collection[str]) -> Mark | None:
     known = tuple(keys)
     if not isinstance(given, dict) or not given.keys() & {"field", "topic"}:
-        section.problem(
-            where,
-            "what marks such an event",
-            given,
-            'write for instance { field = "kind", equals = "click" } or { topic = "clicks" }',
-        )
+        hint = 'write for instance { field = "kind", equals = "click" } or { topic = "clicks" }'
+        section.problem(where, "what marks such an event", given, hint)
         return None
     for key in given.keys() - set(known):
-        section.problem(f"{where}.{key}", "a known key", key, did_you_mean(key, known))
+        section.unknown(f"{where}.{key}", "a known key", key, known)
     path, equals, topic = given.get("field"), given.get("equals"), given.get("topic")
     if (path is None) != (equals is None):
         section.problem(where, "both `field` and `equals`, or neither", given, "add the other")
         return None
-    if path is not None and not is_path(path):
-        section.problem(f"{where}.field", "a dotted path in an event", path, "name a field")
+    if path is not None and not section.takes_path(f"{where}.field", path):
         return None
     if equals is not None and not isinstance(equals, str | int):
-        section.problem(
-            f"{where}.equals",
-            "a text, a whole number, true or false",
-            equals,
-            "write what the field of such an event says",
-        )
+        hint = "write what the field of such an event says"
+        section.problem(f"{where}.equals", "a text, a whole number, true or false", equals, hint)
         return None
     if topic is not None and not isinstance(topic, str):
         section.problem(f"{where}.topic", "the name of a topic", topic, "put it in quotes")
@@ -221,19 +197,11 @@ def _check_marks(section: Section, join: JoinConfig, source: SourceConfig) -> No
             )
     for where, mark in marked:
         if mark.field not in (None, join.kind_field):
-            section.problem(
-                where,
-                f"the field {join.kind_field!r}, as in others",
-                mark.field,
-                "tell all events apart by one field",
-            )
+            hint = "tell all events apart by one field"
+            section.problem(where, f"the field {join.kind_field!r}, as in others", mark.field, hint)
         if mark.topic is not None and mark.topic not in source.topics:
-            section.problem(
-                where,
-                "a topic of [source]",
-                mark.topic,
-                "read that topic too, or mark such events by a field",
-            )
+            hint = "read that topic too, or mark such events by a field"
+            section.problem(where, "a topic of [source]", mark.topic, hint)
 
 
 def _said(mark: Mark) -> Mapping[str, str]:
@@ -277,20 +245,16 @@ def labels_of_join(
             continue
         name = left.pop(argument, names[0])
         if name not in names:
-            section.problem(
-                f"{where}.inputs.{argument}",
-                "an outcome of [join.outcomes]",
-                name,
-                did_you_mean(str(name), names),
+            section.unknown(
+                f"{where}.inputs.{argument}", "an outcome of [join.outcomes]", name, names
             )
             name = names[0]
         outcome = join.outcomes[names.index(str(name))]
         if outcome.counts != "once" and _takes_only_once(empty, argument):
+            expected = 'an outcome with counts = "once"'
+            hint = "name another outcome; this metric takes labels 0 and 1"
             section.problem(
-                f"{where}.inputs.{argument}",
-                'an outcome with counts = "once"',
-                f"{outcome.name} ({outcome.counts})",
-                "name another outcome; this metric takes labels 0 and 1",
+                f"{where}.inputs.{argument}", expected, f"{outcome.name} ({outcome.counts})", hint
             )
         found[argument] = outcome_field(outcome)
     return left, found
@@ -305,12 +269,9 @@ def refuse_arrays(section: Section, where: str, inputs: Mapping[str, Field]) -> 
     """What waits for its label has columns of one value."""
     for argument, field in inputs.items():
         if field.width or field.kind.endswith("_list"):
-            section.problem(
-                f"{where}.inputs.{argument}",
-                "a field of one value, since there is a [join]",
-                field.path,
-                "leave the metric out, or count it by a config of its own without [join]",
-            )
+            expected = "a field of one value, since there is a [join]"
+            hint = "leave the metric out, or count it by a config of its own without [join]"
+            section.problem(f"{where}.inputs.{argument}", expected, field.path, hint)
 
 
 def _takes_only_once(empty: Accumulator, argument: str) -> bool:

@@ -110,12 +110,9 @@ def read_metrics(
             found.append(made)
     section.done()
     if event.weight and not any("weights" in made.empty.arguments() for made in found):
-        section.problem(
-            "[event] weight",
-            "nothing, since no metric here takes weights",
-            event.weight,
-            "remove it",
-        )
+        expected = "nothing, since no metric here takes weights"
+        hint = "remove it"
+        section.problem("[event] weight", expected, event.weight, hint)
     return tuple(sorted(found, key=lambda made: made.name))
 
 
@@ -189,7 +186,7 @@ def _metric_type(section: Section, where: str, name: object) -> type[Accumulator
         if kind not in combined:
             return kind
     known = [kind for kind in metric_names() if kind not in NOT_IN_A_CONFIG]
-    section.problem(where, "a metric, or module:Class of one", name, did_you_mean(str(name), known))
+    section.unknown(where, "a metric, or module:Class of one", name, known)
     return None
 
 
@@ -237,10 +234,8 @@ def _read_inputs(
                 path,
                 did_you_mean(argument, list(takes)),
             )
-        elif not is_path(path):
-            section.problem(
-                f"{where}.inputs.{argument}", "a dotted path in an event", path, "name a field"
-            )
+        else:
+            section.takes_path(f"{where}.inputs.{argument}", path)
     found = dict(known)
     for argument, required in takes.items():
         if argument in known:
@@ -375,9 +370,7 @@ def _read_setting_file(
     """
     unknown = [key for key in given if key not in ("path", "columns")]
     for key in unknown:
-        section.problem(
-            f"{where}.{key}", "path and columns", key, did_you_mean(key, ["path", "columns"])
-        )
+        section.unknown(f"{where}.{key}", "path and columns", key, ["path", "columns"])
     if unknown:
         return None
     name, columns = given.get("path"), given.get("columns")
@@ -390,12 +383,8 @@ def _read_setting_file(
         and columns
         and all(isinstance(column, str) for column in columns)
     ):
-        section.problem(
-            f"{where}.columns",
-            "names of columns of a .csv file",
-            columns,
-            "name them, or leave it out for all",
-        )
+        hint = "name them, or leave it out for all"
+        section.problem(f"{where}.columns", "names of columns of a .csv file", columns, hint)
         return None
     path = directory / Path(name).expanduser()
     try:

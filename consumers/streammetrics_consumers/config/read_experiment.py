@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Final, cast
@@ -41,23 +41,18 @@ def read_experiment(
     """[experiment]; what is wrong is noted in the section, and the answer of no use then."""
     variants = event.variants or ()
     if len(variants) < 2:
-        section.problem(
-            "[event] variants",
-            "at least two variants, since there is an [experiment]",
-            event.variants,
-            'declare them, such as ["control", "new"]',
-        )
+        expected = "at least two variants, since there is an [experiment]"
+        hint = 'declare them, such as ["control", "new"]'
+        section.problem("[event] variants", expected, event.variants, hint)
     control = section.text("control")
     if control and variants and control not in variants:
         section.bad("control", "one of [event] variants", did_you_mean(control, variants))
     unit = section.path("unit") or event.user
     cluster = section.choice("cluster")
     if cluster == "groups" and unit is None:
-        section.bad(
-            "unit",
-            "the field of what was assigned to a variant, to group rows by it",
-            'name it, or write cluster = "none"',
-        )
+        expected = "the field of what was assigned to a variant, to group rows by it"
+        hint = 'name it, or write cluster = "none"'
+        section.bad("unit", expected, hint)
     decision, rails = _read_decision(section, metrics), _read_guardrails(section, metrics)
     names = (*decision, *(rail.metric for rail in rails))
     watched = {name: one for name in names if (one := metric_of(name, metrics)) is not None}
@@ -96,9 +91,7 @@ def read_experiment(
     found = replace(
         found,
         mdes=_read_mdes(section, found.watched),
-        covariates=_read_covariates(
-            section, found, lambda where, name: _is_metric(section, where, name, metrics)
-        ),
+        covariates=_read_covariates(section, found, metrics),
     )
     _require_consistent(section, found)
     if found.on_several_variants == "drop" and found.unit is not None:
@@ -111,27 +104,19 @@ def _require_consistent(section: Section, found: ExperimentConfig) -> None:
     if found.mde is not None and found.horizon is not None:
         section.bad("mde", "nothing, since there is a horizon", "declare one of the two")
     elif found.horizon is not None and section.raw("baseline") is None:
-        section.bad(
-            "baseline",
-            "a rate from an earlier period, since there is a horizon",
-            "add it, or declare an mde instead of both",
-        )
+        hint = "add it, or declare an mde instead of both"
+        section.bad("baseline", "a rate from an earlier period, since there is a horizon", hint)
     if section.raw("horizon") is None and found.baseline is not None:
         section.bad("baseline", "nothing, since there is no horizon", "remove it, or add a horizon")
     for i, one in enumerate(found.guardrails):
         if one.metric in found.decision:
-            section.problem(
-                f"[experiment] guardrails[{i}].metric",
-                "a metric that decides nothing",
-                one.metric,
-                "make it one of decision, or a guardrail",
-            )
+            expected = "a metric that decides nothing"
+            hint = "make it one of decision, or a guardrail"
+            section.problem(f"[experiment] guardrails[{i}].metric", expected, one.metric, hint)
     if found.assignment_salt == GROUPS_SALT:
-        section.bad(
-            "assignment_salt",
-            f"another than {GROUPS_SALT!r}, which makes the groups",
-            "groups of users would follow variants; assign by another",
-        )
+        expected = f"another than {GROUPS_SALT!r}, which makes the groups"
+        hint = "groups of users would follow variants; assign by another"
+        section.bad("assignment_salt", expected, hint)
     if len(found.shares) > 1 and len(found.shares) != len(found.epochs) + 1:
         section.bad(
             "shares",
@@ -148,11 +133,8 @@ def _read_decision(section: Section, metrics: Sequence[MetricConfig]) -> tuple[s
         or not 0 < len(names) <= MAX_WATCHED
         or len(set(map(str, names))) < len(names)
     ):
-        section.bad(
-            "decision",
-            f"a list of 1 to {MAX_WATCHED} different metrics",
-            'name what the decision rests on, such as ["ctr"]',
-        )
+        hint = 'name what the decision rests on, such as ["ctr"]'
+        section.bad("decision", f"a list of 1 to {MAX_WATCHED} different metrics", hint)
         return ()
     return tuple(
         name
@@ -165,18 +147,12 @@ def _is_metric(section: Section, where: str, name: object, metrics: Sequence[Met
     found = metric_of(name, metrics) if isinstance(name, str) else None
     if found is None:
         known = [metric.name for metric in metrics]
-        section.problem(
-            where, "a metric of [metrics], or metric.view", name, did_you_mean(str(name), known)
-        )
+        section.unknown(where, "a metric of [metrics], or metric.view", name, known)
         return False
     metric, view = found
     if metric.name == UNITS:
-        section.problem(
-            where,
-            f"a metric with another name than {UNITS!r}",
-            name,
-            "rename it; the units of an experiment are called so",
-        )
+        hint = "rename it; the units of an experiment are called so"
+        section.problem(where, f"a metric with another name than {UNITS!r}", name, hint)
         return False
     views = list(views_of(metric.empty.compute()))
     if view is not None and view not in views:
@@ -192,11 +168,8 @@ def _read_guardrails(
     if tables is None:
         return ()
     if not isinstance(tables, list) or len(tables) > MAX_WATCHED:
-        section.bad(
-            "guardrails",
-            f"a list of at most {MAX_WATCHED} tables",
-            'write [{ metric = "auc", margin = 0.01 }]',
-        )
+        hint = 'write [{ metric = "auc", margin = 0.01 }]'
+        section.bad("guardrails", f"a list of at most {MAX_WATCHED} tables", hint)
         return ()
     found: dict[str, GuardrailConfig] = {}
     for i, table in enumerate(tables):
@@ -221,11 +194,8 @@ def _read_guardrails(
 def _read_on_several(section: Section, unit: str | None) -> OnSeveral:
     word = section.choice("on_several_variants")
     if word != "keep" and unit is None:
-        section.bad(
-            "on_several_variants",
-            '"keep", since there is no unit',
-            "name the unit that may be in several",
-        )
+        hint = "name the unit that may be in several"
+        section.bad("on_several_variants", '"keep", since there is no unit', hint)
     return cast("OnSeveral", word)
 
 
@@ -243,11 +213,8 @@ def _require_droppable(
             _COULD.format(", ".join(could)) if could else _COULD_BE.format(found.unit),
         )
     if found.unit_share < 1:
-        section.bad(
-            "unit_share",
-            '1, since on_several_variants = "drop" needs each unit',
-            "remove it, or keep such units",
-        )
+        hint = "remove it, or keep such units"
+        section.bad("unit_share", '1, since on_several_variants = "drop" needs each unit', hint)
 
 
 def _is_per_unit(metric: MetricConfig, unit: str | None) -> bool:
@@ -264,31 +231,20 @@ def _read_mdes(section: Section, watched: Sequence[str]) -> Mapping[str, float]:
     if table is None:
         return {}
     if not isinstance(table, dict):
-        section.bad(
-            "mdes",
-            "a table of the least effects that matter, by metric",
-            "write for example { auc = 0.005 }",
-        )
+        hint = "write for example { auc = 0.005 }"
+        section.bad("mdes", "a table of the least effects that matter, by metric", hint)
         return {}
     found = {}
     for name, value in table.items():
         where = f"[experiment] mdes.{name}"
         if isinstance(value, dict):
-            section.problem(
-                where,
-                "a number above 0",
-                value,
-                'put names with dots in quotes, as in "auc.gini" = 0.01',
-            )
+            hint = 'put names with dots in quotes, as in "auc.gini" = 0.01'
+            section.problem(where, "a number above 0", value, hint)
         elif not _is_watched(section, "mdes", name, watched):
             continue
         elif not _is_positive(value):
-            section.problem(
-                where,
-                "a number above 0",
-                value,
-                "say which absolute difference is the least that matters",
-            )
+            hint = "say which absolute difference is the least that matters"
+            section.problem(where, "a number above 0", value, hint)
         else:
             found[name] = float(value)
     return found
@@ -310,27 +266,17 @@ def _read_epochs(section: Section, event: EventConfig) -> tuple[int, ...]:
         or len(texts) > MAX_EPOCHS
         or not all(isinstance(text, str) for text in texts)
     ):
-        section.bad(
-            "epochs",
-            f"a list of at most {MAX_EPOCHS} ISO times in quotes",
-            'write for example ["2026-01-31T00:00:00Z"]',
-        )
+        hint = 'write for example ["2026-01-31T00:00:00Z"]'
+        section.bad("epochs", f"a list of at most {MAX_EPOCHS} ISO times in quotes", hint)
         return ()
     if texts and event.epoch is not None:
-        section.bad(
-            "epochs",
-            "nothing, since [event] epoch names the field that says it",
-            "declare one of the two",
-        )
+        hint = "declare one of the two"
+        section.bad("epochs", "nothing, since [event] epoch names the field that says it", hint)
     times, good = iso_to_ms(texts)
     for i, text in enumerate(texts):
         if not good[i]:
-            section.problem(
-                f"[experiment] epochs[{i}]",
-                "an ISO time with a zone",
-                text,
-                'write for example "2026-01-31T00:00:00Z"',
-            )
+            hint = 'write for example "2026-01-31T00:00:00Z"'
+            section.problem(f"[experiment] epochs[{i}]", "an ISO time with a zone", text, hint)
     if good.all() and any(before >= after for before, after in pairwise(times.tolist())):
         section.bad("epochs", "times that rise", "put them in order, each once")
     return tuple(times.tolist())
@@ -351,12 +297,9 @@ def _read_shares(section: Section, variants: Sequence[str]) -> tuple[Mapping[str
         ):
             found.append({name: float(table[name]) for name in variants})
         else:
-            section.problem(
-                where,
-                "a table with a positive weight for each of variants",
-                table,
-                "write for example { control = 1, new = 1 }",
-            )
+            expected = "a table with a positive weight for each of variants"
+            hint = "write for example { control = 1, new = 1 }"
+            section.problem(where, expected, table, hint)
     if not tables:
         section.bad("shares", "at least one table", "leave it out where they are equal")
     return tuple(found)
@@ -376,28 +319,17 @@ def _read_directions(
     if names is None:
         return found
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        section.bad(
-            "lower_is_better",
-            "a list of metrics of decision or guardrails",
-            'write for example ["bounce"]',
-        )
+        hint = 'write for example ["bounce"]'
+        section.bad("lower_is_better", "a list of metrics of decision or guardrails", hint)
         return found
     for i, name in enumerate(names):
         where = f"[experiment] lower_is_better[{i}]"
         if name not in watched:
-            section.problem(
-                where,
-                "a name as in decision or guardrails",
-                name,
-                did_you_mean(name, list(watched)),
-            )
+            section.unknown(where, "a name as in decision or guardrails", name, list(watched))
         elif found.get(name, "lower") != "lower":
-            section.problem(
-                where,
-                f"another metric, since {name} says better = {found[name]!r}",
-                name,
-                "remove one of the two",
-            )
+            expected = f"another metric, since {name} says better = {found[name]!r}"
+            hint = "remove one of the two"
+            section.problem(where, expected, name, hint)
         else:
             found[name] = "lower"
     return found
@@ -435,10 +367,9 @@ def _higher_is_better(
 
 
 def _read_covariates(
-    section: Section, found: ExperimentConfig, is_metric: Callable[[str, object], bool]
+    section: Section, found: ExperimentConfig, metrics: Sequence[MetricConfig]
 ) -> Mapping[str, CovariateConfig]:
-    """The covariates by the name of the metric; is_metric: whether a name, which stands somewhere,
-    is one of a metric, and notes a problem where it is not."""
+    """The covariates by the name of the metric that they are taken out of."""
     tables = section.raw("covariates")
     if tables is None:
         return {}
@@ -455,7 +386,7 @@ def _read_covariates(
             continue
         if not isinstance(table, dict):
             section.problem(where, "a table", table, _COVARIATE)
-        elif (one := _read_covariate(section, name, table, is_metric)) is not None:
+        elif (one := _read_covariate(section, name, table, metrics)) is not None:
             read[name] = one
     return read
 
@@ -464,28 +395,21 @@ def _read_covariate(
     section: Section,
     name: str,
     table: Mapping[str, object],
-    is_metric: Callable[[str, object], bool],
+    metrics: Sequence[MetricConfig],
 ) -> CovariateConfig | None:
     where = f"[experiment] covariates.{name}"
     entry = where.removeprefix("[experiment] ")
     one = Section(entry, table, section.problems, keys=ENTRIES["experiment.covariates.NAME"])
     metric, theta = one.raw("metric"), one.raw("theta")
     one.done()
-    good = is_metric(f"{where}.metric", metric)
+    good = _is_metric(section, f"{where}.metric", metric, metrics)
     if good and metric == name:
-        section.problem(
-            f"{where}.metric",
-            "another metric than the one it is taken out of",
-            metric,
-            "name what was known before the exposure",
-        )
+        expected = "another metric than the one it is taken out of"
+        hint = "name what was known before the exposure"
+        section.problem(f"{where}.metric", expected, metric, hint)
         good = False
     if isinstance(theta, bool) or not isinstance(theta, int | float) or not math.isfinite(theta):
-        section.problem(
-            f"{where}.theta",
-            "a finite number, the slope",
-            theta,
-            "take the slope of an earlier period, from user_slope",
-        )
+        hint = "take the slope of an earlier period, from user_slope"
+        section.problem(f"{where}.theta", "a finite number, the slope", theta, hint)
         return None
     return CovariateConfig(str(metric), float(theta)) if good else None

@@ -77,8 +77,10 @@ class Section:
         problems: list[Problem],
         overrides: Mapping[str, Override] | None = None,
         keys: Mapping[str, Key] | None = None,
+        source: str = "",
     ) -> None:
-        self.name = name
+        """source: the kind of source whose events the paths in this table lead into."""
+        self.name, self.source = name, source
         self.problems = problems
         self.keys = TABLES[name] if keys is None else keys
         self.asked: list[str] = []
@@ -96,6 +98,10 @@ class Section:
     def problem(self, where: str, expected: str, got: object, hint: str) -> None:
         """Note a problem and go on."""
         self.problems.append(Problem(where, expected, shown(got), hint))
+
+    def unknown(self, where: str, expected: str, got: object, known: Sequence[str]) -> None:
+        """Note a name that is none of those that are known."""
+        self.problem(where, expected, got, did_you_mean(str(got), known))
 
     def bad(self, key: str, expected: str, hint: str) -> None:
         """Note a problem with the value that stands at `key`."""
@@ -186,18 +192,38 @@ class Section:
 
     def path(self, key: str) -> str | None:
         """A dotted path in an event."""
-        value = self._given(key)
-        if value is None or is_path(value):
-            return None if value is None else str(value)
-        self.bad(key, 'a dotted path in an event, such as "user.id"', "name the field")
-        return None
+        value, expected = self._given(key), 'a dotted path in an event, such as "user.id"'
+        if value is None or not self.takes_path(self.where(key), value, expected):
+            return None
+        return str(value)
+
+    def takes_path(
+        self, where: str, value: object, expected: str = "a dotted path in an event"
+    ) -> bool:
+        """Whether this is a dotted path. Notes a problem where it is none, and where the source
+        cannot have it.
+
+        Only records of Kafka have a key and headers. In a file `key.NAME` and `header.NAME` are
+        errors: a config that reads them as fields of the event would mean something else once its
+        events come from Kafka, and its results would change in silence.
+        """
+        if not is_path(value):
+            self.problem(where, expected, value, "name the field")
+            return False
+        first, dot, _ = str(value).partition(".")
+        if self.source != "kafka" and dot and first in ("key", "header"):
+            hint = f"only a record of Kafka has a {first}, and this source is a {self.source}"
+            self.problem(where, "a path in the event", value, f"{hint}; name a field of the event")
+        elif self.source == "kafka" and value == "header":
+            self.problem(where, "header.NAME", value, "say which header of the record")
+        return True
 
     def done(self) -> None:
         """Note every key that is neither declared nor was asked for."""
         known = list(dict.fromkeys([*self.keys, *self.asked]))
         for key in self.table:
             if key not in known:
-                self.problem(f"[{self.name}] {key}", "a known key", key, did_you_mean(key, known))
+                self.unknown(f"[{self.name}] {key}", "a known key", key, known)
         for key, override in self.overrides.items():
             if key not in known:
                 self.problem(

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, cast
+from typing import Final
 
 from streammetrics import Accumulator, JoinRows, LabelDelays, Panel, PerKey, Windows
 from streammetrics_consumers.config.event import EventConfig
@@ -107,14 +107,32 @@ class MetricSet:
 
     @property
     def descriptions(self) -> dict[str, dict[str, object]]:
-        """For each metric, everything that decides which rows it counts and how."""
-        by = [[(name, self.paths[name]) for name in names] for names in self.slices.by]
-        found = {}
-        for metric in self.metrics:
-            one = describe(metric, self.event, self.windows, by, self.slices.max_keys)
-            shown = cast("Mapping[str, object]", one[SHOWN])
-            found[metric.name] = one | dict(self.declared) | {SHOWN: {**shown, **self.shown}}
-        return found
+        """For each metric, all that decides which rows it counts and how, in plain values.
+
+        What changes only when rows are committed, dropped or shown (lateness, retention, commits,
+        size limits) is not in it, but for what stands under `shown`: it is there for those who
+        show results, and the fingerprint leaves it out.
+        """
+        event, windows = self.event, self.windows
+        by = [[[name, self.paths[name]] for name in names] for names in self.slices.by]
+        shown = {"variants": list(event.variants or ()), "idle_timeout_s": windows.idle_timeout_s}
+        return {
+            made.name: {
+                "type": made.empty.schema,
+                "settings": settings_of(made.empty),
+                "inputs": {name: field.column for name, field in sorted(made.inputs.items())},
+                "time": [event.time, event.time_unit],
+                "variant": [event.variant, sorted(event.variants) if event.variants else None],
+                "windows": {"size_s": windows.size_s, "slide_s": windows.slide_s},
+                "max_ahead_s": windows.max_ahead_s,
+                **where_of(event),
+                "slices": by,
+                "max_keys": self.slices.max_keys,
+                SHOWN: {**shown, **self.shown},
+                **self.declared,
+            }
+            for made in self.metrics
+        }
 
 
 def slice_column(event: EventConfig, name: str) -> str:
@@ -142,39 +160,6 @@ def event_columns(event: EventConfig, metric_sets: Sequence[MetricSet]) -> tuple
     for column in found:
         by_name.setdefault(column.name, column)
     return tuple(by_name.values())
-
-
-def describe(
-    made: MetricConfig,
-    event: EventConfig,
-    windows: WindowsConfig,
-    by: Sequence[Sequence[tuple[str, str]]],
-    max_keys: int,
-) -> dict[str, object]:
-    """All that decides which rows a metric counts, and how, in plain values.
-
-    by: its groupings, each of which has names, and for each name a path in an event.
-
-    What changes only when rows are committed, dropped or shown (lateness, retention, commits,
-    size limits) is not in it, but for what stands under `shown`: it is there for those who show
-    results, and the fingerprint leaves it out.
-    """
-    return {
-        "type": made.empty.schema,
-        "settings": settings_of(made.empty),
-        "inputs": {name: field.column for name, field in sorted(made.inputs.items())},
-        "time": [event.time, event.time_unit],
-        "variant": [event.variant, sorted(event.variants) if event.variants else None],
-        "windows": {"size_s": windows.size_s, "slide_s": windows.slide_s},
-        "max_ahead_s": windows.max_ahead_s,
-        **where_of(event),
-        "slices": [[list(named) for named in grouping] for grouping in by],
-        "max_keys": max_keys,
-        SHOWN: {
-            "variants": list(event.variants or ()),
-            "idle_timeout_s": windows.idle_timeout_s,
-        },
-    }
 
 
 def where_of(event: EventConfig) -> dict[str, object]:

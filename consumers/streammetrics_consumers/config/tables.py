@@ -18,7 +18,7 @@ from streammetrics_consumers.config.keys import (
     MAX_EVENT_BYTES,
     SOURCE,
 )
-from streammetrics_consumers.config.section import ConfigError, Problem, Section, Value, is_path
+from streammetrics_consumers.config.section import ConfigError, Problem, Section, Value
 
 if TYPE_CHECKING:
     from streammetrics_consumers.model.partition import Partition
@@ -79,6 +79,11 @@ class WindowsConfig:
     def pane_ms(self) -> int:
         """Windows are sums of panes of this length."""
         return gcd(self.size_s, self.slide_s) * 1000
+
+    def floor_ms(self, greatest_event_ms: int) -> int:
+        """The retention floor after this event time: the start of a pane, so that a window
+        is above it as a whole or not at all."""
+        return (greatest_event_ms - self.retention_s * 1000) // self.pane_ms * self.pane_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +199,9 @@ def _read_topics(section: Section) -> tuple[str, ...]:
         names = tuple(topic.strip() for topic in topics)
         if len(set(names)) == len(names):
             return names
-    section.bad(
-        "topic",
-        f'a topic such as "clicks", or a list of up to {MAX_TOPICS} different ones',
-        "correct it",
-    )
+    expected = f'a topic such as "clicks", or a list of up to {MAX_TOPICS} different ones'
+    hint = "correct it"
+    section.bad("topic", expected, hint)
     return ()
 
 
@@ -295,8 +298,10 @@ def read_slices(section: Section, event: EventConfig) -> SlicesConfig:
     by: list[tuple[str, ...]] = []
     for i, names in enumerate(value):
         where = f"[slices] by[{i}]"
-        if not isinstance(names, list) or not all(map(is_path, names)):
+        if not isinstance(names, list):
             section.problem(where, "a list of fields", names, 'write for example ["variant"]')
+        elif not all(section.takes_path(where, name, "a list of fields") for name in names):
+            continue
         elif len(names) > MAX_GROUPING_FIELDS or len(set(names)) < len(names):
             section.problem(
                 where, f"at most {MAX_GROUPING_FIELDS} different fields", names, "leave some out"

@@ -94,7 +94,7 @@ def floor_after(
     known = [time for time in times if time is not None]
     if not known or len(known) < len(times):
         return None
-    floor_ms = config.floor_ms(min(known))
+    floor_ms = config.windows.floor_ms(min(known))
     if closed_ms is not None:
         floor_ms = min(floor_ms, closed_ms // config.windows.pane_ms * config.windows.pane_ms)
     return floor_ms if lowest_ms is None or floor_ms > lowest_ms else None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, overload
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn
-from streammetrics_consumers.model.chunk import SourceError, Texts, Values
+from streammetrics_consumers.model.chunk import Lazy, SourceError, Texts, Values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -159,34 +159,19 @@ def _dictionary_column(array: pa.Array) -> DictionaryColumn:
     return DictionaryColumn(codes.to_numpy(zero_copy_only=False).astype(np.intp), tuple(distinct))
 
 
-class RowTexts(Sequence[bytes]):
-    """The rows as JSON, made when one is asked for: only a refused row needs its text."""
+class RowTexts(Lazy[bytes]):
+    """The rows as JSON, made when one is asked for: only a refused row needs its text. nbytes:
+    bytes of the columns."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
-        self._batch = batch
+        self.nbytes: int = batch.nbytes
+        names, columns = batch.schema.names, batch.columns
 
-    @overload
-    def __getitem__(self, at: int) -> bytes: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[bytes]: ...
-    def __getitem__(self, at: int | slice) -> bytes | Sequence[bytes]:
-        if isinstance(at, slice):
-            return [self[i] for i in range(len(self))[at]]
-        if not 0 <= at < len(self):
-            raise IndexError(at)
-        names, columns = self._batch.schema.names, self._batch.columns
-        row = {name: _shown(column, at) for name, column in zip(names, columns, strict=True)}
-        return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")
+        def text(at: int) -> bytes:
+            row = {name: _shown(column, at) for name, column in zip(names, columns, strict=True)}
+            return json.dumps(row, default=str, ensure_ascii=False).encode("utf-8", "replace")
 
-    def __len__(self) -> int:
-        rows: int = self._batch.num_rows
-        return rows
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the columns."""
-        held: int = self._batch.nbytes
-        return held
+        super().__init__(batch.num_rows, text)
 
 
 def _shown(column: pa.Array, at: int) -> object:

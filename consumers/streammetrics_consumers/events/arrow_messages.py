@@ -18,7 +18,7 @@ import struct
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple, overload
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from streammetrics_consumers.events.messages import (
     too_many,
 )
 from streammetrics_consumers.events.refusals import Unfit
-from streammetrics_consumers.model.chunk import Chunk, Values
+from streammetrics_consumers.model.chunk import Chunk, Lazy, Values
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,29 +96,16 @@ def open_arrow(
     texts: Sequence[bytes] = ()
     if batches:
         columns, texts = ArrowColumns(batches[0], checked=True), RowTexts(batches[0])
-    whole = {row: chunk.values[int(messages[row])] or b"" for row in bad}
-    events = of_events(chunk, messages, _Payloads(texts, whole))
-    return Opened(replace(events, columns=columns), messages, bad, skipped)
+    refused_rows = sorted(bad)
 
+    def payload(row: int) -> bytes:
+        """In quarantine: the text of an event, or a message that is refused whole."""
+        if row in bad:
+            return chunk.values[int(messages[row])] or b""
+        return texts[row - bisect(refused_rows, row)]
 
-class _Payloads(Sequence[bytes]):
-    """What each row is in quarantine: the text of an event, or a message that is refused whole."""
-
-    def __init__(self, texts: Sequence[bytes], whole: Mapping[int, bytes]) -> None:
-        self._texts, self._whole = texts, whole
-        self._bad = sorted(whole)
-
-    @overload
-    def __getitem__(self, at: int) -> bytes: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[bytes]: ...
-    def __getitem__(self, at: int | slice) -> bytes | Sequence[bytes]:
-        if isinstance(at, slice):
-            return [self[i] for i in range(len(self))[at]]
-        return self._whole[at] if at in self._whole else self._texts[at - bisect(self._bad, at)]
-
-    def __len__(self) -> int:
-        return len(self._texts) + len(self._whole)
+    events = of_events(chunk, messages, Lazy(rows, payload))
+    return replace(events, columns=columns, left_out=skipped), bad
 
 
 def _read(
@@ -180,9 +167,9 @@ def _beyond_bounds(payload: pa.Buffer) -> Unfit | None:
             return Unfit("not_arrow", None, "dictionary batches are not read; send plain texts")
         if message.type != "record batch":
             continue
-        layout = batch_layout(memoryview(message.metadata), memoryview(message.body))
-        rows, nbytes = rows + layout.rows, nbytes + layout.nbytes
-        if layout.rows < 0 or rows > MAX_EVENTS:
+        more, opened = batch_layout(memoryview(message.metadata), memoryview(message.body))
+        rows, nbytes = rows + more, nbytes + opened
+        if more < 0 or rows > MAX_EVENTS:
             return too_many(rows)
         if nbytes > MAX_OPEN_BYTES:
             return too_large(nbytes, MAX_OPEN_BYTES)
@@ -240,46 +227,36 @@ class BadLayout(ValueError):
     """The message contradicts itself."""
 
 
-class BatchLayout(NamedTuple):
-    """rows: how many the batch says it has. nbytes: what its buffers take when they are open."""
-
-    rows: int
-    nbytes: int
-
-
-def batch_layout(metadata: memoryview, body: memoryview) -> BatchLayout:
-    """The layout of a message that is a record batch. Raises BadLayout."""
+def batch_layout(metadata: memoryview, body: memoryview) -> tuple[int, int]:
+    """Of a message that is a record batch: how many rows it says it has, and how many bytes its
+    buffers take when they are open. Raises BadLayout."""
     try:
-        return _layout_in(metadata, body)
+        message = _Table(metadata, _uint(metadata, 0))
+        batch = message.table(_HEADER)
+        if batch is None:
+            raise BadLayout("a message without a header")
+        length_at, buffers_at = batch.field(_LENGTH), batch.field(_BUFFERS)
+        rows = _SIZE.unpack_from(metadata, length_at)[0] if length_at else 0
+        if not buffers_at:
+            return rows, 0
+        buffers_at += _uint(metadata, buffers_at)
+        count = _uint(metadata, buffers_at)
+        if count > MAX_BUFFERS:
+            raise BadLayout(f"{count} buffers")
+        nbytes = 0
+        for i in range(count):
+            offset, length = _BUFFER.unpack_from(metadata, buffers_at + 4 + i * _BUFFER.size)
+            if offset < 0 or length < 0 or offset + length > len(body):
+                raise BadLayout("a buffer outside of the body")
+            if batch.field(_COMPRESSION) and length:
+                (opened,) = _SIZE.unpack_from(body, offset)
+                if opened < -1:
+                    raise BadLayout("a buffer of negative size")
+                length = length if opened == -1 else opened
+            nbytes += length
+        return rows, nbytes
     except struct.error as error:
         raise BadLayout(f"a place outside of the message: {error}") from None
-
-
-def _layout_in(metadata: memoryview, body: memoryview) -> BatchLayout:
-    message = _Table(metadata, _uint(metadata, 0))
-    batch = message.table(_HEADER)
-    if batch is None:
-        raise BadLayout("a message without a header")
-    rows = _SIZE.unpack_from(metadata, batch.field(_LENGTH))[0] if batch.field(_LENGTH) else 0
-    at = batch.field(_BUFFERS)
-    if not at:
-        return BatchLayout(rows, 0)
-    at += _uint(metadata, at)
-    count = _uint(metadata, at)
-    if count > MAX_BUFFERS:
-        raise BadLayout(f"{count} buffers")
-    nbytes = 0
-    for i in range(count):
-        offset, length = _BUFFER.unpack_from(metadata, at + 4 + i * _BUFFER.size)
-        if offset < 0 or length < 0 or offset + length > len(body):
-            raise BadLayout("a buffer outside of the body")
-        if batch.field(_COMPRESSION) and length:
-            (opened,) = _SIZE.unpack_from(body, offset)
-            if opened < -1:
-                raise BadLayout("a buffer of negative size")
-            length = length if opened == -1 else opened
-        nbytes += length
-    return BatchLayout(rows, nbytes)
 
 
 class _Table:

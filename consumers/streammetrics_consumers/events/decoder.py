@@ -29,6 +29,7 @@ from streammetrics_consumers.events.messages import (
     elements,
     instants,
     lines,
+    messages_of,
     open_texts,
     pieces_of,
     some_rows,
@@ -54,8 +55,8 @@ class Decoded:
     each. `refused` is in order of offset and index. `tombstones` are messages without a value.
     kinds: int8 [n] where events are joined, see `kinds.py`.
     event_ids: of all events that were read, refused ones too, where [dedup] names ids; `repeated`
-    are then those that left since they had come before. left_out: events that `[event] where`
-    does not mean, for which `chunk` has no rows; of_no_kind: those that `[join] others` skips.
+    are then those that left since they had come before. of_no_kind: how many events
+    `[join] others` skips.
     """
 
     chunk: Chunk
@@ -69,7 +70,6 @@ class Decoded:
     kinds: NDArray[np.int8] | None = None
     event_ids: EventIds | None = None
     repeated: int = 0
-    left_out: int = 0
     of_no_kind: int = 0
 
     def __len__(self) -> int:
@@ -79,12 +79,12 @@ class Decoded:
     @property
     def skipped(self) -> int:
         """How many events the config leaves out."""
-        return self.left_out + self.of_no_kind
+        return self.chunk.left_out + self.of_no_kind
 
     @property
     def rows(self) -> int:
         """How many events were read, whatever became of them."""
-        return len(self.chunk) + self.left_out
+        return len(self.chunk) + self.chunk.left_out
 
     def without(self, bad: Mapping[int, Unfit]) -> Decoded:
         """The same with these events (by their place among the good ones) refused."""
@@ -174,7 +174,7 @@ class Decoder:
             opened = self._meant(self.filter, messages, bad, unfit)
         if self.kinds is not None:
             return self._of_kinds(self.kinds, messages, opened, tombstones)
-        return self._decoded(opened, record_columns, tombstones)
+        return self._decoded(opened, messages, record_columns, tombstones)
 
     def _meant(
         self,
@@ -190,8 +190,8 @@ class Decoder:
         bad = {**where.refused(messages), **bad}
         found = where.apply(self._opened(messages, dict(bad)), messages)
         if unfit:
-            rows = np.delete(np.arange(len(found.chunk)), list(found.bad))
-            of = set((rows if found.messages is None else found.messages[rows]).tolist())
+            rows = np.delete(np.arange(len(found[0])), list(found[1]))
+            of = set(messages_of(found[0], messages, rows).tolist())
             whole = {i: why for i, why in unfit.items() if i in of}
             if whole:
                 opened = self._opened(messages, {**whole, **bad})
@@ -204,21 +204,25 @@ class Decoder:
         if self.format in ("ndjson", "array"):
             split = lines if self.format == "ndjson" else elements
             return open_texts(messages, split, bad, self.max_event_bytes)
-        return Opened(messages, None, bad)
+        return messages, bad
 
     def _decoded(
-        self, opened: Opened, record_columns: Mapping[str, Column], tombstones: int
+        self,
+        opened: Opened,
+        messages: Chunk,
+        record_columns: Mapping[str, Column],
+        tombstones: int,
     ) -> Decoded:
-        chunk, bad = opened.chunk, opened.bad
+        chunk, bad = opened
         at = np.delete(np.arange(len(chunk)), list(bad)) if bad else np.arange(len(chunk))
         fields, unread = self.reading.read(chunk, at if bad else None)
         if unread:
             bad.update((int(at[i]), why) for i, why in unread.items())
             at = np.delete(at, list(unread))
         columns, unfit = self.reading.convert(fields, chunk)
-        of_record = at if opened.messages is None else opened.messages[at]
-        for name, column in record_columns.items():
-            columns[name] = taken(column, of_record)
+        if record_columns:
+            of_record = messages_of(chunk, messages, at)
+            columns |= {name: taken(one, of_record) for name, one in record_columns.items()}
         for labels, others, name in self.list_pairs:
             for i, why in _unequal(columns[labels], columns[others], name).items():
                 unfit.setdefault(i, why)
@@ -227,7 +231,7 @@ class Decoder:
             lost = {i: why for i, why in unfit.items() if why.field in self.identity}
             found = self._ids(chunk, at, columns, lost)
         made = self._made(chunk, at, columns, bad, tombstones)
-        made = replace(made, event_ids=found, left_out=opened.skipped)
+        made = replace(made, event_ids=found)
         return made.without(unfit) if unfit else made
 
     def _ids(
@@ -237,31 +241,35 @@ class Decoder:
         columns: dict[str, Column],
         lost: Mapping[int, Unfit],
     ) -> EventIds:
-        """The ids of events, whose column leaves where no join needs it."""
+        """The ids of the events at these places, without those that are lost (by row). Their
+        column leaves where no join needs it.
+
+        A time that is too far ahead of its record is cut there, so that one clock that is wrong
+        does not make all ids forgotten.
+        """
         ids: Column = columns.get(EVENT_ID, np.zeros(0, np.int64))
         if self.kinds is None:
             del columns[EVENT_ID]
         times = columns["time"]
-        assert isinstance(times, np.ndarray)
-        records = None
+        assert isinstance(ids, np.ndarray) and isinstance(times, np.ndarray)
+        times_ms = times.astype(np.int64, copy=False)
         if chunk.timestamps_ms is not None:
-            records = _record_times(chunk.timestamps_ms, at)
-        times = times.astype(np.int64, copy=False)
-        return event_ids(at, ids, times, records, self.max_ahead_ms, lost)
+            record_times_ms = _record_times(chunk.timestamps_ms, at)
+            # Subtracting from the event's side cannot overflow: event times have calendar dates.
+            ahead = times_ms - self.max_ahead_ms > record_times_ms
+            times_ms = np.where(ahead, record_times_ms, times_ms)
+        keep = np.ones(len(at), np.bool_)
+        keep[list(lost)] = False
+        return EventIds(at[keep], np.asarray(ids).view(np.uint64)[keep], times_ms[keep])
 
     def _of_kinds(self, kinds: Kinds, messages: Chunk, opened: Opened, tombstones: int) -> Decoded:
-        at = np.delete(np.arange(len(opened.chunk)), list(opened.bad))
-        found = kinds.read(opened, messages, at, opened.bad)
-        columns = found.columns or {"time": np.zeros(0, np.int64)}
-        ids = None if self.identity is None else self._ids(opened.chunk, found.at, columns, {})
-        made = self._made(opened.chunk, found.at, columns, opened.bad, tombstones)
-        return replace(
-            made,
-            kinds=found.kinds,
-            event_ids=ids,
-            left_out=opened.skipped,
-            of_no_kind=found.skipped,
-        )
+        chunk, bad = opened
+        at = np.delete(np.arange(len(chunk)), list(bad))
+        positions, of_kind, columns, of_none = kinds.read(opened, messages, at, bad)
+        columns = columns or {"time": np.zeros(0, np.int64)}
+        ids = None if self.identity is None else self._ids(chunk, positions, columns, {})
+        made = self._made(chunk, positions, columns, bad, tombstones)
+        return replace(made, kinds=of_kind, event_ids=ids, of_no_kind=of_none)
 
     def _made(
         self,
@@ -335,30 +343,6 @@ class EventIds:
     positions: NDArray[np.intp]
     ids: NDArray[np.uint64]
     times_ms: NDArray[np.int64]
-
-
-def event_ids(
-    at: NDArray[np.intp],
-    ids: Column,
-    times_ms: NDArray[np.int64],
-    record_times_ms: NDArray[np.int64] | None,
-    max_ahead_ms: int,
-    lost: Mapping[int, Unfit],
-) -> EventIds:
-    """The ids of the events at these places of a chunk, without those that are lost (by row).
-
-    A time that is too far ahead of its record is cut there, so that one clock that is wrong does
-    not make all ids forgotten.
-    """
-    assert isinstance(ids, np.ndarray)
-    if record_times_ms is not None:
-        # Subtracting from the event's side cannot overflow: event times have calendar dates.
-        ahead = times_ms - max_ahead_ms > record_times_ms
-        times_ms = np.where(ahead, record_times_ms, times_ms)
-    keep = np.ones(len(at), np.bool_)
-    keep[list(lost)] = False
-    hashes = np.asarray(ids).view(np.uint64)
-    return EventIds(at[keep], hashes[keep], times_ms[keep])
 
 
 def _without_tombstones(chunk: Chunk) -> Chunk:

@@ -30,7 +30,7 @@ from streammetrics_consumers.events.json_and_csv import (
     require_columns,
     unreadable,
 )
-from streammetrics_consumers.events.messages import Opened, some_rows
+from streammetrics_consumers.events.messages import Opened, messages_of, some_rows
 from streammetrics_consumers.events.refusals import Unfit
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
 
@@ -62,26 +62,22 @@ class EventFilter:
         """Without the events that are not meant. records: the messages that were opened.
 
         Raises SourceError where a table lacks a column that must be present."""
-        chunk = opened.chunk
-        rows = np.delete(np.arange(len(chunk)), list(opened.bad))
-        keep = self._keep(chunk, None if not opened.bad else rows)
+        chunk, bad = opened
+        rows = np.delete(np.arange(len(chunk)), list(bad))
+        keep = self._keep(chunk, rows if bad else None)
         if self.beside:
-            of = rows if opened.messages is None else opened.messages[rows]
-            keep &= self._of_records(records)[0][of]
+            keep &= self._of_records(records)[0][messages_of(chunk, records, rows)]
         if keep.all():
             return opened
         is_left = np.ones(len(chunk), np.bool_)
         is_left[rows[~keep]] = False
         left = np.flatnonzero(is_left)
-        some = some_rows(chunk, left)
-        if chunk.columns is not None:
-            some = replace(some, columns=_SomeRows(chunk.columns, np.flatnonzero(keep)))
-        return Opened(
-            some,
-            left if opened.messages is None else opened.messages[left],
-            {int(np.searchsorted(left, row)): why for row, why in opened.bad.items()},
-            opened.skipped + len(rows) - int(keep.sum()),
-        )
+        columns = chunk.columns
+        if columns is not None:
+            columns = _SomeRows(columns, np.flatnonzero(keep))
+        left_out = chunk.left_out + len(rows) - int(keep.sum())
+        some = replace(some_rows(chunk, left), columns=columns, left_out=left_out)
+        return some, {int(np.searchsorted(left, row)): why for row, why in bad.items()}
 
     def keeps_none(self, columns: Mapping[str, Values], n: int) -> bool:
         """Whether none of these n rows of a table is meant, as far as its columns say."""
@@ -166,6 +162,10 @@ def _tested(test: _Test, columns: Mapping[str, Values], path: str, n: int) -> Fl
         inner = [_present(columns, one) for one in columns if one.startswith(path + ".")]
         is_there = np.any(inner, axis=0) if inner else np.zeros(n, np.bool_)
         return np.where(is_there, test({}), test(None))
+    return _flags_of(test, values)
+
+
+def _flags_of(test: _Test, values: Values) -> Flags:
     if isinstance(values, Texts):
         values = values.dictionary_column()
     if isinstance(values, DictionaryColumn):
@@ -176,12 +176,7 @@ def _tested(test: _Test, columns: Mapping[str, Values], path: str, n: int) -> Fl
 def _present(columns: Mapping[str, Values], path: str) -> Flags:
     if isinstance(columns, ArrowColumns):
         return columns.present(path)
-    values = columns[path]
-    if isinstance(values, Texts):
-        return np.ones(len(values), np.bool_)
-    if isinstance(values, DictionaryColumn):
-        return _flags(_is_there, values.values)[values.codes]
-    return _flags(_is_there, values if isinstance(values, list) else values.tolist())
+    return _flags_of(_is_there, columns[path])
 
 
 def _is_there(value: object) -> bool:

@@ -25,7 +25,7 @@ from streammetrics_consumers.events.json_and_csv import (
     read_csv,
     require_columns,
 )
-from streammetrics_consumers.events.messages import Opened
+from streammetrics_consumers.events.messages import Opened, messages_of, some_rows
 from streammetrics_consumers.events.refusals import Reason, Unfit, shown
 from streammetrics_consumers.model.chunk import Chunk, Texts, Values
 
@@ -211,17 +211,17 @@ class Reading:
     ) -> tuple[dict[str, Column], Bad]:
         """All columns of the events at the places `at[among]` of what was opened, those beside
         them too; a bad event has a stand-in. records: the messages that were opened."""
-        rows = at[among]
-        fields, unread = self.read(opened.chunk, rows, among)
+        rows, chunk = at[among], opened[0]
+        fields, unread = self.read(chunk, rows, among)
         good = np.delete(np.arange(len(rows)), list(unread)) if unread else np.arange(len(rows))
-        found, wrong = self.convert(fields, opened.chunk)
+        found, wrong = self.convert(fields, chunk)
         bad = {**unread, **{int(good[i]): why for i, why in wrong.items()}}
         columns: dict[str, Column] = {}
         for name, column in found.items():
             columns[name] = spread(column, good, len(rows)) if unread else column
         if self.beside is not None:
-            of = rows if opened.messages is None else opened.messages[rows]
-            more, unfit = self.beside.read(_records(records, of))
+            of_rows = some_rows(records, messages_of(chunk, records, rows))
+            more, unfit = self.beside.read(of_rows)
             columns.update(more)
             for i, why in unfit.items():
                 bad.setdefault(i, why)
@@ -261,19 +261,4 @@ def some_values(values: Values, positions: Positions) -> Values:
         return DictionaryColumn(values.codes[positions], values.values)
     return (
         [values[i] for i in positions.tolist()] if isinstance(values, list) else values[positions]
-    )
-
-
-def _records(records: Chunk, positions: Positions) -> Chunk:
-    """The records at these places, as far as their keys and headers go."""
-    chosen = positions.tolist()
-    keys, headers = records.keys, records.headers
-    return Chunk(
-        records.partition,
-        records.start,
-        records.end,
-        [int(records.offsets[i]) for i in chosen],
-        [records.values[i] for i in chosen],
-        keys=None if keys is None else [keys[i] for i in chosen],
-        headers=None if headers is None else [headers[i] for i in chosen],
     )

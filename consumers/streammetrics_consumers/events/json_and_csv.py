@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -31,60 +31,52 @@ MAX_DEPTH: Final = 256  # of nested arrays and objects
 _SHORT: Final = 2 * MAX_DEPTH  # bytes; valid JSON of that size cannot nest deeper
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 
+
+class _Kind(NamedTuple):
+    """What a column of a kind is read as: the decoder's type, what that is in words, the types of
+    Python that are meant, and those of the values inside of an array."""
+
+    read: Any
+    expected: str
+    types: tuple[type, ...]
+    inside: tuple[type, ...] = ()
+
+
+def _array(one: _Kind, expected: str) -> _Kind:
+    return _Kind(list[one.read], expected, (list,), one.types)  # type: ignore[name-defined]
+
+
+def _either(one: _Kind) -> _Kind:
+    read = one.read | list[one.read]  # type: ignore[name-defined]
+    return _Kind(read, "a number, or an array of numbers", (*one.types, list), one.types)
+
+
 # Whole numbers are read as such, so that `columns.py` sees which ones no double holds.
-_TYPES: Final[Mapping[str, object]] = {
-    "time_iso": str,
-    "time_s": int,
-    "time_ms": int,
-    "variant": str | int,
-    "text_id": str | int,
-    "hashed_id": str | int,
-    "slice": str | int | float | bool | None,
-    "int_id": int,
-    "count": int,
-    "label": int | float | bool,
-    "real": int | float,
-    "flag": bool,
-    "label_list": list[int | float | bool],
-    "real_list": list[int | float],
-    "flag_list": list[bool],
-    "int_list": list[int],
-    "label_row": list[int | float | bool],
-    "real_row": list[int | float],
-    "label_or_row": int | float | bool | list[int | float | bool],
-    "real_or_row": int | float | list[int | float],
-}
-_EXPECTED: Final[Mapping[str, tuple[str, tuple[type, ...]]]] = {
-    "time_iso": ("a text with an ISO time and its zone", (str,)),
-    "time_s": ("a whole number of seconds", (int,)),
-    "time_ms": ("a whole number of milliseconds", (int,)),
-    "variant": ("a text or a whole number", (str, int)),
-    "text_id": ("a text or a whole number", (str, int)),
-    "hashed_id": ("a text or a whole number", (str, int)),
-    "slice": ("a text, a number, true, false or null", (str, int, float, bool, type(None))),
-    "int_id": ("a whole number", (int,)),
-    "count": ("a whole number", (int,)),
-    "label": ("a number, true or false", (float, int, bool)),
-    "real": ("a number", (float, int)),
-    "flag": ("true or false", (bool,)),
-    "label_list": ("an array of numbers", (list,)),
-    "real_list": ("an array of numbers", (list,)),
-    "flag_list": ("an array of true and false", (list,)),
-    "int_list": ("an array of whole numbers", (list,)),
-    "label_row": ("an array of numbers", (list,)),
-    "real_row": ("an array of numbers", (list,)),
-    "label_or_row": ("a number, or an array of numbers", (float, int, bool, list)),
-    "real_or_row": ("a number, or an array of numbers", (float, int, list)),
-}
-_INSIDE: Final[Mapping[str, tuple[type, ...]]] = {
-    "label_list": (int, float, bool),
-    "real_list": (int, float),
-    "flag_list": (bool,),
-    "int_list": (int,),
-    "label_row": (int, float, bool),
-    "real_row": (int, float),
-    "label_or_row": (int, float, bool),
-    "real_or_row": (int, float),
+_ID: Final = _Kind(str | int, "a text or a whole number", (str, int))
+_WHOLE: Final = _Kind(int, "a whole number", (int,))
+_LABEL: Final = _Kind(int | float | bool, "a number, true or false", (int, float, bool))
+_REAL: Final = _Kind(int | float, "a number", (int, float))
+_FLAG: Final = _Kind(bool, "true or false", (bool,))
+_KINDS: Final[Mapping[str, _Kind]] = {
+    "time_iso": _Kind(str, "a text with an ISO time and its zone", (str,)),
+    "time_s": _Kind(int, "a whole number of seconds", (int,)),
+    "time_ms": _Kind(int, "a whole number of milliseconds", (int,)),
+    **dict.fromkeys(("variant", "text_id", "hashed_id"), _ID),
+    "slice": _Kind(
+        str | int | float | bool | None,
+        "a text, a number, true, false or null",
+        (str, int, float, bool, type(None)),
+    ),
+    **dict.fromkeys(("int_id", "count"), _WHOLE),
+    "label": _LABEL,
+    "real": _REAL,
+    "flag": _FLAG,
+    **dict.fromkeys(("label_list", "label_row"), _array(_LABEL, "an array of numbers")),
+    **dict.fromkeys(("real_list", "real_row"), _array(_REAL, "an array of numbers")),
+    "flag_list": _array(_FLAG, "an array of true and false"),
+    "int_list": _array(_WHOLE, "an array of whole numbers"),
+    "label_or_row": _either(_LABEL),
+    "real_or_row": _either(_REAL),
 }
 _LIST: Final = list[int | float | bool]  # a field that is read as several kinds of arrays
 _SCALAR: Final = str | int | float | bool  # a field that is read as several kinds
@@ -95,7 +87,7 @@ INVALID_UTF8: Final = Unfit("invalid_utf8", None, "the record is not UTF-8")
 TOO_DEEP: Final = Unfit("too_deep", None, f"nested deeper than {MAX_DEPTH}")
 _INT64: Final = 1 << 63
 _DOUBLES: Final = 1 << 1024
-_LIMITS: Final = {kind: _DOUBLES for kind in _EXPECTED if kind.startswith(("label", "real"))}
+_LIMITS: Final = {kind: _DOUBLES for kind in _KINDS if kind.startswith(("label", "real"))}
 
 
 class JsonReader:
@@ -118,18 +110,18 @@ class JsonReader:
         """The values of each path over the good records, in order, and why each other is bad."""
         bad = unreadable(values)
         positions = [i for i in range(len(values)) if i not in bad] if bad else range(len(values))
-        hint = [values[i] for i in positions] if bad else values
+        pending = [values[i] for i in positions] if bad else values
         events: list[object] = []
         start = 0
-        while start < len(hint):
+        while start < len(pending):
             before = len(events)
             try:
                 # A decode that raises leaves the events before it in the list.
-                events.extend(map(self.decode, hint[start:]))
+                events.extend(map(self.decode, pending[start:]))
                 break
             except (msgspec.DecodeError, RecursionError) as error:
                 at = start + len(events) - before
-                bad[positions[at]] = self.diagnose(hint[at], str(error))
+                bad[positions[at]] = self.diagnose(pending[at], str(error))
                 start = at + 1
         return {path: list(map(get, events)) for path, get in self.getters.items()}, bad
 
@@ -211,8 +203,9 @@ def _struct(tree: Mapping[str, Any]) -> tuple[Any, dict[str, str]]:
             continue
         attributes[name] = attribute
         either = all(kind.endswith("_or_row") for kind in node)
-        several = _EITHER if either else _LIST if node <= set(_INSIDE) else _SCALAR
-        kind = _TYPES[next(iter(node))] if len(node) == 1 else several
+        arrays = all(_KINDS[kind].inside for kind in node)
+        several = _EITHER if either else _LIST if arrays else _SCALAR
+        kind = _KINDS[next(iter(node))].read if len(node) == 1 else several
         if node == {"slice"}:
             optional.append((attribute, kind, None))
         else:
@@ -248,11 +241,11 @@ def _at_path(event: dict[str, object], path: str, kinds: frozenset[str]) -> Unfi
             return None if kinds == {"slice"} else missing(path)
         node = node[name]
     for kind in sorted(kinds):
-        expected, types = _EXPECTED[kind]
+        _, expected, types, inside = _KINDS[kind]
         if type(node) not in types:
             return wrong(path, expected, node)
         for value in node if isinstance(node, list) else [node]:
-            if isinstance(node, list) and type(value) not in _INSIDE[kind]:
+            if isinstance(node, list) and type(value) not in inside:
                 return Unfit("wrong_type", path, f"an array holds {shown(value)}")
             if isinstance(value, int | float) and not abs(value) < _LIMITS.get(kind, _INT64):
                 return Unfit("out_of_range", path, f"{shown(value)} is too large")

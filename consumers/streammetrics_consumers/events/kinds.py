@@ -6,7 +6,6 @@ of an impression, and may have others of the same names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -35,18 +34,6 @@ IMPRESSION: Final = 0  # an outcome is its place in the config, counted from 1
 NEITHER: Final = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Sorted:
-    """Events by kind. at: intp [n], the places of the good ones; kinds: int8 [n]; columns: n rows
-    each, with stand-ins where an event of its kind has no such column. skipped: how many are of no
-    kind, and no error."""
-
-    at: NDArray[np.intp]
-    kinds: NDArray[np.int8]
-    columns: dict[str, Column]
-    skipped: int
-
-
 class Kinds:
     """Reads the events of a log that has several kinds of them."""
 
@@ -73,9 +60,13 @@ class Kinds:
         readings = self._readings if self._kind is None else [self._kind, *self._readings]
         return any(one.beside is not None for one in readings)
 
-    def read(self, opened: Opened, records: Chunk, at: NDArray[np.intp], bad: Bad) -> Sorted:
-        """The events at these places, by kind; those that cannot be read are added to `bad`, by
-        their place. records: the messages that were opened."""
+    def read(
+        self, opened: Opened, records: Chunk, at: NDArray[np.intp], bad: Bad
+    ) -> tuple[NDArray[np.intp], NDArray[np.int8], dict[str, Column], int]:
+        """The good ones of the events at these places: their places, intp [n], their kinds, int8
+        [n], and their columns, n rows each, with stand-ins where an event of its kind has no such
+        column; and how many others are of no kind, and no error. Those that cannot be read are
+        added to `bad`, by their place. records: the messages that were opened."""
         kinds = self._kinds(opened, records, at, bad)
         is_good = kinds != NEITHER
         parts: list[tuple[NDArray[np.intp], dict[str, Column]]] = []
@@ -92,13 +83,13 @@ class Kinds:
         refused = sum(int(place) in bad for place in at.tolist()) if bad else 0
         merged = _merged(parts, len(at))
         columns = {name: taken(column, keep) for name, column in merged.items()}
-        return Sorted(at[keep], kinds[keep], columns, len(at) - len(keep) - refused)
+        return at[keep], kinds[keep], columns, len(at) - len(keep) - refused
 
     def _kinds(
         self, opened: Opened, records: Chunk, at: NDArray[np.intp], bad: Bad
     ) -> NDArray[np.int8]:
         """The kind of each event, NEITHER too where it is bad."""
-        topic, marks = opened.chunk.partition.topic, self.join.marks
+        topic, marks = records.partition.topic, self.join.marks
         here = [(i, m.equals) for i, m in enumerate(marks) if m.topic in (None, topic)]
         by_topic = next((i for i, equals in here if equals is None), NEITHER)
         found = np.full(len(at), by_topic, np.int8)

@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
-from typing import Final, TypeAlias, TypeVar, overload
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics_consumers.events.refusals import Unfit
-from streammetrics_consumers.model.chunk import Chunk
+from streammetrics_consumers.model.chunk import Chunk, Lazy
 
 T = TypeVar("T")
 Split: TypeAlias = Callable[[bytes], "list[bytes] | Unfit"]
@@ -39,20 +39,14 @@ _ESCAPED: Final = re.compile(rb"\\.", re.DOTALL)
 _SPACES: Final = b" \t\r\n"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Opened:
-    """The events of a chunk of messages.
+# The events of a chunk of messages, with a row for each event and one for each refused message,
+# and why these rows are refused; the columns of the chunk, where it has some, leave these out.
+Opened: TypeAlias = tuple[Chunk, dict[int, Unfit]]
 
-    `chunk` has a row for each event and one for each refused message. `messages` [n] is the place
-    of each row's message in the chunk that was opened, None where row i is message i. `bad`
-    are the refused rows; the columns of `chunk`, where it has some, leave these out. `skipped` is
-    how many events `[event] where` has left out.
-    """
 
-    chunk: Chunk
-    messages: NDArray[np.intp] | None
-    bad: dict[int, Unfit]
-    skipped: int = 0
+def messages_of(events: Chunk, records: Chunk, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The places in `records` of the messages that these rows of `events` came in."""
+    return np.searchsorted(np.asarray(records.offsets), np.asarray(events.offsets)[rows])
 
 
 def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
@@ -67,32 +61,15 @@ def some_rows(chunk: Chunk, at: NDArray[np.intp]) -> Chunk:
     return replace(
         chunk,
         offsets=np.asarray(chunk.offsets, np.int64)[at],
-        values=kept(values) if isinstance(values, list) else SomeValues(values, chosen),
+        values=kept(values)
+        if isinstance(values, list)
+        else Lazy(len(at), lambda i: values[chosen[i]]),
         timestamps_ms=None if times is None else instants(times)[at],
         keys=None if chunk.keys is None else kept(chunk.keys),
         headers=None if chunk.headers is None else kept(chunk.headers),
         cut={positions[i]: cut for i, cut in chunk.cut.items() if i in positions},
         indices=None if chunk.indices is None else np.asarray(chunk.indices)[at],
     )
-
-
-class SomeValues(Sequence["bytes | None"]):
-    """Some rows of values that are made on demand."""
-
-    def __init__(self, values: Sequence[bytes | None], positions: list[int]) -> None:
-        self._values, self._places = values, positions
-
-    @overload
-    def __getitem__(self, at: int) -> bytes | None: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[bytes | None]: ...
-    def __getitem__(self, at: int | slice) -> bytes | Sequence[bytes | None] | None:
-        if isinstance(at, slice):
-            return SomeValues(self._values, self._places[at])
-        return self._values[self._places[at]]
-
-    def __len__(self) -> int:
-        return len(self._places)
 
 
 def pieces_of(
@@ -137,7 +114,7 @@ def open_texts(
             if len(value) > max_event_bytes:
                 bad.setdefault(row, too_large(len(value), max_event_bytes))
     messages = np.repeat(np.arange(len(counts)), counts)
-    return Opened(of_events(chunk, messages, values), messages, bad)
+    return of_events(chunk, messages, values), bad
 
 
 def of_events(chunk: Chunk, messages: NDArray[np.intp], values: Sequence[bytes]) -> Chunk:

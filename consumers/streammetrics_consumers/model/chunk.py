@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, TypeAlias, TypeVar, overload, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from streammetrics import DictionaryColumn
 from streammetrics_consumers.model.partition import Partition
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,28 @@ class Texts:
     def dictionary_column(self) -> DictionaryColumn:
         """Each different text named once."""
         return self.named(self.first, self.first + len(self))
+
+
+class Lazy(Sequence[V]):
+    """Values that are made when one is asked for, and not before: value i is `make(i)`."""
+
+    def __init__(self, n: int, make: Callable[[int], V]) -> None:
+        self._n, self._make = n, make
+
+    @overload
+    def __getitem__(self, at: int) -> V: ...
+    @overload
+    def __getitem__(self, at: slice) -> Lazy[V]: ...
+    def __getitem__(self, at: int | slice) -> V | Lazy[V]:
+        if isinstance(at, slice):
+            chosen, make = range(self._n)[at], self._make
+            return Lazy(len(chosen), lambda i: make(chosen[i]))
+        if not 0 <= at < self._n:
+            raise IndexError(at)
+        return self._make(at)
+
+    def __len__(self) -> int:
+        return self._n
 
 
 Integers: TypeAlias = "Sequence[int] | NDArray[np.int64]"
@@ -78,7 +102,8 @@ class Chunk:
     records were opened into the events that they carry; None while a record is one event. `fields`
     is the header of a CSV file. `columns` holds the same rows by column, by dotted path, for
     sources that store columns (times as datetime64[ms]); `values` then makes the text of a row on
-    demand.
+    demand. `left_out` is how many events of these records `[event] where` does not mean: they
+    have no rows.
     """
 
     partition: Partition
@@ -93,6 +118,7 @@ class Chunk:
     fields: tuple[str, ...] | None = None
     columns: Mapping[str, Values] | None = None
     indices: Integers | None = None
+    left_out: int = 0
 
     def __len__(self) -> int:
         """How many records it holds."""

@@ -96,10 +96,10 @@ def forwarding(
 
     def opened() -> Sender:
         if config.source.library == "confluent-kafka":
-            from streammetrics_consumers.sources.confluent_source import client as by_librdkafka
+            from streammetrics_consumers.sources.kafka import confluent_client as by_librdkafka
 
             return by_librdkafka.Forwarding(config.source, topic)
-        from streammetrics_consumers.sources.kafka_source import producer as by_kafka_python
+        from streammetrics_consumers.sources.kafka import producer as by_kafka_python
 
         return by_kafka_python.Forwarding(config.source, topic)
 

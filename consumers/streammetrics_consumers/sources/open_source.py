@@ -9,14 +9,13 @@ from typing import Final, Protocol
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.model.chunk import SourceError
 from streammetrics_consumers.model.partition import Name
-from streammetrics_consumers.sources.file_source import FileSource
+from streammetrics_consumers.sources.files import FileSource, StdinSource
 from streammetrics_consumers.sources.source import Skips, Source, Unsuitable
-from streammetrics_consumers.sources.stdin_source import StdinSource
 
 # The module that reads with each library, and the extra that brings the library.
 MODULES: Final = {
-    "kafka-python": ("streammetrics_consumers.sources.kafka_source", "kafka"),
-    "confluent-kafka": ("streammetrics_consumers.sources.confluent_source", "confluent"),
+    "kafka-python": ("streammetrics_consumers.sources.kafka.kafka_source", "kafka"),
+    "confluent-kafka": ("streammetrics_consumers.sources.kafka.confluent_source", "confluent"),
 }
 
 
@@ -41,10 +40,10 @@ def open_source(config: Config, options: ReadOptions) -> Source:
     if config.source.kind == "kafka":
         require_package(config)
         if config.source.library == "confluent-kafka":
-            from streammetrics_consumers.sources.confluent_source import ConfluentSource
+            from streammetrics_consumers.sources.kafka.confluent_source import ConfluentSource
 
             return ConfluentSource(config.source, options.partitions, options.skips)
-        from streammetrics_consumers.sources.kafka_source import KafkaSource
+        from streammetrics_consumers.sources.kafka.kafka_source import KafkaSource
 
         return KafkaSource(config.source, options.partitions, options.skips)
     if config.source.kind == "file":

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.config.experiment import (
     CovariateConfig,
     ExperimentConfig,
     GuardrailConfig,
 )
-from streammetrics_consumers.config.section import ConfigError
 
-from tests.consumers.small_config import EVENT, METRICS, config, toml
+from tests.consumers import small_config
+from tests.consumers.small_config import EVENT, METRICS, config
 
 PLAIN = 'control = "a"\ndecision = ["ctr"]\ncluster = "none"'
 DECLARED = """
@@ -34,28 +33,24 @@ look_every_s = 5
 """
 
 
-def table(text: str, **parts: str) -> str:
-    return toml(rest=f"[experiment]\n{text}", **parts)
-
-
 def made(text: str, **parts: str) -> Config:
-    return config(table(text, **parts))
+    return config(rest=f"[experiment]\n{text}", **parts)
 
 
-def problems(text: str) -> dict[str, str]:
-    with pytest.raises(ConfigError) as caught:
-        config(text)
-    return {one.where: f"{one.expected}; {one.hint}" for one in caught.value.problems}
+def declared(text: str = DECLARED, **parts: str) -> ExperimentConfig:
+    found = made(text, **parts).experiment
+    assert found is not None
+    return found
 
 
-def test_a_config_without_the_table_counts_its_metrics_alone() -> None:
-    found = config()
-    assert found.experiment is None
-    assert [metric.name for metric in found.counted] == ["auc", "ctr"]
+def refused(where: str, said: str, text: str, **parts: str) -> None:
+    """Assert that a key of [experiment], or another one in brackets, is refused in these words."""
+    where = where if where.startswith("[") else f"[experiment] {where}"
+    small_config.refused(where, said, rest=f"[experiment]\n{text}", **parts)
 
 
-def test_fields_are_named_as_the_keys() -> None:
-    assert made(DECLARED).experiment == ExperimentConfig(
+def test_fields_are_named_as_the_keys_and_have_defaults() -> None:
+    assert declared() == ExperimentConfig(
         control="a",
         decision=("ctr", "auc.gini"),
         guardrails=(GuardrailConfig("auc", 0.01), GuardrailConfig("auc.ks", 0.0, False)),
@@ -72,17 +67,15 @@ def test_fields_are_named_as_the_keys() -> None:
         assignment_salt="ramp",
         look_every_s=5.0,
     )
-
-
-def test_what_is_not_said_has_defaults_and_the_unit_is_the_user() -> None:
-    assert made('control = "b"\ndecision = ["ctr"]\ncluster = "none"').experiment == (
-        ExperimentConfig("b", ("ctr",), unit="user", cluster="none")
-    )
+    names = ("start", "2024-01-01T01:00:00Z", "2024-01-01T02:30:00.500Z")
+    assert declared().epoch_names == names
+    assert declared(PLAIN) == ExperimentConfig("a", ("ctr",), unit="user", cluster="none")
+    assert config().experiment is None
+    assert [metric.name for metric in config().counted] == ["auc", "ctr"]
 
 
 def test_each_watched_metric_is_counted_once_beside_the_units() -> None:
-    found = made(DECLARED)
-    own, experiment = found.metric_sets
+    own, experiment = made(DECLARED).metric_sets
     assert [metric.name for metric in own.metrics] == ["auc", "ctr"]
     names = [metric.name for metric in experiment.metrics]
     assert names == ["experiment/auc", "experiment/ctr", "experiment/units"]
@@ -90,13 +83,14 @@ def test_each_watched_metric_is_counted_once_beside_the_units() -> None:
     units = experiment.metrics[2]
     assert units.inputs["units"].path == "event_id"
     assert units.empty.settings() == {"share": 0.25, "max_units": 1000}
-
-
-def test_guardrails_are_counted_too_and_a_name_with_a_dot_goes_before_a_view() -> None:
+    # A name with a dot goes before a view.
     metrics = METRICS + '\n"auc.gini" = { type = "Ratio" }'
     text = f'{PLAIN}\nguardrails = [{{ metric = "auc.gini", margin = 1 }}]'
     names = [metric.name for metric in made(text, metrics=metrics).metric_sets[1].metrics]
     assert names == ["experiment/auc.gini", "experiment/ctr", "experiment/units"]
+    # Without a unit no units are kept.
+    found = made(PLAIN, event=EVENT.replace('user = "user"', ""))
+    assert [metric.name for metric in found.counted] == ["auc", "ctr", "experiment/ctr"]
 
 
 def test_rows_of_one_unit_are_kept_in_groups_unless_they_stand_for_themselves() -> None:
@@ -107,20 +101,12 @@ def test_rows_of_one_unit_are_kept_in_groups_unless_they_stand_for_themselves() 
     assert (plain.name, plain.type) == ("experiment/ctr", "Ratio")
 
 
-def test_without_a_unit_no_units_are_kept() -> None:
-    found = made(PLAIN, event=EVENT.replace('user = "user"', ""))
-    assert [metric.name for metric in found.counted] == ["auc", "ctr", "experiment/ctr"]
-
-
-def test_a_metric_of_a_config_never_has_a_name_of_an_experiments() -> None:
-    text = toml(metrics=METRICS + '\n"experiment/ctr" = { type = "Ratio" }')
-    assert "a name of up to 64 letters" in problems(text)["[metrics] experiment/ctr"]
-
-
-def test_a_watched_metric_is_not_called_as_the_units_are() -> None:
-    metrics = METRICS + '\nunits = { type = "Ratio" }'
-    said = problems(table('control = "a"\ndecision = ["units"]', metrics=metrics))
-    assert "another name" in said["[experiment] decision[0]"]
+def test_a_metric_of_a_config_has_no_name_of_an_experiments() -> None:
+    named = f'{METRICS}\n"experiment/ctr" = {{ type = "Ratio" }}'
+    refused("[metrics] experiment/ctr", "a name of up to 64 letters", PLAIN, metrics=named)
+    metrics = f'{METRICS}\nunits = {{ type = "Ratio" }}'
+    watched = 'control = "a"\ndecision = ["units"]'
+    refused("decision[0]", "another name", watched, metrics=metrics)
     assert len(made(PLAIN, metrics=metrics).counted) == 5
 
 
@@ -131,35 +117,22 @@ def test_another_set_of_variants_is_another_plan() -> None:
 
 
 def test_a_metric_may_have_a_least_effect_of_its_own() -> None:
-    own = 'mdes = { "auc.ks" = 1, ctr = 0.5, auc = 0.005 }'
-    found = made(f"{DECLARED}\n{own}").experiment
-    assert found is not None
+    found = declared(f'{DECLARED}\nmdes = {{ "auc.ks" = 1, ctr = 0.5, auc = 0.005 }}')
     assert found.mdes == {"ctr": 0.5, "auc": 0.005, "auc.ks": 1.0}
     assert found.watched == ("ctr", "auc.gini", "auc", "auc.ks")
     assert list(found.plan["mdes"].items()) == [  # type: ignore[attr-defined]
         ("auc", 0.005), ("auc.ks", 1.0), ("ctr", 0.5),
     ]  # fmt: skip
-
-
-def test_a_plan_without_least_effects_of_their_own_is_described_as_before() -> None:
+    # A plan without any is described as before there was such a key.
     for text in (DECLARED, f"{DECLARED}\nmdes = {{}}"):
-        experiment = made(text).experiment
-        assert experiment is not None
-        assert list(experiment.plan) == [
+        assert list(declared(text).plan) == [
             "control", "decision", "guardrails", "on_several_variants", "cluster", "horizon",
             "baseline", "mde", "level", "epochs", "shares",
         ]  # fmt: skip
 
 
-def test_epochs_are_named_by_their_start() -> None:
-    experiment = made(DECLARED).experiment
-    assert experiment is not None
-    assert experiment.epoch_names == ("start", "2024-01-01T01:00:00Z", "2024-01-01T02:30:00.500Z")
-
-
-@pytest.mark.parametrize(
-    ("text", "where", "said"),
-    [
+def test_a_bad_setting_says_what_is_expected_and_what_to_do() -> None:
+    for text, where, said in (
         ('decision = ["ctr"]', "control", "compared with"),
         ('control = "c"\ndecision = ["ctr"]', "control", "one of [event] variants"),
         ('control = "a"', "decision", "a list of 1 to 100"),
@@ -167,95 +140,87 @@ def test_epochs_are_named_by_their_start() -> None:
         ('control = "a"\ndecision = ["ctr", "ctr"]', "decision", "different"),
         ('control = "a"\ndecision = ["ctx"]', "decision[0]", "did you mean `ctr`?"),
         ('control = "a"\ndecision = ["auc.gin"]', "decision[0]", "did you mean `gini`?"),
-        (f"{PLAIN}\nhorizon = 100", "baseline", "declare an mde instead"),
-        (f"{PLAIN}\nbaseline = 0.5", "baseline", "add a horizon"),
-        (f"{PLAIN}\nhorizon = 100\nbaseline = 0.5\nmde = 0.1", "mde", "one of the two"),
-        (f"{PLAIN}\nhorizon = 1\nbaseline = 0.5", "horizon", "whole number of units"),
-        (f"{PLAIN}\nhorizon = 100\nbaseline = 0", "baseline", "between 0 and 1"),
-        (f"{PLAIN}\nhorizon = 100\nbaseline = 1", "baseline", "between 0 and 1"),
-        (f"{PLAIN}\nmde = 0", "mde", "between 0 and inf"),
-        (f"{PLAIN}\nmdes = 0.1", "mdes", "a table"),
-        (f"{PLAIN}\nmdes = {{ ctx = 0.1 }}", "mdes", "did you mean `ctr`?"),
-        (f"{PLAIN}\nmdes = {{ auc = 0.1 }}", "mdes", "as in decision or guardrails"),
-        (f"{PLAIN}\nmdes = {{ ctr.ratio = 0.1 }}", "mdes.ctr", "in quotes"),
-        (f'{PLAIN}\nmdes = {{ "ctr.ratio" = 0.1 }}', "mdes", "known are `ctr`"),
-        (f"{PLAIN}\nmdes = {{ ctr = 0 }}", "mdes.ctr", "a number above 0"),
-        (f"{PLAIN}\nmdes = {{ ctr = -0.1 }}", "mdes.ctr", "a number above 0"),
-        (f"{PLAIN}\nmdes = {{ ctr = inf }}", "mdes.ctr", "a number above 0"),
-        (f"{PLAIN}\nmdes = {{ ctr = true }}", "mdes.ctr", "the least that matters"),
-        (f'{PLAIN}\nmdes = {{ ctr = "1" }}', "mdes.ctr", "a number above 0"),
-        (f"{PLAIN}\nlevel = 1.0", "level", "between 0.5 and 1"),
-        (f"{PLAIN}\nlevel = 95", "level", "from 0.5 to 1"),
-        (f'{PLAIN}\nepochs = ["2024-01-01T00:00:00"]', "epochs[0]", "with a zone"),
-        (f'{PLAIN}\nepochs = ["2024-01-01T00:00:00Z", "2024-01-01T01:00:00+01:00"]', "epochs",
-         "times that rise"),
-        (f"{PLAIN}\nepochs = [2024-01-01T00:00:00Z]", "epochs", "in quotes"),
-        (f"{PLAIN}\nshares = {{ a = 1 }}", "shares", "each of variants"),
-        (f"{PLAIN}\nshares = {{ a = 1, b = 0 }}", "shares", "a positive weight"),
-        (f"{PLAIN}\nshares = []", "shares", "at least one table"),
-        (f"{PLAIN}\nshares = [{{ a = 1, b = 1 }}, {{ a = 1, b = 2 }}]", "shares", "or 1"),
-        (f"{PLAIN}\nunit_share = 0", "unit_share", "to 1"),
-        (f"{PLAIN}\nmax_units = 0", "max_units", "from 1"),
-        (f'{PLAIN}\nunit = "a..b"', "unit", "a dotted path"),
-        (f'{PLAIN}\nassignment_salt = "streammetrics"', "assignment_salt", "another than"),
-        (f"{PLAIN}\nguardrails = 1", "guardrails", "a list"),
-        (f"{PLAIN}\nlook_every_s = 0", "look_every_s", "from 1 to 86400"),
-        (f"{PLAIN}\nlookevery_s = 1", "lookevery_s", "did you mean `look_every_s`?"),
         ('control = "a"\ndecision = ["ctr"]\ncluster = "group"', "cluster", "`groups`"),
-    ],
-)  # fmt: skip
-def test_a_bad_setting_says_what_is_expected_and_what_to_do(
-    text: str, where: str, said: str
-) -> None:
-    assert said in problems(table(text))[f"[experiment] {where}"]
+    ):
+        refused(where, said, text)
+    two = '["2024-01-01T00:00:00Z", "2024-01-01T01:00:00+01:00"]'
+    for more, where, said in (
+        ("horizon = 100", "baseline", "declare an mde instead"),
+        ("baseline = 0.5", "baseline", "add a horizon"),
+        ("horizon = 100\nbaseline = 0.5\nmde = 0.1", "mde", "one of the two"),
+        ("horizon = 1\nbaseline = 0.5", "horizon", "whole number of units"),
+        ("horizon = 100\nbaseline = 0", "baseline", "between 0 and 1"),
+        ("horizon = 100\nbaseline = 1", "baseline", "between 0 and 1"),
+        ("mde = 0", "mde", "between 0 and inf"),
+        ("mdes = 0.1", "mdes", "a table"),
+        ("mdes = { ctx = 0.1 }", "mdes", "did you mean `ctr`?"),
+        ("mdes = { auc = 0.1 }", "mdes", "as in decision or guardrails"),
+        ("mdes = { ctr.ratio = 0.1 }", "mdes.ctr", "in quotes"),
+        ('mdes = { "ctr.ratio" = 0.1 }', "mdes", "known are `ctr`"),
+        ("mdes = { ctr = 0 }", "mdes.ctr", "a number above 0"),
+        ("mdes = { ctr = inf }", "mdes.ctr", "a number above 0"),
+        ("mdes = { ctr = true }", "mdes.ctr", "the least that matters"),
+        ('mdes = { ctr = "1" }', "mdes.ctr", "a number above 0"),
+        ("level = 1.0", "level", "between 0.5 and 1"),
+        ("level = 95", "level", "from 0.5 to 1"),
+        ('epochs = ["2024-01-01T00:00:00"]', "epochs[0]", "with a zone"),
+        (f"epochs = {two}", "epochs", "times that rise"),
+        ("epochs = [2024-01-01T00:00:00Z]", "epochs", "in quotes"),
+        ("shares = { a = 1 }", "shares", "each of variants"),
+        ("shares = { a = 1, b = 0 }", "shares", "a positive weight"),
+        ("shares = []", "shares", "at least one table"),
+        ("shares = [{ a = 1, b = 1 }, { a = 1, b = 2 }]", "shares", "or 1"),
+        ("unit_share = 0", "unit_share", "to 1"),
+        ("max_units = 0", "max_units", "from 1"),
+        ('unit = "a..b"', "unit", "a dotted path"),
+        ('unit = "score.id"', "unit", "reads 'score' itself"),
+        ('unit = "key.id"', "unit", "a path in the event"),
+        ('assignment_salt = "streammetrics"', "assignment_salt", "another than"),
+        ("guardrails = 1", "guardrails", "a list"),
+        ("look_every_s = 0", "look_every_s", "from 1 to 86400"),
+        ("lookevery_s = 1", "lookevery_s", "did you mean `look_every_s`?"),
+    ):
+        refused(where, said, f"{PLAIN}\n{more}")
 
 
-@pytest.mark.parametrize(
-    ("guardrail", "where", "said"),
-    [
-        ("1", "[experiment] guardrails[0]", "a table"),
-        ('{ metric = "auk", margin = 1 }', "[experiment] guardrails[0].metric", "`auc`"),
-        ('{ metric = "auc" }', "[experiment.guardrails[0]] margin", "how much worse"),
-        ('{ metric = "auc", margin = -1 }', "[experiment.guardrails[0]] margin", "from 0"),
-        ('{ metric = "auc", margin = 0, direction = "up" }',
-         "[experiment.guardrails[0]] direction", "remove it"),
-        ('{ metric = "auc", margin = 0, higher_is_better = 1 }',
-         "[experiment.guardrails[0]] higher_is_better", "true or false"),
-        ('{ metric = "auc", margin = 0 }, { metric = "auc", margin = 1 }',
-         "[experiment] guardrails[1].metric", "repetition"),
-        ('{ metric = "ctr", margin = 0 }', "[experiment] guardrails[0].metric", "decides nothing"),
-    ],
-)  # fmt: skip
-def test_a_bad_guardrail_is_named_by_its_place(guardrail: str, where: str, said: str) -> None:
-    assert said in problems(table(f"{PLAIN}\nguardrails = [{guardrail}]"))[where]
+def test_a_bad_guardrail_is_named_by_its_place() -> None:
+    entry = "[experiment.guardrails[0]]"
+    for guardrail, where, said in (
+        ("1", "guardrails[0]", "a table"),
+        ('{ metric = "auk", margin = 1 }', "guardrails[0].metric", "`auc`"),
+        ('{ metric = "auc" }', f"{entry} margin", "how much worse"),
+        ('{ metric = "auc", margin = -1 }', f"{entry} margin", "from 0"),
+        ('{ metric = "auc", margin = 0, direction = "up" }', f"{entry} direction", "remove it"),
+        (
+            '{ metric = "auc", margin = 0, higher_is_better = 1 }',
+            f"{entry} higher_is_better",
+            "true or false",
+        ),
+        (
+            '{ metric = "auc", margin = 0 }, { metric = "auc", margin = 1 }',
+            "guardrails[1].metric",
+            "repetition",
+        ),
+        ('{ metric = "ctr", margin = 0 }', "guardrails[0].metric", "decides nothing"),
+    ):
+        refused(where, said, f"{PLAIN}\nguardrails = [{guardrail}]")
 
 
-def test_arms_are_declared_before_there_are_data() -> None:
+def test_an_experiment_needs_variants_and_mostly_a_unit() -> None:
     for variants in ("", 'variants = ["a"]'):
         event = EVENT.replace('variants = ["a", "b"]', variants)
-        assert "at least two" in problems(table(PLAIN, event=event))["[event] variants"]
-
-
-def test_groups_and_what_is_said_of_units_need_a_unit() -> None:
+        refused("[event] variants", "at least two", PLAIN, event=event)
     event = EVENT.replace('user = "user"', "")
-    said = problems(table('control = "a"\ndecision = ["ctr"]', event=event))
-    assert 'cluster = "none"' in said["[experiment] unit"]
-    said = problems(table(f'{PLAIN}\non_several_variants = "error"', event=event))
-    assert "since there is no unit" in said["[experiment] on_several_variants"]
+    refused("unit", 'cluster = "none"', 'control = "a"\ndecision = ["ctr"]', event=event)
+    several = f'{PLAIN}\non_several_variants = "error"'
+    refused("on_several_variants", "since there is no unit", several, event=event)
 
 
 def test_an_epoch_comes_from_the_time_or_from_a_field() -> None:
     event = f'{EVENT}\nepoch = "allocation"'
-    said = problems(table(f'{PLAIN}\nepochs = ["2024-01-01T00:00:00Z"]', event=event))
-    assert "[event] epoch" in said["[experiment] epochs"]
+    both = f'{PLAIN}\nepochs = ["2024-01-01T00:00:00Z"]'
+    refused("epochs", "[event] epoch", both, event=event)
     assert made(PLAIN, event=event).event.epoch == "allocation"
-
-
-def test_a_unit_is_a_field_of_one_value_and_in_a_file_of_the_event() -> None:
-    said = problems(table(f'{PLAIN}\nunit = "score.id"'))
-    assert "reads 'score' itself" in said["[experiment] unit"]
-    said = problems(table(f'{PLAIN}\nunit = "key.id"'))
-    assert "a path in the event" in said["[experiment] unit"]
 
 
 def test_all_that_is_declared_is_in_the_fingerprint_and_nothing_else() -> None:
@@ -283,9 +248,7 @@ def test_all_that_is_declared_is_in_the_fingerprint_and_nothing_else() -> None:
     for old, new in (("event_id", "user"), ("0.25", "0.5"), ("max_units = 1000", "max_units = 9")):
         now = prints(DECLARED.replace(old, new))
         assert [name for name in was if now[name] != was[name]] == ["experiment/units"], new
-
-
-def test_metrics_of_the_config_are_what_they_are_without_an_experiment() -> None:
+    # Metrics of the config are what they are without an experiment.
     assert made(DECLARED).fingerprints().items() >= config().fingerprints().items()
 
 
@@ -297,107 +260,79 @@ PER_USER = (
 DROP = 'control = "a"\non_several_variants = "drop"\ndecision = ["gauc.gauc"]'
 
 
-@pytest.mark.parametrize("cluster", ["groups", "none"])
-def test_units_of_several_variants_can_be_dropped_where_states_have_each_apart(
-    cluster: str,
-) -> None:
-    found = made(f'{DROP}\ncluster = "{cluster}"', metrics=PER_USER).experiment
-    assert found is not None and found.on_several_variants == "drop"
-
-
-@pytest.mark.parametrize(
-    ("text", "metrics", "said"),
-    [
-        (DROP.replace("gauc.gauc", "ctr"), PER_USER, "since ctr adds up rows of many units; only "
-         "gauc could leave some out"),
+def test_units_are_dropped_only_from_states_that_have_each_apart() -> None:
+    for cluster in ("groups", "none"):
+        found = declared(f'{DROP}\ncluster = "{cluster}"', metrics=PER_USER)
+        assert found.on_several_variants == "drop"
+    by_ctr = DROP.replace("gauc.gauc", "ctr")
+    integers = PER_USER.replace('"GroupedAUC" }', '"GroupedAUC", ids = "integer" }')
+    guarded = f"{DROP}\nguardrails = [{{ metric = 'auc', margin = 0 }}]"
+    for text, metrics, said in (
+        (by_ctr, PER_USER, "since ctr adds up rows of many units"),
+        (by_ctr, PER_USER, "; only gauc could leave some out"),
         (DROP.replace("gauc.gauc", "by_item"), PER_USER, "since by_item adds up"),
-        (f"{DROP}\nguardrails = [{{ metric = 'auc', margin = 0 }}]", PER_USER, "since auc adds up"),
-        (DROP.replace("gauc.gauc", "ctr"), METRICS, "if it has user for its groups"),
-        (DROP, PER_USER.replace('"GroupedAUC" }', '"GroupedAUC", ids = "integer" }'), "since gauc"),
+        (guarded, PER_USER, "since auc adds up"),
+        (by_ctr, METRICS, "if it has user for its groups"),
+        (DROP, integers, "since gauc"),
         (f'{DROP}\nunit = "event_id"', PER_USER, "if it has event_id for its groups"),
-    ],
-)  # fmt: skip
-def test_units_are_not_dropped_from_states_that_add_them_up(
-    text: str, metrics: str, said: str
-) -> None:
-    assert said in problems(table(text, metrics=metrics))["[experiment] on_several_variants"]
+    ):
+        refused("on_several_variants", said, text, metrics=metrics)
+    sample = f"{DROP}\nunit_share = 0.5"
+    refused("unit_share", "needs each unit", sample, metrics=PER_USER)
 
 
-def test_units_are_not_dropped_by_a_sample_of_them() -> None:
-    text = table(f"{DROP}\nunit_share = 0.5", metrics=PER_USER)
-    assert "needs each unit" in problems(text)["[experiment] unit_share"]
-
-
-BOUNCE = 'bounce = {{ type = "Ratio", better = {} }}\ncal = {{ type = "Calibration" }}'
-
-
-def directed(text: str, better: str = '"lower"') -> ExperimentConfig:
-    metrics = f"{METRICS}\n{BOUNCE.format(better)}"
-    found = config(table(text, metrics=metrics)).experiment
-    assert found is not None
-    return found
+def directed(better: str = '"lower"') -> str:
+    """Metrics of which one says in which direction it is better."""
+    bounce = f'bounce = {{ type = "Ratio", better = {better} }}'
+    return f'{METRICS}\n{bounce}\ncal = {{ type = "Calibration" }}'
 
 
 DECIDED = PLAIN.replace('["ctr"]', '["bounce", "ctr"]')
 
 
-def test_a_metric_says_its_direction_beside_its_type() -> None:
-    assert directed(DECIDED).better == {"bounce": "lower"}
-    assert directed(DECIDED, '"higher"').better == {"bounce": "higher"}
-    assert directed(DECIDED, "1").better == {"bounce": 1.0}
-    assert directed(PLAIN).better == {}
+def test_a_metric_says_its_direction_beside_its_type_or_the_experiment_does() -> None:
+    for better, expected in (('"lower"', "lower"), ('"higher"', "higher"), ("1", 1.0)):
+        assert declared(DECIDED, metrics=directed(better)).better == {"bounce": expected}
+    assert declared(PLAIN, metrics=directed()).better == {}
+    both = declared(f'{DECIDED}\nlower_is_better = ["ctr"]', metrics=directed())
+    assert both.better == {"bounce": "lower", "ctr": "lower"}
 
 
-def test_an_experiment_names_those_of_which_less_is_better() -> None:
-    assert directed(f'{DECIDED}\nlower_is_better = ["ctr"]').better == {
-        "bounce": "lower",
-        "ctr": "lower",
-    }
-
-
-@pytest.mark.parametrize(
-    ("guardrail", "higher"),
-    [
+def test_a_guardrail_has_the_direction_of_its_metric() -> None:
+    for guardrail, higher in (
         ('{ metric = "auc", margin = 0.01 }', True),
         ('{ metric = "cal.log_loss", margin = 0.01 }', False),
         ('{ metric = "bounce", margin = 0.01 }', False),
         ('{ metric = "cal.ratio", margin = 0.01, higher_is_better = false }', False),
         ('{ metric = "cal.mean_score", margin = 0.01 }', True),  # nobody says which
-    ],
-)
-def test_a_guardrail_has_the_direction_of_its_metric(guardrail: str, higher: bool) -> None:
-    (found,) = directed(f"{PLAIN}\nguardrails = [{guardrail}]").guardrails
-    assert found == GuardrailConfig(found.metric, 0.01, higher)
+    ):
+        (found,) = declared(f"{PLAIN}\nguardrails = [{guardrail}]", metrics=directed()).guardrails
+        assert found == GuardrailConfig(found.metric, 0.01, higher), guardrail
 
 
-@pytest.mark.parametrize(
-    ("text", "better", "where", "said"),
-    [
+def test_a_direction_that_cannot_be_is_named() -> None:
+    rail = f'{PLAIN}\nguardrails = [{{ metric = "cal.copc", margin = 1 }}]'
+    higher = rail.replace("cal.copc", "bounce").replace("1 }", "1, higher_is_better = true }")
+    for text, better, where, said in (
         (DECIDED, '"lowr"', "[metrics] bounce.better", "did you mean `lower`?"),
         (DECIDED, "true", "[metrics] bounce.better", '"lower"'),
         (DECIDED, "nan", "[metrics] bounce.better", '"lower"'),
-        (f'{DECIDED}\nlower_is_better = ["bonce"]', '"lower"',
-         "[experiment] lower_is_better[0]", "did you mean `bounce`?"),
-        (f'{DECIDED}\nlower_is_better = "bounce"', '"lower"',
-         "[experiment] lower_is_better", "a list"),
-        (f'{DECIDED}\nlower_is_better = ["bounce"]', '"higher"',
-         "[experiment] lower_is_better[0]", "remove one of the two"),
-        (f'{PLAIN}\nguardrails = [{{ metric = "cal.copc", margin = 1 }}]', '"lower"',
-         "[experiment] guardrails[0].higher_is_better", "near to 1"),
-        (f'{PLAIN}\nguardrails = [{{ metric = "bounce", margin = 1, higher_is_better = true }}]',
-         '"lower"', "[experiment] guardrails[0].higher_is_better", "false, since lower is better"),
-    ],
-)  # fmt: skip
-def test_a_direction_that_cannot_be_is_named(text: str, better: str, where: str, said: str) -> None:
-    metrics = f"{METRICS}\n{BOUNCE.format(better)}"
-    assert said in problems(table(text, metrics=metrics))[where]
+        (f'{DECIDED}\nlower_is_better = ["bonce"]', '"lower"', "lower_is_better[0]", "`bounce`?"),
+        (f'{DECIDED}\nlower_is_better = "bounce"', '"lower"', "lower_is_better", "a list"),
+        (
+            f'{DECIDED}\nlower_is_better = ["bounce"]',
+            '"higher"',
+            "lower_is_better[0]",
+            "remove one of the two",
+        ),
+        (rail, '"lower"', "guardrails[0].higher_is_better", "near to 1"),
+        (higher, '"lower"', "guardrails[0].higher_is_better", "false, since lower is better"),
+    ):
+        refused(where, said, text, metrics=directed(better))
 
 
 def test_a_direction_moves_no_state_so_that_it_may_be_declared_while_it_goes_on() -> None:
-    plain, said = (
-        config(table(DECIDED, metrics=f"{METRICS}\n{BOUNCE.format(one)}"))
-        for one in ('"none"', '"lower"')
-    )
+    plain, said = (made(DECIDED, metrics=directed(one)) for one in ('"none"', '"lower"'))
     assert plain.fingerprints() == said.fingerprints()
     assert plain.descriptions != said.descriptions
 
@@ -426,33 +361,24 @@ def test_a_covariate_is_counted_in_the_same_groups_and_is_a_part_of_the_plan() -
     assert "covariates" not in plain["experiment"]  # type: ignore[operator]
 
 
-@pytest.mark.parametrize(
-    ("covariates", "where", "said"),
-    [
+def test_a_covariate_that_is_none_is_refused() -> None:
+    one = '{ ctr = { metric = "before", theta = 1 } }'
+    for covariates, where, said in (
         ("1", "covariates", "a table of covariates, by metric"),
-        ('{ ctx = { metric = "before", theta = 1 } }', "covariates", "did you mean `ctr`?"),
+        (one.replace("ctr", "ctx"), "covariates", "did you mean `ctr`?"),
         (
             '{ before = { metric = "ctr", theta = 1 } }',
             "covariates",
             "as in decision or guardrails",
         ),
         ("{ ctr = 0.5 }", "covariates.ctr", "theta = 0.4"),
-        ('{ ctr = { metric = "befor", theta = 1 } }', "covariates.ctr.metric", "mean `before`?"),
-        ('{ ctr = { metric = "ctr", theta = 1 } }', "covariates.ctr.metric", "another metric"),
+        (one.replace("before", "befor"), "covariates.ctr.metric", "mean `before`?"),
+        (one.replace("before", "ctr"), "covariates.ctr.metric", "another metric"),
         ('{ ctr = { metric = "before" } }', "covariates.ctr.theta", "user_slope"),
-        ('{ ctr = { metric = "before", theta = inf } }', "covariates.ctr.theta", "a finite number"),
-        ('{ ctr = { metric = "before", theta = true } }', "covariates.ctr.theta", "finite number"),
-    ],
-)
-def test_a_covariate_that_is_none_is_refused(covariates: str, where: str, said: str) -> None:
-    text = table(f"{GROUPED}\ncovariates = {covariates}", metrics=BEFORE)
-    assert said in problems(text)[f"[experiment] {where}"]
-
-
-def test_a_covariate_has_no_other_keys_and_needs_groups() -> None:
-    one = '{ ctr = { metric = "before", theta = 1, frozen = true } }'
-    found = problems(table(f"{GROUPED}\ncovariates = {one}", metrics=BEFORE))
-    assert any("covariates.ctr" in where for where in found)
-    plain = '\ncluster = "none"\ncovariates = { ctr = { metric = "before", theta = 1 } }'
-    found = problems(table(GROUPED + plain, metrics=BEFORE))
-    assert 'write cluster = "groups"' in found["[experiment] covariates"]
+        (one.replace("1", "inf"), "covariates.ctr.theta", "a finite number"),
+        (one.replace("1", "true"), "covariates.ctr.theta", "a finite number"),
+        (one.replace("1", "1, frozen = 1"), "[covariates.ctr] frozen", "a known key"),
+    ):
+        refused(where, said, f"{GROUPED}\ncovariates = {covariates}", metrics=BEFORE)
+    alone = f'{GROUPED}\ncluster = "none"\ncovariates = {one}'
+    refused("covariates", 'write cluster = "groups"', alone, metrics=BEFORE)

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.events.fields import EVENT_ID
 from streammetrics_consumers.model.chunk import Cut, SourceError
 
 from streammetrics import DictionaryColumn, HashedIds, hash_ids
-from tests.consumers.small_config import EVENT, SLICES, chunk, config, event
+from tests.consumers.small_config import EVENT, chunk, config, event
 
 METRICS = (
     'auc = { type = "HistogramAUC" }\n'
@@ -41,9 +42,7 @@ def test_an_event_becomes_columns_by_role() -> None:
     assert np.asarray(found.columns["label:label"]).tolist() == [1.0, 1.0]
     assert np.asarray(found.columns["score:real"]).tolist() == [0.5, 0.25]
     assert not found.refused
-
-
-def test_fields_that_nothing_reads_may_be_anything() -> None:
+    # Fields that nothing reads may be anything.
     value = event()[:-1] + b',"user":[{}],"more":{"ts":1e999,"x":[null,"\\u00e9"]}}'
     assert len(decode(value)) == 1
 
@@ -54,76 +53,67 @@ def test_a_dotted_path_leads_into_objects() -> None:
     assert np.asarray(found.columns["shown.n:real"]).tolist() == [3.0]
 
 
-@pytest.mark.parametrize(
-    ("value", "reason", "field"),
-    [
-        (b"", "empty", None),
-        (b" \t\r\n", "empty", None),
-        (b"{", "not_json", None),
-        (b"not json", "not_json", None),
-        (b'{"ts":}', "not_json", None),
-        (event() + b"x", "not_json", None),
-        (event() + event(), "two_documents", None),
-        (event() + b"\n" + event(), "two_documents", None),
-        (event(score="NaN"), "not_a_number", None),
-        (event(score="Infinity"), "not_a_number", None),
-        (event(label="-Infinity"), "not_a_number", None),
-        (b"[" + event() + b"]", "not_an_object", None),
-        (b"null", "not_an_object", None),
-        (b'"text"', "not_an_object", None),
-        (b"17", "not_an_object", None),
-        (b"\xff\xfe{}", "invalid_utf8", None),
-        (event(phase="\xff").decode().encode("latin-1"), "invalid_utf8", None),
-        (b"\xef\xbb\xbf" + event(), "not_json", None),
-        (event().replace(b'"label":0,', b""), "missing_field", "label"),
-        (event().replace(b'"ts"', b'"t"'), "missing_field", "ts"),
-        (event(label="null"), "missing_field", "label"),
-        (event(label='"0"'), "wrong_type", "label"),
-        (event(label="[0]"), "wrong_type", "label"),
-        (event(score="true"), "wrong_type", "score"),
-        (event(score='"0.5"'), "wrong_type", "score"),
-        (event(score="{}"), "wrong_type", "score"),
-        (event(score="1e400"), "out_of_range", "score"),
-        (event(score="1" + "0" * 400), "out_of_range", "score"),
-        (event(score="1" + "0" * 5000), "out_of_range", "score"),
-        (event().replace(b'"a"', b"1e5"), "wrong_type", "variant"),
-        (event(variant="c"), "unknown_variant", "variant"),
-        (event(variant=""), "unknown_variant", "variant"),
-        (event(variant="A"), "unknown_variant", "variant"),
-        (event(variant="x" * 2000), "too_long", "variant"),
-        (event(phase="\u20ac" * 81), "too_long", "phase"),
-        (event().replace(b'"fit"', b"0.5"), "wrong_type", "phase"),
-        (event().replace(b'"fit"', b"[]"), "wrong_type", "phase"),
-        (event().replace(b'"fit"', b"9" * 25), "out_of_range", "phase"),
-        (event(ts="2024-01-01T00:00:00"), "bad_time", "ts"),
-        (event(ts="yesterday"), "bad_time", "ts"),
-        (event().replace(b'"2024-01-01T00:00:00Z"', b"1704067200"), "wrong_type", "ts"),
-        (DEEP % (b"[" * 300 + b"]" * 300), "too_deep", None),
-        (DEEP % (b'{"a":' * 5000 + b"1" + b"}" * 5000), "too_deep", None),
-        (b"[" * 100_000, "too_deep", None),
-        (event(phase="x" * 300_000), "too_large", None),
-    ],
-)  # fmt: skip
-def test_a_bad_event_is_refused_alone(value: bytes | None, reason: str, field: str | None) -> None:
-    found = decode(event(), value, event(variant="b"))
-    assert reasons(found) == [(reason, field)]
-    assert found.at.tolist() == [0, 2]
-    assert found.refused[0].offset == 1
-    assert texts(found.keys["variant"]) == ["a", "b"]
+BAD = [
+    (b"", "empty", None),
+    (b" \t\r\n", "empty", None),
+    (b"{", "not_json", None),
+    (b'{"ts":}', "not_json", None),
+    (event() + b"x", "not_json", None),
+    (event() + event(), "two_documents", None),
+    (event(score="NaN"), "not_a_number", None),
+    (event(label="-Infinity"), "not_a_number", None),
+    (b"[" + event() + b"]", "not_an_object", None),
+    (b"null", "not_an_object", None),
+    (b"\xff\xfe{}", "invalid_utf8", None),
+    (event(phase="\xff").decode().encode("latin-1"), "invalid_utf8", None),
+    (b"\xef\xbb\xbf" + event(), "not_json", None),
+    (event().replace(b'"label":0,', b""), "missing_field", "label"),
+    (event().replace(b'"ts"', b'"t"'), "missing_field", "ts"),
+    (event(label="null"), "missing_field", "label"),
+    (event(label='"0"'), "wrong_type", "label"),
+    (event(label="[0]"), "wrong_type", "label"),
+    (event(score="true"), "wrong_type", "score"),
+    (event(score='"0.5"'), "wrong_type", "score"),
+    (event(score="{}"), "wrong_type", "score"),
+    (event(score="1e400"), "out_of_range", "score"),
+    (event(score="1" + "0" * 400), "out_of_range", "score"),
+    (event(score="1" + "0" * 5000), "out_of_range", "score"),
+    (event().replace(b'"a"', b"1e5"), "wrong_type", "variant"),
+    (event(variant="c"), "unknown_variant", "variant"),
+    (event(variant=""), "unknown_variant", "variant"),
+    (event(variant="A"), "unknown_variant", "variant"),
+    (event(variant="x" * 2000), "too_long", "variant"),
+    (event(phase="\u20ac" * 81), "too_long", "phase"),
+    (event().replace(b'"fit"', b"0.5"), "wrong_type", "phase"),
+    (event().replace(b'"fit"', b"[]"), "wrong_type", "phase"),
+    (event().replace(b'"fit"', b"9" * 25), "out_of_range", "phase"),
+    (event(ts="2024-01-01T00:00:00"), "bad_time", "ts"),
+    (event(ts="yesterday"), "bad_time", "ts"),
+    (event().replace(b'"2024-01-01T00:00:00Z"', b"1704067200"), "wrong_type", "ts"),
+    (DEEP % (b"[" * 300 + b"]" * 300), "too_deep", None),
+    (DEEP % (b'{"a":' * 5000 + b"1" + b"}" * 5000), "too_deep", None),
+    (b"[" * 100_000, "too_deep", None),
+    (event(phase="x" * 300_000), "too_large", None),
+]
 
 
-def test_nesting_that_is_allowed_is_read() -> None:
-    assert len(decode(DEEP % (b"[" * 255 + b"]" * 255))) == 1
-    assert len(decode(DEEP % (b'"' + b"[" * 5000 + b'"'))) == 1
+def test_a_bad_event_is_refused_alone() -> None:
+    for value, reason, field in BAD:
+        found = decode(event(), value, event(variant="b"))
+        assert reasons(found) == [(reason, field)], value[:80]
+        assert found.at.tolist() == [0, 2]
+        assert found.refused[0].offset == 1
+        assert texts(found.keys["variant"]) == ["a", "b"]
 
 
-def test_a_deeply_nested_event_is_judged_alike_however_deep_the_caller_is() -> None:
+def test_nesting_that_is_allowed_is_read_however_deep_the_caller_is() -> None:
     value = DEEP % (b"[" * 255 + b"]" * 255)
+    assert len(decode(DEEP % (b'"' + b"[" * 5000 + b'"'))) == 1
 
     def deeper(levels: int) -> int:
         return deeper(levels - 1) if levels else len(decode(value))
 
-    assert deeper(400) == 1
+    assert deeper(0) == deeper(400) == 1
 
 
 def test_quarantine_keeps_the_beginning_and_the_hash_of_all() -> None:
@@ -164,42 +154,32 @@ def test_variants_that_are_not_declared_may_be_any() -> None:
     assert texts(found.keys["variant"]) == ["z", "7"]
 
 
-@pytest.mark.parametrize(("unit", "number", "ms"), [("s", 1_704_067_200, 1000), ("ms", 17, 1)])
-def test_a_time_may_be_an_integer_of_a_unit(unit: str, number: int, ms: int) -> None:
-    said = EVENT + f'time_unit = "{unit}"'
-    good = event().replace(b'"2024-01-01T00:00:00Z"', str(number).encode())
-    far = event().replace(b'"2024-01-01T00:00:00Z"', b"9" * 17)
-    huge = event().replace(b'"2024-01-01T00:00:00Z"', b"9" * 30)
-    found = decode(good, event(), far, huge, good, event=said)
-    assert found.times_ms.tolist() == [number * ms] * 2
-    assert reasons(found) == [("wrong_type", "ts"), ("out_of_range", "ts"), ("out_of_range", "ts")]
+def test_a_time_may_be_an_integer_of_a_unit_and_the_other_unit_is_found_out() -> None:
+    def of(number: int | str) -> bytes:
+        return event().replace(b'"2024-01-01T00:00:00Z"', str(number).encode())
 
-
-@pytest.mark.parametrize(
-    ("unit", "number", "reason", "other"),
-    [("ms", 1_704_067_200, "bad_time", "s"), ("s", 1_704_067_200_000, "out_of_range", "ms")],
-)
-def test_a_time_in_the_other_unit_is_refused_with_the_setting_that_reads_it(
-    unit: str, number: int, reason: str, other: str
-) -> None:
-    said = EVENT + f'time_unit = "{unit}"'
-    slipped = event().replace(b'"2024-01-01T00:00:00Z"', str(number).encode())
-    found = decode(slipped, event=said)
-    assert reasons(found) == [(reason, "ts")]
-    assert f'event.time_unit = "{other}"' in found.refused[0].detail
+    for unit, number, ms, slipped, reason, other in (
+        ("s", 1_704_067_200, 1000, 1_704_067_200_000, "out_of_range", "ms"),
+        ("ms", 17, 1, 1_704_067_200, "bad_time", "s"),
+    ):
+        values = [of(number), event(), of("9" * 17), of("9" * 30), of(slipped), of(number)]
+        found = decode(*values, event=f'{EVENT}time_unit = "{unit}"')
+        assert found.times_ms.tolist() == [number * ms] * 2
+        far = ("out_of_range", "ts")
+        assert reasons(found) == [("wrong_type", "ts"), far, far, (reason, "ts")]
+        assert f'event.time_unit = "{other}"' in found.refused[3].detail
 
 
 def test_ids_are_texts_unless_the_metric_wants_integers() -> None:
-    text = decode(event(user="7").replace(b'"7"', b"7"), event(user="x"),
-                  metrics='g = { type = "GroupedAUC" }')  # fmt: skip
-    column = text.columns["user:hashed_id"]
+    def read(ids: str) -> Decoded:
+        values = event(user="7").replace(b'"7"', b"7"), event(user="x")
+        return decode(*values, metrics=f'g = {{ type = "GroupedAUC"{ids} }}')
+
+    column = read("").columns["user:hashed_id"]
     assert isinstance(column, HashedIds) and column.tolist() == hash_ids(["7", "x"]).tolist()
-    exact = decode(event(user="7").replace(b'"7"', b"7"), event(user="x"),
-                   metrics='g = { type = "GroupedAUC", ids = "exact" }')  # fmt: skip
-    names = exact.columns["user:text_id"]
+    names = read(', ids = "exact"').columns["user:text_id"]
     assert isinstance(names, DictionaryColumn) and texts(names) == ["7", "x"]
-    whole = decode(event(user="7").replace(b'"7"', b"7"), event(user="x"),
-                   metrics='g = { type = "GroupedAUC", ids = "integer" }')  # fmt: skip
+    whole = read(', ids = "integer"')
     assert np.asarray(whole.columns["user:int_id"]).tolist() == [7]
     assert reasons(whole) == [("wrong_type", "user")]
 
@@ -290,9 +270,8 @@ def test_a_csv_row_is_an_event() -> None:
     assert texts(found.keys["slice phase"]) == ["fit", 'a "quoted", value\nin two lines', None]
 
 
-@pytest.mark.parametrize(
-    ("value", "reason", "field"),
-    [
+def test_a_bad_csv_row_is_refused_alone() -> None:
+    for value, reason, field in (
         (b"", "empty", None),
         (b"a,b", "not_csv", None),
         (CSV_GOOD + b",y", "not_csv", None),
@@ -305,12 +284,10 @@ def test_a_csv_row_is_an_event() -> None:
         (CSV_GOOD.replace(b"0.5", "\u0661".encode()), "wrong_type", "score"),
         (CSV_GOOD.replace(b",a,", b",q,"), "unknown_variant", "variant"),
         (CSV_GOOD.replace(b"Z", b""), "bad_time", "ts"),
-    ],
-)
-def test_a_bad_csv_row_is_refused_alone(value: bytes, reason: str, field: str | None) -> None:
-    found = decode_csv(CSV_GOOD, value, CSV_GOOD)
-    assert reasons(found) == [(reason, field)]
-    assert found.at.tolist() == [0, 2]
+    ):
+        found = decode_csv(CSV_GOOD, value, CSV_GOOD)
+        assert reasons(found) == [(reason, field)], value
+        assert found.at.tolist() == [0, 2]
 
 
 def test_a_table_that_lacks_a_column_is_an_error_and_no_heap_of_refusals() -> None:
@@ -318,15 +295,43 @@ def test_a_table_that_lacks_a_column_is_an_error_and_no_heap_of_refusals() -> No
         decode_csv(CSV_GOOD, header=("ts", "variant", "label", "p", "phase", "extra"))
 
 
-def test_csv_and_json_give_the_same_columns() -> None:
-    rows = [event(label=1, score=0.125), event(variant="b", phase="7")]
-    said = [b"2024-01-01T00:00:00Z,a,1,0.125,fit,", b"2024-01-01T00:00:00Z,b,0,0.25,7,"]
-    one, other = decode(*rows), decode_csv(*said)
-    for name in one.keys:
-        assert texts(one.keys[name]) == texts(other.keys[name])
-    for name in one.columns:
-        assert np.asarray(one.columns[name]).tolist() == np.asarray(other.columns[name]).tolist()
+# -- the ids by which repeats of events are known
+
+DEDUP = '[dedup]\nevent_id = "id"'
+MS = 1_704_067_200_000  # of `event`
 
 
-def test_slices_by_more_than_one_field_name_each_once() -> None:
-    assert set(decode(event(), slices=SLICES).keys) == {"variant", "slice phase"}
+def with_id(value: bytes, id_: object) -> bytes:
+    return json.dumps({**json.loads(value), "id": id_}).encode()
+
+
+def hashes(*ids: str) -> list[int]:
+    return np.asarray(hash_ids(list(ids))).view(np.uint64).tolist()  # type: ignore[no-any-return]
+
+
+def test_ids_are_those_of_good_events_and_of_refused_ones_that_have_one() -> None:
+    values = (
+        with_id(event(), "a"),
+        b"{",  # no JSON
+        with_id(event(variant="c"), "b"),  # an unknown variant
+        event(),  # no id
+        with_id(event(ts="soon"), "c"),  # no time
+        with_id(event(), 7),
+        with_id(event(label='"x"'), "d"),  # another type: it is not read any further
+    )
+    found = decode(*values, rest=DEDUP)
+    assert found.event_ids is not None
+    assert found.event_ids.positions.tolist() == [0, 2, 5]
+    assert found.event_ids.ids.tolist() == hashes("a", "b", "7")
+    assert found.event_ids.times_ms.tolist() == [MS] * 3
+    # No metric sees them, and a config without [dedup] reads none.
+    assert EVENT_ID not in {*found.columns, *found.keys}
+    assert decode(event()).event_ids is None
+
+
+def test_a_time_too_far_ahead_counts_as_that_of_its_record() -> None:
+    times: list[int | None] = [MS, MS - 100_000, MS - 100_001, None]
+    values = chunk([with_id(event(), "a")] * 4, timestamps_ms=times)
+    found = Decoder(config(rest=DEDUP)).decode(values).event_ids
+    assert found is not None
+    assert found.times_ms.tolist() == [MS, MS, MS - 100_001, MS]

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pytest
 from streammetrics_consumers.config.config import Config
 from streammetrics_consumers.events.decoder import Decoded, Decoder
 from streammetrics_consumers.events.fields import ID, VALUE
@@ -33,8 +32,8 @@ CLICK = {"kind": "click", "id": "x", "ts": 11}
 PAID = {"kind": "paid", "id": "y", "ts": 12, "price": 2.5}
 
 
-def split(others: str = "refuse", **parts: str) -> Config:
-    rest, slices = JOIN.replace("OTHERS", others), 'by = [["variant"], ["phase"]]'
+def split(others: str = "refuse", more: str = "", **parts: str) -> Config:
+    rest, slices = JOIN.replace("OTHERS", others) + more, 'by = [["variant"], ["phase"]]'
     return config(event=EVENT, slices=slices, rest=rest, **parts)
 
 
@@ -54,43 +53,33 @@ def test_each_event_has_what_its_kind_has() -> None:
     assert found.columns["score:real"].tolist()[1] == 0.5  # type: ignore[union-attr]
     variant = found.keys["variant"]
     assert variant.values[variant.codes[1]] == "b"
-
-
-def test_an_outcome_may_have_fields_of_an_impression_that_are_no_good() -> None:
+    # An outcome may have fields of an impression that are no good.
     found = decode([{**CLICK, "score": None, "variant": "z"}, SHOWN])
-    assert not found.refused
-    assert len(found) == 2
+    assert (len(found), found.refused) == (2, ())
 
 
-@pytest.mark.parametrize(
-    ("event", "reason", "field"),
-    [
+def test_an_event_is_refused_for_what_its_kind_lacks() -> None:
+    bad: list[tuple[dict[str, Any], str, str | None]] = [
         ({**SHOWN, "score": "high"}, "wrong_type", "score"),
         ({**SHOWN, "variant": "z"}, "unknown_variant", "variant"),
         ({"kind": "shown", "ts": 1}, "missing_field", None),
         ({**CLICK, "ts": "late"}, "wrong_type", "ts"),
-        ({**PAID, "price": None}, "wrong_type", "price"),
+        ({**PAID, "price": None}, "missing_field", "price"),
         ({"kind": "paid", "id": "x", "ts": 1}, "missing_field", "price"),
         ({"kind": "seen", "id": "x", "ts": 1}, "unknown_kind", "kind"),
         ({"id": "x", "ts": 1}, "unknown_kind", "kind"),
-    ],
-)
-def test_an_event_is_refused_for_what_its_kind_lacks(
-    event: dict[str, Any], reason: str, field: str | None
-) -> None:
-    found = decode([CLICK, event, SHOWN])
-    (refused,) = found.refused
-    assert (refused.offset, len(found)) == (1, 2)
-    assert refused.reason in (reason, "missing_field")
-    assert field is None or refused.field == field
+    ]
+    for event, reason, field in bad:
+        found = decode([CLICK, event, SHOWN])
+        (refused,) = found.refused
+        assert (refused.offset, len(found)) == (1, 2)
+        assert refused.reason == reason
+        assert field is None or refused.field == field
 
 
-def test_events_of_no_kind_can_be_skipped() -> None:
+def test_events_of_no_kind_can_be_skipped_but_what_is_no_json_is_refused_before() -> None:
     found = decode([CLICK, {"kind": "seen"}, SHOWN, {}], split("skip"))
     assert (found.skipped, len(found), found.refused) == (2, 2, ())
-
-
-def test_what_is_no_json_is_refused_before_anyone_asks_for_its_kind() -> None:
     found = Decoder(split("skip")).decode(chunk([b"{", json.dumps(CLICK).encode()]))
     assert [one.reason for one in found.refused] == ["not_json"]
     assert (found.skipped, len(found)) == (0, 1)
@@ -143,3 +132,12 @@ def test_events_in_messages_have_their_kinds_and_what_stands_in_their_records() 
     assert found.kinds is not None
     assert (found.kinds.tolist(), found.skipped) == ([1, 0, 1], 2)
     assert [(one.offset, one.index, one.field) for one in found.refused] == [(1, 1, "header.arm")]
+
+
+def test_impressions_and_outcomes_have_event_ids_alike() -> None:
+    of = split(more='[dedup]\nevent_id = "event"')
+    for events in ([{**SHOWN, "event": "a"}, {**PAID, "event": "b"}], []):
+        found = decode(events, of)
+        assert found.event_ids is not None
+        ids = np.asarray(hash_ids(["a", "b"][: len(events)])).view(np.uint64)
+        assert found.event_ids.ids.tolist() == ids.tolist()

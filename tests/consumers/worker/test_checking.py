@@ -143,8 +143,10 @@ def test_a_broker_that_is_away_is_not_asked_twice(tmp_path: Path) -> None:
 def test_a_missing_client_is_named_with_its_extra_before_a_store_is_made(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delitem(sys.modules, "streammetrics_consumers.sources.kafka_source", raising=False)
-    monkeypatch.delattr("streammetrics_consumers.sources.kafka_source", raising=False)
+    monkeypatch.delitem(
+        sys.modules, "streammetrics_consumers.sources.kafka.kafka_source", raising=False
+    )
+    monkeypatch.delattr("streammetrics_consumers.sources.kafka.kafka_source", raising=False)
     for name in [name for name in sys.modules if name.partition(".")[0] == "kafka"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "kafka", None)

@@ -26,8 +26,8 @@ from tests.kafka_broker import create_topic
 
 # Where each library forwards, by the package that reads with it.
 MODULES = {
-    "kafka_source": "streammetrics_consumers.sources.kafka_source.producer",
-    "confluent_source": "streammetrics_consumers.sources.confluent_source.client",
+    "kafka_source": "streammetrics_consumers.sources.kafka.producer",
+    "confluent_source": "streammetrics_consumers.sources.kafka.confluent_client",
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from streammetrics_consumers.query.results import Results, to_json
-from streammetrics_consumers.sources import file_source
+from streammetrics_consumers.sources.files import file_source
 
 from streammetrics import Accumulator, GroupedScores, RankingMetrics
 from tests.consumers.impressions import (

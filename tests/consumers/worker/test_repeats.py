@@ -19,7 +19,7 @@ from streammetrics_consumers.ledger.settings import SettingsChanged
 from streammetrics_consumers.query.query import parse_query
 from streammetrics_consumers.query.reader import read_results
 from streammetrics_consumers.replay.verify import Wanted
-from streammetrics_consumers.sources.file_source import CHUNK_RECORDS
+from streammetrics_consumers.sources.files import CHUNK_RECORDS
 from streammetrics_consumers.sources.memory_source import Assign, Deliver, Log, Lose, Revoke, Step
 
 from tests.consumers import killed_worker

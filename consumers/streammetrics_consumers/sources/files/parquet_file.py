@@ -1,0 +1,158 @@
+"""A parquet file, row group by row group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from streammetrics_consumers.events.arrow_columns import ArrowColumns, RowTexts
+from streammetrics_consumers.model.chunk import Chunk, SourceError
+from streammetrics_consumers.model.partition import Partition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_HEAD_BYTES = 4096
+_ROWS = 8192  # of a batch
+_CHUNK_BYTES = 8 << 20  # of a chunk of several rows; plain values take five times as much
+
+
+class ParquetFile:
+    """See `Table`. Rows are records; a dotted path leads into a column of structs."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import pyarrow.parquet
+        except ModuleNotFoundError:
+            raise SourceError(
+                "reading parquet needs the package pyarrow; "
+                "install it with: pip install 'streammetrics[parquet]'"
+            ) from None
+        self.path = path
+        self._errors = (pyarrow.ArrowException, OSError, MemoryError, ValueError, OverflowError)
+        try:
+            self._file = pyarrow.parquet.ParquetFile(path, page_checksum_verification=True)
+        except self._errors as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise  # the file cannot be opened; what is wrong within it has no number
+            raise SourceError(
+                f"[source] path: expected a parquet file, got {path} ({_short(error)}); check the "
+                "path, or correct [source] format, or write the file anew if it is damaged"
+            ) from None
+        self._rows = self._rows_of_groups()
+        self.offset = 0
+        self._batches: Iterator[pa.RecordBatch] = iter(())
+        self._rest: pa.RecordBatch | None = None
+
+    def _rows_of_groups(self) -> list[int]:
+        """How many rows each row group has, as the footer says."""
+        metadata = self._file.metadata
+        rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        if min(rows, default=0) < 0 or sum(rows) != metadata.num_rows:
+            raise SourceError(
+                f"{self.path}: expected a footer whose row groups have all rows, got one of "
+                f"{metadata.num_rows} rows with {sum(rows)} in its row groups; the file is "
+                "damaged: write it anew"
+            )
+        return rows
+
+    def beginning(self) -> bytes | None:
+        """The first bytes and the number of rows: such a file is written once."""
+        if not self.count():
+            return None
+        with self.path.open("rb") as file:
+            return file.read(_HEAD_BYTES) + str(self.count()).encode()
+
+    def count(self) -> int:
+        """Rows in the file."""
+        return sum(self._rows)
+
+    def skip_to(self, offset: int) -> int:
+        """Stand before this row; whole row groups before it are not read."""
+        before, first = 0, 0
+        while first < len(self._rows) and before + self._rows[first] <= offset:
+            before += self._rows[first]
+            first += 1
+        self._batches = self._from_group(first)
+        self._rest = None
+        self.offset = before
+        while self.offset < offset:
+            batch = self._next(offset - self.offset)
+            if batch is None:
+                break
+            self.offset += batch.num_rows
+        return self.offset
+
+    def read(self, partition: Partition, limit: int) -> Chunk | None:
+        """The next rows."""
+        batch = self._next(limit)
+        if batch is None:
+            return None
+        start, self.offset = self.offset, self.offset + batch.num_rows
+        return Chunk(
+            partition,
+            start,
+            self.offset,
+            range(start, self.offset),
+            RowTexts(batch),
+            columns=ArrowColumns(batch),
+        )
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _from_group(self, first: int) -> Iterator[pa.RecordBatch]:
+        """The batches of the row groups from one on, each of as many groups as it takes. Raises
+        SourceError where one is damaged, after the rows before it."""
+        groups, count = range(first, len(self._rows)), 0
+        try:
+            for batch in self._file.iter_batches(batch_size=_ROWS, row_groups=list(groups)):
+                count += batch.num_rows
+                yield batch
+        except self._errors:
+            pass  # which row group it is in is found below
+        if count != sum(self._rows[first:]):
+            for group in groups:
+                yield from self._of_group(group, count)
+                count = max(0, count - self._rows[group])
+
+    def _of_group(self, group: int, past: int) -> Iterator[pa.RecordBatch]:
+        """The batches of one row group, without its first `past` rows."""
+        count = 0
+        try:
+            for batch in self._file.iter_batches(batch_size=_ROWS, row_groups=[group]):
+                left = batch.slice(min(max(0, past - count), batch.num_rows))
+                count += batch.num_rows
+                if left.num_rows:
+                    yield left
+        except self._errors as error:
+            raise self._damaged(group, f"an error ({_short(error)})") from error
+        if count != self._rows[group]:
+            raise self._damaged(group, f"{count} of its {self._rows[group]} rows")
+
+    def _damaged(self, group: int, got: str) -> SourceError:
+        first = sum(self._rows[:group])
+        return SourceError(
+            f"{self.path}: expected row group {group} (rows {first} to "
+            f"{first + self._rows[group] - 1}) to be readable, got {got}; the rows before it can "
+            "be counted, and the file is damaged: write it anew, or copy it again"
+        )
+
+    def _next(self, limit: int) -> pa.RecordBatch | None:
+        batch = self._rest if self._rest is not None else next(self._batches, None)
+        self._rest = None
+        if batch is None:
+            return None
+        if batch.nbytes > _CHUNK_BYTES:  # rows with long lists or texts
+            limit = max(1, min(limit, batch.num_rows * _CHUNK_BYTES // batch.nbytes))
+        if batch.num_rows > limit:
+            self._rest = batch.slice(limit)
+            batch = batch.slice(0, limit)
+        return batch
+
+
+def _short(error: BaseException) -> str:
+    """What an error says, on one line."""
+    return " ".join((str(error) or type(error).__name__).split())[:200]

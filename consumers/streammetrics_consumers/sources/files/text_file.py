@@ -1,0 +1,326 @@
+"""A file of lines or CSV rows, read in order and in bounded memory."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import os
+from collections import deque
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from streammetrics_consumers.events.json_and_csv import split_header
+from streammetrics_consumers.events.refusals import PAYLOAD_BYTES
+from streammetrics_consumers.model.chunk import Chunk, Cut, SourceError
+from streammetrics_consumers.model.partition import Partition
+from streammetrics_consumers.sources.source import GapError
+
+_HEAD_BYTES: Final = 4096
+BLOCK_BYTES: Final = 1 << 20
+
+
+class TextFile:
+    """See `Table`, whose text form this is."""
+
+    def __init__(self, path: Path, format: str, max_bytes: int, *, follow: bool) -> None:
+        self.path = path
+        self.format = format
+        self.max_bytes = max_bytes
+        self.follow = follow
+        self._file = path.open("rb", buffering=0)
+        self._restart()
+
+    def _restart(self) -> None:
+        self._file.seek(0)
+        self._records = Records(self.format, self.max_bytes, self.path.name)
+        self._ready: deque[Record] = deque()
+        self._ended = False
+        self._read_bytes = 0
+        self.offset = 0
+
+    def beginning(self) -> bytes | None:
+        """The first line, or as much of it as tells files apart; in CSV the first two."""
+        head = os.pread(self._file.fileno(), _HEAD_BYTES, 0)
+        needed = 2 if self.format == "csv" else 1
+        *ended, last = head.split(b"\n", needed)
+        # What follows the last needed line end may still change while it is followed.
+        if len(ended) < needed and len(head) < _HEAD_BYTES:
+            if self.follow or len(ended) < needed - 1 or not last:
+                return None
+            ended.append(last)
+        return b"\n".join(ended) if len(ended) == needed else head
+
+    def count(self) -> int:
+        """Records in the file as it is now."""
+        other = TextFile(self.path, self.format, self.max_bytes, follow=self.follow)
+        try:
+            return other.skip_to(None)
+        finally:
+            other.close()
+
+    def skip_to(self, offset: int | None) -> int:
+        """Stand before this record (None: at the end); answers where it stands."""
+        self._restart()
+        while offset is None or self.offset < offset:
+            if not self._ready and not self._fill():
+                break
+            step = len(self._ready)
+            if offset is not None and step > offset - self.offset:
+                step = offset - self.offset
+                for _ in range(step):
+                    self._ready.popleft()
+            else:
+                self._ready.clear()
+            self.offset += step
+        return self.offset
+
+    def read(self, partition: Partition, limit: int) -> Chunk | None:
+        """The next records."""
+        while len(self._ready) < limit and self._fill():
+            pass
+        if not self._ready:
+            self._refuse_shorter(partition)
+            return None
+        found = [self._ready.popleft() for _ in range(min(limit, len(self._ready)))]
+        start, self.offset = self.offset, self.offset + len(found)
+        return text_chunk(partition, start, found, self._records.header)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _fill(self) -> bool:
+        """Read on; whether there may be more."""
+        if self._ended:
+            return False
+        block = self._file.read(BLOCK_BYTES)
+        self._read_bytes += len(block)
+        if block:
+            self._ready.extend(self._records.feed(block))
+            return True
+        if not self.follow:
+            self._ended = True
+            self._ready.extend(self._records.finish())
+            return bool(self._ready)
+        return False
+
+    def _refuse_shorter(self, partition: Partition) -> None:
+        size = self.path.stat().st_size
+        if size < self._read_bytes:
+            raise GapError(partition, self.offset, 0, self.count())
+
+
+def text_chunk(
+    partition: Partition, start: int, records: Sequence[Record], header: tuple[str, ...] | None
+) -> Chunk:
+    """Records that follow each other, as a chunk."""
+    end = start + len(records)
+    overlong = {i: r for i, r in enumerate(records) if isinstance(r, Overlong)}
+    return Chunk(
+        partition,
+        start,
+        end,
+        range(start, end),
+        [r.beginning if isinstance(r, Overlong) else r for r in records],
+        cut={i: r.cut for i, r in overlong.items()},
+        fields=header,
+    )
+
+
+class Overlong(NamedTuple):
+    """A record over the limit: its beginning, and the size and hash of all of it."""
+
+    beginning: bytes
+    cut: Cut
+
+
+Record = bytes | Overlong  # without its line end
+
+
+class Lines:
+    """Cuts blocks into lines. A line may end with LF or CR LF; one over the limit is measured and
+    hashed as it passes, and only its beginning is kept."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._parts: list[bytes] = []  # of the line that has not ended yet
+        self._size = 0
+        self._passing: _Passing | None = None
+
+    def feed(self, block: bytes) -> list[Record]:
+        """The lines that end in this block."""
+        lines = block.split(b"\n")
+        last = lines.pop()
+        found: list[Record] = []
+        if lines:
+            self._grow(lines[0])
+            found.append(self._take())
+            del lines[0]
+            if b"\r" in block:
+                lines = [line.removesuffix(b"\r") for line in lines]
+            if max(map(len, lines), default=0) <= self.max_bytes:
+                found += lines
+            else:
+                found += [self._bounded(line) for line in lines]
+        self._grow(last)
+        return found
+
+    def finish(self) -> list[Record]:
+        """The last line, where the stream does not end with a line end."""
+        return [self._take()] if self._size else []
+
+    def _grow(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._passing is None and self._size > self.max_bytes + 1:
+            # One byte more may be the CR of a line end.
+            self._passing = _Passing()
+            for part in self._parts:
+                self._passing.add(part)
+            self._parts = []
+        if self._passing is not None:
+            self._passing.add(piece)
+        elif piece:
+            self._parts.append(piece)
+
+    def _take(self) -> Record:
+        record: Record
+        if self._passing is not None:
+            record = self._passing.record()
+        else:
+            record = self._bounded(b"".join(self._parts).removesuffix(b"\r"))
+        self._parts, self._size, self._passing = [], 0, None
+        return record
+
+    def _bounded(self, line: bytes) -> Record:
+        if len(line) <= self.max_bytes:
+            return line
+        return Overlong(line[:PAYLOAD_BYTES], Cut(len(line), hashlib.sha256(line).hexdigest()))
+
+
+class _Passing:
+    """The beginning, size and hash of a line that is not kept."""
+
+    def __init__(self) -> None:
+        self._start = b""
+        self._size = 0
+        self._hash = hashlib.sha256()
+        self._held = b""  # a last CR, which is a part of the line only if more follows
+
+    def add(self, piece: bytes) -> None:
+        piece = self._held + piece
+        self._held = b"\r" if piece.endswith(b"\r") else b""
+        piece = piece.removesuffix(b"\r")
+        if len(self._start) < PAYLOAD_BYTES:
+            self._start += piece[: PAYLOAD_BYTES - len(self._start)]
+        self._size += len(piece)
+        self._hash.update(piece)
+
+    def record(self) -> Overlong:
+        return Overlong(self._start, Cut(self._size, self._hash.hexdigest()))
+
+
+class CsvRows:
+    """Joins lines whose quotes are open to rows; the first row is the header.
+
+    A broken quote must not cost its neighbours: lines that do not join to a row as wide as the
+    header, within the limit, were never one. Then the first stands alone, and reading goes on
+    with the line after it.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self._width: int | None = None
+        self._open: list[bytes] = []
+        self._size = 0
+
+    def feed(self, lines: Iterable[Record]) -> list[Record]:
+        """The rows that end with one of these lines."""
+        pending = list(lines)
+        pending.reverse()
+        rows: list[Record] = []
+        while pending:
+            line = pending.pop()
+            if isinstance(line, Overlong):
+                if self._open:
+                    pending.append(line)
+                    self._give_up(rows, pending)
+                else:
+                    rows.append(line)
+                continue
+            odd = line.count(b'"') % 2 == 1
+            if not self._open and not odd:
+                rows.append(line)
+            else:
+                self._open.append(line)
+                self._size += len(line) + 1
+                if self._size > self.max_bytes + 1:
+                    self._give_up(rows, pending)
+                elif odd and len(self._open) > 1:
+                    self._close(rows, pending)
+            if self._width is None and rows:
+                self._width = _width(rows[0])
+        return rows
+
+    def finish(self) -> list[Record]:
+        """The rows of what is left at the end of the stream."""
+        rows: list[Record] = []
+        while self._open:
+            pending: list[Record] = []
+            self._give_up(rows, pending)
+            rows += self.feed(reversed(pending))
+        return rows
+
+    def _close(self, rows: list[Record], pending: list[Record]) -> None:
+        row = b"\n".join(self._open)
+        if self._width is not None and _width(row) != self._width:
+            self._give_up(rows, pending)
+            return
+        rows.append(row)
+        self._open, self._size = [], 0
+
+    def _give_up(self, rows: list[Record], pending: list[Record]) -> None:
+        rows.append(self._open[0])
+        pending.extend(reversed(self._open[1:]))
+        self._open, self._size = [], 0
+
+
+def _width(row: Record) -> int:
+    """How many values a row has; 0 where it is none."""
+    if isinstance(row, Overlong):
+        return 0
+    try:
+        return len(next(csv.reader([row.decode("utf-8", "replace")], strict=True)))
+    except (csv.Error, StopIteration):
+        return 0
+
+
+class Records:
+    """Records of a stream that comes in blocks: `jsonl` lines or `csv` rows. The first row of CSV
+    is the `header`, and no record. Raises SourceError where it is none, with the stream's name."""
+
+    def __init__(self, format: str, max_bytes: int, name: str) -> None:
+        self.header: tuple[str, ...] | None = None
+        self._name = name
+        self._lines = Lines(max_bytes)
+        self._rows = CsvRows(max_bytes) if format == "csv" else None
+
+    def feed(self, block: bytes) -> list[Record]:
+        """The records that end in this block."""
+        lines = self._lines.feed(block)
+        return lines if self._rows is None else self._without_header(self._rows.feed(lines))
+
+    def finish(self) -> list[Record]:
+        """The records of what is left at the end of the stream."""
+        lines = self._lines.finish()
+        if self._rows is None:
+            return lines
+        return self._without_header([*self._rows.feed(lines), *self._rows.finish()])
+
+    def _without_header(self, rows: list[Record]) -> list[Record]:
+        if self.header is None and rows:
+            first = rows.pop(0)
+            if isinstance(first, Overlong):
+                raise SourceError(f"{self._name} has a header over the size limit")
+            self.header = split_header(first, self._name)
+        return rows

@@ -1,0 +1,262 @@
+"""The settings of a Kafka client, of either library: ours, those of the user, and the defaults.
+
+OWNED     what exactly-once rests on; giving one of them is an error
+DEFAULTS  what suits a counter; `[source.client]` and `-X key=value` go before them
+
+Names are those of the library, with dots or with underscores. librdkafka has no name for the
+greatest number of records in one poll, so both have `max_poll_records`.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from streammetrics_consumers.config.keys import Key, Switch, Text, Whole, default_of
+from streammetrics_consumers.config.section import ConfigError, Problem, Value, did_you_mean
+from streammetrics_consumers.config.tables import OWNED_CLIENT_KEYS, KafkaLibrary, SourceConfig
+from streammetrics_consumers.sources.source import Disconnected
+
+OWNED: Final[Mapping[KafkaLibrary, frozenset[str]]] = {
+    "kafka-python": OWNED_CLIENT_KEYS
+    | {
+        *("allow_auto_create_topics", "consumer_timeout_ms", "default_offset_commit_callback"),
+        "kafka_client",
+    },
+    "confluent-kafka": frozenset(
+        [
+            *("allow.auto.create.topics", "auto.offset.reset", "bootstrap.servers"),
+            *("enable.auto.commit", "enable.auto.offset.store", "enable.partition.eof"),
+            *("error.cb", "group.id", "group.protocol", "isolation.level", "logger"),
+            *("metadata.broker.list", "oauth.cb", "on.commit", "plugin.library.paths"),
+            *("receive.message.max.bytes", "stats.cb", "throttle.cb"),
+        ]
+    ),
+}
+_GREATEST: Final = (1 << 31) - 1
+_MAX_POLL: Final = Whole(1, 1_000_000, 5_000)
+_CLIENT: Final = Key(Text("streammetrics"), "the name of this client in the logs of brokers")
+_SESSION: Final = Key(
+    Whole(1, _GREATEST, 10_000), "a worker that was killed holds its partitions for this long"
+)
+_HEARTBEAT: Final = Key(Whole(1, _GREATEST, 3_000), "how often a worker says that it is alive")
+_RECORDS: Final = Key(
+    _MAX_POLL, "records in one poll, large enough that numpy's cost of a call does not show"
+)
+_ANSWER: Final = Key(Whole(1, _GREATEST, 15_000), "how long an answer may take")
+_MINUTE: Final = Whole(1, _GREATEST, 60_000)
+# What suits a counter, and stands in docs/interface.md; the libraries know many more.
+KEYS: Final[Mapping[KafkaLibrary, Mapping[str, Key]]] = {
+    "kafka-python": {
+        "client_id": _CLIENT,
+        "session_timeout_ms": _SESSION,
+        "heartbeat_interval_ms": _HEARTBEAT,
+        "max_poll_records": _RECORDS,
+        "metadata_max_age_ms": Key(_MINUTE, "when a new partition, or a topic made anew, is seen"),
+        "request_timeout_ms": _ANSWER,
+        "metrics_enabled": Key(Switch(False), "whether the library counts what it does"),
+    },
+    "confluent-kafka": {
+        "client.id": _CLIENT,
+        "session.timeout.ms": _SESSION,
+        "heartbeat.interval.ms": _HEARTBEAT,
+        "max_poll_records": _RECORDS,
+        "topic.metadata.refresh.interval.ms": Key(
+            _MINUTE, "when a new partition, or topic, is seen"
+        ),
+        "socket.timeout.ms": _ANSWER,
+        "check.crcs": Key(
+            Switch(True), "whether damaged records are found; by its own default they are counted"
+        ),
+    },
+}
+DEFAULTS: Final[Mapping[KafkaLibrary, Mapping[str, object]]] = {
+    "kafka-python": {name: default_of(key) for name, key in KEYS["kafka-python"].items()},
+    "confluent-kafka": {
+        name: str(default_of(key)).lower()
+        for name, key in KEYS["confluent-kafka"].items()
+        if key is not _RECORDS
+    },
+}
+STRATEGIES: Final[Mapping[KafkaLibrary, tuple[str, ...]]] = {
+    "kafka-python": ("range", "roundrobin", "sticky", "cooperative-sticky"),
+    "confluent-kafka": ("range", "roundrobin", "cooperative-sticky"),
+}
+MAX_FETCH_BYTES: Final = 50 << 20  # librdkafka's own default; an answer has 512 bytes more
+# What a second client of the same cluster needs, one that reads nothing.
+_CONNECTION: Final = (
+    *("bootstrap.", "broker.", "client.id", "enable.sasl", "enable.ssl", "https.", "reconnect."),
+    *("sasl.", "security.", "socket.", "ssl."),
+)
+_SECRET: Final = re.compile(
+    r"pass|secret|token|credential|jaas|oauth.*config|key[._]pem", re.IGNORECASE
+)
+_HIDDEN: Final = "********"
+
+
+def kafka_python_settings(source: SourceConfig, known: Mapping[str, object]) -> dict[str, object]:
+    """All settings for a client of kafka-python. `known` are the client's own defaults.
+
+    A text is read as the type of the client's default, and dots in a name are underscores, so
+    that `-X session.timeout.ms=6000` says what it says elsewhere. Raises ConfigError with every
+    key that is unknown, ours, or of another type.
+    """
+    owned = OWNED["kafka-python"]
+    problems: list[Problem] = []
+    given: dict[str, object] = {}
+    for name, value in source.client.items():
+        key, where = name.replace(".", "_"), f"[source.client] {name}"
+        if key == "partition_assignment_strategy":
+            continue  # see assignment_strategies
+        if key in owned:
+            problems.append(_owned(where, key, value))
+        elif key not in known:
+            free = [one for one in known if one not in owned]
+            close = did_you_mean(key, free)
+            hint = close if close.startswith("did") else "see kafka-python's KafkaConsumer"
+            # The value stays unsaid: the key may be a misspelt password.
+            problems.append(Problem(where, "a setting of the client", repr(key), hint))
+        else:
+            try:
+                given[key] = _as(known[key], key, value)
+            except ValueError as error:
+                problems.append(Problem(where, str(error), _shown(key, value), "correct it"))
+    if problems:
+        raise ConfigError("the Kafka client", problems)
+    return {
+        **DEFAULTS["kafka-python"],
+        **given,
+        "bootstrap_servers": list(source.bootstrap_servers),
+        "group_id": source.group,
+        "enable_auto_commit": False,
+        "auto_offset_reset": "none",
+        "isolation_level": "read_committed",
+        "allow_auto_create_topics": False,
+    }
+
+
+def librdkafka_settings(source: SourceConfig) -> tuple[dict[str, str], int]:
+    """The settings of a client of librdkafka, and how many records a poll may return.
+
+    The library itself checks names and values. Raises ConfigError for a setting that is ours.
+    """
+    defaults = {name: str(value) for name, value in DEFAULTS["confluent-kafka"].items()}
+    problems: list[Problem] = []
+    given: dict[str, str] = {}
+    for name, value in source.client.items():
+        key = name.replace("_", ".")
+        if key in OWNED["confluent-kafka"]:
+            problems.append(_owned(f"[source.client] {name}", key, value))
+        given[key] = str(value).lower() if isinstance(value, bool) else str(value)
+    records = given.pop("max.poll.records", str(_MAX_POLL.default))
+    if (
+        not re.fullmatch("[1-9][0-9]{0,8}", records)
+        or not _MAX_POLL.low <= int(records) <= _MAX_POLL.high
+    ):
+        where, expected = "[source.client] max_poll_records", "a whole number from {} to {}"
+        expected = expected.format(_MAX_POLL.low, _MAX_POLL.high)
+        problems.append(Problem(where, expected, records, "correct it"))
+    if problems:
+        raise ConfigError("the Kafka client", problems)
+    return {
+        **defaults,
+        "fetch.max.bytes": str(min(MAX_FETCH_BYTES, source.max_batch_bytes - 512)),
+        **given,
+        "partition.assignment.strategy": ",".join(assignment_strategies(source)),
+        # Up to here the library decompresses Zstandard; it also bounds an answer.
+        "receive.message.max.bytes": str(source.max_batch_bytes),
+        "bootstrap.servers": ",".join(source.bootstrap_servers),
+        "group.id": source.group or "",
+        "enable.auto.commit": "false",
+        "enable.auto.offset.store": "false",
+        "auto.offset.reset": "error",
+        "isolation.level": "read_committed",
+        "allow.auto.create.topics": "false",
+        "enable.partition.eof": "true",  # its offset lies behind the last control record
+    }, int(records)
+
+
+def connection_settings(settings: Mapping[str, str]) -> dict[str, str]:
+    """Those of the settings that say how to reach the cluster."""
+    return {key: value for key, value in settings.items() if key.startswith(_CONNECTION)}
+
+
+def assignment_strategies(source: SourceConfig) -> list[str]:
+    """How the group shares out the partitions: names that stand in `partition_assignment_strategy`
+    with commas between, the preferred one first. Raises ConfigError for one that the library lacks.
+
+    "cooperative-sticky" moves only the partitions that have to move, while the others are read on.
+    All members of a group need a strategy in common, and it cannot stand beside the other ones.
+    """
+    key, known = "partition_assignment_strategy", STRATEGIES[source.library]
+    for name, value in source.client.items():
+        if name.replace(".", "_") != key:
+            continue
+        names = [one.strip() for one in str(value).split(",")]
+        alone = "cooperative-sticky" not in names or len(names) == 1
+        if not alone or not set(names) <= set(known):
+            expected = f"some of {', '.join(known)}, cooperative-sticky alone"
+            problem = Problem(f"[source.client] {name}", expected, repr(value), "correct it")
+            raise ConfigError("the Kafka client", [problem])
+        return names
+    return ["range", "roundrobin"]
+
+
+def require_reachable(servers: Sequence[str], timeout_s: float) -> None:
+    """Raise Disconnected unless someone listens at one of these `host:port`.
+
+    A plain socket, since each try of the client that fails keeps a socket until it is collected.
+    """
+    failures = []
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout_s).close()
+            return
+        except OSError as error:
+            failures.append(f"{server}: {error.strerror or error}")
+    raise Disconnected(
+        f"kafka: no broker answers: {'; '.join(failures)}; start it, or correct its address"
+    )
+
+
+def masked(settings: Mapping[str, object]) -> dict[str, object]:
+    """The same for a log: what is secret is hidden."""
+    return {
+        key: _HIDDEN if _SECRET.search(key) and value is not None else value
+        for key, value in sorted(settings.items())
+    }
+
+
+def _shown(key: str, value: object) -> str:
+    """A value for a message."""
+    return _HIDDEN if _SECRET.search(key) else repr(value)
+
+
+def _owned(where: str, key: str, value: object) -> Problem:
+    hint = "remove it; it is set for you"
+    return Problem(where, "a setting that is free", _shown(key, value), hint)
+
+
+def _as(default: object, key: str, value: Value) -> object:
+    if key == "api_version":
+        if isinstance(value, str) and re.fullmatch(r"\d+(\.\d+){1,2}", value):
+            return tuple(int(part) for part in value.split("."))
+        raise ValueError('a version such as "3.5"')
+    if isinstance(default, bool):
+        if isinstance(value, str) and value.lower() in ("true", "false"):
+            return value.lower() == "true"
+        if not isinstance(value, bool):
+            raise ValueError("true or false")
+        return value
+    if isinstance(default, int):
+        if isinstance(value, str) and re.fullmatch(r"-?\d{1,12}", value):
+            return int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise ValueError("a whole number")
+        return value
+    if default is None or isinstance(default, str):
+        return value
+    raise ValueError("a setting that is a plain value; this one can only be given in Python")

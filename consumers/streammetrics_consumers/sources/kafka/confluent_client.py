@@ -1,0 +1,330 @@
+"""A client of librdkafka: how it is made, what it says, its messages, and the ids of its topics.
+
+Batches that cannot be read: the library names the first offset of a batch that it cannot decompress
+or whose checksum is wrong, and nothing else of it. A broker that is asked for any offset of a batch
+sends all of it, so the batch ends before the first offset at which the library finds no fault, or
+another one. Zstandard is decompressed up to `receive.message.max.bytes`, the other codecs whatever
+they become, so a record of gzip, LZ4 or Snappy that is over the limit is refused here, when it is
+there.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Final, TypeAlias, TypeVar
+
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+    Uuid,
+)
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._topic import TopicDescription
+
+from streammetrics_consumers.config.section import ConfigError, Problem
+from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.model.chunk import SourceError
+from streammetrics_consumers.sources.kafka import Place, Topic
+from streammetrics_consumers.sources.kafka.client_settings import (
+    connection_settings,
+    librdkafka_settings,
+)
+from streammetrics_consumers.sources.source import Disconnected, NotLetIn, over_limit
+
+T = TypeVar("T")
+RDKAFKA: Final = logging.getLogger("librdkafka")
+ASK_S: Final = 10.0
+TRY_S: Final = 2.0
+TOPIC_TRIES: Final = 4  # a broker that has just started may not name the topic at once
+TOPIC_PAUSE_S: Final = 0.5
+SILENT: Final = frozenset(["_ALL_BROKERS_DOWN", "_TIMED_OUT", "_TRANSPORT", "REQUEST_TIMED_OUT"])
+FATAL: Final = frozenset(  # names of errors after which another try would end as this one did
+    [
+        "_AUTHENTICATION", "_BAD_COMPRESSION", "_BAD_MSG",
+        "_NOT_IMPLEMENTED", "_SSL", "_UNSUPPORTED_FEATURE",
+        "CLUSTER_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+        "INCONSISTENT_GROUP_PROTOCOL", "INVALID_GROUP_ID",
+        "INVALID_MSG", "INVALID_SESSION_TIMEOUT",
+        "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED",
+        "TOPIC_EXCEPTION", "UNSUPPORTED_VERSION",
+    ]
+)  # fmt: skip
+REFUSALS: Final = frozenset(  # those of them that say who may not do what
+    [
+        "_AUTHENTICATION", "CLUSTER_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED",
+        "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED",
+    ]
+)  # fmt: skip
+UNREADABLE: Final = frozenset(["_BAD_COMPRESSION", "_BAD_MSG", "INVALID_MSG", "_NOT_IMPLEMENTED"])
+PROBE_S: Final = 0.5
+PROBES: Final = 30
+ANSWER_S: Final = 15.0
+Event: TypeAlias = tuple[bytes, bytes, list[tuple[str, bytes]]]  # key, value, headers
+
+
+class TopicIds:
+    """What the topics' ids are. The reader does not say, so a client beside it asks.
+
+    Where the broker that it asks went away and came back, that client may wait in vain: another
+    one is made in its place.
+    """
+
+    def __init__(self, settings: Mapping[str, str], topics: Sequence[str]) -> None:
+        self._known: dict[str, str | None] = {}
+        self._topics = list(topics)
+        self._settings = connection_settings(settings)
+        self._admin: AdminClient | None = self._made()
+        self._lost: SourceError | None = None
+
+    def _made(self) -> AdminClient:
+        return AdminClient({**self._settings}, logger=RDKAFKA)
+
+    def ask(self) -> dict[str, Topic]:
+        """Those of the topics that there are now, by name. Raises SourceError."""
+        answers = self._answers(TRY_S)
+        if answers is None:
+            self._admin = self._made()
+            answers = self._answers(ASK_S)
+        if answers is None:
+            raise Disconnected("kafka: the broker does not answer")
+        found = {}
+        for name, answer in answers.items():
+            try:
+                described: TopicDescription = answer.result(0)
+            except KafkaException as error:
+                if error.args[0].name() == "UNKNOWN_TOPIC_OR_PART":
+                    continue
+                raise explained(error.args[0]) from error
+            numbers = tuple(sorted(partition.id for partition in described.partitions))
+            found[name] = Topic(name, _name_of(described.topic_id), numbers)
+            self._known.setdefault(name, found[name].id)
+        return found
+
+    def first(self) -> list[Topic]:
+        """All of the topics. Raises SourceError, also where one does not exist."""
+        found: dict[str, Topic] = {}
+        for attempt in range(TOPIC_TRIES):
+            time.sleep(TOPIC_PAUSE_S if attempt else 0)
+            found = self.ask()
+            if len(found) == len(self._topics):
+                return [found[name] for name in self._topics]
+        missing = next(name for name in self._topics if name not in found)
+        raise SourceError(f"kafka: there is no topic {missing!r}; create it, or correct the name")
+
+    def _answers(self, limit_s: float) -> dict[str, Future[TopicDescription]] | None:
+        """What the broker says, which may be errors; None if it says nothing."""
+        assert self._admin is not None, "it is not closed"
+        asked: dict[str, Future[TopicDescription]] = self._admin.describe_topics(
+            TopicCollection(self._topics), request_timeout=limit_s
+        )
+        for answer in asked.values():
+            try:
+                error = answer.exception(limit_s + 1)
+            except TimeoutError:
+                return None
+            if isinstance(error, KafkaException) and error.args[0].name() in SILENT:
+                return None
+        return asked
+
+    def require_same(self) -> None:
+        """Raise Disconnected where a topic is not the one that was there at first, or nobody
+        says; from then on at once."""
+        if self._lost is not None:
+            raise self._lost
+        try:
+            found = self.ask()
+            for name, known in self._known.items():
+                if name not in found or found[name].id != known:
+                    raise Disconnected(f"kafka: topic {name!r} was deleted and made anew")
+        except SourceError as error:
+            self._lost = error
+            raise
+
+    def close(self) -> None:
+        """End the client. It has no word for that but to be forgotten."""
+        self._admin = None
+
+
+def made(settings: Mapping[str, str], heard: Callable[[KafkaError], None]) -> Consumer:
+    """A client; `heard` is called from its polls with what befalls its connections."""
+    try:
+        return Consumer({**settings, "error_cb": heard}, logger=RDKAFKA)
+    except (KafkaException, ValueError, TypeError) as error:
+        why = error.args[0].str() if isinstance(error, KafkaException) else str(error)
+        problem = Problem("[source.client]", "settings that librdkafka knows", why, "correct them")
+        raise ConfigError("the Kafka client", [problem]) from None
+
+
+def _name_of(topic_id: Uuid) -> str | None:
+    """As the other library names it; None where brokers have no such ids. (The library's types
+    leave the two methods out.)"""
+    high = topic_id.get_most_significant_bits() % 2**64  # type: ignore[attr-defined]
+    low = topic_id.get_least_significant_bits() % 2**64  # type: ignore[attr-defined]
+    return str(uuid.UUID(int=high << 64 | low)) if high or low else None
+
+
+def ask(call: Callable[[], T]) -> T:
+    """What the client answers. Raises SourceError."""
+    try:
+        return call()
+    except KafkaException as error:
+        raise explained(error.args[0]) from error
+
+
+def explained(error: KafkaError, where: str = "") -> SourceError:
+    """An error of the client; whether another try may help is in its type."""
+    kind: type[SourceError] = SourceError if error.name() in FATAL else Disconnected
+    if error.name() in REFUSALS:
+        kind = NotLetIn
+    return kind(f"kafka: {where}{error.name()}: {error.str()}")
+
+
+def by_place(messages: list[Message], topics: Sequence[str]) -> dict[Place, list[Message]]:
+    """Messages by their partition. Asking each for something takes a while, so what all messages
+    are asked for is little, and most polls bring messages of one partition."""
+    numbers = [message.partition() or 0 for message in messages]
+    if len(topics) == 1:
+        if len(set(numbers)) == 1:
+            return {(topics[0], numbers[0]): messages}
+        places = [(topics[0], number) for number in numbers]
+    else:
+        names = [message.topic() or "" for message in messages]
+        places = list(zip(names, numbers, strict=True))
+    found: dict[Place, list[Message]] = {place: [] for place in places}
+    for place, message in zip(places, messages, strict=True):
+        found[place].append(message)
+    return found
+
+
+def place_of_message(message: Message) -> Place:
+    """The topic and the number of its partition."""
+    return message.topic() or "", message.partition() or 0
+
+
+def sorted_places(places: Sequence[TopicPartition]) -> list[Place]:
+    """The same, in order."""
+    return sorted((place.topic, place.partition) for place in places)
+
+
+def headers_of(message: Message) -> list[tuple[str, bytes]]:
+    """Those that have a value."""
+    found = message.headers()
+    if not isinstance(found, list):
+        return []
+    return [(name, value) for name, value in found if isinstance(value, bytes)]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A batch that begins at offset `base` and cannot be read. last: its last offset, if known."""
+
+    base: int
+    got: str
+    last: int | None = None
+
+
+def fault_of(error: KafkaError, offset: int, limit: int) -> Fault:
+    """What an error that stands among the records says."""
+    got = "one that librdkafka cannot decompress or read: it is damaged, or "
+    return Fault(offset, f"{got}{over_limit(limit)}; it says {error.name()}: {error.str()}")
+
+
+def first_too_large(messages: Sequence[Message], limit: int) -> int | None:
+    """The index of the first record that is over the limit by itself."""
+    sizes = [len(message.value() or b"") for message in messages]
+    if max(sizes, default=0) <= limit:
+        return None
+    return next(i for i, size in enumerate(sizes) if size > limit)
+
+
+def last_of(settings: Mapping[str, str], place: Place, base: int, first: int, end: int) -> int:
+    """The last offset of the batch that begins at `base` and cannot be read, in a log that ends at
+    `end`. `first` is one of its offsets. Raises SourceError."""
+    inside, step = first, 1
+    while inside + step < end and _is_faulty(settings, place, base, inside + step):
+        inside, step = inside + step, 2 * step
+    outside = min(inside + step, end)
+    while outside - inside > 1:
+        middle = (inside + outside) // 2
+        if _is_faulty(settings, place, base, middle):
+            inside = middle
+        else:
+            outside = middle
+    return inside
+
+
+def _is_faulty(settings: Mapping[str, str], place: Place, base: int, offset: int) -> bool:
+    """Whether what a broker sends for this offset is that batch. A client that has met one with
+    another checksum reads on anywhere, so each offset is asked for by a client of its own."""
+    consumer = made(settings, lambda error: None)
+    try:
+        consumer.assign([TopicPartition(*place, offset)])
+        for _ in range(PROBES):
+            for message in ask(lambda: consumer.consume(1, PROBE_S)):
+                error = message.error()
+                if error is None or error.name() == "_PARTITION_EOF":
+                    return False
+                if error.name() in UNREADABLE:
+                    return message.offset() == base
+                raise explained(error)
+    finally:
+        consumer.close()
+    raise Disconnected(f"kafka: the broker does not answer for {place[0]}/{place[1]}")
+
+
+class Forwarding:
+    """A producer for one topic, reached as the source is."""
+
+    def __init__(self, source: SourceConfig, topic: str) -> None:
+        settings = connection_settings(librdkafka_settings(source)[0])
+        self.topic = topic
+        self._producer = Producer(
+            {
+                **settings,
+                "acks": "all",
+                "allow.auto.create.topics": "false",
+                "message.timeout.ms": str(round(ANSWER_S * 1000)),
+            },
+            logger=RDKAFKA,
+        )
+
+    def send(self, messages: Sequence[Event]) -> None:
+        """Send them, and return when all are acknowledged. Raises SourceError where they are not;
+        some may have arrived."""
+        waiting = len(messages)
+        failures: list[KafkaError] = []
+
+        def told(error: KafkaError | None, _message: Message) -> None:
+            nonlocal waiting
+            waiting -= 1
+            if error is not None:
+                failures.append(error)
+
+        try:
+            for key, value, headers in messages:
+                self._producer.produce(
+                    self.topic, value=value, key=key, headers=[*headers], on_delivery=told
+                )
+        except (BufferError, KafkaException) as error:
+            raise SourceError(f"kafka: topic {self.topic!r}: {error}") from error
+        # It returns when all have an answer, which each has after ANSWER_S at the latest.
+        self._producer.flush(ANSWER_S + 1)
+        if failures:
+            raise explained(failures[0], f"topic {self.topic!r}: ")
+        if waiting:
+            raise SourceError(f"kafka: topic {self.topic!r}: {waiting} messages have no answer")
+
+    def close(self) -> None:
+        """Let go; what is not acknowledged is sent again another time."""
+        self._producer.purge(in_flight=False)
+        self._producer.flush(1.0)

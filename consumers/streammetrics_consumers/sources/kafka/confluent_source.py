@@ -1,0 +1,360 @@
+"""Kafka topics as a source, over confluent-kafka (librdkafka): many times as fast a transport.
+
+It promises what `kafka_source` promises, by other means:
+
+* A partition is assigned together with the ledger's head, so no other offset is ever read.
+* The library calls its listener within our calls of `consume`, in our thread.
+* One call of `consume` drops what belongs to an earlier assignment by itself. Two calls make a
+  poll (the first waits for one record, the second takes what else is there), so what the first
+  has brought is dropped here where the second brought a new assignment.
+* The position that the library reports does not pass control records and aborted ones at the end
+  of a log; the event "end of partition" carries the offset behind them.
+* It asks for records by the topic's name, so those of a topic made anew come without a word, where
+  the other library asks by the topic's id. `confirm` asks for the id before they are committed.
+* A batch that cannot be read is an event among the records, which the library repeats for ever or
+  passes by; here it ends the source after the records before it, or is left out: see `faults`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.model.chunk import Chunk, SourceError
+from streammetrics_consumers.model.partition import Name, Partition
+from streammetrics_consumers.sources.kafka import Place, TopicReading, of_each, place_of
+from streammetrics_consumers.sources.kafka import confluent_client as faults
+from streammetrics_consumers.sources.kafka.client_settings import (
+    librdkafka_settings,
+    masked,
+    require_reachable,
+)
+from streammetrics_consumers.sources.kafka.confluent_client import (
+    ASK_S,
+    FATAL,
+    TopicIds,
+    ask,
+    by_place,
+    explained,
+    headers_of,
+    made,
+    place_of_message,
+    sorted_places,
+)
+from streammetrics_consumers.sources.source import (
+    NO_SKIPS,
+    Disconnected,
+    GapError,
+    Listener,
+    Skips,
+    UnreadableBatch,
+    left_out,
+    over_limit,
+)
+
+log = logging.getLogger(__name__)
+
+CONNECT_S: Final = 5.0  # for one try to reach a broker
+HEARS_S: Final = 0.5
+MAX_POLL_S: Final = 0.5  # signals are handled when a poll returns
+
+
+class ConfluentSource:
+    """The partitions of some topics, shared with the other members of the group.
+
+    `names` assigns these partitions by hand, without the group and without a word to it.
+    Raises Disconnected where no broker answers, ConfigError for a client setting that is wrong,
+    and SourceError where a topic does not exist.
+    """
+
+    replayable = True
+
+    def __init__(
+        self, config: SourceConfig, names: Sequence[Name] | None = None, skips: Skips = NO_SKIPS
+    ) -> None:
+        self.topics = config.topics
+        self._names = names
+        self._skips, self._max_batch_bytes = skips, config.max_batch_bytes
+        self._unreadable: UnreadableBatch | None = None  # raised when what came before is taken
+        settings, self._records = librdkafka_settings(config)
+        self._settings = settings
+        self._cooperative = settings["partition.assignment.strategy"] == "cooperative-sticky"
+        self._wrong: KafkaError | None = None  # what the client says beside its records
+        self._consumer = made(settings, self._heard)
+        self._topic_ids = TopicIds(settings, self.topics)
+        self._is_closed = False
+        try:
+            require_reachable(config.bootstrap_servers, CONNECT_S)
+            self._reading = self._begin_reading()
+        except BaseException:
+            self._topic_ids.close()
+            self._consumer.close()
+            raise
+        log.info("kafka: connected with %s", masked(settings))
+
+    # -- what there is ------------------------------------------------------------------------
+    def partitions(self) -> list[Partition]:
+        """All partitions of the topics, in order."""
+        return self._reading.partitions()
+
+    def beginning(self, partition: Partition) -> int:
+        """The first offset that the broker still has."""
+        return self._range(partition)[0]
+
+    def ends(self) -> dict[Partition, int]:
+        """The offset after the last committed record of each partition."""
+        return {partition: self._range(partition)[1] for partition in self.partitions()}
+
+    def offset_at(self, partition: Partition, time_ms: int) -> int:
+        """The first offset whose record's timestamp is not before `time_ms`, else the end."""
+        asked = [TopicPartition(*place_of(partition), time_ms)]
+        (found,) = ask(lambda: self._consumer.offsets_for_times(asked, timeout=ASK_S))
+        if found.error is not None:
+            raise explained(found.error)
+        return int(found.offset) if found.offset >= 0 else self._range(partition)[1]
+
+    def _range(self, partition: Partition) -> tuple[int, int]:
+        place = TopicPartition(*place_of(partition))
+        return ask(lambda: self._consumer.get_watermark_offsets(place, timeout=ASK_S))
+
+    # -- reading ------------------------------------------------------------------------------
+    def assign(self, listener: Listener) -> None:
+        """Join the group, or take the partitions given by hand."""
+        self._reading.listen(listener)
+        if self._names is None:
+            self._consumer.subscribe(
+                list(self.topics),
+                on_assign=self._assigned,
+                on_revoke=lambda _, places: self._released(places, lost=False),
+                on_lost=lambda _, places: self._released(places, lost=True),
+            )
+            return
+        heads = self._reading.assigned(self._reading.named(self._names))
+        self._reading.raise_failure()
+        self._reading.start(heads)
+        self._consumer.assign(self._places(heads))
+
+    def poll(self, timeout_s: float) -> list[Chunk]:
+        """What has arrived, by partition. After an exception, close this source."""
+        given = self._reading.given
+        if self._unreadable is not None:
+            raise self._unreadable
+        chunks = self._consume(1, min(timeout_s, MAX_POLL_S))
+        before = given.copy()
+        if chunks and self._unreadable is None:
+            chunks += self._consume(self._records - 1, 0)
+        if given == before:
+            return chunks
+        # What came before the new assignment is read again, from the new head.
+        places = [place_of(chunk.partition) for chunk in chunks]
+        kept = zip(places, chunks, strict=True)
+        return [chunk for place, chunk in kept if given[place] == before[place]]
+
+    def _consume(self, limit: int, timeout_s: float) -> list[Chunk]:
+        if limit < 1:
+            return []
+        messages = ask(lambda: self._consumer.consume(limit, timeout_s))
+        self._reading.raise_failure()
+        ends: dict[Place, int] = {}
+        unread: dict[Place, faults.Fault] = {}
+        if any(message.error() is not None for message in messages):
+            messages = self._without_events(messages, ends, unread)
+        self._raise_wrong()
+        chunks = []
+        for place, found in by_place(messages, self.topics).items():
+            if place not in self._reading.positions:
+                continue
+            at = faults.first_too_large(found, self._max_batch_bytes)
+            if at is not None:
+                here = found[at].offset() or 0
+                unread[place] = faults.Fault(here, over_limit(self._max_batch_bytes), here)
+                found = found[:at]
+            if found:
+                chunks.append(self._chunk(place, found))
+        for place, end in ends.items():
+            # Control and aborted records at the end, with nothing to show.
+            if place not in unread and end > self._reading.positions.get(place, end):
+                chunks.append(self._reading.chunk(place, end))
+        for place, fault in unread.items():
+            chunks += self._left_out(place, fault)
+        if self._unreadable is not None and not chunks:
+            raise self._unreadable
+        return chunks
+
+    def _without_events(
+        self, messages: list[Message], ends: dict[Place, int], unread: dict[Place, faults.Fault]
+    ) -> list[Message]:
+        """The records among these. Behind a batch with another checksum the library takes for
+        records what is none, so what comes after a fault of a partition is dropped."""
+        records = []
+        for message in messages:
+            place, error, offset = place_of_message(message), message.error(), message.offset()
+            if place in unread:
+                continue
+            if error is None:
+                records.append(message)
+            elif error.name() == "_PARTITION_EOF":
+                assert offset is not None
+                ends[place] = offset
+            elif error.name() in faults.UNREADABLE and offset is not None:
+                unread[place] = faults.fault_of(error, offset, self._max_batch_bytes)
+            else:
+                self._poll_callbacks(error, message)
+        return records
+
+    def _left_out(self, place: Place, fault: faults.Fault) -> list[Chunk]:
+        """What stands for a batch that cannot be read, where it may be left out; otherwise the
+        next poll raises what is wrong."""
+        if place not in self._reading.positions:
+            return []
+        first, last = max(fault.base, self._reading.positions[place]), fault.last
+        if (*place, first) not in self._skips:
+            self._unreadable = UnreadableBatch(*place, first, last, fault.got)
+            return []
+        if last is None:
+            _, end = self._range(self._reading.partition(place))
+            last = faults.last_of(self._settings, place, fault.base, first, end)
+        cut = {0: left_out(first, last)}
+        one = self._reading.chunk(place, last + 1, [first], [b""], [-1], [None], [[]], cut)
+        self._read_anew(place)
+        return [one]
+
+    def _read_anew(self, place: Place) -> None:
+        """Read on at our position. Where a checksum was wrong the library may have stopped."""
+        position = self._reading.positions[place]
+        if self._cooperative:
+            self._consumer.incremental_unassign([TopicPartition(*place)])
+            self._consumer.incremental_assign([TopicPartition(*place, position)])
+        else:
+            self._consumer.assign(self._places(self._reading.positions))
+
+    def _chunk(self, place: Place, messages: list[Message]) -> Chunk:
+        offsets = [message.offset() or 0 for message in messages]
+        return self._reading.chunk(
+            place,
+            offsets[-1] + 1,
+            offsets,
+            [message.value() for message in messages],
+            [message.timestamp()[1] for message in messages],
+            of_each(messages, lambda message: message.key()),
+            of_each(messages, headers_of),
+        )
+
+    def confirm(self) -> None:
+        """Raise Disconnected unless all that was read is of the topics that were there at first."""
+        self._topic_ids.require_same()
+
+    def seek(self, partition: Partition, offset: int) -> None:
+        """Read on from there, if the partition is ours."""
+        place = place_of(partition)
+        if place not in self._reading.positions:
+            return
+        self._reading.positions[place] = offset
+        ask(lambda: self._consumer.seek(TopicPartition(*place, offset)))
+
+    # -- for those who watch ------------------------------------------------------------------
+    def known_ends(self) -> dict[Partition, int]:
+        """The ends that the last fetches told. Asks nobody."""
+        found = {}
+        for place in list(self._reading.positions):
+            with suppress(KafkaException):
+                asked = TopicPartition(*place)
+                _, end = self._consumer.get_watermark_offsets(asked, cached=True)
+                if end >= 0:
+                    found[self._reading.partition(place)] = int(end)
+        return found
+
+    def hears(self) -> bool:
+        """Whether a broker answers."""
+        try:
+            self._consumer.list_topics(self.topics[0], timeout=HEARS_S)
+        except KafkaException:
+            return False
+        return True
+
+    # -- Kafka's own offsets ------------------------------------------------------------------
+    def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
+        """Let Kafka's committed offsets follow, for the lag tools. Failure is no matter."""
+        if self._names is not None:
+            return
+        moved = self._reading.not_acknowledged(offsets)
+        try:
+            if moved:
+                self._consumer.commit(offsets=self._places(moved), asynchronous=True)
+        except Exception as error:  # nothing that we count depends on it
+            log.debug("kafka: offsets were not committed: %s", error)
+
+    def close(self) -> None:
+        """Leave the group, after the commits that are on their way. The listener hears nothing."""
+        self._reading.listen(None)
+        if not self._is_closed:
+            self._is_closed = True
+            self._topic_ids.close()
+            with suppress(KafkaException):
+                self._consumer.close()
+
+    # -- rebalances ---------------------------------------------------------------------------
+    def _assigned(self, consumer: Consumer, places: list[TopicPartition]) -> None:
+        heads = self._reading.assigned(sorted_places(places))
+        self._reading.start(heads)
+        if self._cooperative:
+            consumer.incremental_assign(self._places(heads))
+        else:
+            consumer.assign(self._places(heads))
+
+    def _released(self, places: list[TopicPartition], *, lost: bool) -> None:
+        self._reading.released(sorted_places(places), lost=lost)
+        if self._cooperative:
+            self._consumer.incremental_unassign(places)
+        else:
+            self._consumer.unassign()
+
+    def _places(self, offsets: Mapping[Place, int]) -> list[TopicPartition]:
+        return [TopicPartition(*place, offset) for place, offset in offsets.items()]
+
+    # -- the topics, and what goes wrong ------------------------------------------------------
+    def _begin_reading(self) -> TopicReading:
+        try:
+            cluster = ask(lambda: self._consumer.cluster_id(timeout=CONNECT_S))
+        except SourceError:
+            self._consumer.poll(0)  # in which the client says what was wrong, if it knows
+            self._raise_wrong()
+            raise
+        if not cluster:
+            raise Disconnected("kafka: the broker does not answer")
+        return TopicReading(cluster, self._topic_ids.first())
+
+    def _heard(self, error: KafkaError) -> None:
+        """A connection recovers by itself; what another try will not fix ends the source."""
+        if error.fatal() or error.name() in FATAL:
+            self._wrong = error
+        log.debug("kafka: %s", error)
+
+    def _raise_wrong(self) -> None:
+        if self._wrong is not None:
+            raise explained(self._wrong)
+
+    def _poll_callbacks(self, error: KafkaError, message: Message) -> None:
+        name = error.name()
+        if name == "_MAX_POLL_EXCEEDED":
+            # The group has given our partitions away; the next call says so and joins again.
+            log.warning("kafka: %s", error.str())
+            return
+        if name in ("_AUTO_OFFSET_RESET", "OFFSET_OUT_OF_RANGE"):
+            self.confirm()
+            place = place_of_message(message)
+            partition = self._reading.partition(place)
+            first, end = self._range(partition)
+            position = self._reading.positions.get(place, first)
+            if not first <= position <= end:
+                raise GapError(partition, position, first, end)
+            self._read_anew(place)  # it has looked elsewhere
+            return
+        raise explained(
+            error, f"{message.topic()}/{message.partition()} at offset {message.offset()}: "
+        )

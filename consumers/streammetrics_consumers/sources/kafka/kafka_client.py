@@ -1,0 +1,223 @@
+"""The client of kafka-python: how it is reached, and four of its faults that are fixed here."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import ssl
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import kafka
+import kafka.errors as errors
+from kafka import KafkaConsumer
+from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
+from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
+from kafka.coordinator.base import MemberState
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.future import Future
+from kafka.net.compat import KafkaNetClient
+from kafka.net.inet import KafkaNetSocket
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+from kafka.net.transport import KafkaSSLTransport, KafkaTCPTransport
+
+from streammetrics_consumers.model.chunk import SourceError
+from streammetrics_consumers.sources.kafka.client_settings import require_reachable
+from streammetrics_consumers.sources.kafka.record_batches import BatchLimits, is_known_layout
+from streammetrics_consumers.sources.source import Disconnected, NotLetIn
+
+log = logging.getLogger(__name__)
+
+Shipped: Final = KafkaConsumer  # the client as its makers ship it
+CONNECT_S: Final = 5.0  # for one try to reach a broker
+DEFAULTS: Final[dict[str, object]] = KafkaConsumer.DEFAULT_CONFIG
+FATAL: Final = (  # another try would end as this one did
+    errors.AuthorizationError,
+    errors.CorruptRecordError,
+    errors.InconsistentGroupProtocolError,
+    errors.InvalidGroupIdError,
+    errors.InvalidSessionTimeoutError,
+    errors.InvalidTopicError,
+    errors.KafkaConfigurationError,
+    errors.SaslAuthenticationFailedError,
+    errors.UnsupportedCodecError,
+    errors.UnsupportedVersionError,
+)
+REFUSALS: Final = (errors.AuthorizationError, errors.SaslAuthenticationFailedError)  # of them
+ASSIGNORS: Final[dict[str, type[AbstractPartitionAssignor]]] = {
+    "range": RangePartitionAssignor,
+    "roundrobin": RoundRobinPartitionAssignor,
+    "sticky": StickyPartitionAssignor,
+    "cooperative-sticky": CooperativeStickyAssignor,
+}
+
+
+class Record(Protocol):
+    """What the client calls a ConsumerRecord."""
+
+    offset: int
+    value: bytes | None
+    timestamp: int
+    key: bytes | None
+    headers: list[tuple[str, bytes]]
+    checksum: object
+
+
+class Group(ConsumerCoordinator):  # type: ignore[misc]  # the client ships no types
+    """A member of the group. The client's own loses the answer to a join between two polls.
+
+    If the group told it to join it joins again and again, and each time the group rebalances. If
+    it began because the topic has more partitions, it finds at the next poll that there is nothing
+    to join for: no assignment, no heartbeat, no exception. So an answer that lies there is taken.
+    """
+
+    state: MemberState
+    _join_task: Future | None
+
+    def poll(self, timeout_ms: float | None = None) -> bool:
+        """What each poll of the consumer begins with."""
+        if self.rejoining:
+            self.request_rejoin()
+            self._net.run(self._take_join)
+        return bool(super().poll(timeout_ms=timeout_ms))
+
+    async def _take_join(self) -> None:
+        """In the client's thread: what the client does with an answer that it has waited for."""
+        with self._lock:
+            answer = self._join_task
+            # Where it has left the group since, it is no member, and has to join.
+            if self.state is not MemberState.REBALANCING or not (answer and answer.succeeded()):
+                return
+            self._join_task = None
+            self.rejoining = self.rejoin_needed = False
+            self.state = MemberState.STABLE
+            self._enable_heartbeat()
+            joined = self._generation
+        await self._on_join_complete_async(
+            joined.generation_id, joined.member_id, joined.protocol, answer.value
+        )
+
+
+class Consumer(KafkaConsumer):  # type: ignore[misc]
+    """The client, as a member that takes its answers and reads its records quickly."""
+
+    def __init__(self, limits: BatchLimits, **settings: object) -> None:
+        super().__init__(**settings)
+        self._coordinator.__class__ = Group  # the client has no word for another kind of member
+        if hasattr(self, "_fetcher") and is_known_layout():
+            self._fetcher.PartitionRecords = limits.records
+            return
+        log.warning(
+            "kafka: the batches of kafka-python %s are not laid out as they are known here: it "
+            "reads them itself, slower, and decompresses a batch whatever its size ([source] "
+            "max_batch_bytes does not hold)",
+            kafka.__version__,
+        )
+
+
+class _Whole:
+    """Connections that hear what was said last. The client's own forgets what lies there to read
+    if the end lies there too: that a password is wrong, for one, where the machine is busy."""
+
+    def _sock_recv(self) -> tuple[bytes, Exception | None]:
+        data, error = super()._sock_recv()  # type: ignore[misc]
+        return data, None if data else error  # the end is read once more
+
+
+class _Plain(_Whole, KafkaTCPTransport):  # type: ignore[misc]
+    pass
+
+
+class _Encrypted(_Whole, KafkaSSLTransport):  # type: ignore[misc]
+    pass
+
+
+class _Connections(KafkaConnectionManager):  # type: ignore[misc]
+    async def _build_transport(self, *arguments: object, **named: object) -> KafkaTCPTransport:
+        made = await super()._build_transport(*arguments, **named)
+        made.__class__ = _Encrypted if self.ssl_enabled else _Plain
+        return made
+
+
+class Client(KafkaNetClient):  # type: ignore[misc]
+    """The connections of a consumer or a producer, all closed when it is. The client's own leaves
+    one open on which a request still waits to be written; it asks for metadata at any time."""
+
+    def __init__(self, **settings: object) -> None:
+        net = NetworkSelector(**settings)
+        super().__init__(net, _Connections(net, **settings))
+
+    def close(self, node_id: int | None = None) -> None:
+        """Close the connection with a node, or all of them."""
+        if node_id is None:
+            self._net.stop()  # its thread: from here on nobody else writes
+            self._manager.close()
+            for _ in range(2):  # a request begins to wait, and is written
+                self._net.poll(timeout_ms=0)
+        super().close(node_id)
+
+
+class Direct(KafkaNetSocket):  # type: ignore[misc]
+    """A socket without a proxy, closed at once where nobody takes its connection. The client's own
+    waits for the garbage collector: a broker that is away would cost a file for each try."""
+
+    SCHEMES = ("direct",)  # of `proxy_url`: by this name the client finds it
+
+    async def sock_connect(
+        self, net: object, sock: socket.socket, *arguments: object, **named: object
+    ) -> socket.socket:
+        """Connect, or close."""
+        try:
+            connected: socket.socket = await super().sock_connect(net, sock, *arguments, **named)
+        except BaseException:
+            sock.close()
+            raise
+        return connected
+
+
+def connected(settings: dict[str, object], servers: Sequence[str]) -> Client:
+    """A client that knows its cluster. It has no thread yet, so a failure leaves none behind."""
+    if not settings.get("proxy_url"):
+        require_reachable(servers, CONNECT_S)
+    full = {**KafkaConsumer.DEFAULT_CONFIG, **settings}
+    full["proxy_url"] = full["proxy_url"] or "direct://"
+    # As KafkaConsumer does for a client of its own: a whole fetch must fit into a frame.
+    full["receive_message_max_bytes"] = max(
+        full["receive_message_max_bytes"],
+        full["fetch_max_bytes"] + full["max_partition_fetch_bytes"],
+    )
+    try:
+        client = Client(**full)
+    except (errors.KafkaError, OSError, ValueError) as error:
+        raise SourceError(f"kafka: {error}") from error
+    said = _Refusals()
+    logging.getLogger("kafka").addHandler(said)
+    try:
+        client.check_version(timeout_ms=round(CONNECT_S * 1000))
+    except Exception as error:
+        client.close()
+        why = error if isinstance(error, FATAL) else said.last
+        if why is not None:
+            kind = NotLetIn if isinstance(why, REFUSALS) else SourceError
+            raise kind(f"kafka: {','.join(servers)}: {why!r}") from error
+        raise Disconnected(f"kafka: no answer from {','.join(servers)}: {error}") from error
+    finally:
+        logging.getLogger("kafka").removeHandler(said)
+    return client
+
+
+class _Refusals(logging.Handler):
+    """What a broker said when it did not let us in: the client tells it to its log alone, and goes
+    on trying until it gives up with a timeout."""
+
+    last: Exception | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep an error that another try would not fix."""
+        for one in record.args if isinstance(record.args, tuple) else ():
+            if isinstance(one, (*FATAL, ssl.SSLCertVerificationError)):
+                self.last = one

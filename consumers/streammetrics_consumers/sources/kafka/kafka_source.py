@@ -1,0 +1,350 @@
+"""Kafka topics as a source, over kafka-python, which no module outside of this package knows.
+
+What the ledger's promise needs of it, and where the client would do otherwise:
+
+* Reading starts at the ledger's head: after every assignment we seek, and Kafka's own committed
+  offsets decide nothing. `auto_offset_reset` is "none", so a lost offset is an error (GapError).
+* Values stay bytes. A deserializer that raises would make the third poll hang.
+* After any exception from a poll this source is done; the service opens another one.
+* The client calls its listener from its IO thread, within our call of `poll`. There only the
+  ledger and `seek` are used.
+* `read_committed`: offsets have holes where control records and aborted ones stood.
+* The client loses the answer to a join that comes between two polls: see `client.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import kafka.errors as errors
+from kafka import ConsumerRebalanceListener, OffsetAndMetadata, TopicPartition
+
+from streammetrics_consumers.config.tables import SourceConfig
+from streammetrics_consumers.model.chunk import Chunk, SourceError
+from streammetrics_consumers.model.partition import Name, Partition
+from streammetrics_consumers.sources.kafka import (
+    Place,
+    Topic,
+    TopicReading,
+    of_each,
+    place_of,
+)
+from streammetrics_consumers.sources.kafka.client_settings import (
+    assignment_strategies,
+    kafka_python_settings,
+    masked,
+)
+from streammetrics_consumers.sources.kafka.kafka_client import (
+    ASSIGNORS,
+    DEFAULTS,
+    FATAL,
+    REFUSALS,
+    Consumer,
+    Record,
+    connected,
+)
+from streammetrics_consumers.sources.kafka.record_batches import BatchLimits, LeftOut
+from streammetrics_consumers.sources.source import (
+    NO_SKIPS,
+    Disconnected,
+    GapError,
+    Listener,
+    NotLetIn,
+    Skips,
+    UnreadableBatch,
+    left_out,
+)
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+CLOSE_MS: Final = 3000
+TOPIC_TRIES: Final = 4  # a broker that has just started may not name the topic at once
+TOPIC_PAUSE_S: Final = 0.5
+MAX_POLL_S: Final = 0.5  # signals are handled when a poll returns
+
+
+class KafkaSource:
+    """The partitions of some topics, shared with the other members of the group.
+
+    `names` assigns these partitions by hand, without the group and without a word to it.
+    Raises Disconnected where no broker answers, ConfigError for a client setting that is wrong,
+    and SourceError where a topic does not exist.
+    """
+
+    replayable = True
+
+    def __init__(
+        self, config: SourceConfig, names: Sequence[Name] | None = None, skips: Skips = NO_SKIPS
+    ) -> None:
+        self.topics = config.topics
+        self._names = names
+        self._settings = kafka_python_settings(config, DEFAULTS)
+        self._settings["partition_assignment_strategy"] = [
+            ASSIGNORS[name] for name in assignment_strategies(config)
+        ]
+        if names is not None:
+            self._settings["group_id"] = None
+        self._client = connected(self._settings, config.bootstrap_servers)
+        try:
+            limits = BatchLimits(config.max_batch_bytes, skips)
+            self._consumer = Consumer(
+                limits, **self._settings, kafka_client=lambda **_: self._client
+            )
+            self._reading = self._begin_reading()
+        except BaseException:
+            self._client.close()
+            raise
+        log.info("kafka: connected with %s", masked(self._settings))
+
+    # -- what there is ------------------------------------------------------------------------
+    def partitions(self) -> list[Partition]:
+        """All partitions of the topics, in order."""
+        return self._reading.partitions()
+
+    def beginning(self, partition: Partition) -> int:
+        """The first offset that the broker still has."""
+        place = _place(partition)
+        return int(self._ask(lambda: self._consumer.beginning_offsets([place]))[place])
+
+    def ends(self) -> dict[Partition, int]:
+        """The offset after the last committed record of each partition."""
+        places = {_place(partition): partition for partition in self.partitions()}
+        found = self._ask(lambda: self._consumer.end_offsets(list(places)))
+        return {places[place]: int(end) for place, end in found.items()}
+
+    def offset_at(self, partition: Partition, time_ms: int) -> int:
+        """The first offset whose record's timestamp is not before `time_ms`, else the end."""
+        place = _place(partition)
+        found = self._ask(lambda: self._consumer.offsets_for_times({place: time_ms}))[place]
+        return self.ends()[partition] if found is None else int(found.offset)
+
+    # -- reading ------------------------------------------------------------------------------
+    def assign(self, listener: Listener) -> None:
+        """Join the group, or take the partitions given by hand."""
+        self._reading.listen(listener)
+        if self._names is None:
+            told = _Rebalance(self._assigned, self._released)
+            self._consumer.subscribe(list(self.topics), listener=told)
+            return
+        places = [TopicPartition(*place) for place in self._reading.named(self._names)]
+        self._consumer.assign(places)
+        self._assigned(places)
+        self._reading.raise_failure()
+
+    def poll(self, timeout_s: float) -> list[Chunk]:
+        """What has arrived, by partition. After an exception, close this source."""
+        reading = self._reading
+        before = reading.given.copy()
+        try:
+            batches = self._consumer.poll(timeout_ms=round(min(timeout_s, MAX_POLL_S) * 1000))
+        except Exception as error:
+            reading.raise_failure()
+            raise self._explained(error) from error
+        reading.raise_failure()
+        self._require_same_topics()
+        if not batches:
+            return self._moved(before)
+        chunks = []
+        with reading.lock:
+            self._seek_anew(before)
+            for place, records in batches.items():
+                if self._is_kept(tuple(place), before):
+                    chunks.append(self._chunk(tuple(place), records))
+        return chunks
+
+    def seek(self, partition: Partition, offset: int) -> None:
+        """Read on from there, if the partition is ours."""
+        with self._reading.lock:
+            if place_of(partition) in self._reading.positions:
+                self._reading.positions[place_of(partition)] = offset
+                self._consumer.seek(_place(partition), offset)
+
+    def _moved(self, before: Counter[Place]) -> list[Chunk]:
+        """Positions that have moved over control and aborted records, with nothing to show."""
+        reading, chunks = self._reading, []
+        for place in list(reading.positions):
+            try:
+                position = self._consumer.position(TopicPartition(*place), timeout_ms=0)
+            except Exception as error:
+                raise self._explained(error) from error
+            with reading.lock:
+                kept = self._is_kept(place, before)
+                if kept and position is not None and position > reading.positions[place]:
+                    chunks.append(reading.chunk(place, position))
+        with reading.lock:
+            self._seek_anew(before)
+        return chunks
+
+    def _chunk(self, place: Place, records: list[Record]) -> Chunk:
+        last = records[-1].checksum
+        return self._reading.chunk(
+            place,
+            (last.last if isinstance(last, LeftOut) else records[-1].offset) + 1,
+            [record.offset for record in records],
+            [record.value for record in records],
+            [record.timestamp for record in records],
+            of_each(records, lambda record: record.key),
+            of_each(records, lambda record: record.headers),
+            {
+                i: left_out(record.offset, record.checksum.last)
+                for i, record in enumerate(records)
+                if isinstance(record.checksum, LeftOut)
+            },
+        )
+
+    def _is_kept(self, place: Place, before: Counter[Place]) -> bool:
+        reading = self._reading
+        return place in reading.positions and reading.given[place] == before[place]
+
+    def _seek_anew(self, before: Counter[Place]) -> None:
+        """Where a partition was given to us during the poll, the client may have set its position
+        after we sought: what it returned belongs to an earlier assignment."""
+        for place, position in self._reading.positions.items():
+            if not self._is_kept(place, before):
+                self._consumer.seek(TopicPartition(*place), position)
+
+    # -- for those who watch ------------------------------------------------------------------
+    def known_ends(self) -> dict[Partition, int]:
+        """The ends that the last fetches told. Asks nobody."""
+        found = {}
+        for place in list(self._reading.positions):
+            with suppress(errors.KafkaError):  # it was revoked a moment ago
+                end = self._consumer.highwater(TopicPartition(*place))
+                if end is not None:
+                    found[self._reading.partition(place)] = int(end)
+        return found
+
+    def hears(self) -> bool:
+        """Whether we are connected with the leaders of our partitions. A fetch is always under way
+        there, and the client ends a connection on which none is answered."""
+        cluster = self._client.cluster
+        places = [TopicPartition(*place) for place in list(self._reading.positions)]
+        leaders = {cluster.leader_for_partition(place) for place in places}
+        return all(leader is not None and self._client.connected(leader) for leader in leaders)
+
+    # -- Kafka's own offsets ------------------------------------------------------------------
+    def acknowledge(self, offsets: Mapping[Partition, int]) -> None:
+        """Let Kafka's committed offsets follow, for the lag tools. Failure is no matter."""
+        if self._names is not None:
+            return
+        moved = self._committable(self._reading.not_acknowledged(offsets))
+        try:
+            if moved:
+                self._consumer.commit_async(moved)
+        except Exception as error:  # nothing that we count depends on it
+            log.debug("kafka: offsets were not committed: %s", error)
+
+    def _committable(self, offsets: dict[Place, int]) -> dict[TopicPartition, OffsetAndMetadata]:
+        return {
+            TopicPartition(*place): OffsetAndMetadata(offset, "", -1)
+            for place, offset in offsets.items()
+        }
+
+    def close(self) -> None:
+        """Leave the group. The listener hears nothing more."""
+        self._reading.listen(None)
+        held = self._committable(self._reading.acknowledged())
+        self._reading.positions.clear()
+        with suppress(Exception):  # see acknowledge
+            if held:
+                self._consumer.commit(held, timeout_ms=CLOSE_MS)
+        try:
+            self._consumer.close(autocommit=False, timeout_ms=CLOSE_MS)
+        except Exception as error:
+            log.debug("kafka: closing: %s", error)
+            self._client.close()
+
+    # -- rebalances, in the client's thread ---------------------------------------------------
+    def _assigned(self, places: Sequence[TopicPartition]) -> None:
+        heads = self._reading.assigned([tuple(place) for place in places])
+        with self._reading.lock:
+            self._reading.start(heads)
+            for place, head in heads.items():
+                self._consumer.seek(TopicPartition(*place), head)
+
+    def _released(self, places: Sequence[TopicPartition], lost: bool) -> None:
+        self._reading.released([tuple(place) for place in places], lost=lost)
+
+    # -- the topics ---------------------------------------------------------------------------
+    def _begin_reading(self) -> TopicReading:
+        topics = [self._topic(name) for name in self.topics]
+        return TopicReading(self._client.cluster.cluster_id or "kafka", topics)
+
+    def _topic(self, name: str) -> Topic:
+        for attempt in range(TOPIC_TRIES):
+            time.sleep(TOPIC_PAUSE_S if attempt else 0)
+            numbers = self._ask(lambda: self._consumer.partitions_for_topic(name))
+            if numbers:
+                topic_id = self._client.cluster.topic_id(name)
+                return Topic(name, str(topic_id) if topic_id else None, tuple(sorted(numbers)))
+        raise SourceError(f"kafka: there is no topic {name!r}; create it, or correct the name")
+
+    def _require_same_topics(self) -> None:
+        for name, topic in self._reading.topics.items():
+            found = self._client.cluster.topic_id(name)
+            if found is not None and topic.id is not None and str(found) != topic.id:
+                raise Disconnected(f"kafka: topic {name!r} was deleted and made anew")
+
+    def _ask(self, call: Callable[[], T]) -> T:
+        try:
+            return call()
+        except errors.KafkaError as error:
+            raise self._explained(error) from error
+
+    def _explained(self, error: Exception) -> SourceError:
+        if isinstance(error, UnreadableBatch):
+            return error
+        if isinstance(error, MemoryError):
+            return SourceError("kafka: there is not enough memory to read on; give it more")
+        if isinstance(error, errors.OffsetOutOfRangeError):
+            for place, offset in error.args[0].items():
+                return self._gap(place, offset, None)
+        if isinstance(error, errors.LogTruncationError):
+            for place, found in error.divergent_offsets.items():
+                end = None if found is None else found.offset
+                head = self._reading.positions.get(tuple(place), 0)
+                return self._gap(place, head, end)
+        if isinstance(error, errors.UnsupportedCodecError):
+            return SourceError(
+                f"kafka: a message is compressed in a way that cannot be read here ({error}); "
+                "install the codecs with: pip install 'streammetrics[kafka]'"
+            )
+        if isinstance(error, REFUSALS):
+            return NotLetIn(f"kafka: {error!r}")
+        if isinstance(error, FATAL):
+            return SourceError(f"kafka: {error!r}")
+        return Disconnected(f"kafka: {error!r}")
+
+    def _gap(self, place: TopicPartition, head: int, end: int | None) -> GapError:
+        partition = self._reading.partition(tuple(place))
+        first = self.beginning(partition)
+        return GapError(partition, head, first, self.ends()[partition] if end is None else end)
+
+
+@dataclass
+class _Rebalance(ConsumerRebalanceListener):  # type: ignore[misc]  # the client ships no types
+    """Passes on what the client says, in the client's thread."""
+
+    assigned: Callable[[Sequence[TopicPartition]], None]
+    released: Callable[[Sequence[TopicPartition], bool], None]
+
+    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        self.assigned(sorted(assigned))
+
+    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        self.released(sorted(revoked), False)
+
+    def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
+        self.released(sorted(lost), True)
+
+
+def _place(partition: Partition) -> TopicPartition:
+    return TopicPartition(partition.topic, partition.number)

@@ -1,0 +1,236 @@
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from streammetrics_consumers.events.decoder import Decoded, Decoder
+from streammetrics_consumers.model.chunk import Chunk, SourceError
+from streammetrics_consumers.sources.source import GapError
+
+from streammetrics import DictionaryColumn
+from tests.consumers.file_sources import From, close_all, drained, source
+from tests.consumers.small_config import EVENT, config
+
+SMALL = config()
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    """Close what a test opens."""
+    yield
+    close_all()
+
+
+TS = "2024-01-01T00:00:00Z"
+
+
+def write(path: Path, rows: int = 7, group: int = 3, **columns: object) -> Path:
+    """A parquet file of good events with some columns replaced, a few rows in each row group."""
+    table = {
+        "ts": [TS] * rows,
+        "variant": ["a", "b"] * rows,
+        "label": [0, 1, 0] * rows,
+        "score": [0.25] * rows,
+        "phase": [f"p{i}" for i in range(rows)],
+        **columns,
+    }
+    pq.write_table(
+        pa.table({name: values[:rows] for name, values in table.items()}),  # type: ignore[index]
+        path,
+        row_group_size=group,
+    )
+    return path
+
+
+def chunks(path: Path, start: int = 0) -> list[Chunk]:
+    opened = source(path)
+    opened.assign(From(start))
+    return list(drained(opened))
+
+
+def decoded(path: Path, event: str = EVENT) -> Decoded:
+    (one,) = chunks(path)
+    return Decoder(config(event=event)).decode(one)
+
+
+def phases(found: Decoded) -> list[object]:
+    column = found.keys["slice phase"]
+    return [column.values[code] for code in column.codes.tolist()]
+
+
+def test_a_row_has_its_number_as_offset_and_is_an_event(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet")
+    for start in (0, 1, 3, 5, 7):
+        found = chunks(path, start)
+        assert [o for chunk in found for o in chunk.offsets] == list(range(start, 7))
+        rows = [phase for chunk in found for phase in phases(Decoder(SMALL).decode(chunk))]
+        assert rows == [f"p{i}" for i in range(start, 7)]
+    with pytest.raises(GapError):
+        chunks(path, 8)
+    events = decoded(write(tmp_path / "b.parquet", group=100))
+    assert events.times_ms.tolist() == [1_704_067_200_000] * 7
+    assert np.asarray(events.columns["label:label"]).tolist() == [0, 1, 0, 0, 1, 0, 0]
+    assert not events.refused
+
+
+def test_a_column_of_times_needs_no_text(tmp_path: Path) -> None:
+    moments = [datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC), None]
+    column = pa.array(moments, pa.timestamp("us", "Europe/Paris"))
+    found = decoded(write(tmp_path / "a.parquet", rows=2, ts=column))
+    assert found.times_ms.tolist() == [-1]
+    assert [(e.reason, e.field) for e in found.refused] == [("missing_field", "ts")]
+    column = pa.array([0], pa.timestamp("ms"))
+    with pytest.raises(SourceError, match="without a zone"):
+        decoded(write(tmp_path / "a.parquet", rows=1, ts=column))
+
+
+def test_columns_of_structs_are_reached_by_dotted_paths(tmp_path: Path) -> None:
+    column = pa.array([{"y": 1}, None, {"y": 0}], pa.struct([("y", pa.int8())]))
+    found = decoded(
+        write(tmp_path / "a.parquet", rows=3, click=column),
+        EVENT.replace('label = "label"', 'label = "click.y"'),
+    )
+    assert np.asarray(found.columns["click.y:label"]).tolist() == [1, 0]
+    assert [(e.offset, e.reason) for e in found.refused] == [(1, "missing_field")]
+
+
+def test_a_bad_row_is_refused_alone_with_its_text(tmp_path: Path) -> None:
+    found = decoded(write(tmp_path / "a.parquet", rows=3, score=[0.5, float("nan"), 0.5]))
+    (entry,) = found.refused
+    assert (entry.offset, entry.reason, entry.field) == (1, "not_a_number", "score")
+    assert json.loads(entry.payload)["phase"] == "p1"
+
+
+def test_a_text_that_is_no_utf_8_costs_its_row_alone(tmp_path: Path) -> None:
+    ends = np.array([0, 1, 3, 4], np.int32)
+    texts = pa.StringArray.from_buffers(3, pa.py_buffer(ends), pa.py_buffer(b"a\xff\xfeb"))
+    as_bytes = texts.cast(pa.binary()).dictionary_encode()
+    dictionary_column = pa.DictionaryArray.from_arrays(as_bytes.indices, texts)
+    for field, column in product(("variant", "phase"), (texts, dictionary_column)):
+        found = decoded(write(tmp_path / "a.parquet", rows=3, **{field: column}))
+        assert found.at.tolist() == [0, 2]
+        assert [(e.offset, e.reason, e.field) for e in found.refused] == [(1, "wrong_type", field)]
+
+
+def test_dictionaries_and_missing_slices_are_texts(tmp_path: Path) -> None:
+    column = pa.array(["x", None, "x"]).dictionary_encode()
+    found = decoded(write(tmp_path / "a.parquet", rows=3, phase=column))
+    assert phases(found) == ["x", None, "x"]
+    assert isinstance(found.keys["variant"], DictionaryColumn)
+
+
+def test_a_file_without_a_column_or_of_another_kind_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"ts": [TS]}), path)
+    with pytest.raises(SourceError, match="no column 'variant', 'label', 'score'"):
+        decoded(path)
+    path.write_bytes(b"{}\n" * 100)
+    with pytest.raises(SourceError, match="not a parquet file"):
+        source(path)
+
+
+@pytest.mark.slow
+def test_long_lists_come_in_small_chunks(tmp_path: Path) -> None:
+    rows, width = 40, 100_000
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(rows * width)), width)
+    pq.write_table(pa.table({"score": lists}), tmp_path / "a.parquet")
+    opened = source(tmp_path / "a.parquet")
+    opened.assign(From(0))
+    sizes = [len(chunk) for chunk in drained(opened)]
+    close_all()
+    assert sum(sizes) == rows
+    assert max(sizes) * width * 8 <= 8 << 20
+
+
+def damaged_at(path: Path, group: int) -> Path:
+    """The file with a byte flipped in the pages of a row group."""
+    column = pq.ParquetFile(path).metadata.row_group(group).column(4)
+    data = bytearray(path.read_bytes())
+    first = column.dictionary_page_offset or column.data_page_offset
+    data[first + column.total_compressed_size // 2] ^= 0xFF
+    path.write_bytes(data)
+    return path
+
+
+def read_until_an_error(path: Path) -> tuple[int, str]:
+    """How many rows come, and what the error says."""
+    opened = source(path)
+    opened.assign(From(0))
+    rows = 0
+    with pytest.raises(SourceError) as caught:
+        for _ in range(100):
+            rows += sum(len(chunk) for chunk in opened.poll(0.0))
+    return rows, str(caught.value)
+
+
+def test_of_a_damaged_row_group_the_rows_before_it_come_and_then_its_number(
+    tmp_path: Path,
+) -> None:
+    whole = pq.read_table(write(tmp_path / "a.parquet"))
+    path = tmp_path / "b.parquet"
+    for group in range(3):
+        pq.write_table(whole, path, row_group_size=3, write_page_checksum=True)
+        rows, said = read_until_an_error(damaged_at(path, group))
+        assert rows == 3 * group
+        last = min(3 * group + 2, 6)
+        assert f"{path}: expected row group {group} (rows {3 * group} to {last})" in said
+        assert "write it anew" in said and "disk" not in said
+
+
+def test_a_file_cut_off_anywhere_is_refused_in_words(tmp_path: Path) -> None:
+    whole = write(tmp_path / "a.parquet").read_bytes()
+    path = tmp_path / "b.parquet"
+    for size in range(0, len(whole), 31):
+        path.write_bytes(whole[:size])
+        with pytest.raises(SourceError, match="expected a parquet file"):
+            source(path)
+
+
+def test_no_flipped_byte_ends_otherwise_than_in_words(tmp_path: Path) -> None:
+    """Each byte by itself, in the pages and in the footer: rows come, or the error names the file
+    and nothing waits. (Where a page has no checksum, other values may come.)"""
+    whole = write(tmp_path / "a.parquet").read_bytes()
+    path = tmp_path / "b.parquet"
+    refused = 0
+    for at in range(0, len(whole), 13):
+        data = bytearray(whole)
+        data[at] ^= 0x7F
+        path.write_bytes(data)
+        try:
+            opened = source(path)
+            opened.assign(From(0))
+            (end,) = opened.ends().values() if opened.partitions() else (0,)
+            rows = 0
+            for _ in range(20):
+                rows += sum(len(chunk) for chunk in opened.poll(0.0))
+            assert rows == end, at
+        except SourceError as error:
+            refused += 1
+            assert str(path) in str(error)
+            assert "disk" not in str(error)
+    assert refused > 5
+
+
+def test_a_footer_that_claims_rows_that_no_group_has_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "a.parquet")
+    metadata = pq.ParquetFile(path).metadata
+
+    class Claims:
+        num_rows = metadata.num_rows + 1
+        num_row_groups = metadata.num_row_groups
+        row_group = metadata.row_group
+
+    class Claiming:
+        def __init__(self, *_: object, **__: object) -> None:
+            self.metadata = Claims()
+
+    monkeypatch.setattr(pq, "ParquetFile", Claiming)
+    with pytest.raises(SourceError, match="got one of 8 rows with 7 in its row groups"):
+        source(path)

@@ -1,0 +1,112 @@
+"""TLS and SASL against a real broker's listeners, by both libraries; secrets are said nowhere."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from streammetrics_consumers.cli.exit_codes import explained
+from streammetrics_consumers.ledger.ledger import Ledger
+from streammetrics_consumers.model.chunk import SourceError
+from streammetrics_consumers.sources.source import NotLetIn
+
+from tests.consumers.running import Running
+from tests.consumers.small_config import event, toml
+from tests.consumers.sources.kafka.kafka_reader import Library, Reader, read_to_end
+from tests.kafka_broker import Record, create_topic, missing, produce
+from tests.kafka_secured import PASSWORD, USER, Secured
+from tests.requirements import absent
+
+pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.xdist_group("kafka")]
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    if (why := missing()) is not None:
+        absent("kafka", why)
+    if shutil.which("keytool") is None:
+        absent("java", "`keytool` is not on the PATH")
+    with Secured(tmp_path_factory.mktemp("secured") / "broker") as broker:
+        assert isinstance(broker, Secured)
+        yield broker
+
+
+@pytest.fixture(scope="module")
+def topic(secured: Secured) -> str:
+    name = create_topic(secured.bootstrap)
+    produce(secured.bootstrap, name, [Record(event())] * 5)
+    return name
+
+
+def plain(library: Library, password: str = PASSWORD) -> dict[str, str]:
+    """Settings of SASL; some names are alike in both libraries but for dots."""
+    dots = library.name == "confluent-kafka"
+    return {
+        "security.protocol" if dots else "security_protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism" if dots else "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": USER,
+        "sasl_plain_password": password,
+    }
+
+
+def over_tls(library: Library, secured: Secured) -> dict[str, str]:
+    protocol = next(iter(plain(library)))
+    return plain(library) | {protocol: "SASL_SSL", "ssl_cafile": str(secured.authority)}
+
+
+def test_a_run_is_let_in_over_tls_and_its_workers_say_the_password_nowhere(
+    library: Library, secured: Secured, topic: str, tmp_path: Path
+) -> None:
+    client = library.settings(over_tls(library, secured))
+    lines = "\n".join(f"{name}={value}" for name, value in client.items())
+    source = (
+        f'kind = "kafka"\nlibrary = "{library.name}"\nbootstrap_servers = "{secured.tls}"\n'
+        f'topic = "{topic}"\ngroup = "g-{library.name}"'
+    )
+    path = tmp_path / "config.toml"
+    path.write_text(toml(source=source), encoding="utf-8")
+    # With one worker the process itself reads, with two those that it starts.
+    workers = "2" if library.name == "kafka-python" else "1"
+    flags = ("--until-end", "--no-serve", "--workers", workers)
+    with Running(path, *flags, environ={"STREAMMETRICS_CLIENT": lines}) as running:
+        running.process.wait(100)
+    assert running.process.returncode == 0, running.log
+    with closing(Ledger.open(str(tmp_path / "streammetrics.db"))) as ledger:
+        assert ledger.snapshot().counters.rows == 5
+    assert "connected with" in running.log
+    assert PASSWORD not in running.log
+
+
+def test_a_password_is_checked_and_neither_a_right_nor_a_wrong_one_is_repeated(
+    library: Library, secured: Secured, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    with library.opened(secured.sasl, topic, **plain(library)) as source:
+        source.assign(Reader())
+        assert sum(map(len, read_to_end(source))) == 5
+    with pytest.raises(NotLetIn, match=r"(?i)authentication") as caught:
+        library.source(library.config(secured.sasl, topic, **plain(library, "wrong-secret")))
+    assert explained(caught.value) == (str(caught.value), 77)  # a supervisor need not try again
+    assert "connected with" in caplog.text
+    for secret in (PASSWORD, "wrong-secret"):
+        assert secret not in caplog.text + str(caught.value)
+
+
+# kafka-python leaves a connection whose handshake failed to the garbage collector.
+@pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
+def test_a_broker_whose_certificate_is_not_known_is_not_spoken_to(
+    library: Library, secured: Secured, topic: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = over_tls(library, secured)
+    del client["ssl_cafile"]
+    with pytest.raises(SourceError) as caught:
+        library.source(library.config(secured.tls, topic, **client))
+    assert "certificate" in (caplog.text + str(caught.value)).lower()
+    assert PASSWORD not in caplog.text + str(caught.value)
+    del caught
+    gc.collect()

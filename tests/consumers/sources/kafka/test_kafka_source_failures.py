@@ -1,0 +1,201 @@
+"""How Kafka sources fail, and that they leave no thread and no file behind."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Message
+from kafka import KafkaProducer
+from kafka.protocol.metadata import MetadataRequest
+from streammetrics_consumers.model.chunk import SourceError
+from streammetrics_consumers.sources.kafka import confluent_source, kafka_client
+from streammetrics_consumers.sources.kafka.kafka_client import Client, connected
+from streammetrics_consumers.sources.kafka.producer import Forwarding, producing
+from streammetrics_consumers.sources.source import Disconnected, NotLetIn
+
+from tests.consumers.sources.kafka.kafka_reader import (
+    LIMIT_S,
+    Library,
+    Reader,
+    descriptors,
+    read_to_end,
+    threads,
+)
+from tests.kafka_broker import (
+    create_topic,
+    free_ports,
+)
+
+
+@pytest.mark.slow
+def test_tries_to_reach_no_broker_leave_no_threads_and_no_files(library: Library) -> None:
+    (port,) = free_ports(1)
+    gc.collect()  # what tests before left closes now, and not while these are counted
+    before = threads(), descriptors()
+    for _ in range(3):
+        with pytest.raises(Disconnected, match="no broker answers"):
+            library.source(library.config(f"127.0.0.1:{port}", "clicks"))
+    assert (threads(), descriptors()) == before
+
+
+@pytest.mark.slow
+def test_someone_who_listens_and_does_not_answer_is_away(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (confluent_source, kafka_client):
+        monkeypatch.setattr(module, "CONNECT_S", 0.5)
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent:
+        bootstrap = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(Disconnected):  # and the next try may help
+            library.source(library.config(bootstrap, "clicks"))
+
+
+def test_a_source_that_is_closed_leaves_no_threads_and_no_files(
+    library: Library, kafka: str, clicks: str
+) -> None:
+    before = threads(), descriptors()
+    for _ in range(2):
+        with library.opened(kafka, clicks) as source:
+            source.assign(Reader())
+            read_to_end(source)
+    limit_s = time.monotonic() + LIMIT_S  # a thread of an earlier test, or ours, may be ending
+    while threads() > before[0] or descriptors() > before[1]:
+        assert time.monotonic() < limit_s, (threads(), descriptors(), before)
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(("turns", "late"), [(0, False), (1, False), (0, True)])
+def test_a_client_that_is_closed_while_a_request_waits_to_be_written_leaves_no_file(
+    kafka: str, monkeypatch: pytest.MonkeyPatch, turns: int, late: bool
+) -> None:
+    gc.collect()  # what tests before left closes now, and not while these are counted
+    before = descriptors()
+    client = connected({"bootstrap_servers": [kafka]}, [kafka])
+    (node,) = client.cluster.brokers()
+    client.await_ready(node.node_id)
+
+    def ask() -> None:
+        client.send(node.node_id, MetadataRequest(topics=None))
+
+    if late:
+        client._net.call_soon(ask)
+    else:
+        ask()
+    for _ in range(turns):
+        client.poll(timeout_ms=0)
+    # As where its thread was told to end just before it would have written.
+    monkeypatch.setattr(client._net, "drain", lambda: None)
+    client.close()
+    assert descriptors() == before
+
+
+def test_what_writes_to_kafka_is_closed_whole_too(
+    kafka: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(KafkaProducer.DEFAULT_CONFIG, "kafka_client", None)  # it has to be given
+    name = create_topic(kafka)
+    with closing(Forwarding(Library("kafka-python").config(kafka, name), name)) as forwarding:
+        forwarding.send([(b"k", b"refused", [])])
+    with producing(kafka, name) as send:
+        send([b"simulated"])
+
+
+def test_a_client_hears_what_is_said_just_before_a_connection_ends() -> None:
+    class Heard:
+        _sensors = None
+
+        def __init__(self) -> None:
+            self.said: list[bytes | str] = []
+
+        def data_received(self, data: bytes) -> None:
+            self.said.append(data)
+
+        def connection_lost(self, error: Exception) -> None:
+            self.said.append(str(error))
+
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        host, port = server.getsockname()
+        client = Client(bootstrap_servers=[f"{host}:{port}"])
+        (node,) = client.cluster.bootstrap_brokers()
+        transport = client._net.run(client._manager._build_transport, node)
+        with server.accept()[0] as there:
+            there.sendall(b"the password is wrong")
+    heard = Heard()
+    transport.set_protocol(heard)
+    transport.resume_reading()
+    limit = time.monotonic() + LIMIT_S
+    while len(heard.said) < 2:
+        assert time.monotonic() < limit, heard.said
+        client.poll(timeout_ms=10)
+    client.close()
+    assert heard.said == [b"the password is wrong", "KafkaConnectionError: socket disconnected"]
+
+
+def test_a_failed_poll_says_whether_another_try_may_help(kafka: str, clicks: str) -> None:
+    from kafka import errors
+
+    with Library("kafka-python").opened(kafka, clicks) as source:
+        source.assign(Reader())
+        for error, kind in (
+            (errors.KafkaConnectionError("away"), Disconnected),
+            (errors.TopicAuthorizationFailedError({clicks}), NotLetIn),
+            (errors.CorruptRecordError("topic t partition 0 offset 5"), SourceError),
+            (RuntimeError("the client's thread is gone"), Disconnected),
+        ):
+            source._consumer.poll = raising(error)
+            with pytest.raises(SourceError) as caught:
+                source.poll(0.0)
+            assert type(caught.value) is kind
+
+
+@pytest.mark.parametrize("comes", ["as an exception", "among the records", "beside them"])
+def test_an_error_of_librdkafka_says_whether_another_try_may_help(
+    kafka: str, clicks: str, comes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Library("confluent-kafka").opened(kafka, clicks) as source:
+        source.assign(Reader())
+        for code, kind in (
+            (KafkaError._TRANSPORT, Disconnected),
+            (KafkaError.TOPIC_AUTHORIZATION_FAILED, NotLetIn),
+            (KafkaError._SSL, SourceError),
+            (KafkaError.UNKNOWN_TOPIC_OR_PART, Disconnected),
+        ):
+            error = KafkaError(code, "away")
+            source._consumer, source._wrong = Failing(source, error, comes), None
+            if comes == "beside them" and kind is Disconnected:
+                assert source.poll(0.0) == []  # a connection recovers by itself
+                continue
+            with pytest.raises(SourceError, match="away") as caught:
+                source.poll(0.0)
+            assert type(caught.value) is kind
+
+
+class Failing:
+    """A consumer whose next records are an error."""
+
+    def __init__(self, source: Any, error: KafkaError, comes: str) -> None:
+        self.source, self.error, self.comes = source, error, comes
+
+    def consume(self, *_: object) -> list[Message]:
+        if self.comes == "as an exception":
+            raise KafkaException(self.error)
+        if self.comes == "among the records":
+            return [Message("t", 0, 5, error=self.error)]
+        self.source._heard(self.error)
+        return []
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+def raising(error: Exception) -> Callable[..., object]:
+    def poll(**_: object) -> object:
+        raise error
+
+    return poll

@@ -1,0 +1,145 @@
+"""Records are read out of kafka-python's batches faster than it does, and are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("kafka", reason="needs the extra kafka")
+
+from kafka.consumer.fetcher import Fetcher
+from kafka.errors import CorruptRecordError
+from kafka.record import MemoryRecords
+from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.memory_records import MemoryRecordsBuilder
+from streammetrics_consumers.sources.kafka.record_batches import (
+    PlainRecord,
+    RecordBatch,
+    is_known_layout,
+)
+
+from tests.consumers.sources.kafka.kafka_reader import Library, Reader, read_to_end
+
+texts = st.one_of(st.none(), st.binary(max_size=20), st.binary(min_size=60, max_size=300))
+records = st.tuples(
+    st.one_of(st.integers(0, 10_000), st.integers(0, 1 << 40)),
+    texts,
+    st.one_of(texts, st.just(b"x" * 20_000)),
+    st.lists(st.tuples(st.text(max_size=3), st.binary(max_size=3)), max_size=1),
+)
+batches = st.lists(records, min_size=1, max_size=6)
+
+
+def packed(found: list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes]]]]) -> bytes:
+    builder = MemoryRecordsBuilder(2, 0, 1 << 24)
+    for time, key, value, headers in found:
+        builder.append(timestamp=time, key=key, value=value, headers=headers)
+    builder.close()
+    return ((1 << 40) + 7).to_bytes(8, "big") + bytes(builder.buffer())[8:]  # as a broker does
+
+
+def read(data: bytes, kind: type[DefaultRecordBatch]) -> Iterator[tuple[object, ...]]:
+    batch = MemoryRecords(data).next_batch()
+    batch.__class__ = kind
+    for one in batch:
+        yield (
+            one.offset, one.timestamp, one.timestamp_type, one.key, one.value,
+            list(one.headers), one.size_in_bytes, one.checksum, one.validate_crc(),
+        )  # fmt: skip
+
+
+def outcome(data: bytes, kind: type[DefaultRecordBatch]) -> tuple[list[object], str | None]:
+    """What comes, and whether the end is an error."""
+    found: list[object] = []
+    try:
+        found.extend(read(data, kind))
+    except CorruptRecordError:
+        return found, "corrupt"
+    except UnicodeDecodeError:
+        return found, "text"
+    return found, None
+
+
+@given(batches)
+def test_records_are_those_of_the_client(found: list[object]) -> None:
+    data = packed(found)  # type: ignore[arg-type]
+    assert outcome(data, RecordBatch) == outcome(data, DefaultRecordBatch)
+    assert len(outcome(data, RecordBatch)[0]) == len(found)
+
+
+@given(batches, st.data())
+def test_what_is_broken_ends_as_in_the_client(found: list[object], data: st.DataObject) -> None:
+    good = bytearray(packed(found))  # type: ignore[arg-type]
+    for _ in range(data.draw(st.integers(1, 3))):
+        good[data.draw(st.integers(61, len(good) - 1))] = data.draw(st.integers(0, 255))
+    assert outcome(bytes(good), RecordBatch) == outcome(bytes(good), DefaultRecordBatch)
+
+
+@given(batches)
+def test_the_time_may_be_the_brokers(found: list[object]) -> None:
+    data = bytearray(packed(found))  # type: ignore[arg-type]
+    data[22] |= DefaultRecordBatch.TIMESTAMP_TYPE_MASK
+    assert outcome(bytes(data), RecordBatch) == outcome(bytes(data), DefaultRecordBatch)
+
+
+def test_a_record_without_headers_takes_the_short_way() -> None:
+    batch = MemoryRecords(packed([(1, b"k", b"v" * 200, [])])).next_batch()
+    batch.__class__ = RecordBatch
+    assert [type(record) for record in batch] == [PlainRecord]
+
+
+def test_headers_that_are_not_there_and_bytes_too_many_are_the_clients_errors() -> None:
+    good = packed([(1, b"k", b"v", []), (2, None, b"w", [])])
+    of_headers = bytearray(good)
+    of_headers[-1] = 2  # one header, and the end
+    too_many = bytearray(good)
+    too_many[60] -= 1  # one record fewer
+    for data in (bytes(of_headers), bytes(too_many)):
+        found, why = outcome(data, RecordBatch)
+        assert why == "corrupt"
+        assert (found, why) == outcome(data, DefaultRecordBatch)
+
+
+def test_a_client_without_a_part_that_is_used_or_with_another_one_is_not_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for part in ("_read_msg", "_maybe_uncompress", "compression_type"):
+        with monkeypatch.context() as changed:
+            changed.delattr(DefaultRecordBatch, part)
+            assert not is_known_layout()
+    with monkeypatch.context() as changed:
+        changed.setattr(RecordBatch, "_plainly", lambda self: iter(()))
+        assert not is_known_layout()
+    with monkeypatch.context() as changed:
+        changed.setattr(Fetcher, "PartitionRecords", lambda position, records: records)
+        assert not is_known_layout()
+    assert is_known_layout()
+
+
+def test_a_client_of_an_unknown_layout_reads_the_same_records_by_its_public_poll(
+    kafka: str, topics: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def read_all() -> list[tuple[object, ...]]:
+        with Library("kafka-python").opened(kafka, topics, names=(0, 1)) as source:
+            source.assign(Reader())
+            own = source._consumer._fetcher.PartitionRecords
+            ways.append(own is Fetcher.PartitionRecords)
+            return sorted(
+                (str(c.partition), offset, value, time)
+                for c in read_to_end(source)
+                for offset, value, time in zip(
+                    c.offsets, c.values, c.timestamps_ms or (), strict=True
+                )
+            )
+
+    ways: list[bool] = []
+    known = read_all()
+    monkeypatch.setattr(
+        "streammetrics_consumers.sources.kafka.kafka_client.is_known_layout", lambda: False
+    )
+    assert read_all() == known and len(known) == 30
+    assert ways == [False, True]
+    assert "max_batch_bytes does not hold" in caplog.text
